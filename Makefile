@@ -9,7 +9,7 @@ fix: ; uv run ruff check --fix . && uv run ruff format .
 demo: ; uv run medjury demo
 slow: ; uv run pytest -m slow
 evidence: ; uv run pytest -m "slow or not slow" $(addprefix tests/test_,$(addsuffix .py,$(EVIDENCE)))
-fuzz: ; PYTHONPATH=tests:. uv run python -m fuzz.each $(or $(SECONDS),180) $(READERS)
+fuzz: ; PYTHONPATH=tests:. uv run python -m kit.fuzz.each $(or $(SECONDS),180) $(READERS)
 fuzz-time: ; PYTHONPATH=. uv run python benchmarks/hostile_texts.py $(or $(SECONDS),60)
 pins: ; .ci/pin && uv sync
 audit: ; uv run .ci/audit

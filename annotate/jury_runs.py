@@ -30,6 +30,7 @@ from data.person import Person, only
 from data.place import VARIABLE
 from data.schema import Role
 from data.store.jury_runs import RunOrder, beat_run, begin_run, end_run
+from medjury import own_packages
 
 BEAT_SECONDS = 1.0
 SPOKEN = "medjury: "  # how the command line begins a message to its user
@@ -62,7 +63,7 @@ def start(person: Person, engine: Engine, order: RunOrder) -> str:
     _keepers[:] = [one for one in _keepers if one.poll() is None]
     _keepers.append(
         subprocess.Popen(  # noqa: S603 ourselves; the token is our own
-            [sys.executable, "-m", "annotate.jury_runs", token],
+            own_packages.command("annotate.jury_runs", token),
             env=environment(engine),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -83,7 +84,8 @@ def _arguments(order: RunOrder, path: Path) -> list[str]:
 def environment(engine: Engine) -> dict[str, str]:
     """Return what a command on this study needs; its URL may hold a password: no `ps` shows it."""
     url = engine.url.render_as_string(hide_password=False)
-    return os.environ | {VARIABLE: url, "OMP_NUM_THREADS": "1", "COLUMNS": f"{COLUMNS}"}
+    ours = {VARIABLE: url, "OMP_NUM_THREADS": "1", "COLUMNS": f"{COLUMNS}"}
+    return own_packages.environment() | ours
 
 
 def keep(engine: Engine, token: str) -> None:
@@ -165,7 +167,7 @@ def _child(files: _Files, out: int, err: int) -> "subprocess.Popen[bytes]":
     words = [*_arguments(order, files.panel), "--concurrency", f"{order.concurrency}"]
     words += ["--max-usd", repr(order.cap)] if order.cap is not None else []
     words += ["--batch"] if order.batch else []
-    command = [sys.executable, "-m", "medjury", *words, "--json", "-"]
+    command = own_packages.command("medjury", *words, "--json", "-")
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)  # noqa: S603 ours
 
     def ended(_: int, __: FrameType | None) -> None:

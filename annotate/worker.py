@@ -12,10 +12,8 @@ value, or a dataclass whose module imports nothing heavy.
 
 import atexit
 import hashlib
-import os
 import pickle
 import subprocess
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,6 +30,7 @@ from data.errors import MedjuryError
 from data.person import Person, only
 from data.queries.study import version
 from data.schema import Role
+from medjury import own_packages
 
 Lane = Literal["figures", "details", "drawings", "probes"]
 Question = TypeVar("Question", bound=Hashable)
@@ -222,15 +221,12 @@ def _started(idle_seconds: float) -> Child:
     """Start a process; what it must not tell `ps` comes over the connections."""
     pairs = [Pipe() for _ in LANES]
     theirs = [theirs.fileno() for _, theirs in pairs]
-    command = [
-        sys.executable,
-        "-m",
-        "annotate.worker_process",
-        f"{idle_seconds}",
-        *map(str, theirs),
-    ]
+    command = own_packages.command("annotate.worker_process", f"{idle_seconds}", *map(str, theirs))
     process = subprocess.Popen(  # noqa: S603 our own module
-        command, stdin=subprocess.DEVNULL, env=os.environ | ONE_THREAD, pass_fds=theirs
+        command,
+        stdin=subprocess.DEVNULL,
+        env=own_packages.environment() | ONE_THREAD,
+        pass_fds=theirs,
     )
     for _, end_of_theirs in pairs:
         end_of_theirs.close()

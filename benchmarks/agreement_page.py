@@ -17,8 +17,10 @@ import time
 from collections.abc import Iterator
 
 from agreement_speed import _study
+from kit.browsers import chromium, new_context
+from kit.rating_study import row, rubric
+from kit.servers import serving
 from playwright.sync_api import Page
-from rating_server import chromium, new_context, row, rubric, serving
 from sqlalchemy import Engine
 
 from data.database import open_study

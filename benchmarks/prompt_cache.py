@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from aci_notes import FOLDER
-from stub_llm import Do, Seen, Stub, verdict
+from kit.jurors import Do, Seen, Stub, verdict
 
 from data.database import open_study
 from data.importers.responses import ResponseFile

@@ -4,7 +4,11 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from medjury.own_packages import put_first
+
 __all__ = ["main"]
+
+put_first()
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -7,15 +7,16 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-import postgres
 import pytest
-import study_place
 from argon2 import PasswordHasher
+from kit import postgres, study_place
+from kit.browsers import chromium, new_context
+from kit.jurors import Stub
+from kit.servers import Server, serving
+from kit.studies import Run, import_small
+from kit.study_place import StudyIn
 from playwright.sync_api import Browser, BrowserContext, Page
-from rating_server import Server, chromium, new_context, serving
-from small import Run, import_small
 from sqlalchemy import Engine
-from study_place import StudyIn
 
 from data.database import open_study
 from data.person import Person
@@ -176,3 +177,10 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 @pytest.fixture
 def page(context: BrowserContext) -> Page:
     return context.new_page()
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    """Serve jurors on the loopback."""
+    with Stub() as running:
+        yield running

@@ -8,8 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
-from study_place import StudyIn, all_rows
 
 from annotate import navigation, sessions
 from annotate.sessions import IDLE_SECONDS, Sightings

@@ -4,21 +4,10 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
+from kit.browsers import TABLET, new_context, wait_for_count, wait_open
+from kit.rating_study import build, in_browser, row, rubric, scores_of, session_of
+from kit.servers import Server, free_port
 from playwright.sync_api import Browser, Page, expect
-from rating_server import (
-    TABLET,
-    Server,
-    build,
-    free_port,
-    in_browser,
-    new_context,
-    row,
-    rubric,
-    scores_of,
-    session_of,
-    wait_for_count,
-    wait_open,
-)
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg

@@ -1,28 +1,14 @@
 """axe-core finds nothing against WCAG 2.2 A and AA on any view of the rating room."""
 
-import os
-import shutil
-import subprocess
-import tarfile
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from kit.browsers import LAPTOP, TABLET, new_context, wait_for_count, wait_open, wait_saved
+from kit.rating_study import build, row, rubric, train
+from kit.screens import axe as axe
+from kit.screens import violations
+from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
-from rating_server import (
-    LAPTOP,
-    TABLET,
-    Server,
-    build,
-    new_context,
-    row,
-    rubric,
-    train,
-    wait_for_count,
-    wait_open,
-    wait_saved,
-)
 from sqlalchemy import Engine
 
 from data.description import Description, GuidelinePage
@@ -31,9 +17,6 @@ from data.store.record import lock
 from data.store.settings import set_setting
 
 pytestmark = pytest.mark.e2e
-
-AXE = "axe-core@4.14.1"
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 VIEWS = {
     "laptop": (LAPTOP, "light"),
     "tablet": (TABLET, "light"),
@@ -51,30 +34,6 @@ TOLD = Description(
     guideline=(GuidelinePage("Accuracy", "| score | means |\n| --- | --- |\n| 1 | harm |"),),
 )
 SOURCE = "CHIEF COMPLAINT\nKnee pain.\nAssessment:\n" + "Osteoarthritis of the knee.\n" * 60
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """Return axe-core's script, from the registry once, kept outside the checkout."""
-    cache = Path(tempfile.gettempdir()) / "medjury-axe" / AXE
-    script = cache / "package" / "axe.min.js"
-    if not script.exists():
-        _fetch(cache)
-    return script.read_text("utf-8")
-
-
-def _fetch(cache: Path) -> None:
-    """Pack axe-core with npm; without npm or the registry skip, but fail in CI."""
-    npm = shutil.which("npm")
-    cache.mkdir(parents=True, exist_ok=True)
-    call = [npm or "npm", "pack", AXE, "--silent"]
-    try:
-        subprocess.run(call, cwd=cache, check=True, capture_output=True, timeout=120)
-    except (OSError, subprocess.SubprocessError) as error:
-        reason = f"npm cannot fetch {AXE}: {error}"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    with tarfile.open(next(cache.glob("*.tgz"))) as packed:
-        packed.extract("package/axe.min.js", cache, filter="data")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +59,7 @@ def test_no_view_of_the_rating_room_breaks_wcag_22_aa(
     page.emulate_media(color_scheme=scheme)
     found: dict[str, list[str]] = {}
     for state in _tour(page, server, codes[view]):
-        found[state] = _violations(page, axe)
+        found[state] = violations(page, axe)
     paper = page.locator(".mj-room").evaluate("room => getComputedStyle(room).backgroundColor")
     context.close()
     assert "\n".join(f"{state} {one}" for state, broken in found.items() for one in broken) == ""
@@ -117,7 +76,7 @@ def test_a_locked_study_says_so_without_breaking_wcag_22_aa(
     page.get_by_label("Your sign-in code").fill(codes["tablet"])
     page.keyboard.press("Enter")
     page.get_by_text("This study is locked").wait_for()
-    assert _violations(page, axe) == []
+    assert violations(page, axe) == []
 
 
 def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
@@ -238,15 +197,3 @@ def _out_of_reach(page: Page) -> Iterator[str]:
     yield "out of reach"
     page.context.set_offline(False)
     wait_saved(page)
-
-
-def _violations(page: Page, axe: str) -> list[str]:
-    """Return each rule that is broken, and where."""
-    page.evaluate(axe)
-    found: list[str] = page.evaluate(
-        """tags => axe.run(document, {runOnly: {type: "tag", values: tags}}).then(told =>
-        told.violations.flatMap(one => one.nodes.map(node =>
-          `${one.id}: ${node.target.flat().at(-1)} ${node.failureSummary ?? ""}`.slice(0, 300))))""",
-        TAGS,
-    )
-    return found

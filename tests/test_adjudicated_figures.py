@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from rated_table import rated
-from small import Run
+from kit.scores import rated
+from kit.studies import Run
 
 from calibration.adjudicated import adjudicated, with_independent
 from calibration.codes import NoteCode as Code

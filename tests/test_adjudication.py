@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.studies import Run
+from kit.study_place import StudyIn, fill
 from sqlalchemy import Engine
-from study_place import StudyIn, fill
 
 from calibration.reliability import FORMS
 from calibration.tables.jurors import SECTIONS

@@ -1,20 +1,17 @@
 """The agreement screen in Chromium: the command's figures, each response one click away."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import test_accessibility_e2e as room
-from playwright.sync_api import Browser, Page, expect
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
-from rating_server import LAPTOP, TABLET, Server, new_context, serving, wait_settled
-from report_study import AUTHOR, rated
-from small import Run
+from kit import screens
+from kit.agreement_screen import FIRST_MS, MARKUP, downloaded, opened, view
+from kit.agreement_screen import served as served
+from kit.browsers import wait_settled
+from kit.commands import command
+from kit.servers import Server, serving
+from kit.studies import AUTHOR
+from playwright.sync_api import Browser, expect
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
@@ -22,7 +19,6 @@ from data.schema import Role
 from data.store import add_people
 
 pytestmark = pytest.mark.e2e
-SIZES = {"laptop": LAPTOP, "tablet": TABLET}
 VIEWS = (
     "Unsafe responses",
     "Subgroups",
@@ -36,72 +32,7 @@ VIEWS = (
     "Report",
     "Overview",
 )
-MARKUP = "llama <i>4</i> & $x$"
-JURORS = ("gpt", MARKUP)
-axe = room.axe
-
-
-FIRST_MS = 240_000  # the figures are computed when they are first asked for
-TRIES = 8
-
-
-def command(engine: Engine) -> Run:
-    """Return what runs a command on a study."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        call = [sys.executable, "-m", "medjury", *arguments]
-        env = os.environ | {"MEDJURY_DB": str(engine.url)}
-        ran = subprocess.run(call, env=env, capture_output=True, text=True, check=False)
-        return ran.returncode, ran.stdout, ran.stderr
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def served(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
-    """Serve a study that is rated; return the server and a researcher's code."""
-    rated(command(study), tmp_path_factory.mktemp("files"), JURORS)
-    code = add_people(OPERATOR, study, ["Rita"], Role.RESEARCHER)[0].code
-    with serving(str(study.url)) as server:
-        yield server, code
-
-
-def opened(browser: Browser, served: tuple[Server, str], path: str, size: str = "laptop") -> Page:
-    """Sign in as the researcher and open a page."""
-    server, code = served
-    page = new_context(browser, SIZES[size]).new_page()
-    page.goto(server.address)
-    page.get_by_label("Your sign-in code").fill(code)
-    page.get_by_role("button", name="Sign in").click()
-    page.locator(".mj-head").wait_for()
-    page.goto(f"{server.address}/{path}")
-    page.locator(".mj-decision, .mj-empty").first.wait_for(timeout=FIRST_MS)
-    return page
-
-
-def view(page: Page, name: str) -> None:
-    """Choose a view; again where the page was drawn anew under the click."""
-    tab = page.get_by_role("tab", name=name, exact=True)
-    for _ in range(TRIES):
-        wait_settled(page)
-        tab.click()
-        wait_settled(page)
-        if tab.get_attribute("aria-selected") == "true":
-            return
-    raise AssertionError(f"{name} was not to be chosen")
-
-
-def downloaded(page: Page, name: str) -> str:
-    """Return a file's text; asked for again where the page was drawn anew under the click."""
-    for _ in range(TRIES):
-        wait_settled(page)
-        try:
-            with page.expect_download(timeout=FIRST_MS / TRIES) as got:
-                page.get_by_role("button", name=name, exact=True).click()
-            return Path(got.value.path()).read_text("utf-8")
-        except PlaywrightTimeout:
-            continue
-    pytest.fail(f"{name}: no file after {TRIES} clicks")
+axe = screens.axe
 
 
 def test_the_page_says_what_the_command_says(
@@ -185,7 +116,7 @@ def test_no_view_of_agreement_breaks_wcag_22_aa(
     found = {}
     for name in VIEWS:
         view(page, name)
-        found[name] = room._violations(page, axe)
+        found[name] = screens.violations(page, axe)
     page.context.close()
     assert "\n".join(f"{name} {one}" for name, broken in found.items() for one in broken) == ""
 

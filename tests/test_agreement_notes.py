@@ -1,8 +1,8 @@
 """What the agreement tables say beside their figures: cells without a number, and notes."""
 
 import pytest
-from little_study import study
-from report_study import content_of
+from kit.scores import study
+from kit.studies import content_of
 
 from calibration.codes import NoteCode
 from calibration.distributions import DistributionRow

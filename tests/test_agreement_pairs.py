@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_study import rated
-from small import Run
+from kit.studies import Run, rated
 from sqlalchemy import Engine
 
 from annotate import charts

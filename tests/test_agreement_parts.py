@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import Run
+from kit.studies import Run
 
 from calibration.report.chart_detection import chart_detection
 from calibration.report.svg import svg

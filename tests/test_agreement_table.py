@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_study import rated
+from kit.studies import Run, rated
 from rich.console import Console
-from small import Run
 
 from calibration.codes import CODES, NoteCode
 from calibration.messages import words

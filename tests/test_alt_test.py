@@ -4,9 +4,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import FIELDS, study
+from kit.scores import FIELDS, note_of, study
 from scipy import stats
-from wording import note_of
 
 from calibration.agreement import Panel
 from calibration.alt_test import alt_test_rows, compare, one_sided_p

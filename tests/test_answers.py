@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from rating_server import FULL, build, codes_of, message, person_of, row, rubric, scores_of
+from kit.rating_study import FULL, build, codes_of, message, person_of, row, rubric, scores_of
 from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 

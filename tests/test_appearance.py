@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import vl_convert
-from rating_server import Server, build, row, rubric
+from kit.rating_study import build, row, rubric
+from kit.servers import Answer, Server, ask, post
 from sqlalchemy import Engine
-from test_signin import Answer, ask, post
 
 from annotate import appearance, charts, vega
 from annotate.server import settings

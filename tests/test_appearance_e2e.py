@@ -4,31 +4,22 @@ from collections.abc import Iterator
 from io import BytesIO
 
 import pytest
-import test_accessibility_e2e as room
+from kit import screens
+from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, sign_in, wait_settled
+from kit.commands import command
+from kit.rating_study import build, row, rubric
+from kit.servers import Server, serving
+from kit.studies import rated
 from PIL import Image, ImageChops
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
-from rating_server import (
-    LAPTOP,
-    PATIENCE_MS,
-    TABLET,
-    Server,
-    build,
-    row,
-    rubric,
-    serving,
-    sign_in,
-    wait_settled,
-)
-from report_study import rated
 from sqlalchemy import Engine
-from test_agreement_e2e import command
 
 from data.person import OPERATOR
 from data.schema import Role
 from data.store import add_people
 
 pytestmark = pytest.mark.e2e
-axe = room.axe
+axe = screens.axe
 SIZES = {"laptop": LAPTOP, "tablet": TABLET}
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
 SCREENS = ("", "rubrics", "lab", "workbench", "people")
@@ -186,11 +177,11 @@ def test_no_screen_breaks_wcag_22_aa_in_the_dark(
         page.locator(".mj-head").wait_for()
         wait_settled(page)
         is_shown(page, DARK)
-        found[path] = room._violations(page, axe)
+        found[path] = screens.violations(page, axe)
     page.get_by_role("button", name="Add people").click()
     page.get_by_role("dialog").wait_for()
     wait_settled(page)
-    found["dialog"] = room._violations(page, axe)
+    found["dialog"] = screens.violations(page, axe)
     context.close()
     assert "\n".join(f"{path} {one}" for path, broken in found.items() for one in broken) == ""
 
@@ -229,7 +220,7 @@ def test_no_screen_of_figures_breaks_wcag_22_aa_in_the_dark(
                 page.get_by_role("tab", name=tab, exact=True).click()
             wait_settled(page)
             is_shown(page, DARK)
-            found[f"{path} {tab}"] = room._violations(page, axe)
+            found[f"{path} {tab}"] = screens.violations(page, axe)
     context.close()
     assert "\n".join(f"{view} {one}" for view, broken in found.items() for one in broken) == ""
     assert len(found) > len(OF_FIGURES)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_backbone import LONGEST, tiny, write_backbone, write_safetensors
+from kit.tiny_backbone import LONGEST, tiny, write_backbone, write_safetensors
 
 from calibration.baselines.backbone import load_backbone
 from calibration.baselines.encoder import NumpyEncoder, gelu_in_place

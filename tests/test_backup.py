@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import postgres
 import pytest
-from packaged_study import SCORES, made, whole
-from small import RESPONSES, Run
+from kit import postgres
+from kit.packaged_study import SCORES, made, whole
+from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine, text
 
 from data.card import Reply

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-OURS = ("annotate", "calibration", "data", "jury", "medjury")
+OURS = ("annotate", "calibration", "data", "jury", "kit", "medjury")
 SCRIPTS = sorted(path.relative_to(BENCHMARKS).as_posix() for path in BENCHMARKS.rglob("*.py"))
 
 

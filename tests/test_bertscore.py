@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_backbone import VOCABULARY, tiny
+from kit.tiny_backbone import VOCABULARY, tiny
 
 from calibration.baselines.backbone import load_backbone
 from calibration.baselines.bertscore import bert_score

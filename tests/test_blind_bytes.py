@@ -4,14 +4,13 @@ Every command of `medjury` is run on a study and on copies of it whose authors a
 drawn at random or is the time of the day is taken out before the bytes are compared.
 """
 
-import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from authored_study import (
+from kit.authored_study import (
     CRITERIA,
     JURORS,
     MODELS,
@@ -20,6 +19,7 @@ from authored_study import (
     done,
     make,
     permuted,
+    plain,
     responses,
     shuffled,
     turned,
@@ -126,13 +126,6 @@ LEFT_OUT: Mapping[str, str] = {
     "rubric add": "reads a folder into the study, and nothing of the study",
     "rubric import-helm": "knows no study",
 }
-RANDOM = (
-    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?"), "<time>"),
-    (re.compile(r"(?<![.\w])[0-9a-f]{12,}\b"), "<digest>"),
-    (re.compile(r'"+(?:columns|each|token)"+:\s*"+[0-9a-f]*"+'), "<digest>"),
-    (re.compile(r'"+[0-9A-Z]{4}"+'), "<way in>"),
-    (re.compile(r"\b[0-9A-Z]{4}(-[0-9A-Z]{4}){2,}\b", re.IGNORECASE), "<code>"),
-)
 
 
 @pytest.fixture(scope="module")
@@ -277,14 +270,6 @@ def said_by_all(url: str, folder: Path) -> dict[str, str]:
             found[plain(str(path.relative_to(folder)), folder)] = plain(_text(path), folder)
     assert len(acts(open_study(url), "unblinded")) == 0
     return found
-
-
-def plain(said: str, folder: Path) -> str:
-    """Return what was said without its folder, and without what is random or the time."""
-    said = said.replace(str(folder), "<folder>")
-    for pattern, word in RANDOM:
-        said = pattern.sub(word, said)
-    return said
 
 
 def _placed(folder: Path, word: str) -> str:

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from authored_study import Permute, make, permuted, shuffled, turned, unheard
+from kit.authored_study import Permute, make, permuted, plain, shuffled, turned, unheard
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
-from test_blind_bytes import plain
 
 from annotate.navigation import SCREENS
 from annotate.screens.frame import VIEW

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.card import Reply

@@ -1,20 +1,13 @@
 """No author in any byte, and no text that does anything but stand there."""
 
-import postgres
 import pytest
+from kit import postgres
+from kit.browsers import sign_in, wait_for_count, wait_open, wait_settled
+from kit.rating_study import build, row, rubric
+from kit.servers import Server
+from kit.wiretap import record
 from playwright.sync_api import Page
-from rating_server import (
-    Server,
-    build,
-    row,
-    rubric,
-    sign_in,
-    wait_for_count,
-    wait_open,
-    wait_settled,
-)
 from sqlalchemy import Engine
-from wiretap import record
 
 from data.importers.rows import Origin, RatingRow
 from data.schema import Kind

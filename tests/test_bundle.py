@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import Run
+from kit.studies import Run
+from kit.study_place import StudyIn, copy_study
 from sqlalchemy import Engine, text
-from study_place import StudyIn, copy_study
 
 from data.queries.validation import behind, evidence
 from data.rubric import Rubric, read_rubric

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import RESPONSES, Run
+from kit.studies import RESPONSES, Run
+from kit.study_place import StudyIn, nothing_stored
 from sqlalchemy import Engine, text
-from study_place import StudyIn, nothing_stored
 
 from data.card import Reply
 from data.database import open_study

@@ -12,10 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from juror_lines import CALL, answers, juror
+from kit.identity_servers import TokenServer
+from kit.jurors import CALL, Do, Seen, Stub, answers, juror
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub
-from token_server import TokenServer
 
 from data.errors import BadPanel
 from data.importers.responses import ResponseFile

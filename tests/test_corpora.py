@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.importers.corpora import aci_bench, mts_dialog

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from periods_study import row
+from kit.scores import row
 from scipy import integrate, stats
 
 from calibration.codes import MonitoringCode

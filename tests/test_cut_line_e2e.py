@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 import pytest
-from cut_line import CutLine
-from cut_rating import RESPONSE, SOURCE, STEPS, TYPED, Cut, cut, rate_with_cut, stored
+from kit.browsers import new_context, sign_in
+from kit.cut_line import CutLine
+from kit.cut_rating import RESPONSE, SOURCE, STEPS, TYPED, Cut, cut, rate_with_cut, stored
+from kit.rating_study import build, row, rubric
+from kit.servers import Server, serving
 from playwright.sync_api import Browser, Page
-from rating_server import Server, build, new_context, row, rubric, serving, sign_in
 from sqlalchemy import Engine
 
 from data.queries.record import verify

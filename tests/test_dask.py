@@ -1,26 +1,28 @@
 """`--on ADDRESS` for measure, calibrate and juries: the same figures, wherever they are computed."""
 
+import os
 import re
 import shutil
+import subprocess
 import sys
+from ast import literal_eval
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
 import pytest
-from dask_place import Place, dask_place
-from small import Run
+from kit.dask_place import Place, certified, dask_place, dask_reads
+from kit.studies import Run
+from kit.study_place import StudyIn, copy_study
 from sqlalchemy import create_engine, text
-from study_place import StudyIn, copy_study
-from test_dask_tls import certified, dask_reads
 
 from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
 from medjury import main
 from medjury.cli import dask_worker
 from medjury.cli.dask_connect import connected, told
 from medjury.cli.dask_worker import Tasks
+from medjury.own_packages import FOLDER
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
 RESPONSES = 130
@@ -173,18 +175,19 @@ def test_texts_that_pass_an_open_scheduler_elsewhere_are_told_of_wherever_worker
 
 @pytest.mark.parametrize("package", ["calibration", "data", "jury", "medjury"])
 def test_a_worker_with_other_code_is_another_kind(tmp_path: Path, package: str) -> None:
-    for one in ("calibration", "data", "jury", "medjury"):
-        (tmp_path / one).mkdir()
-        (tmp_path / one / "pairs.py").write_text("LONGEST = 512")
-    shutil.copy(str(dask_worker.__file__), tmp_path / "medjury")
-    there = spec_from_file_location("there", tmp_path / "medjury" / "dask_worker.py")
-    assert there
-    assert there.loader
-    module = module_from_spec(there)
-    there.loader.exec_module(module)
-    before = module._code()
+    for one in ("annotate", "calibration", "data", "jury", "medjury"):
+        shutil.copytree(FOLDER / one, tmp_path / one, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def code() -> str:
+        asked = "from medjury.cli.dask_worker import environment_fingerprint as of; print(of())"
+        place = os.environ | {"PYTHONPATH": str(tmp_path)}
+        call = [sys.executable, "-P", "-c", asked]
+        ran = subprocess.run(call, env=place, capture_output=True, text=True, check=True)
+        return str(literal_eval(ran.stdout)["code of medjury"])
+
+    assert code() == dask_worker.environment_fingerprint()["code of medjury"]
     (tmp_path / package / "pairs.py").write_text("LONGEST = 256")
-    assert module._code() != before
+    assert code() != dask_worker.environment_fingerprint()["code of medjury"]
     assert "onnxruntime" in dask_worker.environment_fingerprint()
 
 

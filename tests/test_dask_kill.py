@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dask_place import Place, dask_place
-from small import Run
+from kit.dask_place import Place, dask_place
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import attempts, many, ratings
+from kit.studies import Run
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub
-from test_jury_run import attempts, many, ratings
 from threadpoolctl import threadpool_limits
 
 from calibration.agreement import Panel, scorer_replicates

@@ -1,23 +1,16 @@
 """Calls that break because a worker is lost: what they count for, and what is told of them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any
 
-import pytest
+from kit.jurors import Stub
+from kit.jury_runs import HASTY, panel_at
 from sqlalchemy import Engine
-from stub_llm import Stub
-from test_jury_run import HASTY, panel_at
 
 from jury.elsewhere import LOST, NO_WORKER, Elsewhere, NobodyThere, left_alone
 from jury.run import run_panel
 from medjury.cli.jury_words import AGAIN, WORKERS, advice
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as running:
-        yield running
 
 
 class Breaking(Executor):

@@ -4,53 +4,17 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import dask
 import numpy as np
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from dask_place import Place
-from small import RESPONSES, Run
+from kit.dask_place import Place, Variables, certified, dask_reads
+from kit.jurors import Do, Seen, Stub
+from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub
 
 from medjury.cli.dask_connect import CA, CERT, ENCRYPTION, KEY
 from medjury.cli.jury_words import WORKERS
-
-PEM = serialization.Encoding.PEM
-SECRET = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-ROLES = ("SCHEDULER", "WORKER", "CLIENT")
-Variables = dict[str, str]
-
-
-def certified(folder: Path, ca: str) -> Variables:
-    """Make a CA and one certificate of it; return the variables of docs/scale.md that name them."""
-    keys = {name: ec.generate_private_key(ec.SECP256R1()) for name in ("ca", "node")}
-    names = {
-        one: x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"{ca} {one}")])
-        for one in keys
-    }
-    since = datetime.now(UTC) - timedelta(days=1)
-    for one, key in keys.items():
-        made = (
-            x509.CertificateBuilder(names["ca"], names[one], key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(since)
-            .not_valid_after(since + timedelta(days=2))
-            .add_extension(x509.BasicConstraints(ca=one == "ca", path_length=None), critical=True)
-            .sign(keys["ca"], hashes.SHA256())
-        )
-        (folder / f"{ca}-{one}.pem").write_bytes(made.public_bytes(PEM))
-        (folder / f"{ca}-{one}.key").write_bytes(key.private_bytes(PEM, *SECRET))
-    tls = "DASK_DISTRIBUTED__COMM__TLS__"
-    files = {"CERT": f"{folder}/{ca}-node.pem", "KEY": f"{folder}/{ca}-node.key"}
-    each = {f"{tls}{role}__{what}": path for role in ROLES for what, path in files.items()}
-    return {f"{tls}CA_FILE": f"{folder}/{ca}-ca.pem"} | each
 
 
 class TlsPlace(Place):
@@ -75,17 +39,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsPlace]:
         yield place
     finally:
         place.end()
-
-
-@contextmanager
-def dask_reads(monkeypatch: pytest.MonkeyPatch, variables: Variables) -> Iterator[None]:
-    """Set variables and let Dask read them, as a new process does."""
-    with monkeypatch.context() as apart:
-        for name, value in variables.items():
-            apart.setenv(name, value)
-        dask.config.refresh()
-        yield
-    dask.config.refresh()
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from little_study import DOCTORS, study
-from report_study import table_rows
+from kit.decisions import at, facts, judged, rows
+from kit.scores import study
+from kit.studies import table_rows
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import CLAIMS, Decision, Kind
@@ -21,23 +22,10 @@ from calibration.messages.headlines import HEADLINES
 from calibration.misses import Misses, Outcome
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
-from calibration.tables.agreement import AGREEMENT, HELD
-from calibration.tables.spec import laid_out
 from calibration.values import COMBINED, NAN, note, simulated_in
 from calibration.verdict import Claim, decide, decisions
 
 ONLY = note(Code.ONLY_CLINICIAN, clinician="dr")
-
-
-def rows(low=0.01, high=0.2, icc=0.1, instances=60, *, jury_notes=(), **held):
-    """Return the two rows that a decision is made from."""
-    common = {"n_instances": instances, "n_clinicians": 4, "n_missing": 3, "n_responses": 97}
-    jury = AgreementRow(
-        "b", "jury", icc=0.9, boot_low=0.8, boot_high=0.95, notes=jury_notes, **common
-    )
-    figures = {"jury_icc": 0.6, "clinician_icc": 0.6 - icc, "resamples": 2000} | held
-    ends = {"boot_low": low, "boot_high": high}
-    return [jury, LikeForLikeRow("b", "like_for_like", icc=icc, **ends, **common, **figures)]
 
 
 def made_up(*names):
@@ -46,15 +34,6 @@ def made_up(*names):
 
 def codes(decision):
     return [one.code for one in decision.reasons]
-
-
-def at(margin=0.1, misses=(), **fixed):
-    """Return a claim at a margin, with what is missed on benchmark b."""
-    return Claim(Protocol(margin, **fixed), misses={"b": misses})
-
-
-def judged(*changed, margin=0.1, looked=1, misses=(), **others):
-    return decide(rows(*changed, **others), at(margin, misses), looked)
 
 
 @pytest.mark.parametrize(
@@ -345,20 +324,6 @@ def test_a_decision_is_the_same_without_any_note_but_who_is_simulated(jury, held
     assert (whole.kind, whole.headline) == (bare.kind, bare.headline)
 
 
-def studies():
-    """Return small studies of which jury and clinicians agree as well, better, worse, or not."""
-    kept = {"n": 80, "criteria": {"aci": ("accuracy",), "mts": ("accuracy",)}}
-    return {
-        "a jury as good as any": study(juror_noise=0.1, seed=2, **kept),
-        "a jury that guesses": study(juror_noise=6, seed=2, **kept),
-        "two benchmarks": study(("aci", "mts"), seed=3, juror_noise=0.1, **kept | {"n": 60}),
-        "few instances": study(n=12, seed=4),
-        "two responses": study(n=2, seed=5),
-        "different scales": study(("aci", "mts"), n=24, seed=6, scales={"mts": (0, 9)}),
-        "simulated": study(n=40, seed=7, simulated=(DOCTORS[0], "gpt")),
-    }
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("noise", [0.1, 0.8, 5])
 def test_over_random_studies_no_headline_claims_what_its_interval_denies(seed, noise):
@@ -373,22 +338,6 @@ def test_over_random_studies_no_headline_claims_what_its_interval_denies(seed, n
         assert (decision.estimate, decision.low) == pytest.approx((held.icc, held.boot_low))
 
 
-def facts():
-    """Return what is decided, marked and shown of studies, without any word of a message."""
-    return {name: _facts(table_rows(scores, 200)) for name, scores in studies().items()}
-
-
-def _facts(found):
-    made = [decision_json(one) for one in decisions(found, at()).values()]
-    held = [row for row in found if row.scorer == "like_for_like"]
-    cells = [group.rows for group in laid_out(AGREEMENT, found, grouped=True).groups]
-    cells += [group.rows for group in laid_out(HELD, held).groups]
-    named = [[one["code"] for one in (*own["reasons"], *own["basis"])] for own in made]
-    wanted = [own["next"] and own["next"]["code"] for own in made]
-    figures = [[own[name] for name in ("kind", "estimate", "low", "high")] for own in made]
-    return [figures, named, wanted, cells, simulated_in(found)]
-
-
 CODED = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -398,7 +347,7 @@ for registry in (messages.REASONS, messages.MESSAGES, messages.GENERAL):
     registry.update({code: code.value for code in registry})
 for subject, kinds in headlines.HEADLINES.items():
     kinds.update({kind: kind for kind in kinds})
-from test_decision import facts, judged
+from kit.decisions import facts, judged
 assert judged().headline == "non_inferior"
 assert judged().sentences == ("Gap.", "All_above.", "Fixed_before.")
 print(json.dumps(facts()))

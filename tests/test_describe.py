@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rating_server import FULL, build, codes_of, row, rubric
-from small import Run
+from kit.rating_study import FULL, build, codes_of, row, rubric
+from kit.studies import Run
+from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine, event, text
 from sqlmodel import Session, select
-from study_place import StudyIn, all_rows
 
 from data.card import Reply
 from data.database import open_study

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-import test_accessibility_e2e as room
+from kit import screens
+from kit.browsers import LAPTOP, TABLET, new_context, wait_settled
+from kit.screens import at_study, open_part
+from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
-from rating_server import LAPTOP, TABLET, Server, new_context, wait_settled
 from sqlalchemy import Engine
-from test_study_e2e import _part, _signed_in
 
 from data.description import GuidelinePage
 from data.person import OPERATOR
@@ -18,7 +19,7 @@ from data.store import add_people, give_consent
 from data.store.record import lock
 
 pytestmark = pytest.mark.e2e
-axe = room.axe
+axe = screens.axe
 LOADS = (
     "# Doses\n\n![x](https://elsewhere.example/x.png) <img src='https://elsewhere.example/y.png'>"
     "<script>document.title='run'</script> [the list](https://elsewhere.example/list)"
@@ -47,7 +48,7 @@ def boss(
     browser: Browser, server: Server, codes: dict[str, str], size: tuple[int, int]
 ) -> Iterator[Page]:
     context = new_context(browser, size)
-    page = _signed_in(context.new_page(), server, codes["Boss Lindqvist"])
+    page = at_study(context.new_page(), server, codes["Boss Lindqvist"])
     yield page
     context.close()
 
@@ -58,7 +59,7 @@ def test_a_coordinator_saves_exactly_what_was_shown_and_nothing_of_it_loads(
     asked: list[str] = []
     boss.on("request", lambda request: asked.append(request.url))
     broken = []
-    _part(boss, "Description")
+    open_part(boss, "Description")
     if description(study) is not None:
         boss.get_by_text("Change the description").click()
     title = f"Notes at {size[0]}"
@@ -75,7 +76,7 @@ def test_a_coordinator_saves_exactly_what_was_shown_and_nothing_of_it_loads(
     preview.get_by_text("Doses", exact=True).click()
     expect(preview).to_contain_text("the list (https://elsewhere.example/list)")
     wait_settled(boss)
-    broken += room._violations(boss, axe)
+    broken += screens.violations(boss, axe)
     save = boss.get_by_role("button", name="Save this description")
     _fill(boss, "Contact", "call 7")
     boss.get_by_text("The fields were changed since").wait_for()
@@ -93,7 +94,7 @@ def test_a_coordinator_saves_exactly_what_was_shown_and_nothing_of_it_loads(
     assert acts(study, "study described")[-1].actor.startswith("account ")
     expect(boss.get_by_text("0 of 2 clinicians. Not yet: dr-a, dr-b")).to_be_visible()
     wait_settled(boss)
-    broken += room._violations(boss, axe)
+    broken += screens.violations(boss, axe)
     assert broken == []
     assert boss.title() != "run"
     assert [one for one in asked if "elsewhere.example" in one] == []
@@ -103,7 +104,7 @@ def test_a_coordinator_saves_exactly_what_was_shown_and_nothing_of_it_loads(
 def test_pages_are_left_out_and_a_wrong_file_is_refused_by_name(boss: Page, study: Engine) -> None:
     before = description(study)
     assert before is not None
-    _part(boss, "Description")
+    open_part(boss, "Description")
     boss.get_by_text("Change the description").click()
     wait_settled(boss)
     boss.get_by_role("button", name="Remove Doses").click()
@@ -125,7 +126,7 @@ def test_who_gave_consent_is_seen_here_and_with_the_people(
     told = description(study)
     assert told is not None
     give_consent(study, 1, told.consent_sha256)
-    _part(boss, "Description")
+    open_part(boss, "Description")
     expect(boss.get_by_text("1 of 2 clinicians. Not yet: dr-b")).to_be_visible()
     boss.goto(f"{server.address}/people")
     expect(boss.get_by_role("row").filter(has_text="dr-a")).to_contain_text("consent given on 20")
@@ -138,8 +139,8 @@ def test_a_researcher_reads_it_and_nobody_changes_it_once_the_study_is_locked(
     lock(study, "coordinator")
     for name in ("Rita Okafor", "Boss Lindqvist"):
         context = new_context(browser, LAPTOP)
-        page = _signed_in(context.new_page(), server, codes[name])
-        _part(page, "Description")
+        page = at_study(context.new_page(), server, codes[name])
+        open_part(page, "Description")
         expect(page.locator(".mj-described")).to_contain_text("Notes at")
         assert page.get_by_text("Change the description").count() == 0
         context.close()

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from little_study import study
-from rated_table import both, rated
+from kit.scores import both, rated, study
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from calibration.clustered_intervals import clustered_proportion, wilson

@@ -3,8 +3,8 @@
 import csv
 from pathlib import Path
 
-from packaged_study import made, whole
-from small import Run
+from kit.packaged_study import made, whole
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.importers.package import EVERY, columns

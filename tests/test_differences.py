@@ -1,67 +1,17 @@
 """Paired differences: the jury against metrics, its own jurors and other juries."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from wording import note_of
+from kit.composites import JURY, RATERS, kind, scope_of, scores
+from kit.scores import note_of
 
 from calibration.agreement import Panel
 from calibration.codes import NoteCode
-from calibration.composite import Repeats
 from calibration.differences import compared, difference_rows
 from calibration.jackknife import icc_difference
 from calibration.json_values import json_value
-from calibration.rating_matrix import analysed_grid
-from calibration.scope import Asked, Scope
 
 METHODS = ["paper", "published"]
-JURY = Panel(("j0", "j1", "j2"), 3)
-RATERS = ["dr0", "dr1", "dr2", "j0", "j1", "j2", "j3", "m"]
-NO_REPEATS = Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame())
-
-
-def kind(name):
-    return {"d": "clinician", "j": "juror", "m": "metric"}[name[0]]
-
-
-def scores(n=60, seed=0, noise=1.0):
-    """Three clinicians, the jurors j0 to j3 and a metric, as a table of composites."""
-    random = np.random.default_rng(seed)
-    quality = random.normal(size=(n, 1))
-    spread = np.array([0.8] * 3 + [noise] * 4 + [1.5])
-    return pd.DataFrame(quality + spread * random.normal(size=(n, 8)), columns=RATERS)
-
-
-def scope_of(table, per=1, jury=JURY, simulated=(), **asked):
-    """Return a table of composites as one benchmark, `per` responses an instance."""
-    long = table.melt(ignore_index=False, var_name="rater", value_name="composite").dropna()
-    long = long.reset_index(names="row")
-    rated = pd.DataFrame(
-        {
-            "response_id": long["row"].map("r{:05}".format),
-            "instance_id": (long["row"] // per).map("i{:05}".format),
-            "benchmark": "b",
-            "rater": long["rater"],
-            "kind": long["rater"].map(kind),
-            "composite": long["composite"],
-        }
-    )
-    members = jury.members if jury else ()
-    metrics = tuple(name for name in table if kind(name) == "metric")
-    return Scope(
-        name="b",
-        grid=analysed_grid(rated, ["b"], jurors=members, metrics=metrics),
-        given=rated,
-        in_study=len(table),
-        incomplete={},
-        repeats=NO_REPEATS,
-        jury=jury,
-        jurors=members,
-        metrics=metrics,
-        simulated=frozenset(simulated),
-        asked=Asked(**{"reps": 400, **asked}),
-        tick=lambda _: None,
-    )
 
 
 def by_definition(table, members, method):

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import test_accessibility_e2e as room
+from kit import screens
+from kit.browsers import LAPTOP, PATIENCE_MS, new_context, wait_settled
+from kit.screens import at_study
+from kit.servers import Server
+from kit.studies import import_small
 from playwright.sync_api import Browser, Page, expect
-from rating_server import LAPTOP, PATIENCE_MS, Server, new_context, wait_settled
-from small import import_small
 from sqlalchemy import Engine
-from test_study_e2e import _signed_in
 
 from data.card import Reply
 from data.person import OPERATOR
@@ -21,7 +22,7 @@ from data.store import Slot, add_people, assign, invite, submit
 from data.store.settings import set_setting
 
 pytestmark = pytest.mark.e2e
-axe = room.axe
+axe = screens.axe
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 @pytest.fixture
 def boss(browser: Browser, server: Server, codes: dict[str, str]) -> Iterator[Page]:
     context = new_context(browser, LAPTOP)
-    yield _signed_in(context.new_page(), server, codes["Boss Lindqvist"])
+    yield at_study(context.new_page(), server, codes["Boss Lindqvist"])
     context.close()
 
 
@@ -59,7 +60,7 @@ def test_a_coordinator_gives_out_a_third_reading_and_answers_a_flag(
         timeout=PATIENCE_MS
     )
     wait_settled(boss)
-    broken = room._violations(boss, axe)
+    broken = screens.violations(boss, axe)
     boss.get_by_role("button", name="Give out 1 third reading").click()
     done = boss.get_by_text("1 reading given out, after each clinician's other work.")
     expect(done).to_be_visible(timeout=PATIENCE_MS)
@@ -75,7 +76,7 @@ def test_a_coordinator_gives_out_a_third_reading_and_answers_a_flag(
     boss.get_by_role("button", name="Answer", exact=True).click()
     expect(boss.get_by_text("Answered; the clinician sees it")).to_be_visible(timeout=PATIENCE_MS)
     wait_settled(boss)
-    assert broken + room._violations(boss, axe) == []
+    assert broken + screens.violations(boss, axe) == []
     assert [one.answer for one in answers_for(study, 1)] == ["It is whole."]
     assert [one.answers for one in flags(OPERATOR, study)] == [("It is whole.",)]
     told = b"".join(one for one in frames if isinstance(one, bytes))

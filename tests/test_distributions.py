@@ -3,8 +3,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from little_study import CRITERIA, JURORS, study
-from wording import note_of
+from kit.scores import CRITERIA, JURORS, note_of, study
 
 from calibration.distributions import at_points, distribution_rows
 from calibration.scope import Asked, Sitting, scopes

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import two_hundred
-from small import Run
+from kit import two_hundred
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.queries import benchmarks

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from rating_server import session_of
+from kit.rating_study import session_of
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.middleware import Middleware

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import CRITERIA
+from kit.scores import CRITERIA
 from scipy import stats
 
 from calibration.agreement import columns

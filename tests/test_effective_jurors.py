@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plain_scope import scope_of
-from wording import note_of
+from kit.scores import note_of, scope_of
 
 from calibration.effective_jurors import effective_number, effective_rows
 from calibration.rating_matrix import z_within_raters

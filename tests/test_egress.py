@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from small import Run, import_small
+from kit.jurors import Stub
+from kit.studies import Run, import_small
 from sqlalchemy import Engine
-from stub_llm import Stub
 
 from annotate import jury_panels
 from annotate.jury_runs import start

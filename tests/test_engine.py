@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_answers import HUMAN, KINDS, VARIANTS
+from kit.exported_panels import RECORD, ROWS, TRICKY, export, panel
+from kit.hostile_answers import HUMAN, KINDS
+from kit.hostile_variants import VARIANTS
+from kit.jurors import Do, Seen, Stub, verdict
 from sqlalchemy import Engine
 from sqlmodel import select
-from stub_llm import Do, Seen, Stub, verdict
-from test_promptfoo import RECORD, ROWS, TRICKY, export, panel
 
 from data.card import Card
 from data.database import reading

@@ -11,8 +11,8 @@ from typing import Any
 
 import anthropic
 import openai
-from stub_llm import Stub
-from token_server import TokenServer
+from kit.identity_servers import TokenServer
+from kit.jurors import Stub
 
 MARK = "from-the-environment"
 LITERAL = re.compile(r"""["']([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)["']""")

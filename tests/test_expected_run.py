@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served_probabilities import served, verdict_of
-from small import Run
+from kit.batches import BatchStub
+from kit.batches import panel_at as batch_panel_at
+from kit.batches import run as run_in_batches
+from kit.jurors import Do, Seen, Stub, served, verdict_of
+from kit.jury_runs import attempts, panel_at, ratings, run
+from kit.studies import Run
 from sqlalchemy import Engine
-from stub_batches import BatchStub
-from stub_batches_study import panel_at as batch_panel_at
-from stub_batches_study import run as run_in_batches
-from stub_llm import Do, Seen, Stub
-from test_jury_run import attempts, panel_at, ratings, run
 
 from data.card import Card
 from data.errors import BadPanel, Conflict

@@ -9,9 +9,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hostile_answers import KINDS, VARIANTS, Kind
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.hostile_answers import KINDS
+from kit.hostile_variants import VARIANTS, Kind
 
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Status

@@ -9,12 +9,10 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from juries_study import HEAD
-from served_probabilities import criteria_of, served
-from small import Run
+from kit.exported_panels import RECORD, ROWS
+from kit.jurors import Do, Seen, Stub, criteria_of, served
+from kit.studies import HEAD, Run
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub
-from test_promptfoo import RECORD, ROWS
 
 from annotate.screens.workbench_response import distribution_lines, prompt_of
 from calibration.codes import NoteCode as Code

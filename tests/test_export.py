@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import RESPONSES, Run
+from kit.studies import RESPONSES, Run
+from kit.study_place import StudyIn
 from sqlalchemy import Engine
-from study_place import StudyIn
 
 from data.card import Marked, Reply
 from data.queries import place

@@ -6,7 +6,7 @@ table of all that was tried.
 
 import numpy as np
 import pytest
-from watched_years import Plan, alarms
+from kit.watched_years import Plan, alarms
 
 from calibration.monitoring.watch import Normal, Rule
 

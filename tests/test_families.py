@@ -1,25 +1,19 @@
 """Own family: counted for the coordinator from authors' names, and told to no juror."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import RESPONSES, Run
+from kit.jurors import Stub
+from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
-from stub_llm import Stub
 
 from data.queries.families import evidence, families_of, own_family
 
 Write = Callable[[str, str], Path]
 AUTHORED = RESPONSES.replace("model-one", "openai_gpt-4o-2024-05-13").replace("model-two", "ward-x")
 JURY = Path(__file__).parents[1] / "jury"
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as running:
-        yield running
 
 
 @pytest.mark.parametrize(

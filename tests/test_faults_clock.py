@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
-from page_client import Page, entered, sign_in
-from rating_server import FULL, Server, build, codes_of, free_port, row, rubric, scores_of
+from kit.page_client import Page, entered, sign_in
+from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
+from kit.servers import Server, free_port
 from sqlalchemy import Engine
 from sqlmodel import select
 

@@ -10,16 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from packaged_study import made, whole
-from page_client import Page, entered, sign_in
-from rating_server import FULL, build, row, rubric, scores_of, serving
-from small import Run
+from kit.commands import assert_told, names, responses
+from kit.jurors import Stub
+from kit.jury_runs import attempts, many, panel_at
+from kit.jury_runs import run as run_jury
+from kit.packaged_study import made, whole
+from kit.page_client import Page, entered, sign_in
+from kit.rating_study import FULL, build, row, rubric, scores_of
+from kit.servers import serving
+from kit.studies import Run
+from kit.study_place import all_rows
 from sqlalchemy import Engine
 from sqlmodel import select
-from stub_llm import Stub
-from study_place import all_rows
-from test_jury_run import attempts, many, panel_at
-from test_jury_run import run as run_jury
 
 from data.database import open_study, reading
 from data.errors import NoStudy
@@ -29,7 +31,6 @@ from medjury.cli import record
 
 __all__ = ["made", "whole"]
 MEGABYTES = 8
-HEADER = "instance_id,benchmark,context,prompt,response_id,model,response"
 
 
 @pytest.fixture
@@ -59,26 +60,6 @@ def filled(disk: Path, left: int = 0) -> Iterator[None]:
         yield
     finally:
         ballast.unlink()
-
-
-def responses(folder: Path, number: int, name: str = "many.csv") -> Path:
-    """Write a file of responses, about two kilobytes each."""
-    rows = (f"i{n},visits,{'words ' * 300},write,r{n},model,answer {n}" for n in range(number))
-    path = folder / name
-    path.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
-    return path
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.iterdir())
-
-
-def assert_told(result: tuple[int, str, str], *words: str) -> None:
-    """Assert that a command ended with one message, and not with a traceback."""
-    code, _, err = result
-    assert code == 2, err
-    assert len(err.strip().splitlines()) == 1, err
-    assert all(word in err for word in words), err
 
 
 def test_an_import_onto_a_full_disk_stores_nothing_and_works_once_there_is_room(

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from packaged_study import made, whole
-from small import RESPONSES, Run
+from kit.commands import HEADER, assert_told, names, responses
+from kit.packaged_study import made, whole
+from kit.studies import RESPONSES, Run
+from kit.study_place import all_rows
 from sqlalchemy import Engine
-from study_place import all_rows
-from test_faults_disk import HEADER, assert_told, names, responses
 
 from data.database import open_study
 from data.queries.record import verify

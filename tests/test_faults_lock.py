@@ -6,11 +6,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import attempts, many, panel_at
+from kit.jury_runs import run as run_jury
+from kit.postgres import Database, killable
 from sqlalchemy import Engine, create_engine, text
-from stub_llm import Do, Seen, Stub
-from test_faults_server import Database, killable
-from test_jury_run import attempts, many, panel_at
-from test_jury_run import run as run_jury
 
 from data.card import Reply
 from data.database import open_study, transaction

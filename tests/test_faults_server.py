@@ -1,94 +1,25 @@
 """PostgreSQL is killed and comes back: while clinicians rate, and in the middle of a jury run."""
 
 import asyncio
-import os
-import shutil
-import signal
-import subprocess
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import postgres
 import pytest
-from page_client import Page, entered, sign_in
-from rating_server import FULL, build, row, rubric, scores_of, serving
-from sqlalchemy import Engine, create_engine, text
-from stub_llm import Do, Stub
-from test_jury_run import attempts, many, panel_at
-from test_jury_run import run as run_jury
+from kit.jurors import Do, Stub
+from kit.jury_runs import attempts, many, panel_at
+from kit.jury_runs import run as run_jury
+from kit.page_client import Page, entered, sign_in
+from kit.postgres import Database, killable
+from kit.rating_study import FULL, build, row, rubric, scores_of
+from kit.servers import serving
+from sqlalchemy import Engine, text
 
 from data.database import open_study, transaction
 from data.errors import NoStudy
 from data.queries.record import verify
 from data.schema import Setting
-
-
-class Database:
-    """A PostgreSQL server that can be killed and started again, with one study on it."""
-
-    def __init__(self, folder: Path, programs: Path) -> None:
-        self.folder, self.programs = folder, programs
-        self.url = f"postgresql+psycopg://postgres@/postgres?host={folder}"
-        self.user = postgres._user()
-        made = ("--username=postgres", "--auth=trust", "--no-sync", *postgres.LOCALE)
-        postgres._run([programs / "initdb", "-D", folder / "data", *made], self.user)
-        self.start()
-
-    def another(self, name: str) -> str:
-        """Return the URL of another database on it, a new one."""
-        with create_engine(self.url, isolation_level="AUTOCOMMIT").connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
-        return self.url.replace("/postgres?", f"/{name}?")
-
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
-        command = [self.programs / "postgres", "-D", self.folder / "data", "-k", self.folder]
-        with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "-c", "listen_addresses="],
-                user=self.user,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-            )
-        postgres._wait(f"postgresql+psycopg://postgres@/?host={self.folder}", self.folder / "log")
-
-    def kill(self) -> None:
-        """Kill it and all it has started, as a power cut would."""
-        self.process.kill()
-        self.process.wait(postgres.SECONDS)
-
-    def restart(self) -> None:
-        """Stop it, and start it again."""
-        self.stop()
-        self.start()
-
-    def stop(self) -> None:
-        """Shut it down, as whoever updates it does: it ends its connections and waits for nobody."""
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(postgres.SECONDS)
-
-
-@contextmanager
-def killable() -> Iterator[Database]:
-    """Start a PostgreSQL server to kill; skip where there is none."""
-    programs = postgres._programs()
-    if programs is None:
-        pytest.skip("no PostgreSQL: neither pgserver nor initdb is installed")
-    folder = Path(tempfile.mkdtemp(prefix="medjury-killed-"))
-    if not os.geteuid():
-        shutil.chown(folder, postgres._user())
-    folder.chmod(0o755)
-    server = Database(folder, programs)
-    try:
-        yield server
-    finally:
-        server.kill()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

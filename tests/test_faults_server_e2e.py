@@ -3,23 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
+from kit.browsers import chosen, sign_in, wait_for_count, wait_saved
+from kit.postgres import Database, killable
+from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
+from kit.servers import Server
+from kit.wiretap import record
 from playwright.sync_api import Page, expect
-from rating_server import (
-    FULL,
-    Server,
-    build,
-    chosen,
-    codes_of,
-    row,
-    rubric,
-    scores_of,
-    sign_in,
-    wait_for_count,
-    wait_saved,
-)
 from sqlalchemy import Engine
-from test_faults_server import Database, killable
-from wiretap import record
 
 from data import queries
 from data.database import open_study

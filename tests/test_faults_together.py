@@ -12,13 +12,14 @@ from typing import IO
 from urllib.request import urlopen
 
 import pytest
-from page_client import Page, entered, sign_in
-from rating_server import FULL, Server, build, codes_of, free_port, row, rubric, scores_of, serving
-from small import Run
+from kit.commands import responses
+from kit.page_client import Page, entered, sign_in
+from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
+from kit.servers import Server, free_port, serving
+from kit.studies import Run
+from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 from sqlmodel import select
-from study_place import all_rows
-from test_faults_disk import responses
 
 from data.database import open_study, reading
 from data.queries.record import verify

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from little_study import study
-from report_study import content_of
+from kit.scores import study
+from kit.studies import content_of
 
 from calibration.messages.intended_use import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.misses import Misses, Outcome

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small import Run
-from stub_llm import Do, Script, Seen, Stub, verdict
+from kit.jurors import Do, Script, Seen, Stub, verdict
+from kit.studies import Run
 
 from annotate.screens import lab_run
 from data.card import Reply

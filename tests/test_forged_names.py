@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from odd_studies import PLAIN, Odd, again, all_notes, known, rescored
-from report_study import content_of
-from small import Run
+from kit.odd_studies import PLAIN, Odd, again, all_notes, known, rescored
+from kit.studies import Run, content_of
+from kit.study_place import StudyIn
 from sqlalchemy import Engine
-from study_place import StudyIn
 
 from calibration.codes import NoteCode
 from calibration.json_values import json_value

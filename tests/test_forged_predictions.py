@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from calibration.values import simulated_in

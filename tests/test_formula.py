@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small import RESPONSES, Run
+from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
 from annotate.tables import csv_of

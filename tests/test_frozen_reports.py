@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_monitor as months
-from small import Run
+from kit import rating_files
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from calibration.codes import MonitoringCode
@@ -29,8 +29,8 @@ def report(number: int, row: dict[str, Any], **body: Any) -> Report:
 @pytest.fixture
 def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine:
     """Return a study of one month with 20 responses."""
-    assert run("import", str(write("responses.csv", months.responses(20))))[0] == 0
-    assert run("ratings", str(write("ratings.csv", months.ratings(1, 20, 1))))[0] == 0
+    assert run("import", str(write("responses.csv", rating_files.monthly_responses(20))))[0] == 0
+    assert run("ratings", str(write("ratings.csv", rating_files.monthly_ratings(1, 20, 1))))[0] == 0
     return engine
 
 

@@ -13,16 +13,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from fuzz.contract import CANARY, hold
-from fuzz.readers import CUT, READERS
-from fuzz.seeds import CRASHES, PANEL, RESPONSES, lines, made, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit.fuzz.contract import CANARY, hold
+from kit.fuzz.readers import CUT, READERS
+from kit.fuzz.seeds import CRASHES, PANEL, RESPONSES, lines, made, table
 
 from data.errors import BadFile, BadInput
 from medjury.cli.reading import names
 
-TARGET = Path(__file__).parent / "fuzz" / "target.py"
+TARGET = Path(__file__).parent / "kit" / "fuzz" / "target.py"
 SECONDS = 5
 GIVEN = made()
 JUNK = st.one_of(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
+from kit.commands import told_by
+from kit.study_place import all_rows, study_in
 from sqlalchemy import Engine
-from study_place import all_rows, study_in
-from test_fuzz_study import command
 
 from data.database import open_study
 from data.errors import BadInput
@@ -60,7 +60,7 @@ def study(folder: Path, name: str, texts: list[str], names: tuple[str, str]) -> 
     rows = [
         ("i1", "b", texts[0], "p", texts[-1], f"r{n}", "m", text) for n, text in enumerate(texts)
     ]
-    assert command(url, "import", put(folder, "r.csv", HEAD, rows))[0] == 0
+    assert told_by(url, "import", put(folder, "r.csv", HEAD, rows))[0] == 0
     rated = [
         (f"r{n}", who, "clinician", criterion, 1 + n % 5, text)
         for n, text in enumerate(texts)
@@ -68,7 +68,7 @@ def study(folder: Path, name: str, texts: list[str], names: tuple[str, str]) -> 
         for criterion in ("accuracy", "completeness", "clarity")
     ]
     columns = ("response_id", "rater", "kind", "criterion", "score", "comment")
-    code, said = command(url, "ratings", put(folder, "s.csv", columns, rated))
+    code, said = told_by(url, "ratings", put(folder, "s.csv", columns, rated))
     assert code == 0, said
     return open_study(url)
 
@@ -83,8 +83,8 @@ def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
     engine = study(folder, "here.db", texts, names)
     package, there = folder / "study.zip", study_in(folder, "there.db")
     told = ("--unblind", "--reason", "archive")
-    assert command(str(engine.url), "export", "--package", str(package), *told)[0] == 0
-    code, said = command(there, "import", str(package))
+    assert told_by(str(engine.url), "export", "--package", str(package), *told)[0] == 0
+    code, said = told_by(there, "import", str(package))
     assert code == 0, said
     other = open_study(there)
     here, back = all_rows(engine), all_rows(other)
@@ -93,8 +93,8 @@ def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
     }
     assert here["response"]
     assert here["rating"]
-    assert command(str(engine.url), "export", str(folder / "out"))[0] == 0
-    code, said = command(there, "ratings", str(folder / "out" / "ratings.csv"))
+    assert told_by(str(engine.url), "export", str(folder / "out"))[0] == 0
+    code, said = told_by(there, "ratings", str(folder / "out" / "ratings.csv"))
     assert code == 0, said
     assert all_rows(other)["rating"] == back["rating"]
     for one in (engine, other):

@@ -1,21 +1,19 @@
 """Damaged files through the commands: taken whole, or refused with the study as it was."""
 
-import contextlib
-import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fuzz.contract import CANARY, LONGEST
-from fuzz.seeds import RATINGS, RESPONSES, WIDE, lines, table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit.commands import told_by
+from kit.fuzz.contract import CANARY, LONGEST
+from kit.fuzz.seeds import RATINGS, RESPONSES, WIDE, lines, table
+from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
-from study_place import StudyIn, all_rows
 
 from data.database import open_study
-from medjury import main
 
 Rows = list[dict[str, object]]
 EXPERTS: Rows = [
@@ -48,19 +46,10 @@ def held(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterato
     folder = tmp_path_factory.mktemp("fuzzed")
     (folder / "responses.csv").write_bytes(table(RESPONSES))
     url = study_in(folder)
-    assert command(url, "import", str(folder / "responses.csv"))[0] == 0
+    assert told_by(url, "import", str(folder / "responses.csv"))[0] == 0
     engine = open_study(url)
     yield engine
     engine.dispose()
-
-
-def command(url: str, *arguments: str) -> tuple[int, str]:
-    """Run one command; return its exit code and what it says of what is wrong."""
-    said, out = io.StringIO(), io.StringIO()
-    aside = contextlib.redirect_stdout(out)
-    with contextlib.redirect_stderr(said), aside, pytest.raises(SystemExit) as ended:
-        main((*arguments, "--db", url))
-    return int(str(ended.value.code or 0)), said.getvalue()
 
 
 def damaged(rows: Rows, changes: list[tuple[int, int, object]], form: str) -> Rows:
@@ -83,7 +72,7 @@ def test_a_damaged_file_is_taken_whole_or_changes_nothing(
     path = tmp_path / f"damaged{form}"
     path.write_bytes(written(damaged(rows, changes, form)))
     before = all_rows(held)
-    code, said = command(str(held.url), order, str(path))
+    code, said = told_by(str(held.url), order, str(path))
     assert code in (0, 2), said
     if code == 2:
         after = all_rows(held)
@@ -106,7 +95,7 @@ def test_an_undamaged_file_of_each_kind_is_taken(tmp_path: Path, study_in: Study
         order, rows, written, form = FILES[name]
         path = tmp_path / f"{Path(name).stem}{form}"
         path.write_bytes(written(rows))
-        code, said = command(url, order, str(path))
+        code, said = told_by(url, order, str(path))
         assert code == 0, said
 
 
@@ -114,7 +103,7 @@ def test_a_log_with_a_panel_or_rubric_that_is_none_leaves_no_study(tmp_path: Pat
     for name, body in (("log.json", b"[" * 9_999), ("run.eval", b"PK\x03\x04"), ("p.zip", b"PK")):
         path, study = tmp_path / name, tmp_path / "none.db"
         path.write_bytes(body)
-        code, said = command(f"sqlite:///{study}", "import", str(path))
+        code, said = told_by(f"sqlite:///{study}", "import", str(path))
         assert (code, study.exists()) == (2, False)
         _one_message(said)
 
@@ -125,6 +114,6 @@ def test_half_a_surrogate_pair_is_refused_and_not_half_stored(held: Engine, tmp_
     bad["response"] = "half \ud83d"
     path.write_text("\n".join(json.dumps(one) for one in (good, bad)), encoding="ascii")
     before = all_rows(held)
-    code, said = command(str(held.url), "import", str(path))
+    code, said = told_by(str(held.url), "import", str(path))
     assert (code, "row 2 holds half a surrogate pair" in said) == (2, True)
     assert all_rows(held) == before

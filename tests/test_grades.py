@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.errors import BadInput

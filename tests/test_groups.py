@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.database import open_study

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import DOCTORS, JURORS, study, without
-from test_krippendorff import CANON, SPARSE, table
-from wording import note_of
+from kit.composites import CANON, SPARSE, table
+from kit.scores import DOCTORS, JURORS, note_of, study, without
 
 from calibration.chance_corrected import chance_rows, gwet_ac2, quadratic_weights
 from calibration.krippendorff import count_ratings

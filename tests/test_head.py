@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from packaged_study import made, restored, whole
-from small import Run
+from kit.packaged_study import made, restored, whole
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.errors import BadFile

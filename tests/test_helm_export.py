@@ -11,11 +11,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from small import Run
+from kit.exported_panels import HELM_ROWS, RECORD, TRICKY, awkward, helm_panel
+from kit.jurors import Stub
+from kit.studies import Run
 from sqlalchemy import Engine
-from stub_llm import Stub
-from test_helm_export_real import ROWS, awkward, panel
-from test_promptfoo import RECORD, TRICKY
 
 from data.card import Card
 from data.errors import BadInput
@@ -28,7 +27,7 @@ from jury.panel import Panel, read_panel
 ORIGINAL = "Rate {RESPONSE} to {QUESTION} on a scale of 1 to 5.\naccuracy (is it right)\n- right?\n"
 
 
-def files(rubric: Rubric, rows: tuple[ExportRow, ...] = ROWS) -> dict[str, str]:
+def files(rubric: Rubric, rows: tuple[ExportRow, ...] = HELM_ROWS) -> dict[str, str]:
     return write(Export(rubric, read_panel("current"), rows, RECORD))
 
 
@@ -60,7 +59,7 @@ def asked(found: dict[str, str], question: str, response: str, reference: str) -
     return string.Template(text).substitute(texts)
 
 
-def expect_the_jurys_question(rubric: Rubric, rows: tuple[ExportRow, ...] = ROWS) -> None:
+def expect_the_jurys_question(rubric: Rubric, rows: tuple[ExportRow, ...] = HELM_ROWS) -> None:
     found = files(rubric, rows)
     added = json.loads(found["medjury_helm.json"])["added"]
     answer = "A ${note} of {QUESTION}, \\1."
@@ -171,7 +170,7 @@ def test_jurors_of_like_names_have_a_cache_and_a_key_each() -> None:
     juror = {"provider": "openai", "model": "m:1", "family": "a", "base_url": "http://h/v1"}
     two = [juror | {"name": name, "api_key_env": "K"} for name in ("a.b", "a-b")]
     jurors = Panel.model_validate({"name": "p", "juror": two})
-    found = write(Export(read_rubric("generic"), jurors, ROWS, RECORD))
+    found = write(Export(read_rubric("generic"), jurors, HELM_ROWS, RECORD))
     assert list(_named(found, "deployments"))[1:] == ["medjury-a-b/m-1", "medjury-a-b-2/m-1"]
     assert found["prod_env/credentials.conf"] == (
         "medjury-a-bApiKey: ${?K}\nmedjury-a-b-2ApiKey: ${?K}\n"
@@ -212,14 +211,14 @@ def test_a_prompt_that_helm_cannot_ask_to_the_letter_is_refused(prompt: str, wor
 
 def test_jurors_that_helm_cannot_ask_are_refused() -> None:
     with pytest.raises(BadInput, match="simulated, and HELM cannot ask"):
-        write(Export(read_rubric("generic"), read_panel("simulated"), ROWS, RECORD))
+        write(Export(read_rubric("generic"), read_panel("simulated"), HELM_ROWS, RECORD))
     with pytest.raises(BadInput, match='claude-vertex is asked at provider "vertex"'):
-        write(Export(read_rubric("generic"), read_panel("vertex"), ROWS, RECORD))
+        write(Export(read_rubric("generic"), read_panel("vertex"), HELM_ROWS, RECORD))
     with Stub() as stub:
-        told = panel(stub).model_dump(by_alias=True)
+        told = helm_panel(stub).model_dump(by_alias=True)
     told["juror"][2]["base_url"] = stub.anthropic_url
     with pytest.raises(BadInput, match=r"at api\.anthropic\.com only"):
-        write(Export(read_rubric("generic"), Panel.model_validate(told), ROWS, RECORD))
+        write(Export(read_rubric("generic"), Panel.model_validate(told), HELM_ROWS, RECORD))
 
 
 def test_helms_own_prompt_goes_with_helms_own_benchmark() -> None:

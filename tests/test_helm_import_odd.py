@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from small import Run
+from kit.imported_runs import TEMPLATE, juror_profile, rows, run_folder, scores, state
+from kit.studies import Run
 from sqlalchemy import Engine
-from test_helm_import import TEMPLATE, juror_profile, rows, run_folder, scores, state
 
 from data.card import Card
 from data.importers.helm import read_runs

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.studies import Run
 
 RUNS = Path(__file__).parents[2] / "shared" / "datasets" / "helm_run" / "runs"
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import Run
+from kit.imported_runs import TEMPLATE, rows, run_folder, scores, state
+from kit.studies import Run
+from kit.study_place import nothing_stored
 from sqlalchemy import Engine
-from study_place import nothing_stored
-from test_helm_import import TEMPLATE, rows, run_folder, scores, state
 
 from data.rubrics.files import write_rubrics
 from data.rubrics.helm import rubric_of

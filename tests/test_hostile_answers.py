@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from hostile_answers import HUMAN, KINDS, RUBRICS, VARIANTS, Kind
+from kit.hostile_answers import HUMAN, KINDS
+from kit.hostile_variants import RUBRICS, VARIANTS, Kind
 
 from data.schema import Status
 from jury.parse import parse

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import RESPONSES, Run
+from kit.studies import RESPONSES, Run
 
 from data.errors import BadInput, BadRubric
 from data.importers.ratings import ExpertFile, RatingFile

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import RESPONSES
+from kit.studies import RESPONSES
 from sqlalchemy import Engine, text
 
 from data.errors import BadFile, BadRow, Conflict, MedjuryError, OffScale, Unknown

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
-from little_study import study
-from wording import note_of
+from kit.scores import note_of, study
 
 from calibration import influence
 from calibration.agreement import Panel, column_icc, columns, scorer_replicates

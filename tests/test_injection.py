@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
-from stub_llm import Do, Script, Seen, Stub, verdict
+from kit.jurors import Do, Script, Seen, Stub, verdict
+from kit.studies import Run
 
 from data.card import Reply
 from data.rubric import read_rubric

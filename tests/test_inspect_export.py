@@ -2,18 +2,16 @@
 
 import ast
 import json
-import os
-import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.exported_panels import RECORD, ROWS, TRICKY, evaluated, export, panel
+from kit.exported_panels import inspect as inspect
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.studies import Run
 from sqlalchemy import Engine, text
-from stub_llm import Do, Seen, Stub, verdict
-from test_promptfoo import RECORD, ROWS, TRICKY, export, panel
 
 from data.card import Card
 from data.errors import BadInput
@@ -24,7 +22,6 @@ from jury.exports.inspect import inspect_model, write
 from jury.panel import Juror, read_panel
 
 CRITERIA = ("accuracy", "completeness", "clarity", "composite")
-VERSION = "0.3.285"
 
 
 def exported(rubric: str = "generic") -> dict[str, str]:
@@ -71,47 +68,6 @@ def test_a_file_server_of_ones_own_is_asked_at_its_own_address() -> None:
     one = Juror.model_validate(told | {"name": "ward", "model": "org/m"})
     assert inspect_model(one)["model"] == "openai-api/medjury/org/m"
     assert inspect_model(one)["base_url"] == "http://127.0.0.1:9/v1"
-
-
-@pytest.fixture(scope="module")
-def inspect(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return Inspect's program in an environment of its own; INSPECT names one that is there."""
-    if known := os.environ.get("INSPECT"):
-        return known
-    uv, folder = shutil.which("uv"), tmp_path_factory.mktemp("inspect") / "env"
-    if uv is None:
-        pytest.skip("uv is not installed")
-    own = str(folder / "bin" / "python")
-    wanted = [f"inspect_ai=={VERSION}", "openai", "anthropic"]
-    for asked in (["venv", "-q", str(folder)], ["pip", "install", "-q", "--python", own, *wanted]):
-        try:
-            subprocess.run(
-                [uv, *asked],
-                cwd=folder.parent,  # not here: this project's pins are not Inspect's
-                capture_output=True,
-                timeout=540,
-                check=True,
-            )
-        except subprocess.SubprocessError as error:
-            pytest.skip(f"uv cannot install inspect_ai: {str(error)[:200]}")
-    return str(folder / "bin" / "inspect")
-
-
-def evaluated(program: str, folder: Path, stub: Stub, *options: str) -> Path:
-    """Run the exported task and return its log."""
-    logs = folder / "logs"
-    before = set(logs.glob("*.eval"))
-    asked = [program, "eval", "medjury_task.py", "--log-dir", str(logs), "--display", "none"]
-    done = subprocess.run(
-        [*asked, *options],
-        cwd=folder / "out",
-        env=os.environ | {"WARD_API_KEY": "none", "WARD_BASE_URL": stub.openai_url},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    return next(iter(set(logs.glob("*.eval")) - before))
 
 
 def samples_of(log: Path) -> dict[str, dict[str, Any]]:

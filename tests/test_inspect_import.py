@@ -10,15 +10,14 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from small import Run
+from kit.commands import figures
+from kit.imported_runs import LOGS, SECRET, as_json, whole
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from data.importers.inspect_logs_files import read_log
 from data.rubric import read_rubric
 from data.rubrics.files import rubric_toml
 
-LOGS = Path(__file__).parent / "fixtures" / "inspect"
-SECRET = "Any fever"
 ONE = """name = "brief"
 version = "1"
 audience = "nurses"
@@ -41,24 +40,6 @@ question = "Is it clear?"
 def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
     with engine.connect() as held:
         return [tuple(row) for row in held.execute(text(query))]
-
-
-def whole(name: str) -> dict[str, Any]:
-    """Return a log as one JSON value, as `inspect log convert --to json` gives it."""
-    head, samples = read_log(LOGS / name)
-    return head | {"samples": list(samples)}
-
-
-def as_json(folder: Path, body: object, name: str = "log.json") -> Path:
-    path = folder / name
-    path.write_text(json.dumps(body), encoding="utf-8")
-    return path
-
-
-def figures(run: Run, *arguments: str) -> dict[str, Any]:
-    code, out, err = run("import", *arguments, "--json", "-")
-    assert code == 0, err
-    return dict(json.loads(out))
 
 
 def test_a_log_brings_instances_responses_and_what_scorers_said(run: Run, engine: Engine) -> None:

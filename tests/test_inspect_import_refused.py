@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
-from study_place import nothing_stored
-from test_inspect_import import LOGS, SECRET, as_json, figures, whole
+from kit.commands import figures
+from kit.imported_runs import LOGS, SECRET, as_json, whole
+from kit.studies import Run
+from kit.study_place import nothing_stored
 
 
 def changed(**values: Any) -> Callable[[Path], Path]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from wording import note_of
+from kit.scores import note_of
 
 from calibration.codes import NoteCode
 from calibration.composite import repeats

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
-from plain_scope import scope_of
-from wording import note_of
+from kit.composites import METHODS, NAN, simulate
+from kit.scores import note_of, scope_of
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.bootstrap import draw_counts
@@ -18,21 +18,7 @@ from calibration.juries.ranking import Wanted, cost, jury_ranking
 from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
 
-NAN = math.nan
-METHODS = ["paper", "published"]
 HAND = [[1, 1, 2], [2, 2, 1], [3, 3, 4], [4, 4, 3]]  # a clinician and two jurors
-
-
-def simulate(n=60, jurors=4, clinicians=3, seed=0, lost=0.0):
-    random = np.random.default_rng(seed)
-    quality = 3 + random.normal(size=(n, 1))
-    doctors = quality + 0.6 * random.normal(size=(n, clinicians))
-    noise = np.linspace(0.4, 1.5, jurors)
-    own = quality + noise * random.normal(size=(n, jurors))
-    doctors[random.random(doctors.shape) < lost] = NAN
-    own[random.random(own.shape) < lost] = NAN
-    doctors[np.isnan(doctors).all(axis=1), 0] = 3.0
-    return np.hstack([doctors, own])
 
 
 def icc_of(scope, members):

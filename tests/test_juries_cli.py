@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from juries_study import JURORS, rated
-from small import Run
+from kit.studies import THREE_JURORS, Run, rated_by_three
+from kit.study_place import StudyIn, copy_study, only_reading
 from sqlalchemy import Engine, event
 from sqlmodel import select
-from study_place import StudyIn, copy_study
-from test_ledger import only_reading
 
 from calibration.values import AnalysisOptions
 from data.database import reading
@@ -48,7 +46,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
             main(["--db", url, *arguments])
         return int(str(ended.value.code or 0)), "", ""
 
-    rated(run, folder)
+    rated_by_three(run, folder)
     return url
 
 
@@ -88,7 +86,10 @@ def test_the_whole_jury_and_single_jurors_are_as_calibrate_has_them(
     code, out, _ = study("calibrate", "--reps", "60", "--json", "-", "--method", method)
     rows = {row["scorer"]: row for row in json.loads(out)["rows"] if row["benchmark"] == "combined"}
     assert code == 0
-    for jurors, scorer in ((JURORS, "jury"), *(((one,), f"juror:{one}") for one in JURORS)):
+    for jurors, scorer in (
+        (THREE_JURORS, "jury"),
+        *(((one,), f"juror:{one}") for one in THREE_JURORS),
+    ):
         own = found[jurors]
         assert own["icc"] == pytest.approx(rows[scorer]["icc"], abs=1e-12)
         assert own["n_responses"] == rows[scorer]["n_responses"]
@@ -102,7 +103,7 @@ def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole
     assert juries(study)["n_tried_before"] == 0
     assert juries(study, "--seed", "1")["n_tried_before"] == 0
     entries = tried(engine)
-    every = {one for size in (1, 2, 3) for one in combinations(JURORS, size)}
+    every = {one for size in (1, 2, 3) for one in combinations(THREE_JURORS, size)}
     assert {tuple(entry.jurors) for entry in entries} == every
     assert [entry.times for entry in entries] == [2] * 7
     assert [len(act.detail["juries"]) for act in acts(engine, EVALUATED)] == [7, 7]

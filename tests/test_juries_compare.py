@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from juries_study import rated
-from small import Run
+from kit.studies import Run, rated_by_three
 from sqlalchemy import Engine
 
 from data.queries.ledger import tried
@@ -31,7 +30,7 @@ def icc_of(run: Run, jury: str) -> float:
 def test_both_iccs_are_on_the_responses_of_both_and_their_difference_is_the_difference(
     run: Run, tmp_path: Path
 ) -> None:
-    rated(run, tmp_path, n=60, lost=0.5)
+    rated_by_three(run, tmp_path, n=60, lost=0.5)
     found = compared(run, AB, BC)
     assert found["icc_a"] - found["icc_b"] == pytest.approx(found["difference"], abs=1e-12)
     assert found["n_responses"] < 40
@@ -42,7 +41,7 @@ def test_both_iccs_are_on_the_responses_of_both_and_their_difference_is_the_diff
 def test_each_jurys_own_icc_is_that_of_calibrate_and_is_not_shown_beside_the_difference(
     run: Run, tmp_path: Path
 ) -> None:
-    rated(run, tmp_path, n=60, lost=0.5)
+    rated_by_three(run, tmp_path, n=60, lost=0.5)
     found = compared(run, AB, BC)
     own = [found["icc_first"], found["icc_second"]]
     assert own == pytest.approx([icc_of(run, jury) for jury in (AB, BC)])
@@ -56,7 +55,7 @@ def test_each_jurys_own_icc_is_that_of_calibrate_and_is_not_shown_beside_the_dif
 def test_looking_at_many_juries_takes_a_claim_back_that_the_interval_alone_would_make(
     run: Run, tmp_path: Path
 ) -> None:
-    rated(run, tmp_path, n=40)
+    rated_by_three(run, tmp_path, n=40)
     first = compared(run, "alpha", "gamma")
     assert first["decision"]["kind"] == "first_better"
     assert first["decision"]["p"] == first["p_holm"] <= 0.05
@@ -74,7 +73,7 @@ def test_looking_at_many_juries_takes_a_claim_back_that_the_interval_alone_would
 def test_the_terminal_says_first_which_agrees_better_then_shows_the_table(
     run: Run, tmp_path: Path
 ) -> None:
-    rated(run, tmp_path, n=60)
+    rated_by_three(run, tmp_path, n=60)
     code, told, _ = run("juries", "--compare", "alpha", "--compare", "gamma", "--reps", "200")
     assert code == 0
     lines = told.splitlines()
@@ -86,7 +85,7 @@ def test_the_terminal_says_first_which_agrees_better_then_shows_the_table(
 
 
 def test_it_stands_opposite_when_turned_round(run: Run, tmp_path: Path) -> None:
-    rated(run, tmp_path)
+    rated_by_three(run, tmp_path)
     one, other = compared(run, AB, BC), compared(run, BC, AB)
     assert one["difference"] == pytest.approx(-other["difference"])
     assert (one["low"], one["high"]) == pytest.approx((-other["high"], -other["low"]))
@@ -95,7 +94,7 @@ def test_it_stands_opposite_when_turned_round(run: Run, tmp_path: Path) -> None:
 def test_both_juries_stand_in_the_ledger_and_count(
     run: Run, tmp_path: Path, engine: Engine
 ) -> None:
-    rated(run, tmp_path)
+    rated_by_three(run, tmp_path)
     first, again = compared(run, AB, BC), compared(run, AC, BC)
     assert {tuple(one.jurors) for one in tried(engine)} == {
         tuple(one.split(",")) for one in (AB, BC, AC)
@@ -108,7 +107,7 @@ def test_both_juries_stand_in_the_ledger_and_count(
 def test_anything_but_two_different_juries_is_refused(
     run: Run, tmp_path: Path, juries: tuple[str, ...]
 ) -> None:
-    rated(run, tmp_path)
+    rated_by_three(run, tmp_path)
     given = [part for one in juries for part in ("--compare", one)]
     code, _, said = run("juries", *given)
     assert code == 2

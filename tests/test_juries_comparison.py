@@ -167,7 +167,7 @@ REWORDED = """
 import sys
 import numpy as np
 sys.path[:0] = ["tests"]
-from plain_scope import scope_of
+from kit.scores import scope_of
 from calibration import messages
 from calibration.differences import DifferenceRow
 from calibration.juries.comparison import compared_juries

@@ -4,25 +4,25 @@ import json
 from pathlib import Path
 
 import pytest
-import test_accessibility_e2e as room
-import test_agreement_e2e as agreement
+from kit import agreement_screen, commands, screens
+from kit.browsers import wait_settled
+from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
-from rating_server import Server, wait_settled
 from sqlalchemy import Engine
 
 from data.queries.ledger import tried
 
 pytestmark = pytest.mark.e2e
 VIEWS = ("Agreement and cost", "Two juries", "Ledger", "Ranking")
-axe, served = room.axe, agreement.served
+axe, served = screens.axe, agreement_screen.served
 
 
 @pytest.mark.slow  # CI has 15 minutes
 def test_juries_are_ranked_sorted_compared_and_counted(
     browser: Browser, served: tuple[Server, str], study: Engine, axe: str
 ) -> None:
-    page = agreement.opened(browser, served, "juries")
-    told = json.loads(agreement.command(study)("juries", "--json", "-")[1])
+    page = agreement_screen.opened(browser, served, "juries")
+    told = json.loads(commands.command(study)("juries", "--json", "-")[1])
     decision = page.locator(".mj-decision")
     expect(decision.get_by_role("heading")).to_have_text(told["decision"]["headline"])
     expect(decision).to_contain_text("Next:")
@@ -39,18 +39,18 @@ def test_juries_are_ranked_sorted_compared_and_counted(
     assert len(Path(got.value.path()).read_text("utf-8").splitlines()) == 1 + told["n_juries"]
     broken = {}
     for view in VIEWS:
-        agreement.view(page, view)
+        agreement_screen.view(page, view)
         if view == "Two juries":
             choose_two(page, study)
             row = page.get_by_role("rowheader", name="Difference")
-            row.wait_for(timeout=agreement.FIRST_MS)
+            row.wait_for(timeout=agreement_screen.FIRST_MS)
             expect(page.locator(".mj-decision")).to_have_count(2)
         if view == "Ledger":
             expect(page.get_by_role("table", name="different juries in")).to_be_visible()
         if view == "Agreement and cost":
             expect(page.locator(".mj-empty")).to_contain_text("known cost")
         wait_settled(page)
-        broken[view] = room._violations(page, axe)
+        broken[view] = screens.violations(page, axe)
     page.context.close()
     assert {view: found for view, found in broken.items() if found} == {}
 
@@ -59,7 +59,10 @@ def choose_two(page: Page, study: Engine) -> None:
     """Choose a juror for each jury; nothing is compared before that."""
     before = [one.times for one in tried(study)]
     expect(page.locator(".mj-empty")).to_contain_text("Choose two juries to compare")
-    for label, name in (("First jury", agreement.JURORS[0]), ("Second jury", agreement.MARKUP)):
+    for label, name in (
+        ("First jury", agreement_screen.JURORS[0]),
+        ("Second jury", agreement_screen.MARKUP),
+    ):
         page.get_by_role("combobox", name=label).click()
         page.get_by_role("option", name=name, exact=True).click()
         page.keyboard.press("Escape")

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from juries_study import JURORS, rated
-from small import Run
+from kit.studies import THREE_JURORS, Run, rated_by_three
 from sqlalchemy import Engine
 
 from annotate.figures import juries
@@ -25,7 +24,7 @@ HEAVY = ("numpy", "pandas", "scipy", "altair", "statsmodels")
 
 @pytest.fixture
 def study(run: Run, tmp_path: Path, engine: Engine) -> Engine:
-    rated(run, tmp_path, n=60)
+    rated_by_three(run, tmp_path, n=60)
     return engine
 
 
@@ -69,7 +68,7 @@ def test_questions_and_answers_are_read_without_what_computes_them(study: Engine
 
 def test_both_charts_draw_what_the_screen_is_handed(study: Engine) -> None:
     shown = juries.ranking(study, RankingQuestion(OPTIONS))
-    assert {one["jury"] for one in shown.first} >= set(JURORS)
+    assert {one["jury"] for one in shown.first} >= set(THREE_JURORS)
     chart_first(shown.first).to_dict()
     priced = [{**one, "usd": 0.1, "on_front": True, "made_up": False} for one in shown.first]
     chart_cost(priced).to_dict()

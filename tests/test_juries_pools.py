@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from plain_scope import scope_of
+from kit.composites import METHODS, simulate
+from kit.scores import note_of, scope_of
 from scipy.optimize import nnls
-from test_juries import METHODS, simulate
-from wording import note_of
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.juries.pools import middle

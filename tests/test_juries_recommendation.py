@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_scope import scope_of
-from test_juries import simulate
+from kit.composites import simulate
+from kit.scores import scope_of
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind

@@ -2,9 +2,8 @@
 
 import math
 
-from plain_scope import scope_of
-from test_juries import NAN, simulate
-from wording import note_of
+from kit.composites import NAN, simulate
+from kit.scores import note_of, scope_of
 
 from calibration.juries.ranking import Wanted, jury_ranking
 

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plain_scope import scope_of
-from wording import note_of
+from kit.scores import note_of, scope_of
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.codes import NoteCode as Code

@@ -3,17 +3,18 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from kit.batches import BatchStub, batches, panel_at, requests, run
+from kit.batches import stub as stub
+from kit.jurors import Do, Stub, verdict
+from kit.jury_runs import attempts, many, ratings
+from kit.jury_runs import panel_at as live_panel_at
 from sqlalchemy import Engine
 from sqlmodel import select
-from stub_batches import BatchStub
-from stub_batches_study import attempts, batches, many, panel_at, ratings, requests, run
-from stub_llm import Do, Stub, verdict
-from test_jury_run import panel_at as live_panel_at
 
 from data.database import reading, transaction
 from data.errors import BadPanel
@@ -25,12 +26,6 @@ from jury.run import run_panel
 VENDORS = ("openai", "anthropic")
 PRICED = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
-
-
-@pytest.fixture
-def stub() -> Iterator[BatchStub]:
-    with BatchStub() as running:
-        yield running
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

@@ -5,24 +5,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.batches import BatchStub, batches, panel_at, run
+from kit.batches import stub as stub
+from kit.jurors import Do
+from kit.jury_runs import attempts
 from sqlalchemy import Engine
-from stub_batches import BatchStub
-from stub_batches_study import attempts, batches, panel_at, run
-from stub_llm import Do
 
 VENDORS = ("openai", "anthropic")
 CREATE = {"openai": ("POST", "/v1/batches"), "anthropic": ("POST", "/v1/messages/batches")}
 LOOK = {"openai": ("GET", "/v1/batches/"), "anthropic": ("GET", "/v1/messages/batches/")}
-
-
-@pytest.fixture
-def stub() -> Iterator[BatchStub]:
-    with BatchStub() as running:
-        yield running
 
 
 @pytest.fixture

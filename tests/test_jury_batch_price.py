@@ -1,14 +1,15 @@
 """Batches: their limits, their price, the cap on them, and the texts they leave."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from kit.batches import BatchStub, batches, panel_at, requests, run
+from kit.batches import stub as stub
+from kit.jurors import Do
+from kit.jury_runs import many, ratings
 from sqlalchemy import Engine
-from stub_batches import BatchStub
-from stub_batches_study import batches, many, panel_at, ratings, requests, run
-from stub_llm import Do
 
 from data.errors import BadPanel
 from data.store.settings import set_setting
@@ -22,12 +23,6 @@ from jury.panel import Juror
 VENDORS = ("openai", "anthropic")
 LOOK = ("GET", "/v1/batches/")
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
-
-
-@pytest.fixture
-def stub() -> Iterator[BatchStub]:
-    with BatchStub() as running:
-        yield running
 
 
 @pytest.mark.parametrize(

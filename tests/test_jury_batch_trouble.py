@@ -1,11 +1,10 @@
 """Batches in trouble: dropped, refused, doubted, cut short; nothing twice and nothing lost."""
 
-from collections.abc import Iterator
-
 import pytest
+from kit.batches import HASTY, BatchStub, panel_at, run
+from kit.batches import stub as stub
+from kit.jury_runs import attempts, ratings
 from sqlalchemy import Engine
-from stub_batches import BatchStub
-from stub_batches_study import HASTY, attempts, panel_at, ratings, run
 
 from data.errors import NotAllowed
 from data.store.record import lock, reopen
@@ -15,12 +14,6 @@ from jury.batch.context import Pace
 VENDORS = ("openai", "anthropic")
 CREATE = {"openai": ("POST", "/v1/batches"), "anthropic": ("POST", "/v1/messages/batches")}
 LOOK = {"openai": ("GET", "/v1/batches/"), "anthropic": ("GET", "/v1/messages/batches/")}
-
-
-@pytest.fixture
-def stub() -> Iterator[BatchStub]:
-    with BatchStub() as running:
-        yield running
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

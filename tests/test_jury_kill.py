@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kit.jurors import Do, Stub
+from kit.jury_runs import attempts, many, panel_file, ratings, started
 from sqlalchemy import Engine
-from stub_llm import Do, Stub
-from test_jury_run import attempts, many, panel_file, ratings, started
 
 from data.schema import Status
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import RESPONSES, Run
+from kit.jurors import Do, Script, Seen, Stub, verdict
+from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
-from stub_llm import Do, Script, Seen, Stub, verdict
 
 from data.queries.jury import missing_verdicts, without_texts
 from medjury.cli.jury_words import AGAIN, BY_REASON, BY_STATUS, FORM

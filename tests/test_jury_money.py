@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import HASTY, attempts, many, panel_at, ratings, run
+from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
-from stub_llm import Do, Seen, Stub
-from test_jury_run import HASTY, attempts, many, panel_at, ratings, run
 
 from data.database import reading
 from data.queries.spending import in_flight, study_spending
@@ -283,7 +283,7 @@ def test_the_run_after_a_kill_says_what_counts_against_its_cap(
 def test_jury_missing_says_what_killed_calls_can_have_cost(
     small_study: Engine, run: Run, tmp_path: Path
 ) -> None:
-    from test_jury_run import run as rated
+    from kit.jury_runs import run as rated
 
     with Stub() as stub:
         rated(small_study, panel_at(stub, **PRICES))

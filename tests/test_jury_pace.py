@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import many, panel_at, run
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub
-from test_jury_run import many, panel_at, run
 
 from jury.session import Patience
 

@@ -2,83 +2,32 @@
 
 import json
 import logging
-import os
 import signal
 import subprocess
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.jury_runs import HASTY, attempts, many, panel_at, panel_file, ratings, run, started
 from sqlalchemy import Engine
 from sqlmodel import select
-from stub_llm import Do, Seen, Stub, verdict
 
 from data.database import open_study, reading, transaction
 from data.errors import BadInput, BadPanel, Conflict, Unknown
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import read_rubric
-from data.schema import Attempt, Rater, Rating, Response, Status
+from data.schema import Rater, Response, Status
 from data.store import import_responses
 from jury.panel import Panel
-from jury.run import RunResult, estimate, run_panel
+from jury.run import RunResult, estimate
 from jury.run_lock import run_lock
 from jury.session import Patience
 
-HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 FREE = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as running:
-        yield running
-
-
-def panel_at(stub: Stub, *names: str, **settings: Any) -> Panel:
-    one = {
-        "provider": "openai",
-        "family": "stub",
-        "base_url": stub.openai_url,
-        "schema": "json_schema",
-    }
-    jurors = [one | {"name": name, "model": name} | settings for name in names or ("a",)]
-    return Panel.model_validate({"name": "p", "juror": jurors})
-
-
-def run(engine: Engine, panel: Panel, **options: Any) -> RunResult:
-    result = run_panel(engine, panel, **{"patience": HASTY} | options)
-    body = result.to_json()
-    total = body["responses"] * body["jurors"] * options.get("replicates", 1)
-    assert body["rated"] + body["missing"] == total
-    assert sum(body["by_status"].values()) == total
-    assert body["by_status"].get("ok", 0) == body["rated"]
-    return result
-
-
-def attempts(engine: Engine) -> list[Attempt]:
-    with reading(engine) as session:
-        rows = list(session.exec(select(Attempt).order_by(Attempt.id)))
-        session.expunge_all()
-    return rows
-
-
-def ratings(engine: Engine) -> list[Rating]:
-    with reading(engine) as session:
-        rows = list(session.exec(select(Rating)))
-        session.expunge_all()
-    return rows
-
-
-def many(engine: Engine, write: Callable[[str, str], Path], count: int) -> None:
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-    lines = [f"i{n},visits,Context {n}.,Write.,,r{n},m,Response {n}." for n in range(count)]
-    rows = ResponseFile(TableFile(write("many.csv", head + "\n".join(lines))))
-    import_responses(engine, rows, lambda _: read_rubric("generic"))
 
 
 def test_every_response_is_put_to_every_juror_and_stored_with_its_cost(
@@ -459,42 +408,6 @@ def test_two_runs_at_once_call_nobody_twice(
         thread.join()
     assert sorted(result.calls for result in results) == [0, 20]
     assert [result.rated for result in results] == [20, 20]
-
-
-PROGRAM = """
-import sys
-from data.database import open_study
-from jury.panel import read_panel
-from jury.run import run_panel
-result = run_panel(open_study(sys.argv[1]), read_panel(sys.argv[2]), concurrency=4)
-print(result.interrupted, result.rated, result.calls)
-"""
-
-
-def started(url: str, panel: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"ANTHROPIC_LOG": "debug", "OPENAI_LOG": "debug"}
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, url, str(panel)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def panel_file(write: Callable[[str, str], Path], stub: Stub, provider: str = "openai") -> Path:
-    url = stub.openai_url if provider == "openai" else stub.anthropic_url
-    jurors = [
-        f'''[[juror]]
-        name = "{name}"
-        provider = "{provider}"
-        model = "{name}"
-        family = "x"
-        base_url = "{url}"
-        '''
-        for name in ("a", "b")
-    ]
-    return write("panel.toml", 'name = "two"\n' + "\n".join(jurors))
 
 
 def _calls_seen(stub: Stub, count: int, process: subprocess.Popen[str]) -> None:

@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from tempfile import gettempdir
 
 import pytest
-from rating_server import row, rubric
+from kit.jurors import Do, Seen, Stub
+from kit.rating_study import row, rubric
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import lab as jury_lab
@@ -29,12 +29,6 @@ from jury.panel import shipped
 PATIENCE_SECONDS = 120
 CLINICIAN = Person(9, "dr-a", Role.CLINICIAN)
 SECRET = "sk-verysecret-0123456789"
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """Jurors that nobody can reach: they cost nothing, starve nobody, and are named."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit.jurors import Do, Stub
+from kit.jury_runs import HASTY, attempts, many, panel_at, run
 from sqlalchemy import Engine
 from sqlmodel import select
-from stub_llm import Do, Stub
-from test_jury_run import HASTY, attempts, many, panel_at, run
 
 from data.database import reading
 from data.schema import ReferenceCheck, Status
@@ -18,12 +18,6 @@ from jury.session import Patience
 
 Write = Callable[[str, str], Path]
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as running:
-        yield running
 
 
 @pytest.fixture

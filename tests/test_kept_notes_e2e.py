@@ -4,26 +4,19 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from cut_line import CutLine
-from playwright.sync_api import Browser, BrowserContext, Page, expect
-from rating_server import (
-    DIALOGUE,
-    FULL,
+from kit.browsers import (
     PATIENCE_MS,
-    Server,
-    build,
     chosen,
-    codes_of,
     new_context,
-    row,
-    rubric,
-    scores_of,
-    serving,
     sign_in,
     wait_for_count,
     wait_open,
     wait_saved,
 )
+from kit.cut_line import CutLine
+from kit.rating_study import DIALOGUE, FULL, build, codes_of, row, rubric, scores_of
+from kit.servers import Server, serving
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 

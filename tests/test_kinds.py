@@ -11,7 +11,7 @@ from typing import Any
 import openpyxl
 import pandas as pd
 import pytest
-from small import RESPONSES, Run
+from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
 from data.errors import BadFile

@@ -3,33 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import JURORS, study
+from kit.composites import CANON, SPARSE, table
+from kit.scores import JURORS, study
 
 from calibration.krippendorff import alpha_interval, alpha_ordinal, count_ratings, first_scores
 from calibration.scores import Scores
 from data.errors import BadInput
 
 POINTS = np.arange(1.0, 6)
-
-# The canonical example: 12 units in rows, 4 observers, 0 where missing.
-CANON = [
-    *([1, 1, 0, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4]),
-    *([4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [0, 5, 5, 5], [0, 0, 1, 1], [0, 0, 3, 0]),
-]
-
-# 30 responses, 5 raters, a third missing, for which krippendorff 0.9.0 gives the numbers below.
-SPARSE = [
-    *([3, 3, 0, 0, 0], [0, 0, 0, 3, 0], [3, 0, 2, 0, 0], [2, 3, 3, 2, 4], [0, 2, 0, 4, 3]),
-    *([3, 0, 0, 0, 0], [4, 3, 0, 3, 3], [0, 5, 5, 0, 4], [4, 2, 0, 3, 4], [3, 3, 0, 3, 4]),
-    *([4, 0, 0, 4, 0], [3, 4, 4, 0, 4], [4, 0, 3, 0, 4], [3, 2, 3, 1, 0], [0, 0, 4, 0, 3]),
-    *([4, 0, 0, 4, 0], [0, 0, 0, 2, 0], [0, 3, 3, 0, 3], [2, 1, 2, 0, 1], [3, 1, 3, 1, 0]),
-    *([1, 2, 0, 0, 3], [4, 3, 0, 0, 3], [3, 2, 2, 2, 2], [3, 5, 4, 0, 4], [3, 4, 3, 4, 3]),
-    *([0, 2, 3, 5, 3], [1, 1, 2, 1, 1], [0, 2, 4, 0, 3], [3, 4, 0, 0, 3], [0, 0, 3, 4, 4]),
-]
-
-
-def table(rows):
-    return np.where(np.array(rows) > 0, np.array(rows, float), np.nan)
 
 
 def alphas(ratings, values=POINTS):

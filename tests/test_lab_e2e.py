@@ -4,22 +4,19 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import test_accessibility_e2e as room
+from kit import screens
+from kit.browsers import LAPTOP, TABLET, new_context
+from kit.jurors import Do, Seen, Stub
+from kit.rating_study import build, row, rubric
+from kit.screens import WAIT_MS, keep, panel, start, wait_run
+from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
-from rating_server import LAPTOP, TABLET, Server, build, new_context, row, rubric, wait_settled
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub
 
 from data.person import OPERATOR
 from data.queries.lab import last_run
 from data.schema import Role
 from data.store import add_people
-
-pytestmark = pytest.mark.e2e
-RESPONSES = 30
-KEY = "sk-thisisnokey0123456789"
-WAIT_MS = 120_000  # for a command line to start on a busy machine and end
-axe = room.axe
 
 
 @pytest.fixture(scope="module")
@@ -35,27 +32,18 @@ def stub() -> Iterator[Stub]:
         yield running
 
 
+pytestmark = pytest.mark.e2e
+RESPONSES = 30
+KEY = "sk-thisisnokey0123456789"
+axe = screens.axe
+
+
 @pytest.fixture(scope="module")
 def codes(study: Engine) -> dict[str, str]:
     codes = build(study, [row(n, f"Response {n}.") for n in range(RESPONSES)], ["dr-a"], rubric())
     for name, role in (("Rita", Role.RESEARCHER), ("Boss", Role.COORDINATOR)):
         codes[name] = add_people(OPERATOR, study, [name], role)[0].code
     return codes
-
-
-def panel(stub: Stub) -> str:
-    one = f"""
-[[juror]]
-name = "NAME"
-provider = "openai"
-model = "NAME-model"
-family = "x"
-base_url = "{stub.openai_url}"
-schema = "json_schema"
-usd_per_million_in = 2.0
-usd_per_million_out = 10.0
-"""
-    return 'name = "ours"\n' + one.replace("NAME", "a") + one.replace("NAME", "b")
 
 
 def enter(browser: Browser, server: Server, code: str, size: tuple[int, int] = LAPTOP) -> Page:
@@ -68,14 +56,6 @@ def enter(browser: Browser, server: Server, code: str, size: tuple[int, int] = L
     page.goto(f"{server.address}/lab?panel=current")
     page.get_by_role("button", name="Run the jury").wait_for()
     return page
-
-
-def keep(page: Page, text: str) -> None:
-    """Write a panel and try to keep it."""
-    page.get_by_label("Panel, as TOML").fill(text)
-    page.get_by_label("Panel, as TOML").press("Control+Enter")
-    wait_settled(page)
-    page.get_by_role("button", name="Keep panel").click()
 
 
 def stays_open(page: Page) -> None:
@@ -201,20 +181,6 @@ def probe_and_estimate(page: Page) -> None:
     expect(page.get_by_role("alert")).to_contain_text("set a cap in US dollars")
 
 
-def start(page: Page) -> None:
-    """Set a cap and run."""
-    page.get_by_label("Cap, US dollars").fill("5")
-    page.get_by_label("Cap, US dollars").press("Enter")
-    wait_run(page)
-    page.get_by_role("button", name="Stop", exact=True).wait_for()
-
-
-def wait_run(page: Page) -> None:
-    """Press the button once the page has taken in what was typed."""
-    wait_settled(page)
-    page.get_by_role("button", name="Run the jury").click()
-
-
 def until_rated(page: Page) -> None:
     """Wait until the page has shown by itself that something is rated."""
     end = time.monotonic() + WAIT_MS / 1000
@@ -227,4 +193,4 @@ def until_rated(page: Page) -> None:
 def check(page: Page, axe: str, view: str) -> list[str]:
     """Return what axe-core finds on a view."""
     page.locator(".mj-head").wait_for()
-    return [f"{view} {one}" for one in room._violations(page, axe)]
+    return [f"{view} {one}" for one in screens.violations(page, axe)]

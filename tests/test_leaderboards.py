@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_study import QUALITY, by_hand, model_study
+from kit.model_study import QUALITY, by_hand, model_study
+from kit.rating_files import model_ratings, model_responses
+from kit.studies import Run
 from scipy import stats
-from small import Run
 from sqlalchemy import Engine
-from test_models_cli import ratings, responses
 
 from calibration.models.model_scores import BenchmarkMean, benchmark_means
 from calibration.writers.every_eval_ever import Judge, Source, record, records
@@ -147,8 +147,8 @@ def _texts(body: Any) -> Any:
 
 @pytest.fixture
 def compared(run: Run, write: Write) -> None:
-    assert run("import", str(write("r.csv", responses())))[0] == 0
-    assert run("ratings", str(write("s.csv", ratings())))[0] == 0
+    assert run("import", str(write("r.csv", model_responses())))[0] == 0
+    assert run("ratings", str(write("s.csv", model_ratings())))[0] == 0
 
 
 def test_models_are_named_only_where_the_blind_is_lifted(

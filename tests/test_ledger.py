@@ -12,10 +12,10 @@ from datetime import timedelta
 from typing import Any
 
 import pandas as pd
-import postgres
 import pytest
+from kit.composites import JURY, scope_of, scores
+from kit.study_place import only_reading
 from sqlalchemy import Engine, event, text
-from test_differences import JURY, scope_of, scores
 
 from calibration.agreement import Panel
 from calibration.differences import compared, difference_rows
@@ -31,7 +31,6 @@ from data.store.record import lock
 
 MARK = "f" * 64
 BASE = Evaluated(("j0", "j1", "j2"), "b", "paper", MARK, 56, 0.47, compared=("metric:m",))
-READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 
 
 @pytest.fixture
@@ -135,11 +134,6 @@ def test_a_name_that_is_no_jurors_is_refused_and_nothing_is_kept(ledger: Engine)
         remember(ledger, [BASE, other(jurors=("j0", "nobody"))])
     assert tried(ledger) == []
     assert acts(ledger, EVALUATED) == []
-
-
-def only_reading(made: Any, _: object) -> None:
-    made.execute(READ_ONLY if postgres.wanted() else "PRAGMA query_only=ON")
-    made.commit()
 
 
 def test_a_study_that_cannot_be_written_to_says_so(ledger: Engine) -> None:

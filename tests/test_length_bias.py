@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from plain_scope import scope_of
+from kit.scores import note_of, scope_of
 from scipy import stats
 from statsmodels.formula.api import ols
-from wording import note_of
 
 from calibration.juror_bias import length_rows, slope_of
 

@@ -4,23 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from kit.composites import TWO_JURORS, grid_of
 
-from calibration.agreement import Panel
 from calibration.bootstrap import Resampling, draw_counts, replicates
 from calibration.icc import icc_consistency
 from calibration.like_for_like import held_replicates, like_for_like, pooled_icc
 from calibration.messages import words
-from calibration.rating_matrix import Grid, z_within_raters
-
-JURY = Panel(("j0", "j1"), 2)
-
-
-def grid_of(table, clusters=None):
-    n, raters = table.shape
-    names = (*(f"dr{i}" for i in range(raters - 2)), "j0", "j1")
-    kinds = ("clinician",) * (raters - 2) + ("juror",) * 2
-    where = np.arange(n) if clusters is None else clusters
-    return Grid(table, tuple(map(str, range(n))), where, names, kinds)
+from calibration.rating_matrix import z_within_raters
 
 
 def make_table(n, doctors=5, each=3, juror_noise=1.0, seed=0):
@@ -59,7 +49,7 @@ def test_the_difference_is_the_definition_step_by_step(method):
     table = make_table(50)
     table[3:6, -1] = np.nan
 
-    found = like_for_like(grid_of(table), JURY, method)
+    found = like_for_like(grid_of(table), TWO_JURORS, method)
 
     assert len(found.defined) == 5
     assert found.difference == pytest.approx(by_definition(table, method))
@@ -71,7 +61,9 @@ def test_a_replicate_is_the_definition_in_the_resample_written_out(method):
     grid = grid_of(table, np.repeat(np.arange(30), 2))
     counts = next(draw_counts(30, reps=5, seed=0))
 
-    drawn = held_replicates(grid, JURY, like_for_like(grid, JURY, method), method)(counts)
+    drawn = held_replicates(grid, TWO_JURORS, like_for_like(grid, TWO_JURORS, method), method)(
+        counts
+    )
 
     for ours, resample in zip(drawn, counts, strict=True):
         rows = np.repeat(np.arange(60), np.repeat(resample.astype(int), 2))
@@ -87,7 +79,7 @@ def test_two_clinicians_worked_by_hand():
     """
     table = np.array([[1, 1, 1, 1], [2, 3, 2, 2], [3, 2, 3, 3]], dtype=float)
 
-    found = like_for_like(grid_of(table), JURY, "published")
+    found = like_for_like(grid_of(table), TWO_JURORS, "published")
 
     assert found.iccs == pytest.approx((6 / 7, 2 / 3))
     assert found.difference == pytest.approx(4 / 21)
@@ -96,7 +88,7 @@ def test_two_clinicians_worked_by_hand():
 @pytest.mark.parametrize("method", ["paper", "published"])
 def test_it_is_the_icc_of_all_comparisons_laid_end_to_end(method):
     grid = grid_of(make_table(40, seed=4))
-    found = like_for_like(grid, JURY, method)
+    found = like_for_like(grid, TWO_JURORS, method)
     raw = grid.composites
     values = z_within_raters(raw) if method == "paper" else raw
     ends = []
@@ -118,7 +110,7 @@ def test_it_is_the_icc_of_all_comparisons_laid_end_to_end(method):
 )
 def test_no_scores_take_it_beyond_its_bounds(table, missing, method):
     table[:, :3][missing] = np.nan
-    found = like_for_like(grid_of(table), JURY, method)
+    found = like_for_like(grid_of(table), TWO_JURORS, method)
 
     jury, clinician = found.iccs
     assert bool(found.defined) == np.isfinite(jury) == np.isfinite(clinician)
@@ -139,7 +131,7 @@ def test_one_clinician_with_few_responses_does_not_decide():
         table[place] = [-score, *[score] * (table.shape[1] - 1)]
     table[3:, 0] = np.nan
 
-    found = like_for_like(grid_of(table), JURY, "paper")
+    found = like_for_like(grid_of(table), TWO_JURORS, "paper")
 
     assert len(found.defined) == 5
     assert min(found.iccs) >= -1
@@ -150,9 +142,9 @@ def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
     table = make_table(3000, seed=2)
     table[:, -1] = table[:, -2]  # one juror, twice: as noisy as a clinician
     grid = grid_of(table)
-    found = like_for_like(grid, JURY, "paper")
+    found = like_for_like(grid, TWO_JURORS, "paper")
 
-    statistic = held_replicates(grid, JURY, found, "paper")
+    statistic = held_replicates(grid, TWO_JURORS, found, "paper")
     drawn = replicates(statistic, Resampling(3000, 3000, reps=200))
 
     assert found.difference == pytest.approx(0, abs=0.03)
@@ -160,10 +152,10 @@ def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
 
 
 def test_a_better_jury_is_above_zero_and_a_random_one_below():
-    better = like_for_like(grid_of(make_table(400, juror_noise=0.3)), JURY, "paper")
+    better = like_for_like(grid_of(make_table(400, juror_noise=0.3)), TWO_JURORS, "paper")
     random = make_table(400, seed=3)
     random[:, -2:] = np.random.default_rng(0).normal(size=(400, 2))
-    worse = like_for_like(grid_of(random), JURY, "paper")
+    worse = like_for_like(grid_of(random), TWO_JURORS, "paper")
 
     assert better.difference > 0.1
     assert worse.difference < -0.3
@@ -174,7 +166,7 @@ def test_a_clinician_whom_nobody_shares_is_not_compared_and_named():
     table = np.column_stack([np.full(40, np.nan), table])
     table[0, 0] = 2.0
 
-    found = like_for_like(grid_of(table), JURY, "published")
+    found = like_for_like(grid_of(table), TWO_JURORS, "published")
 
     assert [held.clinician for held in found.undefined] == ["dr0"]
     assert words(found.undefined[0].reason).startswith("undefined: 1 response has the scores")
@@ -186,7 +178,7 @@ def test_a_clinician_without_variance_is_not_compared():
     table[~np.isnan(table[:, 0]), 0] = 3.0
 
     for method in ("paper", "published"):
-        found = like_for_like(grid_of(table), JURY, method)
+        found = like_for_like(grid_of(table), TWO_JURORS, method)
         assert words(found.undefined[0].reason) == "undefined: no variance"
         assert [held.clinician for held in found.undefined] == ["dr0"]
 
@@ -195,7 +187,7 @@ def test_a_jury_that_says_the_same_of_all_is_undefined_with_the_reason():
     table = make_table(40)
     table[:, -2:] = 4.0
 
-    found = like_for_like(grid_of(table), JURY, "published")
+    found = like_for_like(grid_of(table), TWO_JURORS, "published")
 
     assert found.defined == ()
     reasons = {words(held.reason) for held in found.undefined}
@@ -203,7 +195,7 @@ def test_a_jury_that_says_the_same_of_all_is_undefined_with_the_reason():
 
 
 def test_single_ratings_leave_nothing_to_compare():
-    found = like_for_like(grid_of(make_table(40, each=1)), JURY, "paper")
+    found = like_for_like(grid_of(make_table(40, each=1)), TWO_JURORS, "paper")
 
     assert found.defined == ()
     assert np.isnan(found.difference)

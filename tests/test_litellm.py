@@ -20,7 +20,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
 

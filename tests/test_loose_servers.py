@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.jury_runs import attempts
 from sqlalchemy import Engine
 from sqlmodel import select
-from stub_llm import Do, Seen, Stub, verdict
 
 from data.database import reading
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import read_rubric
-from data.schema import Attempt, Rating, Status
+from data.schema import Rating, Status
 from data.store import import_responses
 from jury.call import TOO_LONG, Answer
 from jury.panel import Panel
@@ -49,13 +50,6 @@ def study(engine: Engine, write: Write) -> Study:
 def panel(url: str, **settings: Any) -> Panel:
     one = {"name": "a", "provider": "openai", "model": "m", "family": "f", "base_url": url}
     return Panel.model_validate({"name": "p", "juror": [one | settings]})
-
-
-def attempts(engine: Engine) -> list[Attempt]:
-    with reading(engine) as session:
-        rows = list(session.exec(select(Attempt).order_by(Attempt.id)))
-        session.expunge_all()
-    return rows
 
 
 def ratings(engine: Engine) -> int:

@@ -7,9 +7,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import JURORS, study, without
+from kit.scores import JURORS, note_of, study, without
 from sklearn.metrics import f1_score
-from wording import note_of
 
 from calibration.bootstrap import draw_counts
 from calibration.codes import NoteCode as Code

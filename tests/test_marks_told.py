@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 

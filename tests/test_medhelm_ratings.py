@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.studies import Run
+from kit.study_place import all_rows
 from sqlalchemy import Engine, text
-from study_place import all_rows
 
 from data.importers.medhelm_ratings import plain, pseudonym
 

@@ -8,7 +8,7 @@ import json
 import shutil
 from pathlib import Path
 
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.queries import benchmarks

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from odd_studies import all_notes, odd_studies, of_decision
+from kit.odd_studies import all_notes, odd_studies, of_decision
 from sqlalchemy import Engine
 
 from annotate.figures.agreement import decision

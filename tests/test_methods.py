@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
-from packaged_study import made, whole
-from small import Run
+from kit.packaged_study import made, whole
+from kit.studies import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 

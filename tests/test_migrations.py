@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import postgres
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from old_study import Rows, filled, rows_of
-from small import Run
+from kit import postgres
+from kit.old_study import Rows, filled, rows_of
+from kit.studies import Run
 from sqlalchemy import (
     Engine,
     text,

@@ -2,9 +2,8 @@ import itertools
 
 import numpy as np
 import pytest
-from little_study import study
+from kit.scores import note_of, study
 from scipy import optimize
-from wording import note_of
 
 from calibration.missing import icc_bounds, missing_rows
 from calibration.scope import Asked, Sitting, scopes

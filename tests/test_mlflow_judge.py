@@ -3,13 +3,13 @@
 import ast
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from stub_llm import Do, Stub, verdict
-from test_promptfoo import RECORD, ROWS, export, panel
+from kit.exported_panels import MLFLOW_RUN, RECORD, ROWS, export, panel
+from kit.exported_panels import python as python
+from kit.jurors import Do, Stub, verdict
 
 from data.rubric import read_rubric
 from jury.exports.export import Export, write_folder
@@ -17,20 +17,6 @@ from jury.exports.mlflow_judge import write
 from jury.panel import read_panel
 
 CRITERIA = ("accuracy", "completeness", "clarity", "composite")
-RUN = """
-import json, logging, sys
-logging.disable(logging.WARNING)
-sys.path.insert(0, sys.argv[1])
-import mlflow
-from medjury_scorer import jury
-mlflow.set_tracking_uri("sqlite:///" + sys.argv[2])
-data = json.load(open(sys.argv[1] + "/data.json"))
-found = mlflow.genai.evaluate(data=data, scorers=[jury])
-told = [[[one["assessment_name"], (one.get("feedback") or {}).get("value"),
-          ((one.get("feedback") or {}).get("error") or {}).get("error_code")]
-         for one in row] for row in found.result_df["assessments"]]
-print("FOUND" + json.dumps({"metrics": found.metrics, "rows": told}))
-"""
 
 
 def test_the_files_are_python_that_compiles_and_data_as_mlflow_takes_it() -> None:
@@ -48,29 +34,6 @@ def test_the_files_are_python_that_compiles_and_data_as_mlflow_takes_it() -> Non
     assert "bundle.md" in files
 
 
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return a Python that has MLflow, in an environment of its own; MLFLOW_PYTHON names one."""
-    if known := os.environ.get("MLFLOW_PYTHON"):
-        return known
-    uv, folder = shutil.which("uv"), tmp_path_factory.mktemp("mlflow") / "env"
-    if uv is None:
-        pytest.skip("uv is not installed")
-    own = str(folder / "bin" / "python")
-    for asked in (["venv", "-q", str(folder)], ["pip", "install", "-q", "--python", own, "mlflow"]):
-        try:
-            subprocess.run(
-                [uv, *asked],
-                cwd=folder.parent,  # not here: this project's pins are not MLflow's
-                capture_output=True,
-                timeout=540,
-                check=True,
-            )
-        except subprocess.SubprocessError as error:
-            pytest.skip(f"uv cannot install mlflow: {str(error)[:200]}")
-    return own
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # the installation counts
 def test_mlflow_itself_runs_the_scorer_and_leaves_what_is_not_rated_missing(
@@ -81,7 +44,7 @@ def test_mlflow_itself_runs_the_scorer_and_leaves_what_is_not_rated_missing(
 
     with Stub(answer) as stub:
         write_folder(tmp_path / "out", write(export(panel(stub))))
-        asked = [python, "-c", RUN, str(tmp_path / "out"), str(tmp_path / "mlflow.db")]
+        asked = [python, "-c", MLFLOW_RUN, str(tmp_path / "out"), str(tmp_path / "mlflow.db")]
         done = subprocess.run(
             asked,
             cwd=tmp_path,

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from model_study import QUALITY, by_hand, by_model, compared, model_study
+from kit.model_study import QUALITY, by_hand, by_model, compared, model_study
 
 from calibration.codes import NoteCode as Code
 from calibration.json_values import json_value

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.rating_files import MODELS, model_ratings, model_responses
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.blind import is_blind
@@ -17,41 +18,13 @@ from data.queries.record import acts
 from medjury.services.model_costs import read_costs
 
 Write = Callable[[str, str], Path]
-MODELS = {"model-one": 4, "model-two": 3, "model-three": 2}
 LIFT = ("--unblind", "--reason", "analysis")
-
-
-def responses(benchmark: str = "aci_bench", n: int = 8) -> str:
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-    rows = [
-        f"i{i},{benchmark},[doctor] Case {i}?,Write the note.,,{model}-{i},{model},Note {i} {model}\n"
-        for i in range(n)
-        for model in MODELS
-    ]
-    return head + "".join(rows)
-
-
-def ratings(n: int = 8, juror: bool = True, lenient: int = 0) -> str:
-    """Two clinicians on the first six instances, a juror on all; it is kind to the third model."""
-    head = "response_id,rater,kind,accuracy,completeness,clarity\n"
-    rows = []
-    for i in range(n):
-        for model, points in MODELS.items():
-            name, turn = f"{model}-{i}", (i + points) % 2
-            if i < 6:
-                rows += [
-                    f"{name},{who},clinician,{points},{points},{points + turn}\n" for who in "ab"
-                ]
-            own = min(5, points + (lenient if model == "model-three" else 0))
-            if juror:
-                rows.append(f"{name},gpt,juror,{own},{own},{max(1, own - turn)}\n")
-    return head + "".join(rows)
 
 
 @pytest.fixture
 def rated(run: Run, engine: Engine, write: Write) -> Engine:
-    assert run("import", str(write("responses.csv", responses())))[0] == 0
-    assert run("ratings", str(write("ratings.csv", ratings(lenient=3))))[0] == 0
+    assert run("import", str(write("responses.csv", model_responses())))[0] == 0
+    assert run("ratings", str(write("ratings.csv", model_ratings(lenient=3))))[0] == 0
     return engine
 
 
@@ -159,7 +132,9 @@ def test_one_way_of_scoring_and_one_criterion_can_be_asked_for(run: Run, rated: 
 def test_a_benchmark_without_the_criterion_is_not_counted_among_those_compared(
     run: Run, rated: Engine, write: Write
 ) -> None:
-    plans = responses("chw_care_plan").replace(",,model", ",,plan-model").replace("\ni", "\nj")
+    plans = (
+        model_responses("chw_care_plan").replace(",,model", ",,plan-model").replace("\ni", "\nj")
+    )
     assert run("import", str(write("plans.csv", plans)))[0] == 0
     asked = ("--by", "clinicians", "--criterion", "completeness")
     assert figures(run, *LIFT, *asked)["benchmarks"] == ["aci_bench"]
@@ -183,8 +158,8 @@ def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine)
 def test_without_a_jury_models_are_compared_by_clinicians(
     run: Run, engine: Engine, write: Write
 ) -> None:
-    run("import", str(write("responses.csv", responses())))
-    run("ratings", str(write("ratings.csv", ratings(juror=False))))
+    run("import", str(write("responses.csv", model_responses())))
+    run("ratings", str(write("ratings.csv", model_ratings(juror=False))))
     code, out, _ = run("models", "--reps", "20", *LIFT)
     assert code == 0
     assert "by clinicians alone" in out
@@ -196,7 +171,7 @@ def test_without_a_jury_models_are_compared_by_clinicians(
 def test_responses_of_the_training_round_take_no_part(
     run: Run, rated: Engine, write: Write
 ) -> None:
-    more = responses(n=9)
+    more = model_responses(n=9)
     experts = "response_id,accuracy,completeness,clarity\nmodel-one-8,5,5,5\n"
     assert run("import", str(write("more.csv", more)))[0] == 0
     assert run("training", str(write("experts.csv", experts)))[0] == 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from model_study import QUALITY, by_model, compared, model_study
+from kit.model_study import QUALITY, by_model, compared, model_study
 
 from calibration.messages import told
 from calibration.models.model_scores import model_table

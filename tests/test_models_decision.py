@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from model_study import QUALITY, by_model, compared, model_row, model_study
+from kit.model_study import QUALITY, by_model, compared, model_row, model_study
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind

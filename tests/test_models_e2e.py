@@ -2,16 +2,16 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_accessibility_e2e as room
-import test_models_cli as compared
-import test_monitoring_e2e as steering
+from kit import rating_files, screens
+from kit.browsers import PATIENCE_MS
+from kit.screens import server as server
+from kit.servers import Server
+from kit.studies import Run
 from playwright.sync_api import Browser, Page, expect
-from rating_server import PATIENCE_MS, Server, serving
-from small import Run
 from sqlalchemy import Engine
 
 from data.blind import is_blind
@@ -19,7 +19,7 @@ from data.queries.record import acts
 from data.schema import Role
 
 pytestmark = pytest.mark.e2e
-axe, codes = room.axe, steering.codes
+axe, codes = screens.axe, screens.codes
 COSTS = b"model,usd\nmodel-one,12\nmodel-two,3\n"
 WAYS = {
     "by clinicians": ("one", "two", "three"),
@@ -32,14 +32,8 @@ NO_WIDTH = re.compile(r"(\d\.\d+) to \1\b")
 
 @pytest.fixture
 def rated(run: Run, write: Callable[[str, str], Path]) -> None:
-    assert run("import", str(write("responses.csv", compared.responses())))[0] == 0
-    assert run("ratings", str(write("ratings.csv", compared.ratings(lenient=3))))[0] == 0
-
-
-@pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    with serving(str(engine.url)) as server:
-        yield server
+    assert run("import", str(write("responses.csv", rating_files.model_responses())))[0] == 0
+    assert run("ratings", str(write("ratings.csv", rating_files.model_ratings(lenient=3))))[0] == 0
 
 
 def costs_on_disk() -> set[Path]:
@@ -68,18 +62,18 @@ def scrolled_in_its_box(page: Page) -> dict[str, bool]:
 def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     browser: Browser, server: Server, codes: dict[Role, str], engine: Engine, axe: str
 ) -> None:
-    reader = steering.signed_in(browser, server, codes[Role.RESEARCHER], "tablet")
-    steering.opened(reader, server, "models")
+    reader = screens.signed_in(browser, server, codes[Role.RESEARCHER], "tablet")
+    screens.opened(reader, server, "models")
     expect(reader.get_by_text("This study is open and blind")).to_be_visible()
     expect(reader.get_by_role("button", name="Lift the blind")).to_have_count(0)
     assert "model-one" not in reader.content()
-    page = steering.signed_in(browser, server, codes[Role.COORDINATOR])
-    steering.opened(page, server, "models")
+    page = screens.signed_in(browser, server, codes[Role.COORDINATOR])
+    screens.opened(page, server, "models")
     lift = page.get_by_role("button", name="Lift the blind and compare")
     lift.click()
     expect(page.get_by_role("alert").filter(has_text="Tick")).to_be_visible()
     assert is_blind(engine)
-    assert room._violations(page, axe) == []
+    assert screens.violations(page, axe) == []
     page.get_by_label("Reason").fill("--final analysis")
     page.get_by_text("I know that this cannot be undone", exact=True).click()
     lift.click()
@@ -122,13 +116,13 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     expect(page.locator(".mj-caption", has_text="costs less")).to_be_visible(
         timeout=4 * PATIENCE_MS
     )
-    steering.settle(page)
+    screens.settle(page)
     assert costs_on_disk() == before
-    assert [one for one in room._violations(page, axe) if "stFileUploader" not in one] == []
+    assert [one for one in screens.violations(page, axe) if "stFileUploader" not in one] == []
     page.context.close()
-    steering.opened(reader, server, "models?drawn=macro-average&by=jury")
+    screens.opened(reader, server, "models?drawn=macro-average&by=jury")
     expect(reader.get_by_role("table", name="Models by clinicians")).to_be_visible()
-    steering.settle(reader)
+    screens.settle(reader)
     reader.set_viewport_size(PHONE)
     assert scrolled_in_its_box(reader) == {"wider": True, "inside": True, "stays": True}
     reader.context.close()

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_models_cli as study
-from small import Run
+from kit import rating_files
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from annotate.figures.models import check, compare, costs
@@ -28,8 +28,8 @@ HEAVY = ("numpy", "pandas", "scipy", "altair")
 
 @pytest.fixture
 def rated(run: Run, engine: Engine, write: Callable[[str, str], Path]) -> Engine:
-    assert run("import", str(write("responses.csv", study.responses())))[0] == 0
-    assert run("ratings", str(write("ratings.csv", study.ratings(lenient=3))))[0] == 0
+    assert run("import", str(write("responses.csv", rating_files.model_responses())))[0] == 0
+    assert run("ratings", str(write("ratings.csv", rating_files.model_ratings(lenient=3))))[0] == 0
     return engine
 
 

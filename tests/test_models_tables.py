@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from model_study import QUALITY, by_model, compared, model_row, model_study
+from kit.model_study import QUALITY, by_model, compared, model_row, model_study
 
 from annotate import tables
 from calibration.codes import NoteCode as Code

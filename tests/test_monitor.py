@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-import numpy as np
 import pytest
-from small import Run
+from kit.rating_files import CRITERIA, monthly_ratings, monthly_responses
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from calibration.codes import MonitoringCode
@@ -20,34 +20,7 @@ from medjury.cli.monitor import Gauge
 from medjury.services.juror_ends import juror_ends
 
 Write = Callable[[str, str], Path]
-CRITERIA = ("accuracy", "completeness", "clarity")
 QUICK = ("--reps", "20")
-
-
-def responses(n: int) -> str:
-    rows = [f"i{k},visits,note,task,r{k},model-one,text {k}" for k in range(n)]
-    return "\n".join(["instance_id,benchmark,context,prompt,response_id,model,response", *rows])
-
-
-def ratings(months: int, a_month: int, good: int, again: bool = False, seed: int = 0) -> str:
-    """Return ratings of so many months from January 2025; the jurors guess after `good` months."""
-    random = np.random.default_rng(seed)
-    rows = [f"response_id,rater,kind,{','.join(CRITERIA)},rated_at,replicate"]
-
-    def add(k: int, who: str, kind: str, around: float, sd: float, day: str, of: int = 0) -> None:
-        scores = np.clip(np.round(around + sd * random.normal(size=3)), 1, 5)
-        rows.append(f"r{k},{who},{kind},{','.join(map(str, scores))},{day}T09:00:00Z,{of}")
-
-    for k in range(months * a_month):
-        month, quality = k // a_month, 3 + random.normal()
-        day = date(2025 + month // 12, month % 12 + 1, 1 + k % 28).isoformat()
-        for doctor in random.permutation(4)[:2]:
-            add(k, f"dr{doctor}", "clinician", quality, 0.5, day)
-        for juror in ("gpt", "claude"):
-            add(k, juror, "juror", quality if month < good else 3, 0.6, day)
-            if again and month == 0:
-                add(k, juror, "juror", 3, 1.2, "2025-12-01", 1)
-    return "\n".join(rows)
 
 
 @pytest.fixture
@@ -55,8 +28,10 @@ def studied(run: Run, write: Write) -> Callable[..., None]:
     """Fill the study: months, responses a month, and months in which the jury is good."""
 
     def fill(months: int, a_month: int, good: int, again: bool = False) -> None:
-        assert run("import", str(write("responses.csv", responses(months * a_month))))[0] == 0
-        table = ratings(months, a_month, good, again)
+        assert (
+            run("import", str(write("responses.csv", monthly_responses(months * a_month))))[0] == 0
+        )
+        table = monthly_ratings(months, a_month, good, again)
         assert run("ratings", str(write("ratings.csv", table)))[0] == 0
 
     return fill
@@ -197,7 +172,7 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(
     assert (
         "frozen as report 1 (start)" in run("calibrate", *QUICK, "--freeze", "--name", "start")[1]
     )
-    more = ratings(4, 20, 4, seed=9).replace("dr", "late")
+    more = monthly_ratings(4, 20, 4, seed=9).replace("dr", "late")
     assert run("ratings", str(write("more.csv", more)))[0] == 0
     assert run("calibrate", *QUICK, "--freeze", "--jurors", "gpt")[0] == 0
     first, second = monitor(run)[1]["reports"]
@@ -217,7 +192,7 @@ def test_a_correction_moves_no_response_to_another_month(
 ) -> None:
     studied(1, 20, 1)
     before = clinician_dates(engine)
-    later = ratings(1, 20, 1, seed=5).replace("2025-01", "2025-09")
+    later = monthly_ratings(1, 20, 1, seed=5).replace("2025-01", "2025-09")
     clinical = [line for line in later.splitlines() if "juror" not in line]
     assert run("ratings", str(write("later.csv", "\n".join(clinical))))[0] == 0
     after = clinician_dates(engine)

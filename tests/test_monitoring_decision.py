@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from periods_study import NAN, row
+from kit.scores import NAN, row
 
 from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import Kind

@@ -1,67 +1,32 @@
 """The monitoring screen in Chromium: what the command finds, told to who may see it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_accessibility_e2e as room
-import test_monitor as months
-from playwright.sync_api import Browser, Page, expect
-from rating_server import PATIENCE_MS, Server, new_context, serving
-from small import Run
+from kit import rating_files, screens
+from kit.browsers import PATIENCE_MS
+from kit.screens import codes as codes
+from kit.screens import opened, settle, signed_in
+from kit.screens import server as server
+from kit.servers import Server
+from kit.studies import Run
+from playwright.sync_api import Browser, expect
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
 from data.queries import frozen_reports
 from data.schema import Role
-from data.store import add_people
 
 pytestmark = pytest.mark.e2e
-SIZES = {"laptop": (1366, 768), "tablet": (820, 1180)}
-axe = room.axe
-
-
-def signed_in(browser: Browser, server: Server, code: str, size: str = "laptop") -> Page:
-    """Return the page of somebody just signed in; the first screen is drawn."""
-    page = new_context(browser, SIZES[size]).new_page()
-    page.goto(server.address)
-    page.get_by_label("Your sign-in code").fill(code)
-    page.get_by_role("button", name="Sign in").click()
-    page.locator("[data-testid=stApp]").wait_for()
-    settle(page)
-    return page
-
-
-def opened(page: Page, server: Server, path: str) -> None:
-    """Go to a screen and wait until it is drawn to its end."""
-    page.goto(f"{server.address}/{path}")
-    page.locator(".mj-head").wait_for()
-    settle(page)
-
-
-def settle(page: Page) -> None:
-    """Wait until nothing more is drawn."""
-    unsettled = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
-    page.locator(unsettled).wait_for(state="detached", timeout=4 * PATIENCE_MS)
-
-
-@pytest.fixture
-def codes(engine: Engine) -> dict[Role, str]:
-    """Return the code of one person of each role."""
-    return {role: add_people(OPERATOR, engine, [f"one {role}"], role)[0].code for role in Role}
+axe = screens.axe
 
 
 @pytest.fixture
 def watched(run: Run, write: Callable[[str, str], Path]) -> None:
     """Fill a study with five months, in the last two of which the jury guesses."""
-    assert run("import", str(write("responses.csv", months.responses(100))))[0] == 0
-    assert run("ratings", str(write("ratings.csv", months.ratings(5, 20, 3))))[0] == 0
-
-
-@pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    with serving(str(engine.url)) as server:
-        yield server
+    assert run("import", str(write("responses.csv", rating_files.monthly_responses(100))))[0] == 0
+    assert run("ratings", str(write("ratings.csv", rating_files.monthly_ratings(5, 20, 3))))[0] == 0
 
 
 @pytest.mark.usefixtures("watched")
@@ -90,7 +55,7 @@ def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
     compared = page.get_by_role("table", name="0 of")
     expect(compared.get_by_role("row", name="Rubric of visits")).to_be_visible()
     settle(page)
-    assert room._violations(page, axe) == []
+    assert screens.violations(page, axe) == []
     page.context.close()
 
 
@@ -105,7 +70,7 @@ def test_a_researcher_reads_the_same_and_freezes_nothing_a_clinician_has_no_such
     expect(page.get_by_text("When the jurors' models end")).to_be_visible()
     expect(page.get_by_role("button", name="Freeze a report", exact=True)).to_have_count(0)
     assert "nonsense" not in page.url
-    assert room._violations(page, axe) == []
+    assert screens.violations(page, axe) == []
     page.context.close()
     page = signed_in(browser, server, codes[Role.CLINICIAN])
     page.goto(f"{server.address}/monitoring")

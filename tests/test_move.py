@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import postgres
 import pytest
-from packaged_study import SCORES, made, whole
-from small import Run
+from kit import postgres
+from kit.packaged_study import SCORES, made, whole
+from kit.studies import Run
 from sqlalchemy import Engine, make_url, text
 
 from data import database

@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from test_like_for_like import JURY, grid_of
+from kit.composites import TWO_JURORS, grid_of
 
 from calibration.codes import PlanningCode
 from calibration.like_for_like import like_for_like
@@ -109,7 +109,7 @@ def test_what_is_simulated_is_the_agreement_tables_like_for_like(clinicians):
     table = np.column_stack([raters, raters[:, -1]])
     grid = grid_of(table)
     covariances = np.cov(raters.T)[None]
-    expected = like_for_like(grid, JURY, "paper").difference
+    expected = like_for_like(grid, TWO_JURORS, "paper").difference
     assert _like_for_like(covariances)[0] == pytest.approx(expected, abs=1e-12)
 
 

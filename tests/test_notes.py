@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from little_study import DOCTORS, rows_of, study, without
+from kit.scores import DOCTORS, rows_of, study, without
 
 from calibration import remarks
 from calibration.codes import NoteCode

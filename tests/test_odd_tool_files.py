@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import two_hundred
+from kit import two_hundred
 
 from data.errors import BadInput
 from data.importers.ratings import RatingFile

@@ -10,10 +10,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from fake_hospital import CLIENT, SECRET, hospital
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
+from kit.browsers import chromium
+from kit.identity_servers import CLIENT, SECRET, hospital
+from kit.rating_study import build, row, rubric
+from kit.servers import Server, free_port
 from playwright.sync_api import Page, expect
-from rating_server import Server, build, chromium, free_port, row, rubric
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient

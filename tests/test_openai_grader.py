@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from kit.exported_panels import RECORD, ROWS
 from openai.types.graders import MultiGrader, ScoreModelGrader
-from test_promptfoo import RECORD, ROWS
 
 from data.errors import BadInput
 from data.rubric import NO_REFERENCE, read_rubric, shipped

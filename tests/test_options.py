@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from report_study import rated
-from small import Run
+from kit.studies import Run, rated
 
 SEEDED = [["assign", "--raters", "2"], *([one] for one in ("calibrate", "juries", "models"))]
 SEEDED += [["monitor"], ["plan"], ["predict"]]

@@ -7,7 +7,7 @@ from statistics import median
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine, event, text
 
 from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Work, measured, said

@@ -6,8 +6,8 @@ import json
 import zipfile
 from pathlib import Path
 
-from packaged_study import made, packed, restored, tables_of, whole
-from small import Run
+from kit.packaged_study import made, packed, restored, tables_of, whole
+from kit.studies import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 

@@ -1,52 +1,17 @@
 """A stranger's package does no harm: one message, and nothing written."""
 
-import hashlib
-import json
 import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from packaged_study import made, packed, restored, tables_of, whole
-from small import Run
+from kit.packaged_study import altered, made, packed, restored, says, swap, tables_of, whole
+from kit.studies import Run
+from kit.study_place import nothing_stored
 from sqlalchemy import Engine
-from study_place import nothing_stored
 
 __all__ = ["made", "whole"]
-
-
-def altered(path: Path, change: Callable[[dict[str, bytes]], None], *, vouch: bool = False) -> Path:
-    """Write the package anew with other parts; `vouch` makes the manifest say so too."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    change(parts)
-    if vouch:
-        manifest = json.loads(parts["manifest.json"])
-        for name in manifest["files"]:
-            manifest["files"][name]["sha256"] = hashlib.sha256(parts[name]).hexdigest()
-        parts["manifest.json"] = json.dumps(manifest).encode()
-    to = path.with_name("altered.zip")
-    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, body in parts.items():
-            archive.writestr(name, body)
-    return to
-
-
-def swap(name: str, old: str, new: str) -> Callable[[dict[str, bytes]], None]:
-    def change(parts: dict[str, bytes]) -> None:
-        assert old.encode() in parts[name], parts[name][:300]
-        parts[name] = parts[name].replace(old.encode(), new.encode(), 1)
-
-    return change
-
-
-def says(**said: object) -> Callable[[dict[str, bytes]], None]:
-    def change(parts: dict[str, bytes]) -> None:
-        manifest = json.loads(parts["manifest.json"])
-        parts["manifest.json"] = json.dumps(manifest | said).encode()
-
-    return change
 
 
 def put(name: str, body: bytes | None) -> Callable[[dict[str, bytes]], None]:

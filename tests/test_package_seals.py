@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from sealed_study import fill_all
-from small import Run
+from kit.packaged_study import altered, says, swap
+from kit.sealed_study import fill_all
+from kit.studies import Run
+from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
-from study_place import StudyIn, all_rows
-from test_package_refused import altered, says, swap
 
 from data.database import open_study
 from data.errors import BadFile

@@ -1,7 +1,7 @@
 """The paper's upper bound of a jury's cost: its own row, our prompts, and what is unknown."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small import RESPONSES, Run
-from stub_llm import Stub
+from kit.jurors import Stub
+from kit.studies import RESPONSES, Run
 
 from data.rubric import read_rubric
 from jury.cost import Rates, Share, rates, upper_bound
@@ -19,12 +19,6 @@ from jury.panel import read_panel
 Write = Callable[[str, str], Path]
 TODAY = datetime(2026, 11, 1, tzinfo=UTC)
 PAPER = (Rates(2.50, 10.00), Rates(0.71, 0.71), Rates(3.00, 15.00))  # gpt-4o, llama, claude
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as running:
-        yield running
 
 
 def test_the_papers_row_of_claude_3_5_sonnet_comes_out() -> None:

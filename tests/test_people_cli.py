@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from kit.study_place import all_rows, fill
 from sqlalchemy import Engine
-from study_place import all_rows, fill
 
 from data.queries import Outcome, check_code
 from data.schema import Role

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-import test_accessibility_e2e as room
+from kit import screens
+from kit.rating_study import build, row, rubric
+from kit.screens import server as server
+from kit.servers import Server
 from playwright.sync_api import Browser, Locator, Page, expect
-from rating_server import Server, build, chromium, row, rubric, serving
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
@@ -17,13 +19,7 @@ pytestmark = pytest.mark.e2e
 BOSS = "Coordinator Lindqvist"
 MARKUP = "dr <i>Ng</i> & Co"
 SIZES = {"laptop": (1366, 768), "tablet": (820, 1180)}
-axe = room.axe
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
+axe = screens.axe
 
 
 @pytest.fixture
@@ -38,12 +34,6 @@ def everybody(engine: Engine, boss: str) -> None:
     build(engine, [row(n, "No fever.") for n in (1, 2)], ["dr-a", "dr-out", MARKUP], rubric())
     add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER, "rita@ward.example")
     end_access(OPERATOR, engine, "dr-out")
-
-
-@pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    with serving(str(engine.url)) as server:
-        yield server
 
 
 @pytest.fixture
@@ -71,7 +61,7 @@ def test_no_state_of_the_people_screen_breaks_wcag_22_aa(
     found = {}
     for state in _tour(page):
         _settle(page)
-        found[state] = room._violations(page, axe)
+        found[state] = screens.violations(page, axe)
     assert "\n".join(f"{state} {one}" for state, broken in found.items() for one in broken) == ""
     assert len(found) == 10
     assert [one.name for one in people(OPERATOR, engine) if one.way == "ended"] == ["dr-new"]

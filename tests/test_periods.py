@@ -4,8 +4,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from little_study import study, without
-from plain_scope import scope_of
+from kit.scores import scope_of, study, without
 
 from calibration.agreement import column_icc, columns
 from calibration.codes import MonitoringCode, NoteCode

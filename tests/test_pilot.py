@@ -5,8 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from little_study import rows_of, study
-from plain_scope import scope_of
+from kit.scores import rows_of, scope_of, study
 
 from calibration.bootstrap import draw_counts
 from calibration.codes import NoteCode, PlanningCode

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from report_study import rated
-from small import Run
+from kit.studies import Run, rated
 from sqlalchemy import Engine
 
 from data.errors import BadFile

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlmodel import Session, select
 
 from calibration.codes import PlanningCode

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import RESPONSES, Run
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub, verdict
 
 from annotate.screens.workbench_response import PLANTED, TAGS, _call_line, planted
 from data.importers.responses import ResponseFile

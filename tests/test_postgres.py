@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import postgres
 import pytest
-from small import import_small
+from kit import postgres
+from kit.studies import import_small
 from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from plain_scope import scope_of
+from kit.scores import scope_of
 
 from calibration.agreement import Panel
 from calibration.differences import difference_rows

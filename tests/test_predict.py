@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import JURORS, study, without
+from kit.scores import JURORS, study, without
 
 from calibration.codes import NoteCode, PlanningCode
 from calibration.messages import told

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from calibration.predicting.predicted import COLUMNS

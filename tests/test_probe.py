@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from kit.jurors import Do, Stub
 from sqlalchemy import Engine
-from stub_llm import Do, Stub
 
 from data.schema import Status
 from jury.call import Answer

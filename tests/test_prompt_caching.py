@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from juror_lines import answers, juror
+from kit.jurors import Do, Seen, Stub, answers, juror
+from kit.jury_runs import attempts
 from sqlalchemy import Engine
 from sqlmodel import select
-from stub_llm import Do, Seen, Stub
 
 from data.card import Card
 from data.database import reading
@@ -19,7 +19,7 @@ from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import Rubric, read_rubric
 from data.rubrics import shipped
-from data.schema import Attempt, Response, Status
+from data.schema import Response, Status
 from data.store import import_responses
 from jury.ask import request_sha256
 from jury.call import Answer, Call, Message
@@ -65,13 +65,6 @@ def panel_at(stub: Stub, provider: str = "anthropic", **settings: Any) -> Panel:
 
 def run(engine: Engine, panel: Panel, **options: Any) -> RunResult:
     return run_panel(engine, panel, patience=HASTY, **options)
-
-
-def attempts(engine: Engine) -> list[Attempt]:
-    with reading(engine) as session:
-        rows = list(session.exec(select(Attempt).order_by(Attempt.id)))
-        session.expunge_all()
-    return rows
 
 
 def contents(stub: Stub) -> list[Any]:

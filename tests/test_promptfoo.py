@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,45 +9,21 @@ from typing import Any
 
 import pytest
 import yaml
-from stub_llm import Do, Stub, verdict
+from kit.exported_panels import RECORD, ROWS, export, panel
+from kit.exported_panels import promptfoo as promptfoo
+from kit.jurors import Do, Stub, verdict
 
 from data.card import Card
 from data.errors import BadInput
 from data.rubric import read_rubric
-from jury.exports.export import Export, ExportRow, write_folder
+from jury.exports.export import write_folder
 from jury.exports.promptfoo import write
-from jury.panel import Panel, read_panel
+from jury.panel import read_panel
 
-RECORD = {"status": "not validated", "reasons": ["a test"], "caveats": [], "figures": []}
 RECORD |= {"protocol": None, "decision": {"kind": "no_protocol"}}
 RECORD |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
 RECORD |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
 RECORD |= {"juries_tried": 0, "sha256": {}}
-TRICKY = 'Pain {{prompt}} {% raw %} ${x} \\d "q" </response> 😀\n{# note #} {% endraw %} {%raw%}'
-ROWS = (
-    ExportRow("visits/i1", "Chest pain.", "Write.", "Angina.", "Note."),
-    ExportRow("visits/i1", "Chest pain.", "Write.", "Angina.", "Another note."),
-    ExportRow("visits/i2", TRICKY, "Write.", None, "Note."),
-)
-
-
-def panel(stub: Stub) -> Panel:
-    juror = {"provider": "openai", "family": "a", "base_url": stub.openai_url, "schema": "auto"}
-    jurors = [
-        juror | {"name": "one", "model": "m-one"},
-        juror
-        | {
-            "name": "two",
-            "model": "m-two",
-            "provider": "anthropic",
-            "base_url": stub.anthropic_url,
-        },
-    ]
-    return Panel.model_validate({"name": "ward", "juror": jurors})
-
-
-def export(jurors: Panel, rubric: str = "generic") -> Export:
-    return Export(read_rubric(rubric), jurors, ROWS, RECORD)
 
 
 def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path: Path) -> None:
@@ -105,22 +80,6 @@ def test_a_simulated_jury_is_refused_since_no_tool_can_ask_it() -> None:
         write(export(read_panel("simulated")))
     with pytest.raises(BadInput, match='claude-vertex is asked at provider "vertex"'):
         write(export(read_panel("vertex")))
-
-
-@pytest.fixture(scope="module")
-def promptfoo(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return promptfoo, installed by npm; PROMPTFOO names one that is there."""
-    if known := os.environ.get("PROMPTFOO"):
-        return known
-    npm, folder = shutil.which("npm"), tmp_path_factory.mktemp("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    asked = [npm, "install", "promptfoo", "--no-audit", "--no-fund", "--prefix", str(folder)]
-    try:
-        subprocess.run(asked, capture_output=True, text=True, timeout=540, check=True)
-    except subprocess.SubprocessError as error:
-        pytest.skip(f"npm cannot install promptfoo: {str(error)[:200]}")
-    return str(folder / "node_modules" / ".bin" / "promptfoo")
 
 
 @pytest.mark.slow

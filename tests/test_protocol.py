@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import RESPONSES, Run
+from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine, text
 
 from calibration.codes import NoteCode as Code

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from juror_lines import juror
+from kit.jurors import juror
 
 from data.errors import BadPanel
 from jury.admission import keys

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from stub_llm import USAGE_IN, USAGE_OUT, Do, Seen, Stub
+from kit.jurors import USAGE_IN, USAGE_OUT, Do, Seen, Stub
 
 from data.schema import Status
 from jury.call import Answer, Call, Message

@@ -10,8 +10,9 @@ from functools import partial
 from threading import Barrier
 
 import pytest
-from page_client import Page, entered, sign_in
-from rating_server import FULL, build, codes_of, row, rubric, scores_of, serving
+from kit.page_client import Page, entered, sign_in
+from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
+from kit.servers import serving
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit.jurors import Do, Stub
 from sqlalchemy import Engine
-from stub_llm import Do, Stub
 
 from jury.call import Call, Message, Usage
 from jury.panel import Juror, Panel

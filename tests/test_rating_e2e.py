@@ -3,21 +3,18 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
-from rating_server import (
-    Server,
-    build,
+from kit.browsers import (
     chosen,
     new_context,
-    row,
-    rubric,
-    scores_of,
     sign_in,
     sign_in_by_keys,
     wait_for_count,
     wait_open,
     wait_saved,
 )
+from kit.rating_study import build, row, rubric, scores_of
+from kit.servers import Server
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import Engine
 
 pytestmark = pytest.mark.e2e

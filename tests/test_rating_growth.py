@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rating_server import build, codes_of, person_of, row, rubric
+from kit.rating_study import build, codes_of, person_of, row, rubric
 from sqlalchemy import Engine, event
 from sqlmodel import Session, col, select
 

@@ -3,20 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from kit.browsers import chosen, sign_in, sign_in_by_keys, wait_for_count, wait_open
+from kit.rating_study import build, row, rubric, scores_of, train
+from kit.servers import Server
 from playwright.sync_api import Page, expect
-from rating_server import (
-    Server,
-    build,
-    chosen,
-    row,
-    rubric,
-    scores_of,
-    sign_in,
-    sign_in_by_keys,
-    train,
-    wait_for_count,
-    wait_open,
-)
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, new_context, sign_in
+from kit.rating_study import build, row
+from kit.servers import Server
 from playwright.sync_api import Browser, BrowserContext, Page, expect
-from rating_server import LAPTOP, PATIENCE_MS, TABLET, Server, build, new_context, row, sign_in
 from sqlalchemy import Engine
 
 from data.rubric import Criterion, Rubric, Scale

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rating_server import FULL, build, codes_of, message, person_of, row, rubric
+from kit.rating_study import FULL, build, codes_of, message, person_of, row, rubric
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 

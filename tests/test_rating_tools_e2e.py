@@ -1,19 +1,10 @@
 """Marks, flags, recusal, the way back and the pause, in a real browser."""
 
 import pytest
+from kit.browsers import sign_in, sign_in_by_keys, wait_for_count, wait_open, wait_saved
+from kit.rating_study import build, row, rubric, scores_of
+from kit.servers import Server
 from playwright.sync_api import Page, expect
-from rating_server import (
-    Server,
-    build,
-    row,
-    rubric,
-    scores_of,
-    sign_in,
-    sign_in_by_keys,
-    wait_for_count,
-    wait_open,
-    wait_saved,
-)
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 

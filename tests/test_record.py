@@ -1,9 +1,9 @@
 """The record: every act leaves an event, and nothing can be changed behind its back."""
 
 import pytest
-from small import import_small
+from kit.studies import import_small
+from kit.study_place import fill
 from sqlalchemy import Engine, text
-from study_place import fill
 
 from data.card import Marked, Reply
 from data.errors import BadInput, Conflict, NotAllowed

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 ACTS = ("rating", "response", "remark", "span", "submission", "subgroup")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from small import Run, import_small
+from kit.studies import Run, import_small
+from kit.study_place import fill
 from sqlalchemy import Engine
-from study_place import fill
 
 from data.importers.redcap import forms, variable
 from data.queries.frames import ratings_frame

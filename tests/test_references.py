@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference_study import NO, YES, Write, absent_by, check, fill, panel_at, rows
+from kit.jurors import Do, Stub
+from kit.reference_study import NO, YES, Write, absent_by, check, fill, panel_at, rows
 from sqlalchemy import Engine
-from stub_llm import Do, Stub
 
 from data.errors import Conflict, NotAllowed
 from data.queries.record import verify

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from little_study import study as little_study
-from reference_study import HEAD, NO, YES, Write, absent_by, check, fill, panel_at, rows
-from small import Run
+from kit.jurors import Do, Stub
+from kit.reference_study import HEAD, NO, YES, Write, absent_by, check, fill, panel_at, rows
+from kit.scores import study as little_study
+from kit.studies import Run
 from sqlalchemy import Engine, text
-from stub_llm import Do, Stub
 
 from calibration.scope import without_instances
 from calibration.table import agreement_table

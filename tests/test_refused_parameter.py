@@ -4,8 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from juror_lines import answers, juror
-from stub_llm import Do, Seen, Stub
+from kit.jurors import Do, Seen, Stub, answers, juror
 
 from data.schema import Status
 from jury.call import Answer

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plain_scope import scope_of
+from kit.scores import scope_of
 
 from calibration.codes import NoteCode as Code
 from calibration.crossed import crossed_model

@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from annotate.reminders import MailServer, due, is_due, mail_server, send

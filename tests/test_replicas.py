@@ -6,27 +6,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 import httpx2
-import postgres
 import pytest
-from page_client import GONE, Page
+from kit import postgres
+from kit.browsers import chosen, wait_for_count, wait_open, wait_saved
+from kit.page_client import GONE, Clinician, Page, assert_whole
+from kit.rating_study import build, row, rubric, scores_of, session_of
+from kit.replicas import Front, connected, known_at, opened, replicated
+from kit.screens import GOOD, open_part, upload
 from playwright.sync_api import Browser
 from playwright.sync_api import Page as BrowserPage
-from rating_server import (
-    build,
-    chosen,
-    row,
-    rubric,
-    scores_of,
-    session_of,
-    wait_for_count,
-    wait_open,
-    wait_saved,
-)
-from replicas import Front, connected, known_at, opened, replicated
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
-from test_rating_kill import Clinician, assert_whole
-from test_study_e2e import GOOD, _part, _upload
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 from annotate.cookies import SESSION
@@ -193,8 +183,8 @@ def test_a_browser_stays_at_its_replica_and_goes_on_at_the_other_when_it_is_kill
 ) -> None:
     [first, second] = front.replicas
     steering = opened(browser, front, front.session_at(study, people["boss"], first))
-    _part(steering, "Import")
-    _upload(steering, "answers.csv", GOOD)
+    open_part(steering, "Import")
+    upload(steering, "answers.csv", GOOD)
     steering.get_by_text("4 new responses to 2 new instances").wait_for()
     page = opened(browser, front, front.session_at(study, people["dr-b"], first))
     answered: list[str] = []

@@ -4,9 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from little_study import CRITERIA, study, without
-from report_study import content_of
-from wording import note_of
+from kit.scores import CRITERIA, note_of, study, without
+from kit.studies import content_of
 
 from calibration.codes import NoteCode
 from calibration.decision import Kind

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-from report_study import AUTHOR, rated
-from small import Run
+from kit.studies import AUTHOR, Run, rated
+from kit.study_place import StudyIn, fill
 from sqlalchemy import Engine
-from study_place import StudyIn, fill
 
 from data.database import open_study
 from data.queries.ledger import tried

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from little_study import study
+from kit.browsers import LAPTOP, TABLET
+from kit.scores import study
+from kit.studies import content_of
 from playwright.sync_api import Browser, Page
-from rating_server import LAPTOP, TABLET
-from report_study import content_of
 
 from calibration.report.page import page as report
 

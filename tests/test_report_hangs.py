@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from little_study import study
-from report_study import content_of
+from kit.scores import study
+from kit.studies import content_of
 
 from calibration.effective_jurors import ValueRow
 from calibration.influence import InfluenceRow

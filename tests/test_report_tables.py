@@ -4,9 +4,8 @@ import csv
 import io
 
 import pytest
-from little_study import study
-from report_study import content_of, table_rows
-from wording import note_of
+from kit.scores import note_of, study
+from kit.studies import content_of, table_rows
 
 from calibration.codes import NoteCode
 from calibration.messages import words

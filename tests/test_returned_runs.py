@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.exported_panels import RECORD
+from kit.studies import Run
 from sqlalchemy import Engine, text
-from test_promptfoo import RECORD
 
 from data.card import Card
 from data.database import open_study

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from rating_server import (
+from kit.rating_study import (
     FULL,
     build,
     codes_of,
@@ -18,10 +18,10 @@ from rating_server import (
     scores_of,
     session_of,
 )
+from kit.study_place import fill
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from study_place import fill
 
 from annotate.rating.answers import CHANGED, CLOSED, OFF
 from annotate.rating.requests import CONSENT_FIRST, LONGEST_BODY, PATH, routes

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small import Run
+from kit.studies import Run
 
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown

@@ -7,8 +7,8 @@ from zipfile import ZipFile
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small import Run
-from study_place import StudyIn
+from kit.studies import Run
+from kit.study_place import StudyIn
 
 from data.importers.helm_rubrics import HelmRubrics, read_helm
 from data.rubric import Criterion, Rubric, Scale, read_rubric

@@ -4,8 +4,8 @@ import json
 from itertools import pairwise
 
 import pytest
+from kit.studies import Run
 from rapidfuzz.fuzz import ratio
-from small import Run
 
 from data.card import Card
 from data.rubric import NO_CHECKLIST, read_rubric, shipped

@@ -5,15 +5,16 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_accessibility_e2e as room
-import test_monitoring_e2e as steering
+from kit import screens
+from kit.browsers import PATIENCE_MS
+from kit.screens import server as server
+from kit.servers import Server
+from kit.studies import Run
 from playwright.sync_api import Browser, Page, expect
-from rating_server import PATIENCE_MS, Server, serving
-from small import Run
 from sqlalchemy import Engine
 
 from data.errors import BadInput, NotAllowed
@@ -23,7 +24,7 @@ from data.rubric import read_rubric
 from data.schema import Role
 from data.store.steering import keep_version
 
-axe, codes = room.axe, steering.codes
+axe, codes = screens.axe, screens.codes
 
 
 def ratings(n: int) -> str:
@@ -46,12 +47,6 @@ def rated(run: Run, url: str, write: Callable[[str, str], Path]) -> None:
     call = [sys.executable, "-m", "medjury", "jury", "run", "simulated"]
     subprocess.run(call, env=os.environ | {"MEDJURY_DB": url}, check=True, capture_output=True)
     assert run("calibrate", "--reps", "50", "--freeze", "--name", "first")[0] == 0
-
-
-@pytest.fixture
-def server(engine: Engine) -> Iterator[Server]:
-    with serving(str(engine.url)) as server:
-        yield server
 
 
 @pytest.mark.usefixtures("rated")
@@ -88,27 +83,27 @@ def test_a_version_is_kept_once_and_never_under_the_name_of_other_words(engine: 
 def test_a_rubric_is_read_copied_weighed_and_exported_on_the_screen(
     browser: Browser, server: Server, codes: dict[Role, str], engine: Engine, axe: str
 ) -> None:
-    page = steering.signed_in(browser, server, codes[Role.COORDINATOR])
-    steering.opened(page, server, "rubrics")
+    page = screens.signed_in(browser, server, codes[Role.COORDINATOR])
+    screens.opened(page, server, "rubrics")
     prompt = page.get_by_role("region", name="Prompt of the jurors")
     assert prompt.inner_text().split() == read_rubric("generic").prompt.split()
-    assert room._violations(page, axe) == []
+    assert screens.violations(page, axe) == []
     _copied(page, server)
-    assert room._violations(page, axe) == []
+    assert screens.violations(page, axe) == []
     new, old = sorted(study_rubrics(OPERATOR, engine), key=lambda one: one.clinicians.ratings)
     assert (new.rubric.version, new.rubric.criterion[0].anchors[1]) == ("2", "Harm: likely")
     assert (new.clinicians.ratings, old.clinicians.ratings) == (0, 144)
-    steering.opened(page, server, "rubrics?part=Evidence")
+    screens.opened(page, server, "rubrics?part=Evidence")
     table = page.get_by_role("table", name="Juries held against clinicians")
     expect(table.get_by_role("row", name="report 1 first")).to_contain_text("simulated")
-    assert room._violations(page, axe) == []
+    assert screens.violations(page, axe) == []
     _exported(page, server)
     page.context.close()
 
 
 def _copied(page: Page, server: Server) -> None:
     """Copy the words with one fault, then without."""
-    steering.opened(page, server, "rubrics?part=Copy+to+a+new+version")
+    screens.opened(page, server, "rubrics?part=Copy+to+a+new+version")
     expect(page.get_by_text("144 ratings by clinicians and")).to_be_visible()
     add = page.get_by_role("button", name="Add the new version")
     add.click()
@@ -122,12 +117,12 @@ def _copied(page: Page, server: Server) -> None:
     anchors.fill("\n".join(["1: Harm: likely", *kept]))
     add.click()
     expect(page.get_by_text("generic version 2 is in the study as")).to_be_visible()
-    steering.settle(page)
+    screens.settle(page)
 
 
 def _exported(page: Page, server: Server) -> None:
     """Make the files, which must not call a simulated jury's figures valid."""
-    steering.opened(page, server, "rubrics?part=Export")
+    screens.opened(page, server, "rubrics?part=Export")
     page.get_by_role("button", name="Make the files").click()
     expect(page.get_by_text("Not validated", exact=True)).to_be_visible(timeout=4 * PATIENCE_MS)
     expect(page.locator(".mj-verdict")).to_contain_text("simulated")

@@ -4,44 +4,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.batches import BatchStub
+from kit.batches import panel_at as batch_panel_at
+from kit.batches import run as run_batch
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.jury_runs import attempts, fill, panel_at, ratings, run
 from sqlalchemy import Engine
 from sqlmodel import col, select
-from stub_batches import BatchStub
-from stub_batches_study import panel_at as batch_panel_at
-from stub_batches_study import run as run_batch
-from stub_llm import Do, Seen, Stub, verdict
-from test_jury_run import attempts, panel_at, ratings, run
 
 from data.database import reading, transaction
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
 from data.queries.jury import juror_costs, missing_verdicts
-from data.rubric import read_rubric
 from data.schema import Response, Status
-from data.store import import_responses
-
-HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as running:
-        yield running
-
-
-def fill(engine: Engine, write: Callable[[str, str], Path], *texts: tuple[str, str]) -> None:
-    """Import responses, each by its instance and its text."""
-    lines = [
-        f"{instance},visits,Context {instance}.,Write.,,r{number},m{number},{text}"
-        for number, (instance, text) in enumerate(texts)
-    ]
-    rows = ResponseFile(TableFile(write("same.csv", HEAD + "\n".join(lines))))
-    import_responses(engine, rows, lambda _: read_rubric("generic"))
 
 
 def keys(engine: Engine) -> dict[str, int]:
@@ -175,7 +153,7 @@ def test_a_prompt_goes_into_a_batch_once_and_into_the_next_where_its_call_failed
 
 KILLED = """
 import sys
-from test_jury_run import panel_at
+from kit.jury_runs import panel_at
 from data.database import open_study
 from jury.panel import Panel
 from jury.run import run_panel

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sealed_study import fill_all
-from small import Run
+from kit.sealed_study import fill_all
+from kit.studies import Run
+from kit.study_place import StudyIn, copy_study
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -28,7 +29,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, UTCDateTime
-from study_place import StudyIn, copy_study
 
 from data.database import open_study
 from data.queries.record import verify, verify_in

@@ -7,9 +7,8 @@ import sys
 from dataclasses import replace
 
 import pytest
-from little_study import study
-from report_study import rated
-from small import Run
+from kit.scores import study
+from kit.studies import Run, rated
 
 from calibration.scope import Asked, Sitting
 from calibration.second_opinion import _library, second_opinion

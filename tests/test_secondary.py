@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
-from little_study import DOCTORS, JURORS, study, without
+from kit.scores import DOCTORS, JURORS, note_of, study, without
 from scipy import stats
-from wording import note_of
 
 from calibration.icc import icc_table
 from calibration.messages import words

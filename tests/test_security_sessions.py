@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from attacked_study import (
+from kit.attacked_study import (
     HERE,
     PATIENT,
     STUDY,
@@ -18,9 +18,9 @@ from attacked_study import (
     wire,
     with_session,
 )
-from rating_server import codes_of, message
+from kit.rating_study import codes_of, message
+from kit.servers import ask, post
 from sqlalchemy import Engine
-from test_signin import ask, post
 
 from data import queries
 from data.person import OPERATOR

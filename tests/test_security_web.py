@@ -6,9 +6,9 @@ import json
 import math
 from pathlib import Path
 
-import page_client
 import pytest
-from attacked_study import (
+from kit import page_client
+from kit.attacked_study import (
     PATIENT,
     STUDY,
     Watched,
@@ -22,11 +22,11 @@ from attacked_study import (
     wire,
     with_session,
 )
-from rating_server import FULL, Server, codes_of, message, scores_of
+from kit.rating_study import FULL, codes_of, message, scores_of
+from kit.servers import Server, ask
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from test_signin import ask
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import annotate

@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from plain_scope import scope_of
+from kit.scores import note_of, scope_of
 from statsmodels.api import OLS
-from wording import note_of
 
 from calibration.juror_bias import self_preference_rows
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from rating_server import Server, message, serving
+from kit.rating_study import message
+from kit.servers import Server, serving
 
 THREADS, DRAFTS = 12, 60
 HEAP_BYTES = 64 * 2**20  # what glibc reserves for each further heap, from a multiple of it on

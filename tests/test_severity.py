@@ -6,9 +6,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from plain_scope import scope_of
+from kit.scores import note_of, scope_of
 from statsmodels.formula.api import mixedlm
-from wording import note_of
 
 from calibration.bootstrap import draw_counts
 from calibration.crossed import MixedModel

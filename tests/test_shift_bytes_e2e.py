@@ -11,22 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from kit.browsers import new_context, wait_for_count, wait_open, wait_settled
+from kit.rating_study import FULL, build, codes_of, row, rubric
+from kit.servers import Server, free_port
+from kit.wiretap import read, record
 from playwright.sync_api import Browser, Page, expect
-from rating_server import (
-    FULL,
-    Server,
-    build,
-    codes_of,
-    free_port,
-    new_context,
-    row,
-    rubric,
-    wait_for_count,
-    wait_open,
-    wait_settled,
-)
 from sqlalchemy import Engine
-from wiretap import read, record
 
 import annotate
 from data.card import Reply

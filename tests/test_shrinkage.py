@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plain_scope import scope_of
+from kit.scores import scope_of
 
 from calibration.icc import icc_consistency
 from calibration.juries.ranking import Wanted, jury_ranking

@@ -1,18 +1,17 @@
 """Signing in at the real server, and what its answers say to the browser."""
 
-import http.client
 import re
 import socket
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
-from rating_server import Server, build, row, rubric, serving
+from kit.rating_study import build, row, rubric
+from kit.servers import Answer, Server, ask, post, serving
+from kit.study_place import StudyIn
 from sqlalchemy import Engine
-from study_place import StudyIn
 
 from annotate.headers import ARRIVALS
 from annotate.navigation import SCREENS
@@ -43,29 +42,6 @@ def code(engine: Engine) -> str:
 def server(engine: Engine, code: str) -> Iterator[Server]:
     with serving(str(engine.url)) as server:
         yield server
-
-
-class Answer:
-    """An HTTP answer: status, headers, body."""
-
-    def __init__(self, answer: http.client.HTTPResponse) -> None:
-        self.status, self.headers, self.body = answer.status, answer.headers, answer.read().decode()
-
-
-def ask(server: Server, method: str, path: str, form: str = "", **headers: str) -> Answer:
-    """Ask the server, following no redirect."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request(method, path, form, sent)
-    try:
-        return Answer(connection.getresponse())
-    finally:
-        connection.close()
-
-
-def post(server: Server, code: str, **headers: str) -> Answer:
-    """Post a code to the sign-in form."""
-    return ask(server, "POST", "/login", urlencode({"code": code}), **headers)
 
 
 def test_a_code_opens_a_session_that_only_http_can_read(server: Server, code: str) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from small import Run
-from stub_llm import Do, Stub
+from kit.jurors import Do, Stub
+from kit.studies import Run
 
 Write = Callable[[str, str], Path]
 SCORES = ("accuracy", "completeness", "clarity")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from rating_server import FULL, build, codes_of, row, rubric, scores_of
+from kit.rating_study import FULL, build, codes_of, row, rubric, scores_of
 from sqlalchemy import Engine
 
 from data.card import Reply

@@ -9,12 +9,11 @@ import sys
 import time
 from contextlib import ExitStack
 
-import crowd
-import page_client
 import psutil
 import pytest
 import uvicorn
-from attacked_study import (
+from kit import crowd, page_client
+from kit.attacked_study import (
     Watched,
     codes,
     cookies,
@@ -25,10 +24,10 @@ from attacked_study import (
     wire,
     with_session,
 )
-from rating_server import Server, free_port, person_of, serving, session_of
+from kit.rating_study import person_of, session_of
+from kit.servers import Server, ask, free_port, serving
 from sqlalchemy import Engine
 from starlette.types import Receive, Scope, Send
-from test_signin import ask
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 

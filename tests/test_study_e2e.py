@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from itertools import chain
 
 import pytest
-import test_accessibility_e2e as room
+from kit import screens
+from kit.browsers import LAPTOP, TABLET, new_context, wait_settled
+from kit.screens import GOOD, HOSTILE, at_study, choose, open_part, upload
+from kit.servers import Server
+from kit.studies import RESPONSES
 from playwright.sync_api import Browser, Page, expect
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
-from rating_server import LAPTOP, PATIENCE_MS, TABLET, Server, new_context, wait_settled
-from small import RESPONSES
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
@@ -19,13 +20,8 @@ from data.store import add_people
 from medjury.services.record import protocol_of
 
 pytestmark = pytest.mark.e2e
-axe = room.axe
-TRIES = 5
+axe = screens.axe
 HIDDEN = ("model-one", "model-two")
-HOSTILE = (
-    "<img src='https://elsewhere.example/x.png'> ![x](https://elsewhere.example/y.png) $5 to $6"
-)
-GOOD = RESPONSES.replace("Patient has fever.", HOSTILE)
 WRONG = RESPONSES.replace("r12", "r11")
 
 
@@ -38,7 +34,7 @@ def codes(study: Engine) -> dict[str, str]:
 @pytest.fixture
 def boss(browser: Browser, server: Server, codes: dict[str, str]) -> Iterator[Page]:
     context = new_context(browser, LAPTOP)
-    yield _signed_in(context.new_page(), server, codes["Boss Lindqvist"])
+    yield at_study(context.new_page(), server, codes["Boss Lindqvist"])
     context.close()
 
 
@@ -54,7 +50,7 @@ def test_a_coordinator_takes_a_study_from_its_first_file_to_its_lock(
     steps = (_bring_in, _protocol, _design, _seal)
     for state in chain.from_iterable(step(boss, study) for step in steps):
         wait_settled(boss)
-        found[state] = room._violations(boss, axe)
+        found[state] = screens.violations(boss, axe)
     assert "\n".join(f"{state} {one}" for state, broken in found.items() for one in broken) == ""
     assert len(found) == 11
     told = b"".join(one for one in frames if isinstance(one, bytes))
@@ -67,12 +63,12 @@ def _bring_in(page: Page, study: Engine) -> Iterator[str]:
     """Import a file: a wrong one is refused by row, a right one shown before it is stored."""
     page.get_by_text("This study has no responses yet.").wait_for()
     yield "empty"
-    _part(page, "Import")
-    _upload(page, "wrong.csv", WRONG)
+    open_part(page, "Import")
+    upload(page, "wrong.csv", WRONG)
     expect(page.get_by_role("alert")).to_contain_text("wrong.csv row 3, column response_id")
     yield "refused"
     page.get_by_role("button", name="Remove").first.click()
-    _upload(page, "answers.csv", GOOD)
+    upload(page, "answers.csv", GOOD)
     page.get_by_text("4 new responses to 2 new instances").wait_for()
     page.get_by_text("Row 2").click()
     expect(page.get_by_label("Response", exact=True).get_by_text(HOSTILE)).to_be_visible()
@@ -81,9 +77,9 @@ def _bring_in(page: Page, study: Engine) -> Iterator[str]:
     page.get_by_role("button", name="Import this file").click()
     page.get_by_text("answers.csv: 4 responses imported").wait_for()
     assert [one.view.responses for one in materials(OPERATOR, study)] == [4]
-    _part(page, "Material")
-    _choose(page, "Category", "Clinical Note Generation")
-    _choose(page, "Subcategory", "Documenting Patient Visits")
+    open_part(page, "Material")
+    choose(page, "Category", "Clinical Note Generation")
+    choose(page, "Subcategory", "Documenting Patient Visits")
     page.get_by_role("button", name="Set place").click()
     row = page.get_by_role("table").get_by_role("row").filter(has_text="visits")
     expect(row).to_contain_text("Documenting Patient Visits")
@@ -92,12 +88,12 @@ def _bring_in(page: Page, study: Engine) -> Iterator[str]:
 
 def _protocol(page: Page, study: Engine) -> Iterator[str]:
     """Fix a margin and what is unsafe before anybody rates."""
-    _part(page, "Protocol")
+    open_part(page, "Protocol")
     page.get_by_text("No margin is fixed yet").wait_for()
     yield "no protocol"
     page.get_by_label("Margin in ICC").fill("0.15")
     page.get_by_label("Responses planned (0: not fixed)").fill("200")
-    _choose(page, "Unsafe responses are low on", "accuracy")
+    choose(page, "Unsafe responses are low on", "accuracy")
     page.get_by_role("button", name="Fix the protocol").click()
     page.get_by_text("Fixed, and in the record.").wait_for()
     table = page.get_by_role("table", name="Protocol")
@@ -112,7 +108,7 @@ def _protocol(page: Page, study: Engine) -> Iterator[str]:
 
 def _design(page: Page, study: Engine) -> Iterator[str]:
     """Look at a plan, store it, and be handed the codes."""
-    _part(page, "Design")
+    open_part(page, "Design")
     page.get_by_label("New clinicians, one a line").fill("dr-a\ndr-b")
     page.get_by_role("button", name="Show the plan").click()
     table = page.get_by_role("table", name="Work of each clinician as planned")
@@ -127,7 +123,7 @@ def _design(page: Page, study: Engine) -> Iterator[str]:
         ("dr-a", 4),
         ("dr-b", 4),
     ]
-    _part(page, "Progress")
+    open_part(page, "Progress")
     expect(page.get_by_role("table", name="Work of each clinician")).to_contain_text("not begun")
     expect(page.get_by_text("No reminder is due")).to_be_visible()  # assigned a moment ago
     yield "progress"
@@ -135,7 +131,7 @@ def _design(page: Page, study: Engine) -> Iterator[str]:
 
 def _seal(page: Page, study: Engine) -> Iterator[str]:
     """Check the record, and lock the study, but not without the word."""
-    _part(page, "Record")
+    open_part(page, "Record")
     page.get_by_role("button", name="Check now").click()
     page.get_by_text("Whole: no findings.").wait_for()
     page.get_by_role("button", name="Lock the study").click()
@@ -154,7 +150,7 @@ def test_a_researcher_sees_the_study_and_acts_on_nothing(
     browser: Browser, server: Server, codes: dict[str, str], axe: str
 ) -> None:
     context = new_context(browser, TABLET)
-    page = _signed_in(context.new_page(), server, codes["Rita Okafor"])
+    page = at_study(context.new_page(), server, codes["Rita Okafor"])
     parts = page.get_by_role("radiogroup", name="Part of the study").get_by_role("radio")
     expect(parts).to_have_text(
         ["Progress", "Differences", "Material", "Description", "Protocol", "Record"]
@@ -170,44 +166,9 @@ def test_a_researcher_sees_the_study_and_acts_on_nothing(
         expect(page.get_by_role("radio", name=chosen)).to_be_checked()
         assert page.get_by_role("button", name="Show the plan").count() == 0
         assert page.locator("input[type=file]").count() == 0
-    assert room._violations(page, axe) == []
-    _part(page, "Record")
+    assert screens.violations(page, axe) == []
+    open_part(page, "Record")
     page.get_by_role("button", name="Check now").wait_for()
     assert page.get_by_role("button", name="Lock the study").count() == 0
     assert "part=Record" in page.url
     context.close()
-
-
-def _signed_in(page: Page, server: Server, code: str) -> Page:
-    page.goto(server.address)
-    page.get_by_label("Your sign-in code").fill(code)
-    page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("heading", name="Study", exact=True).wait_for()
-    return page
-
-
-def _part(page: Page, name: str) -> None:
-    wait_settled(page)
-    page.get_by_role("radio", name=name, exact=True).click()
-    wait_settled(page)
-
-
-def _upload(page: Page, name: str, text: str) -> None:
-    wait_settled(page)
-    file = {"name": name, "mimeType": "text/csv", "buffer": text.encode()}
-    page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
-
-
-def _choose(page: Page, label: str, option: str) -> None:
-    """Choose from a list; again where it was drawn anew while it was open."""
-    wanted = page.get_by_role("option", name=option, exact=True)
-    for _ in range(TRIES):
-        wait_settled(page)
-        page.get_by_label(label, exact=True).click()
-        try:
-            wanted.click(timeout=PATIENCE_MS / TRIES)
-        except PlaywrightTimeout:
-            page.keyboard.press("Escape")
-            continue
-        return
-    pytest.fail(f"{label}: no option {option} after {TRIES} tries")

@@ -11,11 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from rating_server import FULL, build, codes_of, row, rubric
-from small import RESPONSES, Run
+from kit.rating_study import FULL, build, codes_of, row, rubric
+from kit.studies import RESPONSES, Run
+from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
 from sqlmodel import Session, select
-from study_place import StudyIn, all_rows
 
 from annotate.designs import DesignRequest
 from annotate.reminders import is_due

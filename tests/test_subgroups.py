@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from little_study import study
-from rated_table import rated
+from kit.scores import rated, study
 from scipy import stats
 
 from calibration.agreement import Panel, column_icc, columns

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine, event
 from sqlmodel import Session, select
 

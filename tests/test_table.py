@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import JURORS, rows_of, study, without
+from kit.scores import JURORS, rows_of, study, without
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.composite import composites

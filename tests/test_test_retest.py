@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
-from wording import note_of
+from kit.scores import note_of
 
 from calibration import test_retest as retest
 from calibration.scope import Asked, Sitting, scopes

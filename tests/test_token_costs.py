@@ -1,17 +1,16 @@
 """What calls took and cost is told by kind of token: read anew, from a cache, written to one, output."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from kit.jurors import Do, Stub
+from kit.jury_runs import fill, panel_at
+from kit.jury_runs import run as run_jury
+from kit.studies import Run
 from sqlalchemy import Engine
-from stub_llm import Do, Stub
-from test_jury_run import panel_at
-from test_jury_run import run as run_jury
-from test_same_prompts import fill
 
 from annotate.screens.lab_run import _kinds
 from data.database import transaction
@@ -25,12 +24,6 @@ from medjury.cli.jury_words import token_words
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 CACHED = Usage(10_000, 100, tokens_cached=8_000, tokens_cache_write=1_500, tokens_reasoning=30)
-
-
-@pytest.fixture
-def stub() -> Iterator[Stub]:
-    with Stub() as running:
-        yield running
 
 
 def claude(**settings: float) -> Juror:

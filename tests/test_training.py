@@ -1,10 +1,10 @@
 """The rounds of training: what is shown, passed, failed, repeated and told."""
 
 import pytest
-from rating_server import FULL, rubric, scores_of
+from kit.rating_study import FULL, rubric, scores_of
+from kit.trained_study import WIDE, Put, fail_round, made, pass_round, put, study
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
-from trained_study import WIDE, Put, fail_round, made, pass_round, put, study
 
 from annotate.rating import training_messages
 from data import training

@@ -1,10 +1,10 @@
 """What a clinician enters in training: kept, checked and refused like the real form."""
 
 import pytest
-from rating_server import FULL, message
+from kit.rating_study import FULL, message
+from kit.trained_study import WIDE, Put, made, put, study
 from sqlalchemy import Engine
 from sqlmodel import Session, select
-from trained_study import WIDE, Put, made, put, study
 
 from annotate.rating import answers, room
 from annotate.rating.answers import take_in_training as take_in

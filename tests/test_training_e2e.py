@@ -1,25 +1,21 @@
 """The training round in a real browser: fail, repeat, pass, and then the first response."""
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
-from rating_server import (
+from kit.browsers import (
     LAPTOP,
     TABLET,
-    Server,
-    build,
     chosen,
     new_context,
-    row,
-    rubric,
-    scores_of,
     sign_in,
-    train,
     wait_for_count,
     wait_open,
     wait_saved,
 )
+from kit.rating_study import build, row, rubric, scores_of, train
+from kit.servers import Server
+from kit.wiretap import record
+from playwright.sync_api import Browser, Locator, Page, expect
 from sqlalchemy import Engine
-from wiretap import record
 
 pytestmark = pytest.mark.e2e
 

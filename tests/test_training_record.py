@@ -1,9 +1,20 @@
 """Experts' scores as they are imported and fixed, and the record of training."""
 
 import pytest
+from kit.trained_study import (
+    LONG,
+    WIDE,
+    Put,
+    Write,
+    answer,
+    fail_round,
+    made,
+    pass_round,
+    put,
+    study,
+)
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
-from trained_study import LONG, WIDE, Put, Write, answer, fail_round, made, pass_round, put, study
 
 from data.database import reading
 from data.errors import BadRow, Conflict, MedjuryError

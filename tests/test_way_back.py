@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import Run
+from kit.exported_panels import MLFLOW_RUN, evaluated
+from kit.exported_panels import helm_run as helm_run
+from kit.exported_panels import inspect as inspect
+from kit.exported_panels import promptfoo as promptfoo
+from kit.exported_panels import python as python
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.studies import Run
 from sqlalchemy import Engine, text
-from stub_llm import Do, Seen, Stub, verdict
-from test_helm_export_real import helm_run as helm_run
-from test_inspect_export import evaluated
-from test_inspect_export import inspect as inspect
-from test_mlflow_judge import RUN
-from test_mlflow_judge import python as python
-from test_promptfoo import promptfoo as promptfoo
 
 Write = Callable[[str, str], Path]
 INSPECTS = {"stream": False, "tools": []}  # what Inspect adds to a request to Anthropic
@@ -115,7 +114,7 @@ def test_mlflow_sends_a_runs_own_requests_and_comes_to_its_scores(
         rated(run, panel)
         ours = raw(stub)
         exported(run, "mlflow", panel, tmp_path / "out", stub)
-        asked = [python, "-c", RUN, str(tmp_path / "out"), str(tmp_path / "mlflow.db")]
+        asked = [python, "-c", MLFLOW_RUN, str(tmp_path / "out"), str(tmp_path / "mlflow.db")]
         quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
         done = subprocess.run(
             asked, cwd=tmp_path, env=os.environ | quiet, capture_output=True, text=True, timeout=280

@@ -1,7 +1,7 @@
 """What a WebSocket of whose session may carry, with the study there and without."""
 
 import pytest
-from rating_server import session_of
+from kit.rating_study import session_of
 from sqlalchemy import Engine
 from starlette.requests import HTTPConnection
 

@@ -14,23 +14,40 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_agreement_e2e as agreement
-import test_lab_e2e as lab
-import test_study_e2e as steps
-import wiretap
+from kit import agreement_screen, screens, wiretap
+from kit.browsers import LAPTOP, PATIENCE_MS, new_context, sign_in, wait_for_count, wait_settled
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.servers import Server, free_port
 from playwright.sync_api import Browser, Page, expect
-from rating_server import (
-    LAPTOP,
-    PATIENCE_MS,
-    Server,
-    free_port,
-    new_context,
-    sign_in,
-    wait_for_count,
-    wait_settled,
-)
-from six_notes import MODELS, NOTE, READINGS, juror, responses
-from stub_llm import Stub
+
+MODELS = ("gpt-9-secret", "llama-hidden")
+
+# low accuracy asks for a line of comment: none here
+READINGS = {"dr-one": ("313", "344", "554", "322", "433", "545")}
+
+READINGS["dr-two"] = ("332", "434", "545", "321", "543", "455")
+
+VERDICTS = {"a-model": (2, 3, 5, 1, 4, 4), "b-model": (1, 4, 4, 2, 3, 5)}
+
+NOTE = re.compile(r"Note (\d) of the visit")
+
+
+def responses() -> str:
+    """Return a file of six responses, two to each of three dialogues."""
+    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows += [
+        f"inst-hidden-{n // 2},visits,[doctor] Any fever? Visit {n // 2}.,Write the note.,,"
+        f"resp-hidden-{n},{MODELS[n % 2]},Note {n} of the visit: no fever."
+        for n in range(6)
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def juror(seen: Seen) -> Do:
+    """Score a note as the juror finds it; anything else, as in a probe, is a three."""
+    found = NOTE.search(seen.prompt)
+    return Do(text=verdict(seen, VERDICTS[seen.model][int(found[1])])) if found else Do()
+
 
 pytestmark = pytest.mark.e2e
 CODE = re.compile(r"\b\w{4}(?:-\w{4}){3}\b")
@@ -100,14 +117,14 @@ def entered(browser: Browser, begun: Begun) -> Page:
 
 def bring_in(page: Page) -> None:
     """Import a file after a look at it, and give the benchmark its place in the taxonomy."""
-    steps._part(page, "Import")
-    steps._upload(page, "answers.csv", responses())
+    screens.open_part(page, "Import")
+    screens.upload(page, "answers.csv", responses())
     page.get_by_text("6 new responses to 3 new instances").wait_for()
     page.get_by_role("button", name="Import this file").click()
     page.get_by_text("answers.csv: 6 responses imported").wait_for()
-    steps._part(page, "Material")
-    steps._choose(page, "Category", "Clinical Note Generation")
-    steps._choose(page, "Subcategory", PLACE)
+    screens.open_part(page, "Material")
+    screens.choose(page, "Category", "Clinical Note Generation")
+    screens.choose(page, "Subcategory", PLACE)
     page.get_by_role("button", name="Set place").click()
     row = page.get_by_role("table").get_by_role("row").filter(has_text="visits")
     expect(row).to_contain_text(PLACE)
@@ -134,7 +151,7 @@ def design(page: Page) -> None:
     wait_settled(page)
     page.get_by_role("link", name="Study").click()
     page.get_by_role("heading", name="Study", exact=True).wait_for()
-    steps._part(page, "Design")
+    screens.open_part(page, "Design")
     page.get_by_role("button", name="Show the plan").click()
     plan = page.get_by_role("table", name="Work of each clinician as planned")
     expect(plan.get_by_role("row")).to_have_count(1 + len(CLINICIANS), timeout=4 * PATIENCE_MS)
@@ -183,24 +200,24 @@ def hold_jury(page: Page, server: Server, stub: Stub) -> None:
     """Write a panel, try it, ask what it costs, and let it rate."""
     page.goto(f"{server.address}/lab")
     page.get_by_role("button", name="Edit a copy").click()
-    lab.keep(page, lab.panel(stub))
+    screens.keep(page, screens.panel(stub))
     page.get_by_role("region", name="Jurors of the panel ours").wait_for()
     page.get_by_role("button", name="Probe the jurors").click()
     probe = page.get_by_role("region", name="Probe", exact=True)
-    expect(probe).to_contain_text("b-model-returned", timeout=lab.WAIT_MS)
+    expect(probe).to_contain_text("b-model-returned", timeout=screens.WAIT_MS)
     page.get_by_role("button", name="Estimate").click()
     estimate = page.get_by_role("region", name="Estimate")
-    expect(estimate.get_by_role("row").last).to_contain_text("12", timeout=lab.WAIT_MS)
-    lab.start(page)
+    expect(estimate.get_by_role("row").last).to_contain_text("12", timeout=screens.WAIT_MS)
+    screens.start(page)
     state = page.locator(".mj-state", has_text="complete")
-    expect(state).to_be_visible(timeout=lab.WAIT_MS)
+    expect(state).to_be_visible(timeout=screens.WAIT_MS)
     expect(page.locator(".st-key-lab-run")).to_contain_text("12 of 12")
 
 
 def agree(page: Page, begun: Begun) -> dict[str, Any]:
     """Open Agreement: its figures are the command's; return the jury's row."""
     page.goto(f"{begun.server.address}/agreement")
-    page.locator(".mj-decision").wait_for(timeout=agreement.FIRST_MS)
+    page.locator(".mj-decision").wait_for(timeout=agreement_screen.FIRST_MS)
     rows = {row["scorer"]: row for row in begun.command("calibrate")["rows"]}
     for scorer, name in (("jury", "Jury"), ("juror:a", "a"), ("juror:b", "b")):
         heading = page.get_by_role("rowheader", name=name, exact=True)
@@ -214,17 +231,17 @@ def agree(page: Page, begun: Begun) -> dict[str, Any]:
 def hand_over(page: Page, server: Server, jury: dict[str, Any]) -> None:
     """Save the report, the table, and the rubric, which nothing here validates."""
     wait_settled(page)
-    agreement.view(page, "Report")
+    agreement_screen.view(page, "Report")
     page.get_by_role("button", name="Make the report").click()
-    page.get_by_role("button", name="Report to read and print").wait_for(timeout=lab.WAIT_MS)
-    report = agreement.downloaded(page, "Report to read and print")
+    page.get_by_role("button", name="Report to read and print").wait_for(timeout=screens.WAIT_MS)
+    report = agreement_screen.downloaded(page, "Report to read and print")
     assert f"{jury['icc']:.3f}" in report
     assert [name for name in MODELS if name in report] == []
-    table = csv.DictReader(io.StringIO(agreement.downloaded(page, "Table as CSV")))
+    table = csv.DictReader(io.StringIO(agreement_screen.downloaded(page, "Table as CSV")))
     assert {float(row["icc"]) for row in table if row["scorer"] == "jury"} == {jury["icc"]}
     page.goto(f"{server.address}/rubrics?part=Export")
     page.get_by_role("button", name="Make the files").click()
-    expect(page.get_by_text("Not validated", exact=True)).to_be_visible(timeout=lab.WAIT_MS)
+    expect(page.get_by_text("Not validated", exact=True)).to_be_visible(timeout=screens.WAIT_MS)
     expect(page.locator(".mj-verdict")).to_contain_text("too few data for the verdict")
     with page.expect_download() as got:
         page.get_by_role("button", name="Save the files").click()

@@ -4,23 +4,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import test_accessibility_e2e as room
+from kit import screens
+from kit.browsers import LAPTOP, TABLET, new_context, sign_in, wait_settled
+from kit.jurors import Do, Seen, Stub, verdict
+from kit.rating_study import build, codes_of, person_of, row, rubric
+from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
-from rating_server import (
-    LAPTOP,
-    TABLET,
-    Server,
-    build,
-    codes_of,
-    new_context,
-    person_of,
-    row,
-    rubric,
-    sign_in,
-    wait_settled,
-)
 from sqlalchemy import Engine
-from stub_llm import Do, Seen, Stub, verdict
 
 from annotate.screens import workbench_response
 from data.card import Marked, Reply
@@ -39,7 +29,7 @@ RATINGS = (
     {"accuracy": 2, "completeness": 3, "clarity": 1},
 )
 IMAGE = "![x](http://evil.example/a.png) costs $5 or $6 <b>bold</b>"
-axe = room.axe
+axe = screens.axe
 
 
 def script(seen: Seen) -> Do:
@@ -220,4 +210,4 @@ def test_a_clinician_cannot_open_it(
 def check(page: Page, axe: str, view: str) -> list[str]:
     """Return what axe-core finds on a view."""
     wait_settled(page)
-    return [f"{view} {one}" for one in room._violations(page, axe)]
+    return [f"{view} {one}" for one in screens.violations(page, axe)]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.person import OPERATOR

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from annotate.screens.workbench_response import comments, marked_pane, numbered, source_panes

@@ -13,10 +13,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from report_study import rated
-from small import Run
+from kit.studies import Run, rated
+from kit.study_place import StudyIn
 from sqlalchemy import Engine
-from study_place import StudyIn
 
 from annotate import worker
 from annotate.designs import DesignRequest, PlannedDesign, planned_design

@@ -2,8 +2,8 @@
 
 import statistics
 
+from kit.browsers import chromium, wait_open
 from playwright.sync_api import Page
-from rating_server import chromium, wait_open
 
 # Counted in the page: from the key that submits to the frame after the page says that one more
 # is rated. Added before the form, whose own listener lets the key go no further.

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import room
+from kit.browsers import chromium, new_context, wait_for_count, wait_open
+from kit.rating_study import scores_of
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as NeverShown
-from rating_server import chromium, new_context, scores_of, wait_for_count, wait_open
 from serving import free_port, machine, serving
 from study import RUBRIC, build
 from texts import texts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from page_client import Page, Shown, entered, sign_in
+from kit.page_client import Page, Shown, entered, sign_in
 
 AT_ONCE = 5
 

@@ -3,7 +3,7 @@
     uv run python benchmarks/rating_room/strangers.py --strangers 300 --clinicians 20
 
 The strangers run in a process of their own, on the same processors as all else, and each sends
-the largest of what it may begin: `tests/crowd.py`.
+the largest of what it may begin: `tests/kit/crowd.py`.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.extend([str(HERE.parent), str(HERE.parents[1] / "tests")])
 
-import crowd  # noqa: E402 the path comes first
 import room  # noqa: E402
+from kit import crowd  # noqa: E402 the path comes first
 from serving import Serving, free_port, machine, serving  # noqa: E402
 from shifts import Shift, work  # noqa: E402
 from study import build  # noqa: E402

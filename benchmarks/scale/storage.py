@@ -129,7 +129,7 @@ def _most() -> int:
 
 def moved(url: str, count: int) -> None:
     """Move the study to PostgreSQL and say how large it is there."""
-    import postgres
+    from kit import postgres
 
     there = open_study(postgres.new_database(), create=True)
     sizes = [_there(there)]

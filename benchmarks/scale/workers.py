@@ -20,9 +20,9 @@ from typing import TypeVar
 
 import pandas as pd
 from agreement_speed import _study as study
-from dask_place import dask_place
+from kit.dask_place import dask_place
+from kit.jurors import Do, Stub
 from storage import filled, texts
-from stub_llm import Do, Stub
 from threadpoolctl import threadpool_limits
 
 from calibration.scores import Scores

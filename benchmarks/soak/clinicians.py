@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx2
 from book import Book, Said
+from kit.page_client import GONE, Page, Shown, entered, sign_in
 from material import FASTEST, SLOWEST
-from page_client import GONE, Page, Shown, entered, sign_in
 
 PATIENCE_SECONDS = 60
 BROKEN = (*GONE, httpx2.HTTPError, RuntimeError, TimeoutError)

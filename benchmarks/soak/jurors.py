@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
-from stub_llm import Do, Seen, Stub, verdict
+from kit.jurors import Do, Seen, Stub, verdict
 
 NAMED = re.compile(r"Number of the note: ([\w-]+)\.")
 

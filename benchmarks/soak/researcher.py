@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from book import Book
 from clinicians import BROKEN
-from page_client import ENDED, Page, sign_in
+from kit.page_client import ENDED, Page, sign_in
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 

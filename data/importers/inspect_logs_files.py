@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from backports import zstd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import BadFile
@@ -120,7 +121,7 @@ def _bytes(path: Path, part: zipfile.ZipInfo) -> bytes:
         else:
             with zipfile.ZipFile(path) as archive, archive.open(part) as stream:
                 found = stream.read(part.file_size + 1)
-    except BROKEN as error:
+    except (*BROKEN, zstd.ZstdError) as error:
         raise wrong(path, "a part of it is damaged or cut short; copy it again") from error
     if len(found) != part.file_size:
         raise wrong(path, "a part of it has another length than the zip says; copy it again")
@@ -129,8 +130,6 @@ def _bytes(path: Path, part: zipfile.ZipInfo) -> bytes:
 
 def _zstandard(path: Path, part: zipfile.ZipInfo) -> bytes:
     """Return a part packed with Zstandard, as Inspect packs, and zipfile cannot read before 3.14."""
-    import pyarrow  # type: ignore[import-untyped]  # slow to load; comes with Streamlit
-
     with path.open("rb") as file:
         file.seek(part.header_offset)
         fixed = file.read(30)
@@ -139,8 +138,8 @@ def _zstandard(path: Path, part: zipfile.ZipInfo) -> bytes:
         name, extra = struct.unpack("<HH", fixed[26:30])
         file.seek(name + extra, io.SEEK_CUR)
         packed = file.read(part.compress_size)
-    with pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd") as stream:
-        found = bytes(stream.read(part.file_size + 1))
+    with zstd.ZstdFile(io.BytesIO(packed)) as stream:
+        found = stream.read(part.file_size + 1)
     if zlib.crc32(found) != part.CRC:
         raise zipfile.BadZipFile
     return found

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -147,6 +147,25 @@ class LazyGroup(TyperGroup):
         return name, command and loaded(str(name)), rest
 
 
+def _print_version(wanted: bool) -> None:
+    """Print which medjury this is, and end."""
+    if wanted:
+        from medjury.version import version
+
+        print(f"medjury {version()}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version",
+        help="Print the version and exit.",
+        callback=_print_version,
+        is_eager=True,
+        expose_value=False,
+    ),
+]
 app = typer.Typer(
     cls=LazyGroup,
     name="medjury",
@@ -159,7 +178,7 @@ app = typer.Typer(
 
 
 @app.callback(help=ABOUT)
-def every_command(context: typer.Context, db: Db = None) -> None:
+def every_command(context: typer.Context, db: Db = None, version: Version = False) -> None:
     """Keep the study that is named before the command."""
     context.obj = db
 

@@ -14,10 +14,10 @@ from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from data.errors import BadInput, MedjuryError
+from medjury.own_packages import sources
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -120,12 +120,11 @@ def installed(name: str) -> str:
 
 def _code() -> str:
     """Return a short hash of the code that decides figures and verdicts."""
-    root, digest = Path(__file__).parent.parent, hashlib.sha256()
-    for package in COMPUTING:
-        for path in sorted((root / package).rglob("*.py")):
-            if "report" not in path.relative_to(root).parts:
-                digest.update(path.relative_to(root).as_posix().encode())
-                digest.update(path.read_bytes())
+    digest = hashlib.sha256()
+    for name, path in sources(*COMPUTING):
+        if "report" not in name.split("/"):
+            digest.update(name.encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 

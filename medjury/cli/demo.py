@@ -25,7 +25,7 @@ from jury.run import run_panel
 from medjury.cli.agreement import Output, print_agreement
 from medjury.cli.agreement_show import Shown
 from medjury.cli.jury import print_result
-from medjury.cli.metrics import METRICS, run_metric
+from medjury.cli.metrics import measurable, run_metric
 from medjury.cli.options import Db, study_of, url_of
 from medjury.cli.output import say
 from medjury.cli.reading import print_codes, serve
@@ -85,7 +85,7 @@ def fill(engine: Engine) -> None:
     )
     import_ratings(engine, clinicians_ratings(_readings(engine), DRAW), simulated=True)
     print_result(run_panel(engine, read_panel("simulated")))
-    for name in METRICS:
+    for name in measurable():
         run_metric(engine, name)
 
 

@@ -50,7 +50,10 @@ class Scored:
 def measure(
     context: typer.Context,
     metrics: Annotated[
-        list[str] | None, typer.Argument(metavar="[rouge-l] [bertscore]", help="By default both.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[rouge-l] [bertscore]", help="By default both, as far as installed."
+        ),
     ] = None,
     model: Annotated[
         str | None,
@@ -74,7 +77,8 @@ def measure(
     if unknown:
         raise BadInput(f"metric {unknown[0]!r}: choose from {' and '.join(METRICS)}")
     study = study_of(context, db)
-    ways = {name: way(name, model, engine, long_texts) for name in metrics or METRICS}
+    chosen = metrics or (measurable() if model is None and on is None else METRICS)
+    ways = {name: way(name, model, engine, long_texts) for name in chosen}
     found = _with_reference(study, next(iter(ways)))
     with computing(on, "texts of the responses and references are") as executor:
         run_metrics(study, ways, found, executor)
@@ -85,6 +89,16 @@ def way(
 ) -> Metric:
     """Return what measures texts by a metric."""
     return rouge if name == "rouge-l" else bertscore(model, engine, long_texts)
+
+
+def measurable() -> tuple[str, ...]:
+    """Return the metrics that this installation can compute; say which it leaves out, and why."""
+    from calibration.baselines.backbone import NO_MINILM, has_minilm
+
+    if has_minilm():
+        return METRICS
+    say(f"bertscore is left out: {NO_MINILM}")
+    return tuple(name for name in METRICS if name != "bertscore")
 
 
 def run_metric(study: Engine, name: str) -> None:

@@ -1,0 +1,104 @@
+"""The real browser: Chromium, and what a clinician does in it."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from kit.servers import Server
+
+# The first draws no window of its own round the page.
+BUILDS = ("chromium-headless-shell", "chromium")
+
+CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BUILDS)), BUILDS[-1])
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--js-flags=--max-lazy",  # each person's browser compiles the page anew: only what it calls
+]
+
+PATIENCE_MS = 30_000  # of every wait for something to be seen: the machines of CI are slow
+
+LAPTOP, TABLET = (1366, 768), (820, 1180)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Open Chromium; where there is none, skip, but fail in CI."""
+    if not shutil.which(CHROMIUM):
+        reason = f"no Chromium at {CHROMIUM}; set CHROMIUM to its path"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    expect.set_options(timeout=PATIENCE_MS)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def new_context(browser: Browser, size: tuple[int, int] = LAPTOP) -> BrowserContext:
+    """Return a browser of somebody's own, signed in nowhere."""
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    context.set_default_timeout(PATIENCE_MS)
+    return context
+
+
+def sign_in(page: Page, server: Server, code: str) -> None:
+    """Sign in by the form and wait for the first response."""
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    wait_open(page)
+
+
+def sign_in_by_keys(page: Page, server: Server, code: str) -> None:
+    """Sign in without a mouse: the browser gives the field the focus some time after loading."""
+    page.goto(server.address)
+    page.locator("input[name=code]:focus").wait_for()
+    page.keyboard.type(code)
+    page.keyboard.press("Enter")
+    wait_open(page)
+
+
+def chosen(page: Page) -> Mapping[str, int]:
+    """Return what is chosen on the page: criterion -> point."""
+    found: dict[str, int] = page.locator("form.likert").evaluate(
+        """form => Object.fromEntries([...form.querySelectorAll("fieldset")]
+        .filter(f => f.querySelector("input:checked"))
+        .map(f => [f.dataset.name, Number(f.querySelector("input:checked").value)]))"""
+    )
+    return found
+
+
+def wait_for_count(page: Page, done: int, total: int) -> None:
+    """Wait until the page says that so many are rated and the next form takes keys."""
+    page.locator(".mj-count", has_text=f"{done} of {total} rated").wait_for()
+    wait_open(page)
+
+
+def wait_open(page: Page) -> None:
+    """Wait until a form is there that takes keys: not that of a response just submitted or left."""
+    page.locator(".mj-room:not([data-quiet]) form.likert:not([data-locked])").wait_for()
+
+
+def wait_settled(page: Page) -> None:
+    """Wait until the page is drawn to its end, so that what listens for keys is in place."""
+    unsettled = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
+    page.locator(unsettled).wait_for(state="detached")
+
+
+def wait_saved(page: Page) -> None:
+    """Wait until the page says that the draft is saved."""
+    page.get_by_role("status").filter(has_text="Draft saved").wait_for()
+
+
+SIZES = {"laptop": LAPTOP, "tablet": TABLET}

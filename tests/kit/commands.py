@@ -1,0 +1,66 @@
+"""Commands run in this process or in another, what they must say, and files for them."""
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from kit.studies import Run
+from medjury import main
+
+
+def command(engine: Engine) -> Run:
+    """Return what runs a command on a study."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        call = [sys.executable, "-m", "medjury", *arguments]
+        env = os.environ | {"MEDJURY_DB": str(engine.url)}
+        ran = subprocess.run(call, env=env, capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    return run
+
+
+def told_by(url: str, *arguments: str) -> tuple[int, str]:
+    """Run one command; return its exit code and what it says of what is wrong."""
+    said, out = io.StringIO(), io.StringIO()
+    aside = contextlib.redirect_stdout(out)
+    with contextlib.redirect_stderr(said), aside, pytest.raises(SystemExit) as ended:
+        main((*arguments, "--db", url))
+    return int(str(ended.value.code or 0)), said.getvalue()
+
+
+HEADER = "instance_id,benchmark,context,prompt,response_id,model,response"
+
+
+def responses(folder: Path, number: int, name: str = "many.csv") -> Path:
+    """Write a file of responses, about two kilobytes each."""
+    rows = (f"i{n},visits,{'words ' * 300},write,r{n},model,answer {n}" for n in range(number))
+    path = folder / name
+    path.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+def assert_told(result: tuple[int, str, str], *words: str) -> None:
+    """Assert that a command ended with one message, and not with a traceback."""
+    code, _, err = result
+    assert code == 2, err
+    assert len(err.strip().splitlines()) == 1, err
+    assert all(word in err for word in words), err
+
+
+def figures(run: Run, *arguments: str) -> dict[str, Any]:
+    code, out, err = run("import", *arguments, "--json", "-")
+    assert code == 0, err
+    return dict(json.loads(out))

@@ -1,0 +1,110 @@
+"""Tables of composites, for tests of single statistics: simulated raters, and published examples."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from calibration.agreement import Panel
+from calibration.composite import Repeats
+from calibration.rating_matrix import Grid, analysed_grid
+from calibration.scope import Asked, Scope
+
+JURY = Panel(("j0", "j1", "j2"), 3)
+
+RATERS = ["dr0", "dr1", "dr2", "j0", "j1", "j2", "j3", "m"]
+
+NO_REPEATS = Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame())
+
+
+def kind(name):
+    return {"d": "clinician", "j": "juror", "m": "metric"}[name[0]]
+
+
+def scores(n=60, seed=0, noise=1.0):
+    """Three clinicians, the jurors j0 to j3 and a metric, as a table of composites."""
+    random = np.random.default_rng(seed)
+    quality = random.normal(size=(n, 1))
+    spread = np.array([0.8] * 3 + [noise] * 4 + [1.5])
+    return pd.DataFrame(quality + spread * random.normal(size=(n, 8)), columns=RATERS)
+
+
+def scope_of(table, per=1, jury=JURY, simulated=(), **asked):
+    """Return a table of composites as one benchmark, `per` responses an instance."""
+    long = table.melt(ignore_index=False, var_name="rater", value_name="composite").dropna()
+    long = long.reset_index(names="row")
+    rated = pd.DataFrame(
+        {
+            "response_id": long["row"].map("r{:05}".format),
+            "instance_id": (long["row"] // per).map("i{:05}".format),
+            "benchmark": "b",
+            "rater": long["rater"],
+            "kind": long["rater"].map(kind),
+            "composite": long["composite"],
+        }
+    )
+    members = jury.members if jury else ()
+    metrics = tuple(name for name in table if kind(name) == "metric")
+    return Scope(
+        name="b",
+        grid=analysed_grid(rated, ["b"], jurors=members, metrics=metrics),
+        given=rated,
+        in_study=len(table),
+        incomplete={},
+        repeats=NO_REPEATS,
+        jury=jury,
+        jurors=members,
+        metrics=metrics,
+        simulated=frozenset(simulated),
+        asked=Asked(**{"reps": 400, **asked}),
+        tick=lambda _: None,
+    )
+
+
+NAN = math.nan
+
+METHODS = ["paper", "published"]
+
+
+def simulate(n=60, jurors=4, clinicians=3, seed=0, lost=0.0):
+    random = np.random.default_rng(seed)
+    quality = 3 + random.normal(size=(n, 1))
+    doctors = quality + 0.6 * random.normal(size=(n, clinicians))
+    noise = np.linspace(0.4, 1.5, jurors)
+    own = quality + noise * random.normal(size=(n, jurors))
+    doctors[random.random(doctors.shape) < lost] = NAN
+    own[random.random(own.shape) < lost] = NAN
+    doctors[np.isnan(doctors).all(axis=1), 0] = 3.0
+    return np.hstack([doctors, own])
+
+
+# The canonical example: 12 units in rows, 4 observers, 0 where missing.
+CANON = [
+    *([1, 1, 0, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4]),
+    *([4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [0, 5, 5, 5], [0, 0, 1, 1], [0, 0, 3, 0]),
+]
+
+# 30 responses, 5 raters, a third missing, for which krippendorff 0.9.0 gives the numbers below.
+SPARSE = [
+    *([3, 3, 0, 0, 0], [0, 0, 0, 3, 0], [3, 0, 2, 0, 0], [2, 3, 3, 2, 4], [0, 2, 0, 4, 3]),
+    *([3, 0, 0, 0, 0], [4, 3, 0, 3, 3], [0, 5, 5, 0, 4], [4, 2, 0, 3, 4], [3, 3, 0, 3, 4]),
+    *([4, 0, 0, 4, 0], [3, 4, 4, 0, 4], [4, 0, 3, 0, 4], [3, 2, 3, 1, 0], [0, 0, 4, 0, 3]),
+    *([4, 0, 0, 4, 0], [0, 0, 0, 2, 0], [0, 3, 3, 0, 3], [2, 1, 2, 0, 1], [3, 1, 3, 1, 0]),
+    *([1, 2, 0, 0, 3], [4, 3, 0, 0, 3], [3, 2, 2, 2, 2], [3, 5, 4, 0, 4], [3, 4, 3, 4, 3]),
+    *([0, 2, 3, 5, 3], [1, 1, 2, 1, 1], [0, 2, 4, 0, 3], [3, 4, 0, 0, 3], [0, 0, 3, 4, 4]),
+]
+
+
+def table(rows):
+    return np.where(np.array(rows) > 0, np.array(rows, float), np.nan)
+
+
+TWO_JURORS = Panel(("j0", "j1"), 2)
+
+
+def grid_of(table, clusters=None):
+    n, raters = table.shape
+    names = (*(f"dr{i}" for i in range(raters - 2)), "j0", "j1")
+    kinds = ("clinician",) * (raters - 2) + ("juror",) * 2
+    where = np.arange(n) if clusters is None else clusters
+    return Grid(table, tuple(map(str, range(n))), where, names, kinds)

@@ -1,0 +1,299 @@
+"""A server on the loopback that speaks OpenAI chat and Anthropic messages, and misbehaves on cue.
+
+Besides, one juror at an address with its answers, and answers with log-probabilities.
+"""
+
+import asyncio
+import json
+import math
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from jury.call import Answer, Call, Message
+from jury.panel import Juror
+from jury.pieces import members
+from jury.providers import open_provider
+
+USAGE_IN, USAGE_OUT = 1000, 100
+
+CLAUDE = ("/messages", "/invoke", ":rawPredict")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as it came in: its number from 0, its path, headers, and body."""
+
+    number: int
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    @property
+    def prompt(self) -> str:
+        """First text of the conversation."""
+        content = self.body["messages"][0]["content"]
+        return content if isinstance(content, str) else "".join(one["text"] for one in content)
+
+    @property
+    def model(self) -> str:
+        """Model asked for."""
+        return str(self.body.get("model", "m"))
+
+    @property
+    def form(self) -> str:
+        """Form of answer asked for."""
+        if "output_config" in self.body:
+            return "json_schema"
+        return str(self.body.get("response_format", {}).get("type", "text"))
+
+
+@dataclass(frozen=True)
+class Do:
+    """What to do with a request; `text` None gives a whole verdict, `drop` closes the line."""
+
+    text: str | None = None
+    status: int = 200
+    finish: str = "ok"
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str | None = None
+    seconds: float = 0.0
+    drop: bool = False
+    usage: bool = True
+    tokens: tuple[int, int] = (USAGE_IN, USAGE_OUT)
+    refusal: str = ""
+    code: str = ""
+    logprobs: Any = None
+
+
+def verdict(seen: Seen, score: Any = 3) -> str:
+    """Return a whole verdict in the form the prompt shows."""
+    names = re.findall(r'^  "([\w.-]+)": \{"explanation"', seen.prompt, re.MULTILINE) or ["test"]
+    return json.dumps({name: {"explanation": "because", "score": score} for name in names})
+
+
+Script = Callable[[Seen], Do] | list[Do]
+
+
+class Stub:
+    """The server; `seen` holds all requests, `raw` their bytes, `peak` the most open at a time."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        self.script: Script = script if script is not None else (lambda _: Do())
+        self.seen: list[Seen] = []
+        self.raw: list[bytes] = []
+        self.peak = 0
+        self._open = 0
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    @property
+    def openai_url(self) -> str:
+        """Base URL for the openai SDK."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        """Base URL for the anthropic SDK."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._line, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        self._loop.run_forever()
+        server.close()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0.01))
+        self._loop.close()
+
+    async def _line(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self._one(reader, writer):
+                pass
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        start = await reader.readuntil(b"\r\n\r\n")
+        head = start.decode()
+        first, *lines = head.strip().split("\r\n")
+        headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
+        content = await reader.readexactly(int(headers.get("content-length", 0)))
+        self.raw.append(start + content)
+        body = json.loads(content)
+        seen = Seen(len(self.seen), first.split()[1], headers, body)
+        self.seen.append(seen)
+        do = self.script(seen) if callable(self.script) else self.script.pop(0)
+        self._open += 1
+        self.peak = max(self.peak, self._open)
+        await asyncio.sleep(do.seconds)
+        self._open -= 1
+        if do.drop:
+            return False
+        writer.write(_response(do, do.body if do.body is not None else _body(seen, do)))
+        await writer.drain()
+        return True
+
+
+def _response(do: Do, body: str) -> bytes:
+    """Return the bytes of a whole HTTP response."""
+    kind = "text/html" if do.body is not None else "application/json"
+    headers = {"content-type": kind, "x-request-id": "req-1", "request-id": "req-1"} | do.headers
+    data = body.encode()
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    head = "\r\n".join([f"HTTP/1.1 {do.status} X", f"content-length: {len(data)}", *lines, "", ""])
+    return head.encode() + data
+
+
+def _body(seen: Seen, do: Do) -> str:
+    """Return an answer or an error in the protocol that was spoken."""
+    if do.status != 200:
+        error = {"message": "echo: " + seen.prompt, "type": do.code or "some_error", "code": None}
+        return json.dumps({"type": "error", "error": error})
+    text = verdict(seen) if do.text is None else do.text
+    speak = _anthropic if seen.path.endswith(CLAUDE) else _openai
+    return json.dumps(speak(seen, do, text))
+
+
+def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
+    finish = {"ok": "stop", "truncated": "length", "filtered": "content_filter"}[do.finish]
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if do.refusal:
+        message |= {"content": None, "refusal": do.refusal}
+    usage = {
+        "prompt_tokens": do.tokens[0],
+        "completion_tokens": do.tokens[1],
+        "total_tokens": sum(do.tokens),
+        "prompt_tokens_details": {"cached_tokens": 10},
+        "completion_tokens_details": {"reasoning_tokens": 7},
+    }
+    return {
+        "id": "chat-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": f"{seen.model}-returned",
+        "choices": [
+            {"index": 0, "message": message, "finish_reason": finish, "logprobs": do.logprobs}
+        ],
+    } | ({"usage": usage} if do.usage else {})
+
+
+def _anthropic(seen: Seen, do: Do, text: str) -> dict[str, Any]:
+    stop = "refusal" if do.refusal else {"ok": "end_turn", "truncated": "max_tokens"}[do.finish]
+    usage = {
+        "input_tokens": do.tokens[0] - 10,
+        "cache_read_input_tokens": 10,
+        "cache_creation_input_tokens": 0,
+        "output_tokens": do.tokens[1],
+    }
+    return {
+        "id": "msg-1",
+        "type": "message",
+        "role": "assistant",
+        "model": f"{seen.model}-returned",
+        "content": [{"type": "text", "text": do.refusal or text}],
+        "stop_reason": stop,
+        "stop_details": {"type": "refusal", "category": "bio"} if do.refusal else None,
+        "stop_sequence": None,
+    } | ({"usage": usage} if do.usage else {})
+
+
+if __name__ == "__main__":
+    with Stub(lambda _: Do(seconds=0.05)) as running:
+        print(running.port, flush=True)  # noqa: T201 - the caller reads the port
+        threading.Event().wait()
+
+CALL = Call((Message("user", "A case."),), {"type": "object", "properties": {}})
+
+
+def juror(provider: str, url: str, **settings: Any) -> Juror:
+    body = {"name": "j", "provider": provider, "model": "m", "family": "f", "base_url": url}
+    return Juror.model_validate(body | settings)
+
+
+def answers(
+    one: Juror, number: int = 1, key: str = "the-key", *, call: Call = CALL
+) -> list[Answer]:
+    """Return the answers to one call made a number of times, one after another, on one line."""
+
+    async def ask() -> list[Answer]:
+        line = open_provider(one, key, 5.0)
+        try:
+            return [await line.complete(call) for _ in range(number)]
+        finally:
+            await line.close()
+
+    return asyncio.run(ask())
+
+
+SHARES = {"4": 0.6, "5": 0.3, "3": 0.1}
+
+
+def criteria_of(seen: Seen) -> dict[str, Any]:
+    """Return the criteria of a request's schema, each with what a verdict on it has."""
+    form = seen.body["response_format"]["json_schema"]["schema"]
+    return {name: list(one["properties"]) for name, one in form["properties"].items()}
+
+
+def verdict_of(seen: Seen, score: int = 4) -> str:
+    """Return a whole verdict in the order that the schema asks for."""
+    said: dict[str, Any] = {
+        "explanation": "38,5 \N{DEGREE SIGN}C \N{STETHOSCOPE}; 2 of 5",
+        "score": score,
+    }
+    asked = criteria_of(seen)
+    return json.dumps({name: {key: said[key] for key in keys} for name, keys in asked.items()})
+
+
+def served(
+    seen: Seen, text: str | None = None, shares: Mapping[str, float] | None = None, score: int = 4
+) -> Do:
+    """Return an answer whose scores have these probabilities, and all else is certain."""
+    said = verdict_of(seen, score) if text is None else text
+    entries, at = [], 0
+    for _, place in members(said, said.index("{")):
+        own = dict(members(said, place.start))["score"]
+        entries += _certain(said[at : own.start])
+        entries.append(entry(said[own.start : own.end], shares or SHARES))
+        at = own.end
+    return Do(said, logprobs={"content": [*entries, *_certain(said[at:])], "refusal": None})
+
+
+def entry(text: str, shares: Mapping[str, float]) -> dict[str, Any]:
+    """Return a token as a server tells it, the likeliest alternatives first."""
+    others = sorted(shares.items(), key=lambda one: -one[1])
+    own = _one(text, shares.get(text, 0.0))
+    return own | {"top_logprobs": [_one(*other) for other in others]}
+
+
+def _certain(text: str) -> Sequence[dict[str, Any]]:
+    """Return a text as tokens of five bytes, some of which are no whole characters."""
+    whole = text.encode()
+    cuts = [whole[at : at + 5] for at in range(0, len(whole), 5)]
+    return [_bytes(cut, 1.0) | {"top_logprobs": [_bytes(cut, 1.0)]} for cut in cuts]
+
+
+def _one(text: str, share: float) -> dict[str, Any]:
+    return _bytes(text.encode(), share)
+
+
+def _bytes(text: bytes, share: float) -> dict[str, Any]:
+    logprob = math.log(share) if share else -9999.0
+    return {"token": text.decode("utf-8", "replace"), "bytes": list(text), "logprob": logprob}

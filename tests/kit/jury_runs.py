@@ -1,0 +1,115 @@
+"""Panels at the stub, their runs, and what a study holds of them afterwards."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlmodel import select
+
+from data.database import reading
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import read_rubric
+from data.schema import Attempt, Rating
+from data.store import import_responses
+from jury.panel import Panel
+from jury.run import RunResult, run_panel
+from jury.session import Patience
+from kit.jurors import Stub
+
+HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
+
+
+def panel_at(stub: Stub, *names: str, **settings: Any) -> Panel:
+    one = {
+        "provider": "openai",
+        "family": "stub",
+        "base_url": stub.openai_url,
+        "schema": "json_schema",
+    }
+    jurors = [one | {"name": name, "model": name} | settings for name in names or ("a",)]
+    return Panel.model_validate({"name": "p", "juror": jurors})
+
+
+def run(engine: Engine, panel: Panel, **options: Any) -> RunResult:
+    result = run_panel(engine, panel, **{"patience": HASTY} | options)
+    body = result.to_json()
+    total = body["responses"] * body["jurors"] * options.get("replicates", 1)
+    assert body["rated"] + body["missing"] == total
+    assert sum(body["by_status"].values()) == total
+    assert body["by_status"].get("ok", 0) == body["rated"]
+    return result
+
+
+def attempts(engine: Engine) -> list[Attempt]:
+    with reading(engine) as session:
+        rows = list(session.exec(select(Attempt).order_by(Attempt.id)))
+        session.expunge_all()
+    return rows
+
+
+def ratings(engine: Engine) -> list[Rating]:
+    with reading(engine) as session:
+        rows = list(session.exec(select(Rating)))
+        session.expunge_all()
+    return rows
+
+
+def many(engine: Engine, write: Callable[[str, str], Path], count: int) -> None:
+    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+    lines = [f"i{n},visits,Context {n}.,Write.,,r{n},m,Response {n}." for n in range(count)]
+    rows = ResponseFile(TableFile(write("many.csv", head + "\n".join(lines))))
+    import_responses(engine, rows, lambda _: read_rubric("generic"))
+
+
+PROGRAM = """
+import sys
+from data.database import open_study
+from jury.panel import read_panel
+from jury.run import run_panel
+result = run_panel(open_study(sys.argv[1]), read_panel(sys.argv[2]), concurrency=4)
+print(result.interrupted, result.rated, result.calls)
+"""
+
+
+def started(url: str, panel: Path) -> subprocess.Popen[str]:
+    environment = os.environ | {"ANTHROPIC_LOG": "debug", "OPENAI_LOG": "debug"}
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, url, str(panel)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def panel_file(write: Callable[[str, str], Path], stub: Stub, provider: str = "openai") -> Path:
+    url = stub.openai_url if provider == "openai" else stub.anthropic_url
+    jurors = [
+        f'''[[juror]]
+        name = "{name}"
+        provider = "{provider}"
+        model = "{name}"
+        family = "x"
+        base_url = "{url}"
+        '''
+        for name in ("a", "b")
+    ]
+    return write("panel.toml", 'name = "two"\n' + "\n".join(jurors))
+
+
+HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+
+
+def fill(engine: Engine, write: Callable[[str, str], Path], *texts: tuple[str, str]) -> None:
+    """Import responses, each by its instance and its text."""
+    lines = [
+        f"{instance},visits,Context {instance}.,Write.,,r{number},m{number},{text}"
+        for number, (instance, text) in enumerate(texts)
+    ]
+    rows = ResponseFile(TableFile(write("same.csv", HEAD + "\n".join(lines))))
+    import_responses(engine, rows, lambda _: read_rubric("generic"))

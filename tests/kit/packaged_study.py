@@ -1,0 +1,146 @@
+"""A study with everything in it, packages of it, and packages that somebody altered."""
+
+import csv
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlmodel import Session
+
+from data.card import Marked, Reply
+from data.database import open_study
+from data.queries import place
+from data.store import Slot, assign, invite, submit
+from kit.studies import Run
+from kit.study_place import StudyIn, all_rows, copy_study, study_in
+from medjury import main
+
+HEADER = [
+    "instance_id",
+    "benchmark",
+    "context",
+    "prompt",
+    "reference",
+    "response_id",
+    "model",
+    "response",
+]
+
+SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
+
+ODD = "=1+1,\t\"said\"\r\n'quoted' \u00e9 \U0001f600 nul-free\rend"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
+    """Make a study with odd texts, a masked author, clinicians, jurors, a metric and a reading."""
+    folder = tmp_path_factory.mktemp("made")
+    url = study_in(folder)
+    with (folder / "responses.csv").open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(HEADER)
+        for n in range(12):
+            said = f"As GPT-4o by OpenAI I say {n}" if n == 3 else f"answer {n} {ODD}"
+            asked = (f"i{n}", "visits", ODD, "=write", "" if n % 4 else "'ref")
+            lines.writerow([*asked, f"r{n}", f"model-{n % 3}", said])
+    rows = ["response_id,rater,kind,pass,replicate,accuracy,completeness,clarity"]
+    for n in range(12):
+        rows += [
+            f"r{n},{who},clinician,{again},0,{1 + n % 5},{1 + (n + k) % 4},{2 + k / 3}"
+            for k, who in enumerate(("dr_a", "dr_b", "dr_c"))
+            for again in range(1 + (n % 3 == 0))
+        ]
+        rows += [
+            f"r{n},j{k},juror,0,{m},{1 + n % 5},{1 + (n * k) % 5},4" for k in (1, 2) for m in (0, 1)
+        ]
+    (folder / "ratings.csv").write_text("\n".join(rows), encoding="utf-8")
+    for command in (("import", "responses.csv"), ("ratings", "ratings.csv")):
+        with pytest.raises(SystemExit, match="0"):
+            main([command[0], str(folder / command[1]), "--db", url])
+    with pytest.raises(SystemExit, match="0"):
+        main(["measure", "rouge-l", "--db", url])
+    engine = open_study(url)
+    _read_one(engine)
+    engine.dispose()
+    return url
+
+
+def _read_one(engine: Engine) -> None:
+    """Let a clinician rate one response in the rating room, with a remark and a marked stretch."""
+    invite(engine, ["dr_z"])
+    assign(engine, [Slot("dr_z", 1, 1), Slot("dr_z", 2, 2)], seed=0, per_response=1)
+    with Session(engine) as session:
+        rater = session.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'"))
+    task = place(engine, int(rater)).task
+    assert task is not None
+    there = Marked("completeness", 0, 3, "missing", ODD, "source", "major", linked=0)
+    spans = (Marked("accuracy", 0, 4, "wrong", linked=1), there)
+    submit(engine, int(rater), task.card.code, Reply(SCORES, comment=ODD, spans=spans), 5.5)
+
+
+@pytest.fixture
+def whole(made: str, url: str) -> Iterator[Engine]:
+    """Return a study of the test's own, where `run` looks for it."""
+    copy_study(made, url)
+    engine = open_study(url)
+    yield engine
+    engine.dispose()
+
+
+def restored(tmp_path: Path, name: str = "there.db") -> tuple[str, str]:
+    return "--db", study_in(tmp_path, name)
+
+
+def packed(run: Run, tmp_path: Path, *options: str, name: str = "study.zip") -> Path:
+    path = tmp_path / name
+    code, _, err = run("export", "--package", str(path), *options)
+    assert code == 0, err
+    return path
+
+
+def tables_of(url: str) -> dict[str, list[Any]]:
+    from sqlalchemy import create_engine
+
+    engine = create_engine(url)
+    left = ("event", "setting", "account", "access")
+    found = {name: rows for name, rows in all_rows(engine).items() if name not in left}
+    engine.dispose()
+    return found
+
+
+def altered(path: Path, change: Callable[[dict[str, bytes]], None], *, vouch: bool = False) -> Path:
+    """Write the package anew with other parts; `vouch` makes the manifest say so too."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    change(parts)
+    if vouch:
+        manifest = json.loads(parts["manifest.json"])
+        for name in manifest["files"]:
+            manifest["files"][name]["sha256"] = hashlib.sha256(parts[name]).hexdigest()
+        parts["manifest.json"] = json.dumps(manifest).encode()
+    to = path.with_name("altered.zip")
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in parts.items():
+            archive.writestr(name, body)
+    return to
+
+
+def swap(name: str, old: str, new: str) -> Callable[[dict[str, bytes]], None]:
+    def change(parts: dict[str, bytes]) -> None:
+        assert old.encode() in parts[name], parts[name][:300]
+        parts[name] = parts[name].replace(old.encode(), new.encode(), 1)
+
+    return change
+
+
+def says(**said: object) -> Callable[[dict[str, bytes]], None]:
+    def change(parts: dict[str, bytes]) -> None:
+        manifest = json.loads(parts["manifest.json"])
+        parts["manifest.json"] = json.dumps(manifest | said).encode()
+
+    return change

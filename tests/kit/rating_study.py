@@ -1,0 +1,129 @@
+"""A study to rate: its rubric, rows, raters and sessions, and what is stored of them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from annotate.cookies import SESSION, cookie_name
+from annotate.sessions import issue
+from data.importers.ratings import ExpertFile
+from data.importers.rows import Origin, ResponseRow
+from data.importers.table import TableFile
+from data.person import Person
+from data.queries import check_code
+from data.rubric import Criterion, Rubric, Scale
+from data.schema import Assignment, Rater, Rating, Response
+from data.store import assign, import_responses, invite
+from data.store.assignments import Slot
+from data.store.training import import_experts
+
+DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
+
+FULL = {"accuracy": 4, "completeness": 2, "clarity": 5}
+
+
+def rubric(*criteria: str, low: int = 1, high: int = 5, name: str = "house_rubric") -> Rubric:
+    """Return a rubric with these criteria and an anchor for every point."""
+    points = range(low, high + 1)
+    return Rubric(
+        name=name,
+        version="1",
+        audience="a clinician",
+        gold="when_needed",
+        scale=Scale(min=low, max=high),
+        criterion=tuple(
+            Criterion(
+                name=one,
+                question=f"How good is the {one}?",
+                anchors={point: f"Point {point} of {one}: as good as {point}" for point in points},
+            )
+            for one in criteria or ("accuracy", "completeness", "clarity")
+        ),
+        prompt="{{context}} {{response}} {{criteria}} {{schema}}",
+    )
+
+
+def row(number: int, response: str, **other: str | None) -> ResponseRow:
+    """Return a row to import; what is not given is made up."""
+    values: dict[str, str | None] = {
+        "instance_id": f"inst-hidden-{number}",
+        "benchmark": "bench_hidden",
+        "context": DIALOGUE,
+        "prompt": "Write the note.",
+        "reference": None,
+        "response_id": f"resp-hidden-{number}",
+        "model": ("gpt-9-secret", "llama-hidden")[number % 2],
+    }
+    return ResponseRow(Origin("made up", number), **(values | other), response=response)  # type: ignore[arg-type] # all are there
+
+
+def build(
+    engine: Engine, rows: Sequence[ResponseRow], raters: Sequence[str], scale: Rubric
+) -> dict[str, str]:
+    """Add rows to a study, each rated by each of these raters in order; return their codes."""
+    import_responses(engine, rows, lambda _: scale)
+    with Session(engine) as session:
+        found = session.exec(select(Response.response_id, Response.id))
+        keys = {name: key or 0 for name, key in found}
+    codes = {one.handle: one.code for one in invite(engine, raters)}
+    slots = [Slot(who, keys[one.response_id], n) for who in raters for n, one in enumerate(rows)]
+    assign(engine, slots, seed=0)
+    return codes
+
+
+def train(
+    engine: Engine, folder: Path, scale: Rubric, practice: Sequence[ResponseRow], experts: str
+) -> None:
+    """Give a study training: responses to practise on, and experts' scores, the text of a CSV file."""
+    import_responses(engine, practice, lambda _: scale)
+    path = folder / "experts.csv"
+    path.write_text(experts, "utf-8")
+    import_experts(engine, ExpertFile(TableFile(path)))
+
+
+def person_of(engine: Engine, code: str) -> Person:
+    """Return whom a sign-in code lets in."""
+    person = check_code(engine, code).person
+    assert person is not None
+    return person
+
+
+def cookie_with(engine: Engine, token: str, https: bool = False) -> str:
+    """Return what a browser sends of a session: the cookie's name and value."""
+    return f"{cookie_name(engine, SESSION, https)}={token}"
+
+
+def session_of(engine: Engine, person: Person, https: bool = False) -> str:
+    """Return a new session of a person, as a browser sends it."""
+    return cookie_with(engine, issue(engine, person), https)
+
+
+def in_browser(cookie: str, address: str) -> Any:
+    """Return a session as Playwright puts it into a browser."""
+    name, _, value = cookie.partition("=")
+    return {"name": name, "value": value, "url": address, "secure": address.startswith("https")}
+
+
+def message(code: str, seq: int = 1, **other: object) -> dict[str, object]:
+    """Return a message as the form sends it."""
+    entered = {"scores": FULL, "comment": "", "seconds": 3, "submit": False}
+    return {"code": code, "seq": seq, "attempt": 0, "by": "page1"} | entered | other
+
+
+def codes_of(engine: Engine, rater: str) -> list[str]:
+    """Return the assignment codes of a rater, in their order."""
+    query = select(Assignment.code).join(Rater, col(Rater.id) == col(Assignment.rater))
+    with Session(engine) as session:
+        mine = query.where(Rater.handle == rater).order_by(col(Assignment.position))
+        return list(session.exec(mine))
+
+
+def scores_of(engine: Engine, rater: str) -> list[tuple[int, str, float]]:
+    """Return every rating row of a rater: response, criterion, score."""
+    query = select(Rating).join(Rater, col(Rater.id) == col(Rating.rater))
+    with Session(engine) as session:
+        rows = session.exec(query.where(Rater.handle == rater).order_by(col(Rating.id)))
+        return [(one.response, one.criterion, one.score) for one in rows]

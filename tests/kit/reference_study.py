@@ -1,0 +1,84 @@
+"""A study with references, and jurors on the loopback who are asked about them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlmodel import select
+
+from data.database import reading
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import read_rubric
+from data.schema import ReferenceCheck
+from data.store import import_responses
+from jury.loop import RunResult
+from jury.panel import Panel
+from jury.references import check_references
+from jury.session import Patience
+from kit.jurors import Do, Seen, Stub
+
+Write = Callable[[str, str], Path]
+
+HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
+
+HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+
+YES = json.dumps({"absent": True, "facts": ["aspirin 81 mg"]})
+
+NO = json.dumps({"absent": False, "facts": []})
+
+
+def fill(engine: Engine, write: Write, count: int = 4) -> Engine:
+    """Return a study of `count` checkable instances, two responses each, and two that are not."""
+    lines = [
+        f"i{n},visits,Context {n}.,Write.,Reference {n}.,r{n}{who},{who},Said {n} by {who}."
+        for n in range(count)
+        for who in ("x", "y")
+    ]
+    lines += [
+        "bare,visits,Context.,Write.,,rb,x,Said.",
+        "open,visits,,Write.,Reference.,ro,x,Said.",
+    ]
+    rows = ResponseFile(TableFile(write("many.csv", HEAD + "\n".join(lines))))
+    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    return engine
+
+
+def panel_at(stub: Stub, *names: str, **settings: Any) -> Panel:
+    one = {
+        "provider": "openai",
+        "family": "f",
+        "base_url": stub.openai_url,
+        "schema": "json_schema",
+    }
+    jurors = [one | {"name": name, "model": name} | settings for name in names or ("a", "b", "c")]
+    return Panel.model_validate({"name": "p", "juror": jurors})
+
+
+def check(engine: Engine, panel: Panel, **options: Any) -> RunResult:
+    result = check_references(engine, panel, **{"patience": HASTY} | options)
+    assert result.rated + result.missing == result.responses * result.jurors
+    assert sum(result.by_status.values()) == result.rated + result.missing
+    return result
+
+
+def rows(engine: Engine) -> list[ReferenceCheck]:
+    with reading(engine) as session:
+        found = list(session.exec(select(ReferenceCheck).order_by(ReferenceCheck.id)))
+        session.expunge_all()
+    return found
+
+
+def absent_by(**instances: str) -> Callable[[Seen], Do]:
+    """Return a script in which the named jurors say "absent" of an instance, all others not."""
+
+    def script(seen: Seen) -> Do:
+        for name, jurors in instances.items():
+            if f"Reference {name[1:]}." in seen.prompt and seen.model in jurors:
+                return Do(YES)
+        return Do(NO)
+
+    return script

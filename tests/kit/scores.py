@@ -1,0 +1,175 @@
+"""Scores in memory whose answers are known: small studies, plain tables, periods, and their notes' words."""
+
+from datetime import date
+
+import numpy as np
+import pandas as pd
+
+from calibration.agreement import Panel
+from calibration.composite import Repeats
+from calibration.messages import told
+from calibration.monitoring.cusum import fisher_z, independent_se
+from calibration.monitoring.periods import next_start
+from calibration.monitoring.rows import PeriodRow
+from calibration.rating_matrix import Grid
+from calibration.scope import Asked, Scope
+from calibration.scores import RubricShape, Scores
+from calibration.values import Noted
+
+CRITERIA = ("accuracy", "completeness", "clarity")
+
+FIELDS = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
+
+DOCTORS = tuple(f"dr{i}" for i in range(5))
+
+JURORS = ("claude", "gpt", "llama")
+
+
+def study(
+    benchmarks=("aci",),
+    n=30,
+    per=1,
+    seed=0,
+    juror_noise=0.6,
+    scales=None,
+    criteria=None,
+    simulated=(),
+):
+    """Two of five clinicians a response, three jurors and a metric, all seeing one quality."""
+    random = np.random.default_rng(seed)
+    scales, criteria = scales or {}, criteria or {}
+    rubrics = {
+        name: RubricShape(criteria.get(name, CRITERIA), *scales.get(name, (1, 5)))
+        for name in benchmarks
+    }
+    rows, responses = [], []
+    for benchmark in benchmarks:
+        for i in range(n):
+            place = (f"{benchmark}-r{i}", f"{benchmark}-i{i // per}", benchmark)
+            quality = 3 + random.normal()
+            responses.append(place)
+            doctors = [(name, "clinician", 0.6) for name in random.permutation(DOCTORS)[:2]]
+            jurors = [(name, "juror", juror_noise) for name in JURORS]
+            for name, kind, noise in doctors + jurors:
+                for criterion in rubrics[benchmark].criteria:
+                    score = float(np.clip(round(quality + noise * random.normal()), 1, 5))
+                    rows.append((*place, str(name), kind, criterion, score))
+            rows.append((*place, "rouge-l", "metric", "f", quality / 5 + 0.2 * random.normal()))
+    ratings = pd.DataFrame(rows, columns=FIELDS).assign(pass_=0, replicate=0)
+    return Scores(
+        ratings, pd.DataFrame(responses, columns=FIELDS[:3]), rubrics, frozenset(simulated)
+    )
+
+
+def without(scores, rows):
+    return Scores(scores.ratings[~rows], scores.responses, scores.rubrics, scores.simulated)
+
+
+def rows_of(table):
+    return {(row.benchmark, row.scorer): row for row in table.itertuples(index=False)}
+
+
+def rated(
+    clinicians,
+    jurors=(),
+    metrics=(),
+    *,
+    instances=None,
+    benchmark="visits",
+    critical=(("safety", 2.0),),
+    groups=None,
+    simulated=(),
+):
+    """Return scores of tables (n, raters), NaN where there is none, on the criterion safety."""
+    n = len(clinicians)
+    places = range(n) if instances is None else instances
+    ids = [(f"{benchmark}-r{i}", f"{benchmark}/i{place}") for i, place in enumerate(places)]
+    kinds = (("clinician", "dr", clinicians), ("juror", "j", jurors), ("metric", "m", metrics))
+    rows = [
+        (*ids[i], benchmark, f"{name}{column}", kind, "safety" if kind != "metric" else "f", score)
+        for kind, name, table in kinds
+        for i, row in enumerate(table)
+        for column, score in enumerate(row)
+        if not np.isnan(score)
+    ]
+    names = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
+    ratings = pd.DataFrame(rows, columns=names).assign(pass_=0, replicate=0)
+    responses = pd.DataFrame([(*one, benchmark) for one in ids], columns=names[:3])
+    of = {
+        name: {one[0]: value for one, value in zip(ids, values, strict=True) if value}
+        for name, values in (groups or {}).items()
+    }
+    shape = {benchmark: RubricShape(("safety",), 1, 5, critical)}
+    return Scores(ratings, responses, shape, frozenset(simulated), groups=of)
+
+
+def both(first, second):
+    """Return the scores of two studies as one."""
+    return Scores(
+        pd.concat([first.ratings, second.ratings], ignore_index=True),
+        pd.concat([first.responses, second.responses], ignore_index=True),
+        {**first.rubrics, **second.rubrics},
+        first.simulated | second.simulated,
+    )
+
+
+def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simulated=()):
+    """Return a scope of composites (n, raters): clinicians first, then jurors."""
+    table = np.asarray(table, dtype=float)
+    n, jurors = len(table), table.shape[1] - clinicians
+    names = [f"dr{i}" for i in range(clinicians)] + [f"j{i}" for i in range(jurors)]
+    kinds = ("clinician",) * clinicians + ("juror",) * jurors
+    ids = tuple(f"r{i}" for i in range(n))
+    members = tuple(names[clinicians:])
+    return Scope(
+        name="aci",
+        grid=Grid(table, ids, np.arange(n) // per, tuple(names), kinds),
+        given=pd.DataFrame(),
+        in_study=n,
+        incomplete={},
+        repeats=Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame()),
+        jury=Panel(members, len(members)) if members else None,
+        jurors=members,
+        metrics=(),
+        simulated=frozenset(simulated),
+        asked=Asked(method, None, reps, seed),
+        tick=lambda resamples: None,
+    )
+
+
+NAN = float("nan")
+
+
+def row(place, icc, n=20, *, se=NAN, boot=(NAN, NAN), **other):
+    """Return the row of the period number `place`, a month from January 2025 on."""
+    start = date(2025, 1, 1)
+    for _ in range(place):
+        start = next_start(start, "month")
+    z = float(fisher_z(icc))
+    values = {
+        "benchmark": "aci",
+        "period": f"p{place}",
+        "start": start,
+        "end": date.fromordinal(next_start(start, "month").toordinal() - 1),
+        "joined": 1,
+        "over": True,
+        "too_few": False,
+        "unfilled": False,
+        "icc": icc,
+        "boot_low": boot[0],
+        "boot_high": boot[1],
+        "fisher_z": z,
+        "se": independent_se(n) if np.isnan(se) else se,
+        "n_responses": n,
+        "n_instances": n,
+        "n_clinicians": 2,
+        "n_missing": 0,
+        "jury_first": None,
+        "jury_last": None,
+    }
+    return PeriodRow(**values | other)
+
+
+def note_of(row: Noted) -> str:
+    """Return the notes of a row as the key `note` has them."""
+    return told(row.notes)

@@ -1,0 +1,257 @@
+"""A study with rows in every table, made by the store's own acts, as one that is lived in has them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlalchemy import Engine, func
+from sqlmodel import Session, col, select
+
+from data.card import Marked, Reply
+from data.description import Description
+from data.importers.ratings import ExpertRow
+from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
+from data.person import OPERATOR
+from data.queries import check_code, place
+from data.queries.jury import BatchRequest
+from data.queries.rating_room import Exercise, situation
+from data.rubric import read_rubric
+from data.schema import (
+    Assignment,
+    Attempt,
+    Kind,
+    Rater,
+    ReferenceCheck,
+    Remark,
+    Role,
+    Setting,
+    State,
+    Status,
+)
+from data.schema.jury import BatchState, JuryBatch
+from data.store import (
+    FormState,
+    Slot,
+    Way,
+    add_people,
+    add_rubric,
+    answer_flag,
+    answer_seen,
+    assign,
+    assign_adjudication,
+    claim,
+    describe,
+    end_access,
+    enter,
+    give_consent,
+    import_ratings,
+    import_responses,
+    invite,
+    opened,
+    recuse,
+    renew_access,
+    save_draft,
+    submit,
+)
+from data.store.access import pseudonym_key, signing_key
+from data.store.attempts import add_jurors
+from data.store.batches import prepare
+from data.store.intents import Intended, Step, carry_over, record_steps
+from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
+from data.store.ledger import Evaluated, freeze, remember
+from data.store.masks import MaskedText, mask_responses
+from data.store.people import set_email
+from data.store.record import lock, reopen, set_protocol
+from data.store.responses import Place
+from data.store.settings import set_setting
+from data.store.specialties import set_specialty
+from data.store.steering import set_place
+from data.store.training import answer_drill, import_experts, let_through
+
+RUBRIC = read_rubric("generic")
+
+FIRST = RUBRIC.criteria[0]
+
+CLINICIANS = ("dr_a", "dr_b", "dr_c")
+
+JURORS = ("j1", "j2")
+
+N = 10
+
+FROM = Origin("made up", 1)
+
+
+def fill_all(engine: Engine) -> None:
+    """Put rows into every table of an empty study."""
+    _material(engine)
+    keys = _people(engine)
+    _readings(engine, keys)
+    _jury(engine)
+    _settled(engine, keys)
+    _looked_at(engine)
+
+
+def _rows(name: str, numbers: range) -> Iterator[ResponseRow]:
+    for n in numbers:
+        said = f"As GPT-4o I say {n}" if n == 3 else f"answer {n} of it"
+        asked = (f"{name}-i{n // 2}", name, f"context {n // 2}", "Write.", f"reference {n // 2}")
+        row = ResponseRow(FROM, *asked, f"{name}-r{n}", f"model-{n % 3}", said)
+        yield replace(row, groups=(("language", "de" if n % 2 else "en"),))
+
+
+def _material(engine: Engine) -> None:
+    import_responses(engine, _rows("visits", range(N)), lambda _: RUBRIC)
+    import_responses(engine, _rows("practice", range(1)), lambda _: RUBRIC)
+    mask_responses(engine, [MaskedText(4, "As [author masked] I say 3", [(3, 9, "GPT-4o")])], N + 1)
+    experts = [ExpertRow(FROM, "practice-r0", name, "3", "so") for name in RUBRIC.criteria]
+    import_experts(engine, experts)
+    add_rubric(engine, read_rubric("medi_qa"))
+    set_place(OPERATOR, engine, "visits", Place("Clinical Note Generation"))
+    fixed = {"margin": 0.1, "criterion": "", "panel": "", "jurors": [*JURORS], "responses": N}
+    set_protocol(engine, "coordinator", fixed | {"method": "paper", "critical": []})
+    told = Description("A study", "To see.", "Dr A", "a@b.example", consent="I agree.")
+    describe(engine, told, "coordinator")
+
+
+def _people(engine: Engine) -> dict[str, int]:
+    codes = {one.handle: one.code for one in invite(engine, CLINICIANS)}
+    boss = ("boss@hospital.example", Way(days=9))
+    add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, *boss)
+    add_people(OPERATOR, engine, ["gone"], Role.RESEARCHER, way=Way(once=True))
+    end_access(OPERATOR, engine, "gone")
+    renew_access(OPERATOR, engine, "dr_c")
+    set_email(OPERATOR, engine, "dr_b", "b@hospital.example")
+    set_specialty(OPERATOR, engine, "dr_a", "cardiology")
+    signing_key(engine)
+    pseudonym_key(engine)
+    person = check_code(engine, codes["dr_a"]).person
+    assert person is not None
+    enter(engine, person)
+    with Session(engine) as session:
+        return {name: key or 0 for name, key in session.exec(select(Rater.handle, Rater.id))}
+
+
+def _readings(engine: Engine, keys: dict[str, int]) -> None:
+    with Session(engine) as session:
+        asked = session.get_one(Setting, "consent_text").value
+    for name in CLINICIANS:
+        give_consent(engine, keys[name], asked)
+    slots = [
+        Slot(who, n, n) for k, who in enumerate(CLINICIANS) for n in range(1, N + 1) if n % 3 != k
+    ]
+    assign(engine, slots, seed=0, per_response=2)
+    assign(engine, [], seed=0, dropped=[("dr_c", N, 0)])
+    now_at = situation(engine, keys["dr_a"]).stage
+    assert isinstance(now_at, Exercise)
+    answer = Reply(dict.fromkeys(RUBRIC.criteria, 3))
+    answer_drill(engine, keys["dr_a"], now_at.task.card.code, answer, {})
+    let_through(engine, "dr_b", "knows the form")
+    for who in CLINICIANS:
+        _rate_all(engine, keys[who])
+    assert claim(engine, keys["dr_b"])
+
+
+def _rate_all(engine: Engine, rater: int) -> None:
+    """Rate most of it; give one back, and leave a draft of the last one."""
+    number = 0
+    while (task := place(engine, rater).task) is not None:
+        code, number = task.card.code, number + 1
+        opened(engine, rater, code, reference=number == 2)
+        entered = FormState({"by": "page", "seq": 1, "scores": {}}, 7)
+        if number == 5 and rater % 2:
+            save_draft(engine, rater, code, entered)
+            recuse(engine, rater, code, "I know the patient")
+        elif number == 6:
+            save_draft(engine, rater, code, entered)
+            return
+        else:
+            _rate(engine, rater, code, number)
+
+
+def _rate(engine: Engine, rater: int, code: str, number: int) -> None:
+    scores = {name: 1 + (number * (k + 2) + rater) % 5 for k, name in enumerate(RUBRIC.criteria)}
+    spans = (
+        Marked(FIRST, 0, 4, "wrong", "note", linked=1),
+        Marked(FIRST, 0, 3, "wrong", side="source", linked=0),
+    )
+    reply = Reply(scores, {FIRST: "why"}, "all of it", spans, ("flag",))
+    submit(engine, rater, code, reply, number + 0.5)
+    if number == 1:
+        submit(engine, rater, code, Reply({**scores, FIRST: 5}), number + 1.5)
+
+
+def _jury(engine: Engine) -> None:
+    profile = {"provider": "openai", "model": "x", "temperature": 0.0}
+    jurors = add_jurors(engine, [JurorRecord(one, profile, "family") for one in JURORS])
+    for name, key in jurors.items():
+        called = [
+            Intended(key=f"{name}-{n}", rater=key, response=n, usd_most=0.1)
+            for n in range(1, N + 1)
+        ]
+        record_steps(engine, [Step(intent=one) for one in called])
+        record_steps(engine, [_verdict(name, key, n) for n in range(1, N)])
+        check = ReferenceCheck(
+            instance=1, rater=key, absent=True, facts=["fever"], status=Status.OK,
+            request_sha256="1" * 64, usd=0.01,
+        )  # fmt: skip
+        record_steps(engine, [Step(check=check)])
+    carry_over(engine)
+    metric = [
+        RatingRow(FROM, f"visits-r{n}", "rouge", Kind.METRIC, "rouge-l", f"{(n * 7 % 10) / 10}")
+        for n in range(N)
+    ]
+    import_ratings(engine, metric)
+    _batch(engine, jurors["j1"])
+
+
+def _verdict(name: str, juror: int, number: int) -> Step:
+    made = Attempt(
+        rater=juror, response=number, rubric_sha256=RUBRIC.sha256, request_sha256="0" * 64,
+        status=Status.OK if number > 1 else Status.REFUSED, raw="{}", usd=0.01, tokens_in=5,
+    )  # fmt: skip
+    scores = {one: 1 + (number + k * juror) % 5 for k, one in enumerate(RUBRIC.criteria)}
+    return Step(attempt=(made, RUBRIC, Reply(scores, {})), settles=f"{name}-{number}")
+
+
+def _batch(engine: Engine, juror: int) -> None:
+    batch = JuryBatch(
+        marker="m" * 16, rater=juror, host="vendor.example", state=BatchState.PREPARED,
+        requests=2, sent={"model": "x"},
+    )  # fmt: skip
+    prepare(engine, batch, [BatchRequest(f"m-{n}", n, 0, RUBRIC, "2" * 64, 0.5) for n in (10, 9)])
+
+
+def _settled(engine: Engine, keys: dict[str, int]) -> None:
+    """Answer a flag, and settle a difference that dr_c knows nothing of."""
+    with Session(engine) as session:
+        flag = session.exec(
+            select(Remark).where(Remark.kind == "flag").order_by(col(Remark.id))
+        ).first()
+        assert flag is not None
+        rater = session.get_one(Assignment, flag.assignment).rater
+        still_open = select(Assignment.response).where(Assignment.state == State.OPEN)
+        known = select(Assignment.response).where(Assignment.rater == keys["dr_c"])
+        free = select(func.min(Assignment.response)).where(
+            col(Assignment.response).not_in(still_open), col(Assignment.response).not_in(known)
+        )
+        response = session.exec(free).one()
+    answer = answer_flag(engine, "coordinator", flag.id or 0, "thank you")
+    answer_seen(engine, rater, answer)
+    assign_adjudication(engine, "coordinator", "third", {response: "dr_c"})
+    with Session(engine) as session:
+        code = session.exec(select(Assignment.code).where(Assignment.pass_ == 100)).one()
+    submit(engine, keys["dr_c"], code, Reply(dict.fromkeys(RUBRIC.criteria, 4)), 9.0)
+
+
+def _looked_at(engine: Engine) -> None:
+    set_setting(engine, "reference", "on_request")
+    for name in ("mine", "other"):
+        keep_panel(OPERATOR, engine, name, f'name = "{name}"')
+    forget_panel(OPERATOR, engine, "other")
+    begin_run(OPERATOR, engine, RunOrder("mine", 'name = "mine"'), "token")
+    jury = Evaluated(JURORS, "combined", "paper", "0" * 64, N, 0.5, compared=("clinicians",))
+    for _ in (1, 2):
+        remember(engine, [jury])
+    freeze(engine, "0" * 64, {"rows": []})
+    lock(engine, "coordinator")
+    reopen(engine, "coordinator", "one more")
+    set_setting(engine, "pause_minutes", "20")

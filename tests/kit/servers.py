@@ -1,0 +1,92 @@
+"""The real server in a process of its own, and plain requests to it."""
+
+import http.client
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.error import URLError
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+START_SECONDS = 90
+
+
+@dataclass
+class Server:
+    """The real server in a process of its own."""
+
+    db_url: str
+    port: int
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def start(self) -> "Server":
+        """Start it and wait until it answers."""
+        call = f"from annotate.server import serve; serve({self.db_url!r}, {self.port})"
+        self.process = subprocess.Popen([sys.executable, "-c", call], stdout=subprocess.DEVNULL)
+        return self.ready()
+
+    def ready(self) -> "Server":
+        """Wait until its process answers: it names its address before it listens there."""
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until and self.process.poll() is None:
+            try:
+                with urlopen(f"{self.address}/_stcore/health", timeout=1):  # noqa: S310 loopback
+                    return self
+            except (URLError, OSError):
+                time.sleep(0.05)
+        self.process.kill()
+        raise RuntimeError(f"the server did not start: {self.process.wait()}")
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        """Kill it, as a power cut would."""
+        self.process.kill()
+        self.process.wait(10)
+
+
+def free_port() -> int:
+    """Return a port at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving(db_url: str) -> Iterator[Server]:
+    """Serve a study on a free port."""
+    server = Server(db_url, free_port()).start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+class Answer:
+    """An HTTP answer: status, headers, body."""
+
+    def __init__(self, answer: http.client.HTTPResponse) -> None:
+        self.status, self.headers, self.body = answer.status, answer.headers, answer.read().decode()
+
+
+def ask(server: Server, method: str, path: str, form: str = "", **headers: str) -> Answer:
+    """Ask the server, following no redirect."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, form, sent)
+    try:
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def post(server: Server, code: str, **headers: str) -> Answer:
+    """Post a code to the sign-in form."""
+    return ask(server, "POST", "/login", urlencode({"code": code}), **headers)

@@ -1,0 +1,103 @@
+"""Simulated studies of many periods, for tests of how often watching says that a jury has fallen."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+import numpy as np
+
+from calibration.monitoring.cusum import jackknife_se
+from calibration.monitoring.periods import Asking, Days, next_start, period_icc, period_rows
+from calibration.monitoring.rows import PeriodRow
+from calibration.monitoring.watch import Normal, Rule, watch
+from kit.scores import scope_of
+
+MARKS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "exact": lambda score: score,
+    "likert": lambda score: np.clip(np.round(3.5 + score), 1, 5),
+    "ceiling": lambda score: np.clip(np.round(3 * (4.5 + 0.9 * score)) / 3, 1, 5),
+    "steep ceiling": lambda score: np.clip(np.round(3 * (5.3 + 0.9 * score)) / 3, 1, 5),
+}
+"""How a latent score is marked: as it is, on 5 points, or with some 35 % or 65 % at the highest."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A simulated study: `before` unchanged periods, then `after` at another ICC.
+
+    Of the responses of an instance, half the variance of quality is shared.
+    """
+
+    icc: float = 0.6
+    then: float = 0.6
+    before: int = 0
+    after: int = 12
+    instances: int = 20
+    per: int = 1
+    marks: str = "exact"
+    report: int = 0
+
+    def rows(self, seed: int) -> tuple[list[PeriodRow], Normal]:
+        """Return its periods as medjury computes them, and what they are compared with."""
+        random = np.random.default_rng(seed)
+        many, a_period = self.before + self.after, self.instances * self.per
+        r = np.repeat(
+            [latent(self.marks, one) for one in (self.icc, self.then)],
+            [self.before * a_period, self.after * a_period],
+        )
+        scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
+        days, day = {}, date(2025, 1, 1)
+        for period in range(many):
+            own = scope.grid.responses[period * a_period : (period + 1) * a_period]
+            days |= dict.fromkeys(own, Days(day, day))
+            day = next_start(day, "month")
+        rows = period_rows(scope, scope.jury, Asking(days, date(2100, 1, 1), least=3))
+        return rows, self._normal(random)
+
+    def _normal(self, random: np.random.Generator) -> Normal:
+        if not self.report:
+            return Normal(None, self.icc, None, "given")
+        r = np.full(self.report, latent(self.marks, self.icc))
+        scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
+        whole = period_icc(scope, scope.jury, np.ones(self.report, dtype=bool))
+        instances = self.report // self.per
+        icc = float(whole(np.ones((1, instances)))[0])
+        return Normal(None, icc, None, "report 1", jackknife_se(whole, instances))
+
+
+@lru_cache
+def latent(marks: str, icc: float) -> float:
+    """Return the correlation of two latent scores whose marks have an ICC(C,2)."""
+    shared, *own = np.random.default_rng(0).normal(size=(3, 200_000))
+    low, high = 0.0, 0.999
+    for _ in range(20):
+        r = (low + high) / 2
+        pair = [MARKS[marks](math.sqrt(r) * shared + math.sqrt(1 - r) * one) for one in own]
+        cov = np.cov(pair)
+        low, high = (r, high) if 4 * cov[0, 1] / cov.sum() < icc else (low, r)
+    return r
+
+
+def _pairs(plan: Plan, r: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Return the marks of a clinician and a juror, shape (n, 2)."""
+    share = 0.5 if plan.per > 1 else 0.0
+    instance = np.repeat(random.normal(size=len(r) // plan.per), plan.per)
+    quality = math.sqrt(share) * instance + math.sqrt(1 - share) * random.normal(size=len(r))
+    noise = random.normal(size=(len(r), 2))
+    scores = np.sqrt(r)[:, None] * quality[:, None] + np.sqrt(1 - r)[:, None] * noise
+    return MARKS[plan.marks](scores)
+
+
+def alarms(
+    plan: Plan, studies: int, normal: Normal | None = None, rule: Rule | None = None
+) -> np.ndarray:
+    """Return in which watched month each study had its alarm, counted from 1; 0 for none."""
+    found = []
+    for seed in range(studies):
+        rows, known = plan.rows(seed)
+        watched = watch(rows, normal or known, rule)
+        place = rows.index(watched.alarm) + 1 if watched.alarm else 0
+        found.append(max(place - len(watched.baseline), 0) if place else 0)
+    return np.array(found)
