@@ -239,10 +239,11 @@ def _any_of(shapes: Sequence[str]) -> str:
 
     Shapes that begin with one letter keep their order among themselves, and go before those that
     begin with several, with a digit or with another sign; no shapes of two letters can both match.
+    A name without a letter or digit has no shape.
     """
     by_letter: dict[str, list[str]] = {}
     others = []
-    for shape in shapes:
+    for shape in filter(None, shapes):
         if "a" <= shape[0] <= "z" and shape[1:2] not in {"?", "*", "{"}:
             by_letter.setdefault(shape[0], []).append(shape[1:])
         else:

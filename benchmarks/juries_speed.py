@@ -24,7 +24,7 @@ from calibration.agreement import Panel
 from calibration.bootstrap import draw_counts
 from calibration.composite import Repeats
 from calibration.juries.pools import compositions, mean_pool
-from calibration.juries.ranking import Ranking, Wanted, jury_ranking
+from calibration.juries.ranking import Ranking, RankingOptions, jury_ranking
 from calibration.rating_matrix import Grid
 from calibration.scope import Asked, Scope
 
@@ -52,7 +52,7 @@ def peers(lost: float) -> None:
     scope = _study(12, lost)
     grid, subsets = scope.grid, compositions(12, range(1, 6))
     counts = next(draw_counts(RESPONSES, reps=64, seed=0))
-    ours = mean_pool(scope, grid.columns(scope.jurors), subsets).learn(counts).icc
+    ours = mean_pool(scope, grid.columns(scope.jurors), subsets).resample(counts).icc
     random = np.random.default_rng(1)
     for name, loop, cells in (("pingouin", _pingouin, CELLS), ("plain numpy", _plain, PLAIN)):
         which = random.integers(0, (len(counts), len(subsets)), size=(cells, 2))
@@ -77,7 +77,7 @@ def ranking(jurors: int, lost: float) -> None:
     with threadpool_limits(1):
         for _ in range(TIMES if jurors < 20 else 3):
             wall, cpu = time.perf_counter(), time.process_time()
-            found = jury_ranking(scope, Wanted())
+            found = jury_ranking(scope, RankingOptions())
             took.append((time.perf_counter() - wall, time.process_time() - cpu))
     assert isinstance(found, Ranking)
     wall, cpu = np.median(took, axis=0)

@@ -15,8 +15,7 @@ from time import process_time
 from aci_notes import FOLDER, read_pairs
 from rouge_score.rouge_scorer import RougeScorer
 
-from calibration.baselines.porter import stem
-from calibration.baselines.rouge import rouge_l
+from calibration.baselines.rouge import rouge_l, stem
 
 Pairs = list[tuple[str, str]]
 

@@ -42,7 +42,7 @@ class Prepared:
     sums: Array
     method: Method
 
-    def of(self, rows: slice) -> "Prepared":
+    def of(self, rows: slice | Flags) -> "Prepared":
         """Return some of the responses."""
         values, given, clusters = self.values[rows], self.given[rows], self.clusters[rows]
         return replace(self, values=values, given=given, clusters=clusters)

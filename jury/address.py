@@ -7,11 +7,13 @@ from urllib.parse import urlsplit
 
 Address = IPv4Address | IPv6Address
 Kind = Literal["name", "loopback", "private", "public", "never"]
-LOOPBACK = [ip_network(one) for one in ("127.0.0.0/8", "::1/128")]
-PRIVATE = [ip_network(one) for one in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
+LOOPBACK = [ip_network(network) for network in ("127.0.0.0/8", "::1/128")]
+PRIVATE = [
+    ip_network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+]
 NEVER = [
-    ip_network(one)
-    for one in (
+    ip_network(network)
+    for network in (
         "169.254.0.0/16",  # link-local; clouds tell a machine its credentials there
         "fe80::/10",
         "fec0::/10",
@@ -28,7 +30,7 @@ NEVER = [
     )
 ]
 CARRIERS = [
-    ip_network(one) for one in ("64:ff9b::/96", "::/96")
+    ip_network(network) for network in ("64:ff9b::/96", "::/96")
 ]  # an IPv4 address in the last bits
 LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*")
@@ -45,7 +47,7 @@ def fault(base_url: str) -> str:
         return "holds a fragment (#); leave it out"
     if not PLAIN.fullmatch(base_url) or not PATH.fullmatch(parts.path):
         return "holds a sign that no address of a model server needs; write letters, digits and . _ - / :"
-    if any(one in (".", "..") for one in parts.path.split("/")):
+    if any(step in (".", "..") for step in parts.path.split("/")):
         return 'holds a step "." or ".." in its path; write the path itself'
     return _fault_of_host(host)
 
@@ -102,7 +104,7 @@ def canonical(host: str) -> str:
 
 
 def _within(address: Address, networks: list) -> bool:  # type: ignore[type-arg]
-    return any(address.version == one.version and address in one for one in networks)
+    return any(address.version == network.version and address in network for network in networks)
 
 
 def _carried(address: Address) -> IPv4Address | None:

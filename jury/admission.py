@@ -12,7 +12,7 @@ from data.schema import now
 from jury.address import Kind, in_house, kind_of, kind_of_address
 from jury.egress import WHERE, admitted, egress_of, named_by_owner, uncounted, with_prices
 from jury.panel import Juror, Panel
-from jury.provider_settings import lacking_library
+from jury.providers.registry import lacking_library
 
 BLANK = "YOUR-"  # what a panel that ships leaves to be filled in
 ELSEWHERE = ("private", "public")  # Azure and Amazon have private endpoints, by https
@@ -22,10 +22,10 @@ Resolve = Callable[[str, int], Sequence[str]]
 def addresses_of(host: str, port: int) -> list[str]:
     """Return the addresses that a host's name has now, none where it cannot be looked up."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return []
-    return sorted({str(one[4][0]) for one in found})
+    return sorted({str(entry[4][0]) for entry in entries})
 
 
 def admit(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
@@ -41,7 +41,7 @@ def admit(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
     return admitted(panel, egress_of(environment), now())
 
 
-def at_counted_prices(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
+def with_counted_prices(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
     """Return a panel, which need not be one that may be asked, at the prices that count here."""
     return with_prices(panel, egress_of(environment), now())
 
@@ -51,7 +51,7 @@ def price_notices(panel: Panel, environment: Mapping[str, str] = os.environ) -> 
     return list(uncounted(panel, egress_of(environment), now()))
 
 
-def keys(
+def api_keys(
     panel: Panel, environment: Mapping[str, str] = os.environ, resolve: Resolve = addresses_of
 ) -> dict[str, str]:
     """Return each juror's key from the environment; "none" where a local server needs none.
@@ -63,16 +63,16 @@ def keys(
         needs is not installed, a place is still to be filled in, or a host's name leads where no
         juror is.
     """
-    for one in panel.juror:
-        if why := _unready(one):
-            raise BadPanel(f"panel {panel.name}, juror {one.name}: {why}")
+    for juror in panel.juror:
+        if why := _unready(juror):
+            raise BadPanel(f"panel {panel.name}, juror {juror.name}: {why}")
     admit(panel, environment)
-    for one in panel.juror:
-        named = named_by_owner(one, egress_of(environment))
-        why = _unset(one, environment) or _led_elsewhere(one, resolve, named)
+    for juror in panel.juror:
+        by_name = named_by_owner(juror, egress_of(environment))
+        why = _unset(juror, environment) or _led_elsewhere(juror, resolve, by_name)
         if why:
-            raise BadPanel(f"panel {panel.name}, juror {one.name}: {why}")
-    return {one.name: environment.get(one.api_key_env) or "none" for one in panel.juror}
+            raise BadPanel(f"panel {panel.name}, juror {juror.name}: {why}")
+    return {juror.name: environment.get(juror.api_key_env) or "none" for juror in panel.juror}
 
 
 def _unready(juror: Juror) -> str:
@@ -96,7 +96,7 @@ def _unset(juror: Juror, environment: Mapping[str, str]) -> str:
     )
 
 
-def _led_elsewhere(juror: Juror, resolve: Resolve, named: bool) -> str:
+def _led_elsewhere(juror: Juror, resolve: Resolve, by_name: bool) -> str:
     """Return where a host's name leads that no juror is, empty if it leads nowhere such.
 
     A name over plain http has to lead into the house; over https it may lead anywhere but to
@@ -109,7 +109,7 @@ def _led_elsewhere(juror: Juror, resolve: Resolve, named: bool) -> str:
     plain = parts.scheme == "http"
     for address in resolve(juror.host, parts.port or (80 if plain else 443)):
         kind = kind_of_address(ip_address(address.split("%")[0]))
-        fine = in_house(kind) if plain else kind in ELSEWHERE or (named and kind == "loopback")
+        fine = in_house(kind) if plain else kind in ELSEWHERE or (by_name and kind == "loopback")
         if not fine:
             return f"the name {juror.host} leads to {address}, which is {_to_do(plain, kind)}"
     return ""
@@ -130,5 +130,5 @@ def _to_do(plain: bool, kind: Kind) -> str:
 def _by_proxy(juror: Juror) -> bool:
     """Return whether a proxy that the environment names is asked for a juror's host."""
     encrypted = juror.base_url.startswith("https:")
-    named = getproxies().keys() & {"https", "all"}
-    return encrypted and bool(named) and not proxy_bypass(juror.host)
+    proxies = getproxies().keys() & {"https", "all"}
+    return encrypted and bool(proxies) and not proxy_bypass(juror.host)

@@ -37,7 +37,7 @@ NUMBERS = {
 }
 IN_WORDS = {word: f"{number}" for number, words in NUMBERS.items() for word in words.split()}
 WORD = re.compile(r"[^\W\d_]{2,8}")
-ONE = re.compile(r"(?<=[aostef] )one(?=\s*(?:[.,;:!)]|$))")
+ONE_AS_NUMBER = re.compile(r"(?<=[aostef] )one(?=\s*(?:[.,;:!)]|$))")
 HAN = {
     sign: f"{place}"
     for place, sign in enumerate("\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d")
@@ -84,7 +84,7 @@ COUNTED = re.compile(
 )
 IN_ROW = re.compile(r"(?<![\w.,/])\d{1,2}(?:\s*[,/;|]\s*\d{1,2})+(?![\w/]|[.,]\d)")
 IN_TABLE = re.compile(r"\|\s*([-+]?\d{1,3}(?:\.\d+)?)\s*(?=\||$)", re.MULTILINE)
-ALONE = re.compile(r"^[^\w\n]*([-+]?\d{1,3}(?:\.\d+)?)[^\w\n]*$", re.MULTILINE)
+NUMBER_ALONE = re.compile(r"^[^\w\n]*([-+]?\d{1,3}(?:\.\d+)?)[^\w\n]*$", re.MULTILINE)
 LABELLED = re.compile(
     rf"[^\W\d][\"'`*_)\]]*\s*(?:[:=|]|->|=>|\u2192|\s-\s)\s*[\"'`*_(\[]*([-+]?\d{{1,3}}(?:\.\d+)?)(?!\w|[.,:]?\d){UNIT}"
 )
@@ -181,23 +181,39 @@ SET_APART = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 
+# Keys of the objects in an answer, and what its explanations say of scales.
+SCORE_KEY = re.compile(
+    r"scor|rating|grade|points?$|value|final|revis|correct|punkt|wert|note$|nota$|cijfer|voto|punt"
+)
+GRADE_KEY = re.compile(r"scor|rating|grade|punkt|wert|calif|puntu")
+SCALE_KEY = re.compile(
+    r"scale|skala|echelle|escala|scala|schaal|max|out.?of|range|top|^of$|highest|best|von$"
+)
+DIGITS = re.compile(r"-?\d+(?:\.\d+)?")
+OWN_SCALE = re.compile(
+    r"\b(?:i|we|ich|wir|je|yo|io|eu|ik)\b[^.]{0,25}\b(?:us|rat|scor|grad|mark|nutz|verwend|bewert|utilis|not|us|punt|calific|valut|avali|gebruik|beoordel)\w*"
+    r"|\b(?:these|all|my|the above) (?:scores?|ratings?) (?:is|are)\b"
+)
+SCALE_NAMED = re.compile("scal|skal|schaal|echelle|out of|von|/|percent|prozent")
 
 FARTHEST = 300  # blanks: more than the distances above, which count characters, take in
 _LONG_BLANK = re.compile(rf"[^\S\n]{{{FARTHEST + 1},}}")
 
 
-def closer(text: str) -> str:
+def shorten_blanks(text: str) -> str:
     """Return a text whose longest runs of blanks are cut short, as patterns try each of their blanks."""
     return _LONG_BLANK.sub(" " * FARTHEST, text)
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """Return a text in small letters, without accents, unseen signs and look-alikes."""
     if not text.isascii():
         split = unicodedata.normalize("NFKD", text.translate(UNSEEN))
         text = "".join(sign for sign in split if not unicodedata.combining(sign))
         text = text.casefold().translate(ALIKE)
-        text = HAN_SCORE.sub(lambda found: HAN[found[1]], text)
+        text = HAN_SCORE.sub(lambda sign: HAN[sign[1]], text)
         text = HAN_POINTS.sub(" ", text)
-        return "".join(f"{unicodedata.decimal(one)}" if one.isdecimal() else one for one in text)
+        return "".join(
+            f"{unicodedata.decimal(sign)}" if sign.isdecimal() else sign for sign in text
+        )
     return text.casefold()

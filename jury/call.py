@@ -1,4 +1,4 @@
-"""What is put to a juror and what comes back: the one seam between medjury and a vendor."""
+"""A request to a juror and how it ended: the one interface between medjury and a provider."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,15 +13,15 @@ Form = Literal["json_schema", "json_object", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Turn:
     """One turn of the conversation with a juror.
 
     Attributes
     ----------
     shared
-        Characters at its beginning with which other requests of the same run begin as well, 0
-        where nothing is gained by caching them. It decides what a request costs, and nothing
-        that the juror reads.
+        Number of characters at its beginning with which other requests of the run begin as well;
+        0 where caching them gains nothing. It changes what a request costs, not what the juror
+        reads.
     """
 
     role: Literal["user", "assistant"]
@@ -30,28 +30,28 @@ class Message:
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """The text, cut where its shared beginning ends; uncut where there is none to cache."""
+        """The text in two parts, its shared beginning and the rest; in one where nothing is shared."""
         first, rest = self.text[: self.shared], self.text[self.shared :]
         return (first, rest) if first.strip() and rest.strip() else (self.text,)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request: the conversation so far and the form the answer is to have.
+    """One request: the conversation so far, and the form of answer that is asked for.
 
     Attributes
     ----------
     schema
-        JSON Schema of the answer, with a property a criterion.
+        JSON Schema of the answer, with one property per criterion.
     form
-        How the endpoint is asked to keep to it; "text" asks in the prompt only.
+        How the endpoint is asked to keep to the schema; "text" asks in the prompt only.
     replicate
-        0, or the number of the repetition; a real juror never learns of it.
+        0, or the number of the repetition; it is not sent to a real juror.
     probabilities
-        Whether the endpoint is to say how likely each token was, and the others in its place.
+        Whether the endpoint is to return the probabilities of each token and its alternatives.
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[Turn, ...]
     schema: Mapping[str, Any]
     form: Form = "json_schema"
     replicate: int = 0
@@ -59,21 +59,21 @@ class Call:
 
     @property
     def prefix(self) -> str:
-        """What other requests begin with as well, empty where nothing is gained by caching it."""
+        """The beginning that other requests share, empty where caching it gains nothing."""
         pieces = self.messages[0].pieces
         return pieces[0] if len(pieces) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A stretch of an answer that was written at once, and what might have stood there.
+    """One token of an answer, with its alternatives.
 
     Attributes
     ----------
     text
-        Its bytes: a token may hold a part of a character.
+        Its bytes: a token may hold part of a character.
     options
-        Bytes and probability (0 to 1) of the likeliest tokens in its place, itself among them.
+        Bytes and probability (0 to 1) of the likeliest tokens in its place, itself included.
     """
 
     text: bytes
@@ -82,7 +82,10 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as billed; None where the endpoint did not say. `tokens_in` includes cached ones."""
+    """Tokens as billed, None where the endpoint did not report them.
+
+    `tokens_in` includes cached tokens.
+    """
 
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -98,24 +101,24 @@ class Answer:
     Attributes
     ----------
     status
-        OK when a whole text came, which may still not be a usable verdict.
+        OK when a complete text came, which may still not be a usable verdict.
     reason
-        Why not OK, in words that hold nothing of any text sent.
+        Why not OK, without anything of the texts that were sent.
     text
         The juror's words, or the body of an error, verbatim.
     sent
-        The settings the request really carried, without its texts.
+        The settings that the request carried, without its texts.
     http
-        Status code, or None when no HTTP answer came and a vendor may have billed all the same.
+        Status code; None when no HTTP reply came, though the request may have been billed.
     transient
         Whether the same request may succeed a little later.
     retry_after
-        Seconds the endpoint asks to wait.
+        Seconds that the endpoint asks to wait.
     unsent
-        Whether no connection came about, so that nothing left and nothing can be billed.
+        Whether there was no connection, so that nothing was sent and nothing can be billed.
     tokens
-        The tokens of the answer, where their probabilities were asked for and served; others that
-        the model wrote, such as its reasoning, may be among them.
+        The tokens of the answer, where their probabilities were asked for and served; other
+        tokens that the model wrote, such as its reasoning, may be among them.
     """
 
     status: Status
@@ -133,7 +136,7 @@ class Answer:
 
 
 class JurorSettings(Protocol):
-    """What a request says of the juror it is made to."""
+    """The settings of a juror that its requests carry."""
 
     @property
     def model(self) -> str: ...  # noqa: D102 - the panel's own keys
@@ -146,12 +149,12 @@ class JurorSettings(Protocol):
 
 
 class Provider(Protocol):
-    """A juror's line: whatever can turn a call into an answer."""
+    """The connection to a juror: whatever turns a call into an answer."""
 
     async def complete(self, call: Call) -> Answer:
-        """Return how the call ended; raises only when cancelled."""
+        """Return how the call ended; raise only when cancelled."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         ...

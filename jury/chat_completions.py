@@ -8,8 +8,7 @@ from typing import Any
 
 from data.status import Status
 from jury.call import Answer, Call, JurorSettings, Usage
-from jury.http_answers import body_of, count, text_of, unreadable
-from jury.refused_parameter import unsupported_parameter
+from jury.http_answers import body_of, count, text_of, unreadable, unsupported_parameter
 
 PATH = "/chat/completions"
 LIMITS = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
@@ -24,34 +23,38 @@ def limit_name(*, newest: bool, unsupported: Collection[str] = ()) -> str:
 
 def settings(juror: JurorSettings, *, model: str, limit: str, store: bool) -> dict[str, Any]:
     """Return a juror's settings as this API names them; without `store`, texts are not to be kept."""
-    named: dict[str, Any] = {
+    settings_sent: dict[str, Any] = {
         "model": model,
         limit: juror.max_tokens,
         "temperature": juror.temperature,
         "reasoning_effort": juror.effort,
         "store": None if store else False,
     }
-    return {name: value for name, value in named.items() if value is not None}
+    return {name: value for name, value in settings_sent.items() if value is not None}
 
 
-def body(call: Call, named: Mapping[str, Any]) -> dict[str, Any]:
+def body(call: Call, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return a request as it travels, with the settings that `settings` names."""
     turns = [{"role": turn.role, "content": turn.text} for turn in call.messages]
-    return {"messages": turns} | dict(named) | wanted_form(call)
+    return {"messages": turns} | dict(settings) | wanted_form(call)
 
 
 def wanted_form(call: Call) -> dict[str, Any]:
     """Return the part of the request that asks for the form of the answer."""
-    wanted: dict[str, Any] = {"type": call.form}
+    response_format: dict[str, Any] = {"type": call.form}
     if call.form == "json_schema":
-        wanted["json_schema"] = {"name": "verdict", "strict": True, "schema": dict(call.schema)}
-    return {} if call.form == "text" else {"response_format": wanted}
+        response_format["json_schema"] = {
+            "name": "verdict",
+            "strict": True,
+            "schema": dict(call.schema),
+        }
+    return {} if call.form == "text" else {"response_format": response_format}
 
 
 def read(text: str, headers: Mapping[str, str]) -> Answer:
     """Return the answer in a response body; servers that speak the protocol loosely are many."""
-    found = body_of(text) or {}
-    choices = found.get("choices")
+    content = body_of(text) or {}
+    choices = content.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
@@ -63,10 +66,10 @@ def read(text: str, headers: Mapping[str, str]) -> Answer:
         status,
         "" if status == Status.OK else f"finish_reason {finish}",
         text=text_of(message.get("content")) or refusal,
-        usage=_usage(found.get("usage")),
+        usage=_usage(content.get("usage")),
         http=200,
-        request_id=headers.get("x-request-id") or text_of(found.get("id")),
-        returned_model=text_of(found.get("model")),
+        request_id=headers.get("x-request-id") or text_of(content.get("id")),
+        returned_model=text_of(content.get("model")),
     )
 
 

@@ -1,40 +1,95 @@
 """Talking with one juror about one thing: tried again, asked again, and each request stored."""
 
+import asyncio
 import hashlib
 import json
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
+from sqlalchemy import Engine
+
 from data.schema import Status, now
-from data.store.intents import Intended, Step
-from jury.asking import next_ask
-from jury.call import Answer, Call, Message
+from data.store.intents import Intended, Step, record_steps
+from jury.asking import with_retry
+from jury.call import Answer, Call, Turn
 from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
 from jury.panel import Juror
-from jury.parse import Reading, storable
+from jury.parse import AnswerReading, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
-from jury.writer import Writer
 
-R = TypeVar("R", bound=Reading)
+
+class Writer:
+    """Stores the steps of calls in a thread; `write` returns once its step is stored.
+
+    Steps that arrive during a transaction are stored together in the next one, so a busy run
+    needs few transactions, and a killed one loses only the calls still in flight.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._run = secrets.token_hex(8)
+        self._number = 0
+        self._waiting: list[tuple[Step, asyncio.Future[None]]] = []
+        self._busy: asyncio.Task[None] | None = None
+
+    def key(self) -> str:
+        """Return a new key for the intent of a call."""
+        self._number += 1
+        return f"{self._run}-{self._number}"
+
+    async def write(self, step: Step) -> None:
+        """Store one step."""
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((step, stored))
+        if self._busy is None:
+            self._busy = asyncio.create_task(self._drain())
+        await stored
+
+    async def _drain(self) -> None:
+        """Store the waiting steps until none is left."""
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            failure: BaseException | None = None
+            try:
+                await asyncio.to_thread(record_steps, self._engine, [step for step, _ in batch])
+            except BaseException as error:
+                failure = error
+            for _, stored in batch:
+                _resolve(stored, failure)
+        self._busy = None
+
+
+def _resolve(stored: asyncio.Future[None], failure: BaseException | None) -> None:
+    """Set the result of a step that was stored or could not be, unless its task was cancelled."""
+    if stored.done():
+        return
+    if failure is None:
+        stored.set_result(None)
+    else:
+        stored.set_exception(failure)
+
+
+R = TypeVar("R", bound=AnswerReading)
 
 
 class Conversation(ABC, Generic[R]):
-    """A conversation about one thing, and how far its patience has been used."""
+    """One juror asked about one response or reference, until there is an answer or none will come."""
 
     def __init__(
         self,
         writer: Writer,
         session: JurorSession,
-        question: Message,
+        question: Turn,
         schema: Mapping[str, Any],
         replicate: int = 0,
     ) -> None:
         self.writer, self.session = writer, session
         self.schema, self.replicate = schema, replicate
-        self.messages: tuple[Message, ...] = (question,)
+        self.messages: tuple[Turn, ...] = (question,)
         self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
@@ -42,39 +97,39 @@ class Conversation(ABC, Generic[R]):
 
     @abstractmethod
     def read(self, answer: Answer) -> R:
-        """Return what an answer says, or why it says nothing."""
+        """Return the reading of an answer."""
 
     @abstractmethod
-    def again(self, reason: str) -> str:
-        """Return what is said to a juror whose answer cannot be used."""
+    def retry_question(self, reason: str) -> str:
+        """Return the question that follows an answer which cannot be used."""
 
     @abstractmethod
-    def sha256_of(self, call: Call) -> str:
-        """Return the hash of all that makes a request that request."""
+    def request_hash(self, call: Call) -> str:
+        """Return the hash of a request: equal for equal settings, form, schema and texts."""
 
     @property
     @abstractmethod
-    def about(self) -> Mapping[str, int]:
-        """What the conversation is about, as an intent names it."""
+    def subject(self) -> Mapping[str, int]:
+        """Column of an intent -> primary key of the response or instance that is asked about."""
 
     @abstractmethod
-    def came(self, columns: dict[str, Any], reading: R) -> Step:
-        """Return what came of one request, by the columns of its `CallRecord`."""
+    def step(self, columns: dict[str, Any], reading: R) -> Step:
+        """Return what is stored of one request, with the columns of its `CallRecord`."""
 
     @abstractmethod
     async def not_asked(self, status: Status, reason: str) -> Status:
-        """Store why a request was not made at all, and return the status."""
+        """Store why nothing was asked, and return the status."""
 
     def call(self) -> Call:
         """Return the next request."""
         return Call(self.messages, self.schema, self.form, self.replicate)
 
-    async def hold(self, context: RunContext) -> Status | None:
-        """Return how it ended; None if the run was stopped before the first request."""
+    async def run(self, context: RunContext) -> Status | None:
+        """Ask until it has ended, and return how; None if the run was stopped before."""
         session = self.session
         wait: float | None = 0.0
         while wait is not None:
-            await session.rest(max(wait, session.pause_left()), context.stopping)
+            await session.wait(max(wait, session.pause_left()), context.stopping)
             if context.stopping.is_set():
                 return self.status
             if session.stopped:
@@ -83,83 +138,75 @@ class Conversation(ABC, Generic[R]):
         return self.status
 
     async def _request(self, context: RunContext) -> float | None:
-        """Make one request, store it, and return the seconds until the next; None if it was the last.
+        """Make one request, store it, and return the seconds until the next, None after the last.
 
-        What it can cost is stored before it has a place, so that no place waits for the disk; and
-        whether it may go is looked at when it has its place, as it may have waited long for it.
+        What it can cost is stored before it has a place, so that no place waits for the disk.
+        Whether it may still be sent is checked once it has its place, as that can take long.
         """
         session, call = self.session, self.call()
-        worst = worst_of(session.juror, call)
+        worst = worst_case_usd(session.juror, call)
         answer: Answer | None = None
-        async with session.entered(call, context.stopping), context.ready:
-            if self._over(context):
+        async with session.rate_limited(call, context.stopping), context.ready:
+            if session.is_over(context.stopping):
                 return 0.0
             if not await context.budget.reserve(worst):
                 return await self._capped()
-            intent = await self._intend(worst)
+            intent = await self._store_intent(worst)
             async with context.places:
-                if not self._over(context) and not session.pause_left():
+                if not session.is_over(context.stopping) and not session.pause_left():
                     answer, reading = await self._send(context, call, worst, intent)
             if answer is None:
                 await context.budget.settle(worst, 0.0)
-                await self._settle(Step(settles=intent))
+                if intent:
+                    await self.writer.write(Step(settles=intent))
                 return 0.0
         return self._next(context.patience, answer, reading)
 
-    def _over(self, context: RunContext) -> bool:
-        """Return whether nothing more is to be sent."""
-        return context.stopping.is_set() or self.session.stopped is not None
-
-    async def _intend(self, worst: float | None) -> str:
-        """Store what a request can cost at most before it is sent, and return the key."""
+    async def _store_intent(self, worst: float | None) -> str:
+        """Store before a request is sent what it can cost at most; return the intent's key."""
         if self.session.juror.simulated:  # nothing is sent and nothing can be billed
             return ""
         intent = Intended(
             key=self.writer.key(),
             rater=self.session.rater,
-            response=self.about.get("response"),
-            instance=self.about.get("instance"),
+            response=self.subject.get("response"),
+            instance=self.subject.get("instance"),
             replicate=self.replicate,
             usd_most=worst,
         )
         await self.writer.write(Step(intent=intent))
         return intent.key
 
-    async def _settle(self, step: Step) -> None:
-        """Store what came of a request, if there is anything to store."""
-        if step.settles or step.attempt or step.check:
-            await self.writer.write(step)
-
     async def _send(
         self, context: RunContext, call: Call, worst: float | None, intent: str
     ) -> tuple[Answer, R]:
-        """Send a request and store what came of it; the place is kept until it is stored.
+        """Send a request and store its answer, all within its place.
 
-        So a kill loses no more answers than there are places.
+        A killed run so loses no more answers than there are places.
         """
         session = self.session
         began = time.perf_counter()
         answer = await session.provider.complete(call)
         seconds = time.perf_counter() - began
-        session.used(call, answer.usage)
-        session.heard(answer, context.patience.in_a_row)
+        session.note_sent(call, answer.usage)
+        session.note_reply(answer, context.patience.in_a_row)
         cost = billed(session.juror, answer, now())
         reading = self.read(answer)
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
-        session.told_probabilities(answer, reading.status, reading.reason)
+        session.note_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
         await context.budget.settle(worst, cost.usd)
         context.called(cost, answer.usage)
         self.number, self.status = self.number + 1, reading.status
-        step = self.came(self._columns(call, answer, cost, seconds, reading), reading)
+        step = self.step(self._columns(call, answer, cost, seconds, reading), reading)
         unknown = cost.usd is None and worst is not None
         await self.writer.write(replace(step, settles=intent, unknown=unknown))
         return answer, reading
 
     def _pause(self, patience: Patience, answer: Answer) -> None:
-        """Send a host nothing for as long as it asks for, from the moment that it does."""
+        """Pause the juror's host where the answer asks for it, for as long as it asks."""
         limited = answer.status == Status.RATE_LIMITED or answer.retry_after is not None
         seconds = patience.wait(self.tries + 1, answer.retry_after)
         if answer.transient and limited and seconds <= patience.bound:
@@ -168,19 +215,19 @@ class Conversation(ABC, Generic[R]):
     def _columns(
         self, call: Call, answer: Answer, cost: Price, seconds: float, reading: R
     ) -> dict[str, Any]:
-        """Return the columns of one request that was made."""
-        return answered(answer, cost, seconds) | {
+        """Return the columns of a request that was made."""
+        return answer_columns(answer, cost, seconds) | {
             "rater": self.session.rater,
             "status": reading.status,
-            "request_sha256": self.sha256_of(call),
+            "request_sha256": self.request_hash(call),
             "number": self.number,
             "reason": reading.remark,
             "sent": {**answer.sent, "turns": len(call.messages)},
         }
 
     async def _capped(self) -> float | None:
-        """End a talk that a cap has no room for; a failure before it stays the reason."""
-        self.session.out_of_money()
+        """End a conversation that the cap has no room for; an earlier failure stays the reason."""
+        self.session.stop_if_silent()
         if self.session.stopped:
             return 0.0
         if self.status is None:
@@ -189,10 +236,10 @@ class Conversation(ABC, Generic[R]):
         return None
 
     def _next(self, patience: Patience, answer: Answer, reading: R) -> float | None:
-        """Return the seconds until the next request, None when it is over."""
+        """Return the seconds until the next request, None if there is none."""
         session = self.session
         if answer.http == 200 and not answer.transient:
-            session.answered()
+            session.note_success()
             session.fallback.works(self.form)
             ended = reading.status in (Status.OK, Status.NO_PROBABILITIES)
             if answer.status != Status.OK or ended or self.asked_again:
@@ -218,17 +265,17 @@ class Conversation(ABC, Generic[R]):
             return None
         if not answer.transient or self.tries >= patience.tries:
             if answer.status != Status.CONTENT_FILTER:
-                session.failed(answer, patience.in_a_row)
+                session.note_failure(answer, patience.in_a_row)
             return None
         return seconds
 
     def _ask_again(self, text: str, reason: str) -> None:
-        """Quote the juror's answer back with what is wrong with it."""
-        self.messages = next_ask(self.messages, text, self.again(reason))
+        """Quote the juror's answer back, and say why it cannot be used."""
+        self.messages = with_retry(self.messages, text, self.retry_question(reason))
         self.asked_again = True
 
 
-def answered(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:
+def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:
     """Return the columns of a `CallRecord` that an answer and its cost fill."""
     usage = answer.usage
     return {
@@ -249,7 +296,9 @@ def answered(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any
     }
 
 
-def not_asked(rater: int, status: Status, reason: str, request_sha256: str) -> dict[str, Any]:
+def not_asked_columns(
+    rater: int, status: Status, reason: str, request_sha256: str
+) -> dict[str, Any]:
     """Return the columns of a call that was not made at all: number 0 and no cost."""
     return {
         "rater": rater,
@@ -262,20 +311,20 @@ def not_asked(rater: int, status: Status, reason: str, request_sha256: str) -> d
     }
 
 
-def sha256_of(juror: Juror, call: Call, *more: object) -> str:
-    """Return the hash of all that makes a request that request."""
+def hash_request(juror: Juror, call: Call, *more: object) -> str:
+    """Return the SHA-256 of a request: juror's settings, form, schema, texts and `more`."""
     turns = [[turn.role, turn.text] for turn in call.messages]
     profile = juror.profile() | {"max_tokens": juror.max_tokens}
     body = [profile, call.form, *more, call.schema, turns]
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def worst_of(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
-    """Return what a request can cost at most: with all of it written to a cache, where it may be."""
+def worst_case_usd(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
+    """Return the most that a request can cost, cache writes included; None without a price."""
     texts = [turn.text for turn in call.messages]
     sent, at = "".join([*texts, json.dumps(call.schema)]), now()
     dearer = may_write(juror, bool(call.prefix), at)
     ways = (priced, written(priced)) if dearer else (priced,)
     amounts = [worst_case(juror, sent, at, way) for way in ways]
-    known = [one for one in amounts if one is not None]
+    known = [amount for amount in amounts if amount is not None]
     return max(known) if len(known) == len(amounts) else None

@@ -158,13 +158,13 @@ def batch_price(juror: Juror, usage: Usage, at: datetime) -> Price:
 def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
     """Return the panel's own price, or the listed one where it gives none."""
     if juror.simulated:
-        return free("simulated")
+        return no_cost("simulated")
     if usage.tokens_in is None or usage.tokens_out is None:
         return Price(None, "unknown: the endpoint did not say how many tokens")
     return _by_panel(juror, usage) or listed()
 
 
-def free(source: str) -> Price:
+def no_cost(source: str) -> Price:
     """Return the cost of what costs nothing."""
     return Price(0.0, source, 0.0, 0.0, 0.0)
 
@@ -207,7 +207,7 @@ def billed(juror: Juror, answer: Answer, at: datetime) -> Price:
     left, and that is nothing at any price.
     """
     if answer.unsent:
-        return free("no connection: not sent")
+        return no_cost("no connection: not sent")
     if answer.http is not None and answer.http != 200:
         return unbilled(juror, answer.http, at)
     return price(juror, answer.usage, at)
@@ -217,7 +217,7 @@ def unbilled(juror: Juror, status: int, at: datetime) -> Price:
     """Return the cost of a request that was refused with an HTTP error: nothing was produced."""
     if price(juror, Usage(0, 0), at).usd is None:
         return Price(None, "unknown: no price is known for this model")
-    return free(f"HTTP {status}: not billed")
+    return no_cost(f"HTTP {status}: not billed")
 
 
 def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -> float | None:
@@ -278,34 +278,34 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
 
 def _listed_in_batch(juror: Juror, usage: Usage, at: datetime) -> Price:
     """Return the listed price for batches, and say so if the list has none of its own."""
-    full, found = _listed(juror, usage, at), _listed(juror, usage, at, BATCH)
-    if found.usd is None:
-        return found
-    lower = full.usd is not None and found.usd < full.usd
-    return replace(found, source=f"{found.source}, {'batch' if lower else 'no batch rate listed'}")
+    full, batch = _listed(juror, usage, at), _listed(juror, usage, at, BATCH)
+    if batch.usd is None:
+        return batch
+    lower = full.usd is not None and batch.usd < full.usd
+    return replace(batch, source=f"{batch.source}, {'batch' if lower else 'no batch rate listed'}")
 
 
 def _listed(
     juror: Juror, usage: Usage, at: datetime, context: dict[str, str] | None = None
 ) -> Price:
     """Return the price by the list that ships with genai-prices; nothing is fetched."""
-    found = _calculated(juror, usage, at, context)
-    if found is None:
+    calculated = _calculated(juror, usage, at, context)
+    if calculated is None:
         return Price(None, f"unknown: not in {_list_name()}")
     return Price(
-        float(found.total_price),
-        f"{_list_name()}: {found.provider.id}/{found.model.id}",
-        _listed_part(found, usage, usage.tokens_cached, "cache_read_mtok"),
-        _listed_part(found, usage, usage.tokens_cache_write, "cache_write_mtok"),
-        float(found.output_price),
+        float(calculated.total_price),
+        f"{_list_name()}: {calculated.provider.id}/{calculated.model.id}",
+        _listed_part(calculated, usage, usage.tokens_cached, "cache_read_mtok"),
+        _listed_part(calculated, usage, usage.tokens_cache_write, "cache_write_mtok"),
+        float(calculated.output_price),
     )
 
 
-def _listed_part(found: Any, usage: Usage, tokens: int | None, rate: str) -> float:
+def _listed_part(calculated: Any, usage: Usage, tokens: int | None, rate: str) -> float:
     """Return what some of the input cost, by its own rate or else as other input."""
     from genai_prices.types import calc_unit_price
 
-    own = getattr(found.model_price, rate) or found.model_price.input_mtok
+    own = getattr(calculated.model_price, rate) or calculated.model_price.input_mtok
     return float(calc_unit_price(own, tokens, usage.tokens_in or 0, MILLION)) if tokens else 0.0
 
 
@@ -316,8 +316,8 @@ def cache_writes_cost(juror: Juror, at: datetime) -> bool:
 
 @lru_cache(maxsize=64)
 def _writes_cost(juror: Juror, day: date) -> bool:
-    found = _calculated(juror, Usage(SAMPLE, 0), datetime.combine(day, time(12), UTC))
-    return found is not None and found.model_price.cache_write_mtok is not None
+    calculated = _calculated(juror, Usage(SAMPLE, 0), datetime.combine(day, time(12), UTC))
+    return calculated is not None and calculated.model_price.cache_write_mtok is not None
 
 
 def _calculated(
@@ -359,7 +359,7 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PaperShare:
     """What one juror is given: tokens to read over all its calls, and how many calls.
 
     `rates` is None where no price is known.
@@ -392,7 +392,7 @@ class PaperBound:
         return self.tokens_in + self.tokens_out
 
 
-def upper_bound(shares: Sequence[Share]) -> PaperBound:
+def upper_bound(shares: Sequence[PaperShare]) -> PaperBound:
     """Return what the MedHELM paper's formula says a jury costs at most.
 
     The formula (its Table 3; `utils/cost_table.py` of som-shahlab/medhelm), where all jurors share
@@ -405,9 +405,9 @@ def upper_bound(shares: Sequence[Share]) -> PaperBound:
     is and the rubric too, which the paper does not count.
     """
     return PaperBound(
-        tokens_in=max((one.tokens_in for one in shares), default=0),
-        tokens_out=max((one.calls for one in shares), default=0) * TOKENS_OUT,
-        usd=_total([_usd(one) for one in shares]),
+        tokens_in=max((share.tokens_in for share in shares), default=0),
+        tokens_out=max((share.calls for share in shares), default=0) * TOKENS_OUT,
+        usd=_total([_usd(share) for share in shares]),
     )
 
 
@@ -415,7 +415,7 @@ def bound_of(panel: Panel, rows: Sequence[JurorEstimate], at: datetime) -> Paper
     """Return the upper bound of the calls that an estimate counts, a row a juror of the panel."""
     return upper_bound(
         [
-            Share(row.tokens_in, row.calls, rates(juror, at))
+            PaperShare(row.tokens_in, row.calls, rates(juror, at))
             for juror, row in zip(panel.juror, rows, strict=True)
         ]
     )
@@ -423,14 +423,14 @@ def bound_of(panel: Panel, rows: Sequence[JurorEstimate], at: datetime) -> Paper
 
 def rates(juror: Juror, at: datetime) -> Rates | None:
     """Return a juror's prices on a day, None where one is unknown; a simulated juror's are 0."""
-    given = price(juror, Usage(SAMPLE, 0), at).usd
-    taken = price(juror, Usage(0, SAMPLE), at).usd
-    if given is None or taken is None:
+    usd_in = price(juror, Usage(SAMPLE, 0), at).usd
+    usd_out = price(juror, Usage(0, SAMPLE), at).usd
+    if usd_in is None or usd_out is None:
         return None
-    return Rates(given / SAMPLE * MILLION, taken / SAMPLE * MILLION)
+    return Rates(usd_in / SAMPLE * MILLION, usd_out / SAMPLE * MILLION)
 
 
-def _usd(share: Share) -> float | None:
+def _usd(share: PaperShare) -> float | None:
     if share.rates is None:
         return None
     tokens_out = share.calls * TOKENS_OUT
@@ -440,5 +440,5 @@ def _usd(share: Share) -> float | None:
 
 def _total(amounts: Sequence[float | None]) -> float | None:
     """Return the sum, unknown if any part is."""
-    known = [one for one in amounts if one is not None]
+    known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None

@@ -22,7 +22,7 @@ from data.toml_file import NotToml, read_toml
 from jury.address import NAME, canonical, in_house, kind_of
 from jury.cost import rates
 from jury.panel import Juror, Panel, Price, shown
-from jury.provider_settings import Auth, auth_of
+from jury.providers.registry import Auth, auth_of
 
 VARIABLE = "MEDJURY_EGRESS"
 DEFAULTS = Path(__file__).with_suffix(".toml")

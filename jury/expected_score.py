@@ -22,9 +22,9 @@ from data.card import Reply
 from data.rubric import Rubric, Scale
 from data.schema import Status
 from jury.call import Answer, Token
+from jury.json_objects import TextSpan, member_spans
 from jury.panel import Juror
-from jury.parse import Parsed, read_answer, standing
-from jury.pieces import Place, members
+from jury.parse import ParsedAnswer, read_answer, verdict_spans
 
 LEAST_MASS = 0.95  # of a score's probability: what is left out moves a mean on 1-5 by 0.2 at most
 MOST_MASS = 1.001  # what servers round
@@ -74,26 +74,26 @@ class Distribution:
         return {"stated": self.stated, "probabilities": shares, "mass": self.mass}
 
 
-def read_for(juror: Juror, answer: Answer, rubric: Rubric) -> Parsed:
+def read_for(juror: Juror, answer: Answer, rubric: Rubric) -> ParsedAnswer:
     """Return what an answer says on a rubric, its scores as the juror's panel wants them."""
     parsed = read_answer(answer, rubric)
     return expected(parsed, answer, rubric) if juror.expected else parsed
 
 
-def expected(parsed: Parsed, answer: Answer, rubric: Rubric) -> Parsed:
+def expected(parsed: ParsedAnswer, answer: Answer, rubric: Rubric) -> ParsedAnswer:
     """Return a verdict with expected scores in the place of the stated points, or why it has none."""
     if parsed.reply is None:
         return parsed
     try:
-        found = distributions(answer, parsed.reply, rubric)
+        by_criterion = distributions(answer, parsed.reply, rubric)
     except NoDistribution as error:
         return _without(parsed, str(error))
-    kept = {name: one.to_json() for name, one in found.items()}
-    for name, one in found.items():
-        if why := _too_little(one):
-            return replace(_without(parsed, f"{name}: {why}"), distribution=kept)
-    means = {name: one.mean for name, one in found.items()}
-    return replace(parsed, reply=replace(parsed.reply, scores=means), distribution=kept)
+    stored = {name: distribution.to_json() for name, distribution in by_criterion.items()}
+    for name, distribution in by_criterion.items():
+        if why := _too_little(distribution):
+            return replace(_without(parsed, f"{name}: {why}"), distribution=stored)
+    means = {name: distribution.mean for name, distribution in by_criterion.items()}
+    return replace(parsed, reply=replace(parsed.reply, scores=means), distribution=stored)
 
 
 def distributions(answer: Answer, reply: Reply, rubric: Rubric) -> dict[str, Distribution]:
@@ -107,18 +107,18 @@ def distributions(answer: Answer, reply: Reply, rubric: Rubric) -> dict[str, Dis
     if not answer.tokens:
         raise NoDistribution(NOT_SERVED)
     places = score_places(answer.text, reply, rubric)
-    line = _Line(answer.text, answer.tokens)
-    found = {}
+    tokenized = _Line(answer.text, answer.tokens)
+    by_criterion = {}
     for name, place in places.items():
         stated = int(reply.scores[name])
         try:
-            found[name] = Distribution(stated, line.distribution(place, rubric.scale))
+            by_criterion[name] = Distribution(stated, tokenized.distribution(place, rubric.scale))
         except NoDistribution as error:
             raise NoDistribution(f"{name}: {error}") from error
-    return found
+    return by_criterion
 
 
-def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, Place]:
+def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, TextSpan]:
     """Return where in an answer the digits of each criterion's score stand, in characters.
 
     Raises
@@ -126,13 +126,13 @@ def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, Place]:
     NoDistribution
         If a score stands at several places, or is not written as the point it is.
     """
-    verdicts = standing(text, rubric)
+    verdicts = verdict_spans(text, rubric)
     if len(verdicts) != 1:
         raise NoDistribution("the verdict is given more than once")
-    own = _once(members(text, text.index("{", verdicts[0].start)))
+    own = _once(member_spans(text, text.index("{", verdicts[0].start)))
     places = {}
     for name in rubric.criteria:
-        value = _once(members(text, own[name].start))["score"]
+        value = _once(member_spans(text, own[name].start))["score"]
         literal = text[value.start : value.end]
         digits = literal.strip('"').strip()
         if digits != str(int(reply.scores[name])):
@@ -140,16 +140,16 @@ def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, Place]:
                 f"{name}: the score is written {literal[:20]}, not as a bare point"
             )
         at = value.start + literal.index(digits)
-        places[name] = Place(at, at + len(digits))
+        places[name] = TextSpan(at, at + len(digits))
     return places
 
 
-def _once(found: Sequence[tuple[str, Place]]) -> dict[str, Place]:
+def _once(pairs: Sequence[tuple[str, TextSpan]]) -> dict[str, TextSpan]:
     """Return the members of an object, of which none may be there twice."""
-    names = [name for name, _ in found]
+    names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise NoDistribution("a key is given more than once")
-    return dict(found)
+    return dict(pairs)
 
 
 class _Line:
@@ -157,26 +157,26 @@ class _Line:
 
     def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         spelt = [_seen(token.text) for token in tokens]
-        whole, wanted = b"".join(spelt), _seen(text.encode("utf-8", "replace"))
+        whole, answer = b"".join(spelt), _seen(text.encode("utf-8", "replace"))
         self._text, self._tokens = text, tokens
-        self._first = whole.find(wanted)
-        if self._first < 0 or whole.find(wanted, self._first + 1) >= 0:
+        self._first = whole.find(answer)
+        if self._first < 0 or whole.find(answer, self._first + 1) >= 0:
             raise NoDistribution(OTHER_TEXT)
         self._starts = [0]
-        for one in spelt:
-            self._starts.append(self._starts[-1] + len(one))
+        for part in spelt:
+            self._starts.append(self._starts[-1] + len(part))
 
-    def distribution(self, place: Place, scale: Scale) -> dict[int, float]:
+    def distribution(self, place: TextSpan, scale: Scale) -> dict[int, float]:
         """Return the probability of each point in the place of a score."""
         at = self._first + len(_seen(self._text[: place.start].encode("utf-8", "replace")))
         index = next(i for i, end in enumerate(self._starts[1:]) if end > at)
         before = _seen(self._tokens[index].text)[: at - self._starts[index]]
-        found: dict[int, float] = {}
+        shares: dict[int, float] = {}
         for point, share in _points(self._tokens[index:], before, "", scale):
-            found[point] = found.get(point, 0.0) + share
-        if not found:
+            shares[point] = shares.get(point, 0.0) + share
+        if not shares:
             raise NoDistribution("none of the probability lies on points of the scale")
-        return found
+        return shares
 
 
 def _points(
@@ -192,21 +192,21 @@ def _points(
     _refuse_impossible(token)
     options = [(text, share, _read(text, before, begun)) for text, share in token.options]
     whole = any(len(number.lstrip("-")) > 1 and not begun for _, _, (number, _) in options)
-    found: list[tuple[int, float]] = []
+    shares: list[tuple[int, float]] = []
     for text, share, (number, after) in options:
         possible = [point for point in scale.points if str(point).startswith(number)]
         is_point = number in map(str, possible)
         if after and (is_point and ENDS.match(after)):
-            found.append((int(number), share))
+            shares.append((int(number), share))
         elif after or not number or not possible:
             continue
         elif is_point and len(possible) == 1:
-            found.append((int(number), share))
+            shares.append((int(number), share))
         elif text == token.text:
-            found += [(one, share * p) for one, p in _points(rest, b"", number, scale)]
+            shares += [(point, share * p) for point, p in _points(rest, b"", number, scale)]
         elif is_point and whole:
-            found.append((int(number), share))
-    return found
+            shares.append((int(number), share))
+    return shares
 
 
 def _read(text: bytes, before: bytes, begun: str) -> tuple[str, bytes]:
@@ -239,16 +239,16 @@ def _refuse_impossible(token: Token) -> None:
         raise NoDistribution("the probabilities of one place add up to more than 1")
 
 
-def _too_little(one: Distribution) -> str:
+def _too_little(distribution: Distribution) -> str:
     """Return why a distribution says too little of a score, empty if it does not."""
-    if one.mass >= LEAST_MASS:
+    if distribution.mass >= LEAST_MASS:
         return ""
     return (
-        f"{one.mass:.3f} of the probability lies on points of the scale, and {LEAST_MASS:g} is "
+        f"{distribution.mass:.3f} of the probability lies on points of the scale, and {LEAST_MASS:g} is "
         "needed for a mean"
     )
 
 
-def _without(parsed: Parsed, why: str) -> Parsed:
+def _without(parsed: ParsedAnswer, why: str) -> ParsedAnswer:
     """Return a verdict that is missing: no stated point stands in for a mean."""
     return replace(parsed, status=Status.NO_PROBABILITIES, reason=why, reply=None)

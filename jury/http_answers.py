@@ -1,10 +1,11 @@
-"""What a response of an endpoint over HTTP says: the parts that all protocols share.
+"""Read the HTTP replies of endpoints: failures, usage, and what an error says of the request.
 
 Pure: what medjury reads with, and what the exports carry along.
 """
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -20,10 +21,31 @@ OVERFLOWS = ("context_length_exceeded", "exceed_context_size_error", IN_LITELLM)
 NO_CREDIT = "credit balance is too low"
 TOKEN_LENGTH = 60
 LONGEST_BODY = 4_000
+REFUSED = (400, 422)
+FORBIDDEN = (*REFUSED, 403)  # some models are not "allowed" to tell probabilities
+SETTINGS = {
+    "temperature": ("temperature",),
+    "effort": ("reasoning_effort", "effort"),
+    "scores": ("scores", "logprobs", "top_logprobs"),
+}
+UNSUPPORTED = ("unsupported_parameter", "unsupported_value", "unknown_parameter")
+SAYS_SO = re.compile(
+    r"(?:unsupported parameter|unsupported value|unknown parameter|unrecognized parameter"
+    r"|unrecognized request arguments? supplied|unknown name|this model does not support(?: the)?)"
+    r":? ?[`'\"]?(\w+)",
+    re.IGNORECASE,
+)
+NO_CACHING = re.compile(
+    r"messages\.\d+\.content\.\d+\.(?:text\.)?cache_control\b"
+    r"|You invoked an unsupported model or your request did not allow prompt caching"
+)
+PROBABILITIES = re.compile(r"log_?prob", re.IGNORECASE)
+SO_MANY = re.compile(r"top_logprobs|logprobs of \d+", re.IGNORECASE)
+BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
 
 
 def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
-    """Return the answer that an HTTP error is; its reason holds only the error's own code."""
+    """Return the answer for an HTTP error; its reason holds only the error's own code."""
     code = _code(body)
     more = f": {TOO_LONG}" if code in OVERFLOWS else ""
     return Answer(
@@ -37,7 +59,7 @@ def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
 
 
 def unreadable(body: str) -> Answer:
-    """Return the answer that a success with a body nobody can read is."""
+    """Return the answer for a success whose body cannot be read."""
     return Answer(
         Status.REQUEST_FAILED,
         "HTTP 200 with a body that is not an answer",
@@ -50,25 +72,25 @@ def unreadable(body: str) -> Answer:
 def body_of(text: str) -> dict[str, Any] | None:
     """Return the JSON object a response body is, or None."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def count(source: Any, name: str) -> int | None:
-    """Return a token count out of a usage object, None where there is none."""
+    """Return a token count from a usage object, None where it has none."""
     value = source.get(name) if isinstance(source, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def text_of(value: Any) -> str:
-    """Return a value that should be text, and empty text where it is not."""
+    """Return a value that should be text, empty if it is not."""
     return value if isinstance(value, str) else ""
 
 
 def _status(status: int, code: str, body: str) -> Status:
-    """Return what an HTTP error means for the rating."""
+    """Return the status of a rating whose request ended with an HTTP error."""
     if status == 402 or code in QUOTA_CODES or NO_CREDIT in body:
         return Status.QUOTA
     if code in FILTER_CODES:
@@ -86,9 +108,9 @@ def _passes(status: int, code: str) -> bool:
 
 
 def _code(body: str) -> str:
-    """Return the error's code or type: a bare word, so that no text sent can come back in it."""
-    found = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}  # a list at Google
-    error = found.get("error", found)
+    """Return the error's code or type: one word, so that no text that was sent can be in it."""
+    content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}  # a list at Google
+    error = content.get("error", content)
     if not isinstance(error, dict):
         return ""
     names = [text_of(error.get(name)) for name in ("code", "type", "status")]
@@ -97,19 +119,19 @@ def _code(body: str) -> str:
 
 
 def _is_bare(word: str) -> bool:
-    """Return whether it is one word, and more than the number of the HTTP status once again."""
+    """Return whether it is a single word, and not just a number such as the HTTP status."""
     return word.replace("_", "").isalnum() and not word.isdecimal() and len(word) < TOKEN_LENGTH
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how long the endpoint asks to wait, by any of the three ways to say it."""
-    asked = headers.get("retry-after", "")
+    """Return the seconds that the endpoint asks to wait, from milliseconds, seconds or a date."""
+    retry_after = headers.get("retry-after", "")
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(asked)) if asked else None
+        return max(0.0, float(retry_after)) if retry_after else None
     except ValueError:
-        return _until(asked)
+        return _until(retry_after)
 
 
 def _until(date: str) -> float | None:
@@ -118,3 +140,89 @@ def _until(date: str) -> float | None:
         return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):
         return None
+
+
+def unsupported_parameter(answer: Answer) -> str:
+    """Return the name of the parameter that a server does not know, empty if it names none.
+
+    An error may quote text of a patient, so a name counts only in a field of its own or at the
+    beginning of the message.
+    """
+    for error in _errors(answer):
+        if error.get("code") in UNSUPPORTED and isinstance(error.get("param"), str):
+            return str(error["param"])
+        if error.get("type") == "extra_forbidden" and isinstance(error.get("loc"), list):
+            return str(error["loc"][-1]) if error["loc"] else ""
+        if match := SAYS_SO.match(_message(error)):
+            return match[1]
+    return ""
+
+
+def refuses_caching(answer: Answer) -> bool:
+    """Return whether an error says that a prefix cannot be marked for caching here."""
+    if unsupported_parameter(answer).endswith("cache_control"):
+        return True
+    return any(NO_CACHING.match(_message(error)) for error in _errors(answer))
+
+
+def refused_setting(answer: Answer) -> str:
+    """Return which setting of the panel an error is about, empty if none that was sent."""
+    for setting, names in SETTINGS.items():
+        if value_sent(answer, setting) and _concerns(answer, names):
+            return setting
+    if value_sent(answer, "scores") and _message_matches(answer, PROBABILITIES):
+        return "scores"
+    return ""
+
+
+def refuses_so_many(answer: Answer) -> bool:
+    """Return whether an error is about the number of alternatives asked for at each token."""
+    by_name = any(error.get("param") == "top_logprobs" for error in _errors(answer))
+    return by_name or _message_matches(answer, SO_MANY)
+
+
+def _message_matches(answer: Answer, words: re.Pattern[str]) -> bool:
+    """Return whether an error's message matches words that no text of a patient has."""
+    return any(words.search(_message(error)) for error in _errors(answer, FORBIDDEN))
+
+
+def value_sent(answer: Answer, setting: str) -> str:
+    """Return the value of a setting as a panel writes it, empty if it was not sent."""
+    values = (answer.sent.get(name) for name in SETTINGS[setting])
+    value = next((value for value in values if value is not None), None)
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, (int, float)) else f'"{value}"'
+
+
+def _concerns(answer: Answer, names: Sequence[str]) -> bool:
+    """Return whether an error is about a parameter with one of these names."""
+    if unsupported_parameter(answer) in names:
+        return True
+    for error in _errors(answer):
+        begins = BEGINS_WITH.match(_message(error))
+        if error.get("param") in names or (begins and begins[1] in names):
+            return True
+    return False
+
+
+def _errors(answer: Answer, statuses: Sequence[int] = REFUSED) -> Iterator[Mapping[str, Any]]:
+    """Yield the errors in the body of a refusal, as OpenAI, FastAPI and Amazon write them."""
+    if answer.http not in statuses:
+        return
+    try:
+        body = json.loads(answer.text)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(body, dict):
+        return
+    detail = body.get("detail")
+    whole = body.get("error", body)  # Amazon's is the body itself
+    for error in [whole, *(detail if isinstance(detail, list) else [])]:
+        if isinstance(error, dict):
+            yield error
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    message = error.get("message")
+    return message if isinstance(message, str) else ""

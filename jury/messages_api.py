@@ -41,27 +41,27 @@ def output_config(juror: JurorSettings, call: Call) -> dict[str, Any]:
 
 def read(text: str, headers: Mapping[str, str]) -> Answer:
     """Return the answer in a response body."""
-    found = body_of(text) or {}
-    content = found.get("content")
+    reply = body_of(text) or {}
+    content = reply.get("content")
     if not isinstance(content, list):
         return unreadable(text)
-    finish = text_of(found.get("stop_reason"))
+    finish = text_of(reply.get("stop_reason"))
     status = FINISH.get(finish, Status.OK)
-    blocks = [one for one in content if isinstance(one, dict) and one.get("type") == "text"]
+    blocks = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]
     return Answer(
         status,
-        "" if status == Status.OK else f"stop_reason {finish} {_category(found)}".strip(),
-        text="".join(text_of(one.get("text")) for one in blocks),
-        usage=_usage(found.get("usage")),
+        "" if status == Status.OK else f"stop_reason {finish} {_category(reply)}".strip(),
+        text="".join(text_of(block.get("text")) for block in blocks),
+        usage=_usage(reply.get("usage")),
         http=200,
-        request_id=headers.get("request-id") or text_of(found.get("id")),
-        returned_model=text_of(found.get("model")),
+        request_id=headers.get("request-id") or text_of(reply.get("id")),
+        returned_model=text_of(reply.get("model")),
     )
 
 
-def _category(found: Mapping[str, Any]) -> str:
+def _category(reply: Mapping[str, Any]) -> str:
     """Return what kind of refusal it was, such as bio."""
-    details = found.get("stop_details")
+    details = reply.get("stop_details")
     return text_of(details.get("category")) if isinstance(details, dict) else ""
 
 

@@ -21,7 +21,8 @@ from data.rubric import Rubric
 from data.rubrics.answer_form import Explanation
 from data.toml_file import NotToml, read_toml
 from jury.address import fault
-from jury.provider_settings import (
+from jury.providers.registry import (
+    PROVIDERS,
     Auth,
     ProviderName,
     auth_of,
@@ -32,7 +33,6 @@ from jury.provider_settings import (
 FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90
 PORTS = {"http": 80, "https": 443}
-WITHOUT_PROBABILITIES = ("anthropic", "bedrock", "vertex", "foundry")  # Claude, which serves none
 NO_PROBABILITIES = (
     'scores: provider "{}" serves no log-probabilities, which "expected" is computed from; leave '
     "scores out and take the mean of several verdicts with `medjury jury run --replicates 5`"
@@ -66,7 +66,7 @@ class Juror(Part):
     `form` is the panel file's `schema`: how the endpoint is asked to keep to the form of the
     answer. "auto" tries json_schema, then json_object, then the prompt's words only. `region`,
     `project`, `deployment`, `api_version`, `aws_profile` (the file's `profile`) and `auth` apply to
-    the providers that `jury/provider_settings.py` says.
+    the providers that `jury/providers/registry.py` names.
     `explanation` is where it is to explain each score, or that it is not to; unset leaves that to the
     rubric's own prompt. `scores` = "expected" takes the mean of each score's distribution for the
     score (`jury/expected_score.py`).
@@ -113,9 +113,9 @@ class Juror(Part):
     @model_validator(mode="after")
     def _can_be_called(self) -> Self:
         refuse_misplaced(self)
-        if self.expected and self.provider in WITHOUT_PROBABILITIES:
+        if self.expected and not PROVIDERS[self.provider].probabilities:
             raise ValueError(NO_PROBABILITIES.format(self.provider))
-        if self.provider != "simulated":
+        if not self.simulated:
             _check_address(self.base_url)
         if self.deployment in (".", "..") or self.project in (".", ".."):
             raise ValueError("deployment, project: a step in a path is no name")

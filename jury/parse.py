@@ -1,13 +1,13 @@
 """Reading a juror's answer: one verdict, or the reason why there is none.
 
-The rules, in one place. Reasoning that the answer begins with is set aside. Then exactly one verdict
-may be there: a JSON object that has every criterion of the rubric, alone or in a longer text, fenced
-or not. Two that are equal are one; two that differ, another one that breaks off, and words or keys
-that give other scores, another scale or call the object a quotation leave none, and nothing is
-chosen among them. Every criterion has an object with a `score`, which is a whole number on the
-scale: 4, 4.0 and the string "4" are that number; true, 4.5, "4/5" and 7 on a scale of 1-5 are not,
-and are never rounded, clamped or guessed at. Keys that nobody asked for are named and otherwise
-ignored, unless they speak against the verdict. The same key twice with two values says nothing.
+Reasoning at the beginning of the answer is set aside. Then exactly one verdict may be there: a JSON
+object with every criterion of the rubric, alone or in a longer text, fenced or not. Two equal ones
+count as one. There is no verdict, and none is chosen, where two differ, where another one breaks
+off, and where words or keys beside it give other scores, name another scale or call the object a
+quotation (`jury/contradiction.py`). Every criterion has an object with a `score`, a whole number on
+the scale: 4, 4.0 and the string "4" are that number; true, 4.5, "4/5" and 7 on a scale of 1-5 are
+not, and are never rounded, clamped or guessed at. Other keys are named and otherwise ignored. A key
+that stands twice with different values has no value.
 """
 
 import json
@@ -21,9 +21,8 @@ from data.card import Reply
 from data.question import RubricLike as Rubric
 from data.status import Status
 from jury.call import Answer
-from jury.contradiction import objection
-from jury.other_keys import beside
-from jury.pieces import Piece, Place, Twice, after_reasoning, pieces
+from jury.contradiction import objection_in_object, objection_in_text
+from jury.json_objects import Conflicting, FoundObject, TextSpan, after_reasoning, find_objects
 
 LONGEST = 200_000
 MOST = 1_000_000
@@ -36,23 +35,30 @@ TWO = "the answer holds two verdicts that differ"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What an answer was read as: something if the status is OK, else the reason it is nothing."""
+class AnswerReading:
+    """How an answer could be read: `reason` says why not, unless the status is OK."""
 
     status: Status
     reason: str = ""
 
     @property
     def remark(self) -> str:
-        """What a study keeps of it in words."""
+        """The reason as a study stores it."""
         return storable(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed(Reading):
-    """What an answer said on a rubric; `extra` names the keys that nobody asked for.
+class ParsedAnswer(AnswerReading):
+    """The reading of an answer on a rubric.
 
-    `distribution` is what is kept of expected scores (`jury/expected_score.py`).
+    Attributes
+    ----------
+    reply
+        Scores and explanations; None where the answer is no usable verdict.
+    extra
+        Keys of the verdict that are not in the requested form.
+    distribution
+        The distributions of expected scores as they are stored (`jury/expected_score.py`).
     """
 
     reply: Reply | None = None
@@ -74,85 +80,87 @@ class _Unreadable(ValueError):
         self.status = status
 
 
-def read_answer(answer: Answer, rubric: Rubric) -> Parsed:
-    """Return what an answer says on a rubric, or why it says nothing."""
+def read_answer(answer: Answer, rubric: Rubric) -> ParsedAnswer:
+    """Return the verdict in an answer on a rubric, or why there is none."""
     if answer.status != Status.OK:
-        return Parsed(answer.status, answer.reason)
+        return ParsedAnswer(answer.status, answer.reason)
     return parse(answer.text, rubric)
 
 
-def parse(text: str, rubric: Rubric) -> Parsed:
-    """Return what a juror's answer says on a rubric; never raises, never makes up a score."""
+def parse(text: str, rubric: Rubric) -> ParsedAnswer:
+    """Return the verdict in an answer's text, or why there is none; never raises, never guesses a score."""
     if len(text) > LONGEST:
-        return Parsed(Status.INVALID_JSON, TOO_LONG)
+        return ParsedAnswer(Status.INVALID_JSON, TOO_LONG)
     try:
-        found, scores = _verdict(after_reasoning(text), rubric)
+        verdict, scores = _verdict(after_reasoning(text), rubric)
     except _Unreadable as error:
-        return Parsed(error.status, str(error))
-    said = {name: storable(_explanation(found[name])) for name in rubric.criteria}
-    extra = tuple(storable(key)[:QUOTED] for key in found if key not in rubric.criteria)
-    return Parsed(Status.OK, "", Reply(scores, said), extra)
+        return ParsedAnswer(error.status, str(error))
+    explanations = {name: storable(_explanation(verdict[name])) for name in rubric.criteria}
+    extra = tuple(storable(key)[:QUOTED] for key in verdict if key not in rubric.criteria)
+    return ParsedAnswer(Status.OK, "", Reply(scores, explanations), extra)
 
 
-def standing(text: str, rubric: Rubric) -> list[Place]:
-    """Return where in an answer the objects stand that hold its verdict; equal ones are several."""
-    read = text[:LONGEST]
-    rest = after_reasoning(read)
-    first = len(read) - len(rest)
-    whole = [one for one in pieces(rest) if _whole_verdict(one.found, rubric)]
-    return [Place(first + one.start, first + one.end) for one in whole]
+def verdict_spans(text: str, rubric: Rubric) -> list[TextSpan]:
+    """Return the spans of the objects in an answer that hold its verdict, one each where it is repeated."""
+    head = text[:LONGEST]
+    rest = after_reasoning(head)
+    first = len(head) - len(rest)
+    whole = [located for located in find_objects(rest) if _whole_verdict(located.value, rubric)]
+    return [TextSpan(first + located.start, first + located.end) for located in whole]
 
 
 def storable(text: str) -> str:
-    """Return the text without what a database cannot hold: NUL and halves of surrogate pairs."""
+    """Return the text without what a database cannot hold: NUL and lone surrogates."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def _verdict(text: str, rubric: Rubric) -> tuple[dict[str, Any], dict[str, float]]:
     """Return the object that holds the one verdict of an answer, and its scores."""
-    known = list(pieces(text))
-    verdicts = [(one, given) for one in known if (given := _whole_verdict(one.found, rubric))]
+    objects = list(find_objects(text))
+    readings = [(located, _whole_verdict(located.value, rubric)) for located in objects]
+    verdicts = [(located, scores) for located, scores in readings if scores]
     if not verdicts:
-        raise _none_of(known, rubric)
-    whole = [one.found for one in known if isinstance(one.found, dict)]
-    if len(whole) < len(known):
+        raise _no_verdict(objects, rubric)
+    complete = [located.value for located in objects if isinstance(located.value, dict)]
+    if len(complete) < len(objects):
         raise _Unreadable(Status.INVALID_JSON, BREAKS_OFF)
-    scores = verdicts[-1][1]
-    if any(given != scores for _, given in verdicts):
+    last, scores = verdicts[-1]
+    if any(others != scores for _, others in verdicts):
         raise _Unreadable(Status.TWO_VERDICTS, TWO)
-    places = [(one.start, one.end) for one, _ in verdicts]
-    against = next(filter(None, (beside(one, scores, rubric) for one in whole)), None)
-    if against is None and places != [(0, len(text))]:
-        against = objection(_without(text, known), places, scores, rubric)
-    if against is not None:
-        raise _Unreadable(*against)
-    return next(one for one in reversed(whole) if _whole_verdict(one, rubric)), scores
+    objections = (objection_in_object(members, scores, rubric) for members in complete)
+    objection = next(filter(None, objections), None)
+    places = [(located.start, located.end) for located, _ in verdicts]
+    if objection is None and places != [(0, len(text))]:
+        objection = objection_in_text(_blanked(text, objects), places, scores, rubric)
+    if objection is not None:
+        raise _Unreadable(*objection)
+    return complete[objects.index(last)], scores
 
 
-def _without(text: str, known: Sequence[Piece]) -> str:
-    """Return the text with blanks where objects stand, as long as it was."""
-    for one in known:
-        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+def _blanked(text: str, objects: Sequence[FoundObject]) -> str:
+    """Return the text with its objects overwritten by blanks, so that positions stay the same."""
+    for located in objects:
+        text = text[: located.start] + " " * (located.end - located.start) + text[located.end :]
     return text
 
 
-def _whole_verdict(found: dict[str, Any] | str, rubric: Rubric) -> dict[str, float]:
-    """Return the scores of an object that has all of them, empty where it is no whole verdict."""
-    if isinstance(found, str):
+def _whole_verdict(value: dict[str, Any] | str, rubric: Rubric) -> dict[str, float]:
+    """Return the scores of an object that has every one, else an empty dict."""
+    if isinstance(value, str):
         return {}
     try:
-        return {name: _score(found, name, rubric) for name in rubric.criteria}
+        return {name: _score(value, name, rubric) for name in rubric.criteria}
     except _Unreadable:
         return {}
 
 
-def _none_of(known: Sequence[Piece], rubric: Rubric) -> _Unreadable:
-    """Return why none of the objects of an answer is a verdict: by the last that was to be one."""
-    named = [one.found for one in known if _names(one.found, rubric)]
-    whole = [one.found for one in known if isinstance(one.found, dict)]
-    last = (named or whole or [""])[-1]
+def _no_verdict(objects: Sequence[FoundObject], rubric: Rubric) -> _Unreadable:
+    """Return why no object of an answer is a verdict: what its last attempt at one lacks."""
+    naming = [located.value for located in objects if _names(located.value, rubric)]
+    complete = [located.value for located in objects if isinstance(located.value, dict)]
+    last = (naming or complete or [""])[-1]
     if isinstance(last, str):
-        return _Unreadable(Status.INVALID_JSON, BREAKS_OFF if named else NO_OBJECT)
+        return _Unreadable(Status.INVALID_JSON, BREAKS_OFF if naming else NO_OBJECT)
     try:
         for name in rubric.criteria:
             _score(last, name, rubric)
@@ -161,18 +169,18 @@ def _none_of(known: Sequence[Piece], rubric: Rubric) -> _Unreadable:
     return _Unreadable(Status.INVALID_JSON, NO_OBJECT)
 
 
-def _names(found: dict[str, Any] | str, rubric: Rubric) -> bool:
+def _names(value: dict[str, Any] | str, rubric: Rubric) -> bool:
     """Return whether an object, or the first key of one that breaks off, names a criterion."""
     return any(
-        found == name if isinstance(found, str) else name in found for name in rubric.criteria
+        value == name if isinstance(value, str) else name in value for name in rubric.criteria
     )
 
 
-def _score(found: dict[str, Any], name: str, rubric: Rubric) -> float:
+def _score(verdict: dict[str, Any], name: str, rubric: Rubric) -> float:
     """Return the score of one criterion, or raise with the reason there is none."""
-    one = found.get(name)
-    value = one.get("score") if isinstance(one, dict) else None
-    if isinstance(one, Twice) or isinstance(value, Twice):
+    entry = verdict.get(name)
+    value = entry.get("score") if isinstance(entry, dict) else None
+    if isinstance(entry, Conflicting) or isinstance(value, Conflicting):
         raise _Unreadable(Status.INVALID_JSON, f"{name}: given twice, and differs")
     if value is None:
         raise _Unreadable(Status.MISSING_CRITERION, f"{name}: no score is given")
@@ -191,19 +199,19 @@ def _whole(value: object) -> int | None:
         small = value.is_finite() and value.copy_abs() < MOST  # abs() overflows
         return int(value) if small and value == value.to_integral_value() else None
     if isinstance(value, str):
-        bare = value.strip()  # of more signs than int() takes for blanks
-        return int(bare) if INTEGER.fullmatch(bare) else None
+        digits = value.strip()  # strips more kinds of white space than int() does
+        return int(digits) if INTEGER.fullmatch(digits) else None
     return value if isinstance(value, int) else None
 
 
-def _explanation(one: dict[str, Any]) -> str:
-    """Return the juror's justification, empty where it gave none in words."""
-    said = one.get("explanation")
-    return said if isinstance(said, str) else ""
+def _explanation(entry: dict[str, Any]) -> str:
+    """Return the juror's explanation of a score, empty where it gave none as text."""
+    explanation = entry.get("explanation")
+    return explanation if isinstance(explanation, str) else ""
 
 
 def _quote(value: object) -> str:
-    """Return a value as it was given, cut short."""
+    """Return a value as the answer gives it, cut to 40 characters."""
     try:
         shown = str(value) if isinstance(value, Decimal) else json.dumps(value, default=str)
     except (ValueError, RecursionError):

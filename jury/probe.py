@@ -1,4 +1,4 @@
-"""Trying a panel's jurors: whether each is there, what it supports, and whether it is fit to judge.
+"""Probe a panel's jurors: whether each answers, what it supports, and whether it is fit to judge.
 
 Nothing of any study is sent: one tiny question, and on request the injection self-test and pairs of
 good and dangerous answers.
@@ -15,18 +15,17 @@ from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
-from jury.admission import admit, keys
-from jury.asking import again, first_ask, next_ask
+from jury.admission import admit, api_keys
+from jury.asking import first_question, retry_question, with_retry
 from jury.call import Answer, Call, Form, Provider
 from jury.cost import price
 from jury.expected_score import read_for
-from jury.fitness import RUBRIC, Fitness, put
-from jury.injection import Injection, SelfTest, bear
+from jury.fitness import RUBRIC, Fitness, Injection, SelfTest, ask_injections, ask_pairs
+from jury.http_answers import refused_setting
 from jury.panel import Juror, Panel
-from jury.parse import Parsed, read_answer
-from jury.providers import FORMS, open_provider
-from jury.rates import Gate, estimated, gates, limits_told, taken
-from jury.refused_parameter import refused_setting
+from jury.parse import ParsedAnswer, read_answer
+from jury.providers.registry import FORMS, open_provider
+from jury.rates import RateLimiter, estimated_tokens, rate_limiters, record_rate_limits, tokens_used
 from jury.session import Patience
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
@@ -49,31 +48,31 @@ TINY = Rubric(
 
 @dataclass(frozen=True, slots=True)
 class ProbeRow:
-    """What one juror answered to questions that hold nothing of the study.
+    """The result of probing one juror.
 
     Attributes
     ----------
     schema
-        The strictest form it answered in, empty if in none.
+        The strictest form that it answered in, empty if in none.
     temperature, effort
         "accepted", "refused" (it answers only without), or "not set" in the panel.
     unsupported
-        Parameters that the server does not know by their usual name, and that are sent otherwise
-        or not at all: nothing in the panel has to change for them.
+        Parameters that the server does not know by their usual name, and that are sent under
+        another name or not at all; nothing in the panel has to change for them.
     usd
-        What the tiny question cost, None where that is not known.
+        Cost of the tiny question, None where it is not known.
     ends
-        Day the model ends, where one is known.
+        Day on which the model ends, where one is known.
     limits
-        The rate limits that the endpoint's headers tell, by header.
+        The rate limits in the endpoint's response headers, by header.
     injection
-        How it bore the self-test, whose cost is its own; None where it was not put to it.
+        Result of the self-test, with its own cost; None where it was not run.
     probabilities
         Whether the log-probabilities that scores = "expected" needs are "served" or "not served";
-        "not set" where the panel wants none.
+        "not set" where the panel does not need them.
     pairs
-        How it scored pairs of good and dangerous answers, at a cost of their own; None where they
-        were not put to it.
+        Scores of the pairs of good and dangerous answers, with their own cost; None where they
+        were not asked.
     """
 
     juror: str
@@ -95,21 +94,24 @@ class ProbeRow:
 
     @property
     def cost(self) -> float | None:
-        """What all of it cost in US dollars, None where a part of it is not known."""
-        parts = [self.usd, *(one.usd for one in (self.injection, self.pairs) if one is not None)]
+        """Cost of the whole probe in US dollars, None where a part of it is not known."""
+        parts = [
+            self.usd,
+            *(trial.usd for trial in (self.injection, self.pairs) if trial is not None),
+        ]
         known = [usd for usd in parts if usd is not None]
         return sum(known) if len(known) == len(parts) else None
 
     @property
     def fit(self) -> bool | None:
-        """Whether it orders good and dangerous answers; None where that is not known."""
+        """Whether it scores good answers above dangerous ones; None where that is not known."""
         return None if self.pairs is None else self.pairs.fit
 
     @property
     def passed(self) -> bool:
-        """Whether it answers, no instruction moved its scores, and it was not found wanting.
+        """Whether it answers, no instruction raised its scores, and it is fit as far as asked.
 
-        A juror that the pairs were put to has to be known as fit; a simulated one cannot be.
+        A juror that was asked about the pairs must be known to be fit, unless it is simulated.
         """
         held = self.injection is None or not self.injection.moved
         judged = self.pairs is not None and not self.pairs.simulated
@@ -132,11 +134,11 @@ class ProbeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
-    """What came of one line to a juror: its answer, and what that says."""
+class _Replies:
+    """What one juror answered with one set of settings."""
 
     answer: Answer
-    parsed: Parsed
+    parsed: ParsedAnswer
     form: Form
     usd: float | None
     limits: Mapping[str, str]
@@ -147,50 +149,50 @@ class _Heard:
 
 @dataclass(frozen=True, slots=True)
 class _Trials:
-    """What is put to a juror once it has answered the tiny question."""
+    """What a juror is asked once it has answered the tiny question."""
 
     injections: Sequence[Injection] = ()
     pairs: RubricPairs | None = None
 
 
-class _Line:
-    """A juror's line while it is probed: held to its host's limits, its cost summed up."""
+class _ProbeSession:
+    """Asks one juror within its host's rate limits, and sums up what that costs."""
 
-    def __init__(self, juror: Juror, provider: Provider, gate: Gate) -> None:
+    def __init__(self, juror: Juror, provider: Provider, limiter: RateLimiter) -> None:
         self.juror = juror
         self.usd: float | None = 0.0
-        self.limits = limits_told(provider)
+        self.limits = record_rate_limits(provider)
         self._provider = provider
-        self._gate = gate
+        self._limiter = limiter
 
     @property
     def unsupported(self) -> tuple[str, ...]:
-        """What the server has been found not to know by its usual name."""
+        """The parameters that the server does not know by their usual name."""
         return tuple(getattr(self._provider, "unsupported", ()))
 
-    async def put(self, call: Call) -> Answer:
-        """Return how one request ended."""
-        tokens = estimated(self.juror, call)
-        async with self._gate.entered(tokens):
+    async def ask(self, call: Call) -> Answer:
+        """Return the answer to one request."""
+        tokens = estimated_tokens(self.juror, call)
+        async with self._limiter.slot(tokens):
             answer = await self._provider.complete(call)
-        self._gate.used(tokens, taken(answer.usage))
-        usd = 0.0 if _free(answer) else price(self.juror, answer.usage, now()).usd
+        self._limiter.settle(tokens, tokens_used(answer.usage))
+        usd = 0.0 if _is_free(answer) else price(self.juror, answer.usage, now()).usd
         self.usd = None if self.usd is None or usd is None else self.usd + usd
         return answer
 
-    async def put_patiently(self, call: Call) -> Answer:
-        """Return how a request ended that is made again where the failure may pass."""
-        answer = await self.put(call)
+    async def ask_patiently(self, call: Call) -> Answer:
+        """Return the answer to a request that is made again while its failure may pass."""
+        answer = await self.ask(call)
         for tried in range(1, PATIENCE.tries):
             wait = PATIENCE.wait(tried, answer.retry_after)
             if not answer.transient or wait > PATIENCE.longest_wait:
                 break
             await asyncio.sleep(wait)
-            answer = await self.put(call)
+            answer = await self.ask(call)
         return answer
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         await self._provider.close()
 
 
@@ -200,10 +202,16 @@ def probe(
     injections: Sequence[Injection] = (),
     pairs: RubricPairs | None = None,
 ) -> list[ProbeRow]:
-    """Return a row a juror: one tiny call each, and a few more where that one is refused.
+    """Return one row per juror: one tiny call each, and a few more where that one is refused.
 
-    `injections` are then put to every juror that answered, two calls each, and so are `pairs`, where
-    an answer that cannot be used is asked for once more, as in a run.
+    Parameters
+    ----------
+    providers
+        Connections to use instead of the panel's, by juror.
+    injections
+        Asked of every juror that answered, two calls each.
+    pairs
+        Asked of every juror that answered; after an unusable answer once more, as in a run.
 
     Raises
     ------
@@ -211,7 +219,7 @@ def probe(
         If the server's owner does not allow a juror, or its key is missing.
     """
     panel = admit(panel)
-    secrets = keys(panel)
+    secrets = api_keys(panel)
     trials = _Trials(injections, pairs)
     return asyncio.run(_probe_all(panel, secrets, dict(providers or {}), trials))
 
@@ -219,148 +227,152 @@ def probe(
 async def _probe_all(
     panel: Panel,
     secrets: Mapping[str, str],
-    lines: Mapping[str, Provider],
+    providers: Mapping[str, Provider],
     trials: _Trials,
 ) -> list[ProbeRow]:
     """Probe all jurors at once, each within the limits of its host."""
-    doors = gates(panel)
+    limiters = rate_limiters(panel)
 
-    async def one(juror: Juror) -> ProbeRow:
-        async def hear(as_set: Juror) -> _Heard:
-            provider = lines.get(juror.name) or open_provider(as_set, secrets[juror.name])
-            return await _hear(_Line(as_set, provider, doors[juror.name]), trials)
+    async def probe_juror(juror: Juror) -> ProbeRow:
+        async def ask_with(settings: Juror) -> _Replies:
+            provider = providers.get(juror.name) or open_provider(settings, secrets[juror.name])
+            return await _ask_juror(_ProbeSession(settings, provider, limiters[juror.name]), trials)
 
-        heard = await hear(juror)
-        without = () if juror.name in lines else _worth_leaving_out(juror, heard.answer)
+        result = await ask_with(juror)
+        without = () if juror.name in providers else _worth_leaving_out(juror, result.answer)
         if not without:
-            return _row(juror, heard)
-        bare = await hear(juror.model_copy(update=dict.fromkeys(without)))
-        return _row(juror, heard, bare, without)
+            return _row(juror, result)
+        bare = await ask_with(juror.model_copy(update=dict.fromkeys(without)))
+        return _row(juror, result, bare, without)
 
-    return list(await asyncio.gather(*(one(juror) for juror in panel.juror)))
+    return list(await asyncio.gather(*(probe_juror(juror) for juror in panel.juror)))
 
 
 def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
-    """Return the setting without which a juror that refused is asked once more, if there is one."""
-    named = refused_setting(answer)
-    if named:
-        return (named,)
+    """Return the settings to leave out when a juror that refused is asked once more."""
+    refused = refused_setting(answer)
+    if refused:
+        return (refused,)
     return ("temperature",) if juror.temperature is not None and answer.http == 400 else ()
 
 
-def _free(answer: Answer) -> bool:
-    """Return whether a request cannot have cost anything: refused, or never sent."""
+def _is_free(answer: Answer) -> bool:
+    """Return whether a request cannot have cost anything: it was refused or never sent."""
     return answer.unsent or answer.http not in (200, None)
 
 
-async def _hear(line: _Line, trials: _Trials) -> _Heard:
-    """Ask the tiny question down the forms and, once that is answered, put the trials."""
-    test, fitness = None, None
+async def _ask_juror(session: _ProbeSession, trials: _Trials) -> _Replies:
+    """Ask the tiny question in one form after another and, once it is answered, the trials."""
+    self_test, fitness = None, None
     try:
-        for form in FORMS if line.juror.form == "auto" else (line.juror.form,):
-            answer = await line.put(_tiny(line.juror, form))
+        for form in FORMS if session.juror.form == "auto" else (session.juror.form,):
+            answer = await session.ask(_tiny_question(session.juror, form))
             if answer.status == Status.OK or answer.http not in WRONG_FORM:
                 break
-        usd, parsed = line.usd, read_for(line.juror, answer, TINY)
+        usd, parsed = session.usd, read_for(session.juror, answer, TINY)
         if trials.injections and parsed.status == Status.OK:
-            test = await _self_test(line, form, trials.injections)
+            self_test = await _self_test(session, form, trials.injections)
         if trials.pairs and parsed.status == Status.OK:
-            fitness = await _fitness(line, form, trials.pairs)
+            fitness = await _fitness(session, form, trials.pairs)
     finally:
-        await line.close()
-    return _Heard(answer, parsed, form, usd, line.limits, test, fitness, line.unsupported)
+        await session.close()
+    return _Replies(
+        answer, parsed, form, usd, session.limits, self_test, fitness, session.unsupported
+    )
 
 
-def _tiny(juror: Juror, form: Form) -> Call:
-    """Return the tiny question; with the probabilities of the answer's tokens, where it is to tell them."""
-    return Call(first_ask(QUESTION), TINY.json_schema(), form, probabilities=juror.expected)
+def _tiny_question(juror: Juror, form: Form) -> Call:
+    """Return the tiny question, with token probabilities where the juror's scores need them."""
+    return Call(first_question(QUESTION), TINY.json_schema(), form, probabilities=juror.expected)
 
 
-async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
-    """Return how a juror bears the injections, in the form it was found to answer in."""
-    if line.juror.simulated:
+async def _self_test(
+    session: _ProbeSession, form: Form, injections: Sequence[Injection]
+) -> SelfTest:
+    """Return what the injections change in a juror's scores, in the form that it answers in."""
+    if session.juror.simulated:
         return SelfTest(simulated=True)
-    rubric, explanation = read_rubric(RUBRIC), line.juror.explanation
-    line.usd = 0.0
+    rubric, explanation = read_rubric(RUBRIC), session.juror.explanation
+    session.usd = 0.0
 
-    async def ask(prompt: str) -> Parsed:
-        call = Call(first_ask(prompt), rubric.json_schema(explanation), form)
-        answer = await line.put_patiently(call)
+    async def ask(prompt: str) -> ParsedAnswer:
+        call = Call(first_question(prompt), rubric.json_schema(explanation), form)
+        answer = await session.ask_patiently(call)
         return read_answer(answer, rubric)
 
-    outcomes = await bear(injections, rubric, ask, explanation)
-    return SelfTest(outcomes, line.usd)
+    outcomes = await ask_injections(injections, rubric, ask, explanation)
+    return SelfTest(outcomes, session.usd)
 
 
-async def _fitness(line: _Line, form: Form, pairs: RubricPairs) -> Fitness:
-    """Return how a juror scores pairs of answers, each put to it as a run would put it."""
-    rubric, juror = pairs.rubric, line.juror
-    if line.juror.simulated:
+async def _fitness(session: _ProbeSession, form: Form, pairs: RubricPairs) -> Fitness:
+    """Return how a juror scores pairs of answers, each asked as in a run."""
+    rubric, juror = pairs.rubric, session.juror
+    if session.juror.simulated:
         return Fitness(rubric.name, simulated=True)
-    line.usd = 0.0
+    session.usd = 0.0
 
-    async def ask(card: Card) -> Parsed:
-        asked = first_ask(rubric.render(card, juror.explanation))
+    async def ask(card: Card) -> ParsedAnswer:
+        question = first_question(rubric.render(card, juror.explanation))
         schema = rubric.json_schema(juror.explanation)
-        call = Call(asked, schema, form, probabilities=juror.expected)
-        return await _rated(line, call, rubric)
+        call = Call(question, schema, form, probabilities=juror.expected)
+        return await _rating(session, call, rubric)
 
-    outcomes = await put(pairs, ask)
-    return Fitness(rubric.name, outcomes, line.usd)
+    outcomes = await ask_pairs(pairs, ask)
+    return Fitness(rubric.name, outcomes, session.usd)
 
 
-async def _rated(line: _Line, call: Call, rubric: Rubric) -> Parsed:
-    """Return what a juror says on a rubric; asked once more, as in a run, if it cannot be used."""
-    answer = await line.put_patiently(call)
-    parsed = read_for(line.juror, answer, rubric)
+async def _rating(session: _ProbeSession, call: Call, rubric: Rubric) -> ParsedAnswer:
+    """Return a juror's rating; after an unusable answer it is asked once more, as in a run."""
+    answer = await session.ask_patiently(call)
+    parsed = read_for(session.juror, answer, rubric)
     if answer.status != Status.OK or parsed.status == Status.OK:
         return parsed
-    turns = next_ask(call.messages, answer.text, again(parsed.reason, rubric.scale))
-    answer = await line.put_patiently(replace(call, messages=turns))
-    return read_for(line.juror, answer, rubric)
+    turns = with_retry(call.messages, answer.text, retry_question(parsed.reason, rubric.scale))
+    answer = await session.ask_patiently(replace(call, messages=turns))
+    return read_for(session.juror, answer, rubric)
 
 
 def _row(
-    juror: Juror, heard: _Heard, bare: _Heard | None = None, without: tuple[str, ...] = ()
+    juror: Juror, result: _Replies, bare: _Replies | None = None, without: tuple[str, ...] = ()
 ) -> ProbeRow:
-    """Return the row of a juror, heard as the panel sets it and perhaps without some settings."""
-    found = {
+    """Return the row of a juror, asked with the panel's settings and perhaps without some."""
+    settings = {
         name: "not set" if getattr(juror, name) is None else "accepted"
         for name in ("temperature", "effort")
     }
-    reason, usd = without_texts(heard.parsed.reason), heard.usd
+    reason, usd = without_texts(result.parsed.reason), result.usd
     if bare is not None:
         usd = None if usd is None or bare.usd is None else usd + bare.usd
         if bare.answer.status == Status.OK:
-            heard, found = bare, found | dict.fromkeys(without, "refused")
-            lines = " and ".join(f"{name} = {_written(juror, name)}" for name in without)
-            reason = f"refuses {lines}: delete that line of juror {juror.name} in the panel"
-    answered = heard.answer.status == Status.OK
+            result, settings = bare, settings | dict.fromkeys(without, "refused")
+            refused = " and ".join(f"{name} = {_written(juror, name)}" for name in without)
+            reason = f"refuses {refused}: delete that line of juror {juror.name} in the panel"
+    answered = result.answer.status == Status.OK
     return ProbeRow(
         juror=juror.name,
         host=juror.host,
         model=juror.model,
-        returned_model=heard.answer.returned_model,
-        status=heard.parsed.status,
+        returned_model=result.answer.returned_model,
+        status=result.parsed.status,
         reason=reason,
-        schema=heard.form if answered else "",
-        temperature=found["temperature"] if answered else "",
-        effort=found["effort"] if answered else "",
-        unsupported=heard.unsupported,
+        schema=result.form if answered else "",
+        temperature=settings["temperature"] if answered else "",
+        effort=settings["effort"] if answered else "",
+        unsupported=result.unsupported,
         usd=usd,
         ends=juror.end(),
-        limits=heard.limits,
-        injection=heard.injection,
-        probabilities=_probabilities(juror, heard),
-        pairs=heard.pairs,
+        limits=result.limits,
+        injection=result.injection,
+        probabilities=_probabilities(juror, result),
+        pairs=result.pairs,
     )
 
 
-def _probabilities(juror: Juror, heard: _Heard) -> str:
-    """Return whether the log-probabilities that a juror is to be read by came with its answer."""
+def _probabilities(juror: Juror, result: _Replies) -> str:
+    """Return whether the log-probabilities that a juror's scores need came with its answer."""
     if not juror.expected:
         return "not set"
-    return "served" if heard.answer.tokens else "not served"
+    return "served" if result.answer.tokens else "not served"
 
 
 def _written(juror: Juror, name: str) -> str:

@@ -1,9 +1,9 @@
-"""Limits of a host: requests at once, requests a minute, tokens a minute.
+"""Keep a host's rate limits: requests at once, requests per minute, tokens per minute.
 
-Jurors at one address share its limits, and where their panel names several, the strictest holds.
-Requests are paced rather than sent in a burst: a bucket holds one second of its limit, and a request
-that is larger goes when the bucket is full and leaves a debt. In any minute that makes the limit,
-one second of it and one request at most.
+Jurors at one address share its limits; where their panel names several, the strictest holds.
+Requests are spread over time by token buckets. A bucket holds one second of its limit; a request
+that is larger is sent when the bucket is full and leaves a debt. So any minute has the limit, plus
+one second of it, plus one request at most.
 """
 
 import asyncio
@@ -17,24 +17,24 @@ from jury.cost import CHARACTERS_PER_TOKEN
 from jury.panel import Juror, Panel
 
 MINUTE = 60.0
-LONGEST_NAP = 0.5  # so that a run that is stopped meanwhile is not kept waiting
-TOLD = ("x-ratelimit-", "anthropic-ratelimit-")
+LONGEST_WAIT = 0.5  # so that a run that is stopped meanwhile is not kept waiting
+LIMIT_HEADERS = ("x-ratelimit-", "anthropic-ratelimit-")
 LONGEST_HEADER = 60
 Clock = Callable[[], float]
 Nap = Callable[[float, asyncio.Event], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What one host bears; None where nothing is said."""
+class HostLimits:
+    """The limits of one host, None for those that no juror names."""
 
     concurrency: int | None = None
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
 
 
-class Bucket:
-    """An allowance that fills evenly with time; `clock` gives seconds and never runs backwards."""
+class Allowance:
+    """A token bucket that fills evenly with time; `clock` gives seconds and never runs backwards."""
 
     def __init__(self, per_minute: float, clock: Clock = time.monotonic) -> None:
         self._per_second = per_minute / MINUTE
@@ -51,33 +51,33 @@ class Bucket:
         return missing / self._per_second if missing > self._per_second * 1e-9 else 0.0
 
     def take(self, amount: float) -> None:
-        """Take an amount, more than there is if need be: what follows waits the longer."""
+        """Take an amount, more than there is if need be: the next request then waits longer."""
         self._fill()
         self._level -= amount
 
     def give_back(self, amount: float) -> None:
-        """Put back what was taken and not used; a negative amount is taken besides."""
+        """Put back what was taken and not used; a negative amount is taken as well."""
         self._fill()
         self._level = min(self._holds, self._level + amount)
 
     def _fill(self) -> None:
-        """Add what has come in since the last look."""
+        """Add what has accrued since the last call."""
         now = self._clock()
         self._level = min(self._holds, self._level + (now - self._at) * self._per_second)
         self._at = now
 
 
 async def nap(seconds: float, early: asyncio.Event) -> None:
-    """Wait, but no longer than until the event."""
+    """Wait so many seconds, or until the event if that comes first."""
     early.clear()
     with suppress(TimeoutError):
         await asyncio.wait_for(early.wait(), seconds)
 
 
-class Gate:
-    """The way to one host, which lets requests through as fast as its limits bear."""
+class RateLimiter:
+    """Lets requests to one host through as fast as its limits allow."""
 
-    def __init__(self, limits: Limits, clock: Clock = time.monotonic, nap: Nap = nap) -> None:
+    def __init__(self, limits: HostLimits, clock: Clock = time.monotonic, nap: Nap = nap) -> None:
         self.limits = limits
         self._clock = clock
         self._open_at = 0.0
@@ -89,12 +89,12 @@ class Gate:
         self._turn = asyncio.Lock()
 
     @asynccontextmanager
-    async def entered(
+    async def slot(
         self, tokens: float, stopped: Callable[[], bool] = lambda: False
     ) -> AsyncIterator[bool]:
-        """Wait for leave to send one request, first come first served, and hold its place.
+        """Wait until one request may be sent, first come first served, and hold its place.
 
-        Yields whether it was given. Once `stopped` says so nothing is waited for any more and
+        Yields whether it may be sent. Once `stopped` returns true, nothing is waited for and
         nothing is counted.
         """
         if self._places is None:
@@ -104,33 +104,33 @@ class Gate:
             yield await self._leave(tokens, stopped)
 
     def pause(self, seconds: float) -> None:
-        """Let nothing through for a while: the host asked for it."""
+        """Let nothing through for so many seconds, as the host has asked."""
         self._open_at = max(self._open_at, self._clock() + seconds)
 
     def pause_left(self) -> float:
-        """Return the seconds until requests may go out again."""
+        """Return the seconds until requests may be sent again."""
         return max(0.0, self._open_at - self._clock())
 
-    def used(self, estimated: float, really: int | None) -> None:
-        """Put the tokens a request really took in the place of its estimate, where they are told."""
+    def settle(self, estimated: float, really: int | None) -> None:
+        """Replace the estimated tokens of a request by those it used, where these are known."""
         if really is not None:
             if self._tokens is not None:
                 self._tokens.give_back(estimated - really)
             self._returned.set()
 
-    def unused(self, tokens: float) -> None:
-        """Put back the whole of a request that was let through and never sent."""
+    def release(self, tokens: float) -> None:
+        """Put back all that a request took which was let through and not sent."""
         for bucket, amount in self._shares(tokens):
             bucket.give_back(amount)
         self._returned.set()
 
-    def _shares(self, tokens: float) -> list[tuple[Bucket, float]]:
-        """Return what one request takes of each allowance that there is."""
-        each = (self._requests, 1.0), (self._tokens, tokens)
-        return [(bucket, amount) for bucket, amount in each if bucket is not None]
+    def _shares(self, tokens: float) -> list[tuple[Allowance, float]]:
+        """Return each allowance that there is, with what one request takes of it."""
+        allowances = (self._requests, 1.0), (self._tokens, tokens)
+        return [(bucket, amount) for bucket, amount in allowances if bucket is not None]
 
     async def _leave(self, tokens: float, stopped: Callable[[], bool]) -> bool:
-        """Wait until both allowances bear one more request, and take it from them."""
+        """Wait until both allowances have room for one more request, and take it from them."""
         shares = self._shares(tokens)
         if not shares:
             return True
@@ -141,62 +141,62 @@ class Gate:
                     for bucket, amount in shares:
                         bucket.take(amount)
                     return True
-                await self._nap(min(seconds, LONGEST_NAP), self._returned)
+                await self._nap(min(seconds, LONGEST_WAIT), self._returned)
         return False
 
 
-def gates(panel: Panel) -> dict[str, Gate]:
-    """Return the gate of each juror by name; jurors at one host and port have the same one."""
-    shared = {one.address: Gate(_strictest(panel, one.address)) for one in panel.juror}
-    return {one.name: shared[one.address] for one in panel.juror}
+def rate_limiters(panel: Panel) -> dict[str, RateLimiter]:
+    """Return the limiter of each juror by name; jurors at one host and port share one."""
+    shared = {juror.address: RateLimiter(_strictest(panel, juror.address)) for juror in panel.juror}
+    return {juror.name: shared[juror.address] for juror in panel.juror}
 
 
-def estimated(juror: Juror, call: Call) -> float:
-    """Return the tokens a request may take: a token each 3.5 characters, and the longest answer."""
+def estimated_tokens(juror: Juror, call: Call) -> float:
+    """Return the tokens a request may use: one per 3.5 characters, plus the longest answer."""
     characters = sum(len(turn.text) for turn in call.messages)
     return characters / CHARACTERS_PER_TOKEN + juror.max_tokens
 
 
-def taken(usage: Usage) -> int | None:
-    """Return the tokens a request took, None where the endpoint did not say."""
+def tokens_used(usage: Usage) -> int | None:
+    """Return the tokens a request used, None where the endpoint did not report them."""
     if usage.tokens_in is None or usage.tokens_out is None:
         return None
     return usage.tokens_in + usage.tokens_out
 
 
-def limits_told(provider: Provider) -> dict[str, str]:
-    """Return what fills with the rate limits that an endpoint tells in its headers.
+def record_rate_limits(provider: Provider) -> dict[str, str]:
+    """Return a dict that fills with the rate limits in an endpoint's response headers.
 
-    An `Answer` carries no headers, so the client under the SDK is listened to, if there is one.
+    An `Answer` carries no headers, so a hook is set in the HTTP client under the SDK, if any.
     """
     import httpx2  # needed only for probing
 
-    told: dict[str, str] = {}
+    limits: dict[str, str] = {}
 
     async def note(response: httpx2.Response) -> None:
         for name, value in response.headers.items():
-            if name.lower().startswith(TOLD):
-                told[name.lower()] = value[:LONGEST_HEADER]
+            if name.lower().startswith(LIMIT_HEADERS):
+                limits[name.lower()] = value[:LONGEST_HEADER]
 
     http = getattr(getattr(provider, "client", None), "_client", None)
     if isinstance(http, httpx2.AsyncClient):
         hooks = http.event_hooks
         http.event_hooks = hooks | {"response": [*hooks["response"], note]}
-    return told
+    return limits
 
 
-def _bucket(per_minute: int | None, clock: Clock) -> Bucket | None:
-    return None if per_minute is None else Bucket(per_minute, clock)
+def _bucket(per_minute: int | None, clock: Clock) -> Allowance | None:
+    return None if per_minute is None else Allowance(per_minute, clock)
 
 
-def _strictest(panel: Panel, address: str) -> Limits:
-    """Return the lowest of each limit that any juror at an address names."""
-    here = [one for one in panel.juror if one.address == address]
+def _strictest(panel: Panel, address: str) -> HostLimits:
+    """Return the lowest value of each limit that the jurors at an address name."""
+    jurors = [juror for juror in panel.juror if juror.address == address]
     names = ("concurrency", "requests_per_minute", "tokens_per_minute")
-    given = {name: [getattr(one, name) for one in here] for name in names}
-    return Limits(
+    values_of = {name: [getattr(juror, name) for juror in jurors] for name in names}
+    return HostLimits(
         **{
-            name: min((one for one in values if one is not None), default=None)
-            for name, values in given.items()
+            name: min((value for value in values if value is not None), default=None)
+            for name, values in values_of.items()
         }
     )

@@ -1,12 +1,11 @@
-"""Asking every juror of a panel, once an instance, whether its reference says more than its source.
+"""Ask every juror once per instance whether its reference says more than its source.
 
-The MedHELM paper's Appendix D: some references use what is absent from the source, so that a
-response which keeps to the source is marked down for it. What is asked is about an instance and
-not a response, and no rubric is in it. Money, patience, forms of answer and hosts' limits are
-those of a jury run. An answer is read with the same care as a rating (`jury/parse.py`): a whole
-object, or the last fenced or balanced one that names `absent`; `absent` true or false and nothing
-like it; `facts` a list of texts, with at least one where `absent` is true and none where it is
-false. Whatever else it says is no answer.
+The MedHELM paper's Appendix D: some references use facts that are absent from the source, so that a
+response which keeps to the source is marked down for it. The question is about an instance, not a
+response, and holds no rubric. Budget, retries, forms of answer and rate limits are those of a jury
+run. An answer is read as strictly as a rating (`jury/parse.py`): one object, or the last one that has
+`absent`; `absent` is true or false; `facts` is a list of texts, at least one where `absent` is true
+and none where it is false. All else is an unusable answer.
 """
 
 import json
@@ -24,28 +23,18 @@ from data.rubric import PLACEHOLDER
 from data.rubrics.tags import disarm
 from data.schema import ReferenceCheck, Status, now
 from data.store.intents import Step
-from jury.admission import admit, keys
-from jury.call import Answer, Call, Message, Provider, Usage
-from jury.conversation import Conversation, not_asked, sha256_of
-from jury.loop import (
-    Progress,
-    RunLimits,
-    RunResult,
-    Tally,
-    known_sessions,
-    refuse_numbers,
-    run_all,
-    run_loop,
-)
+from jury.admission import admit, api_keys
+from jury.call import Answer, Call, Provider, Turn, Usage
+from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
+from jury.json_objects import objects
 from jury.panel import Juror, Panel, refuse_ended
-from jury.parse import LONGEST, Reading, storable
-from jury.pieces import objects  # one reader of objects for all answers
-from jury.providers import open_provider
-from jury.run_cap import accounted, run_cap
+from jury.parse import LONGEST, AnswerReading, storable
+from jury.providers.registry import open_provider
+from jury.run import RunLimits, Watch, known_sessions, refuse_numbers, run_all, run_loop
 from jury.run_lock import run_lock
+from jury.run_result import RunResult, RunTally, run_cap, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
 from jury.worklist import known_benchmarks
-from jury.writer import Writer
 
 FORM = '{"absent": true or false, "facts": ["..."]}'
 SCHEMA: dict[str, Any] = {
@@ -62,12 +51,19 @@ AGAIN = (
     "JSON object only, in the form " + FORM + "."
 )
 QUESTION = Path(__file__).with_name("reference_question.txt").read_text("utf-8").rstrip("\n")
-Watch = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Said(Reading):
-    """What an answer said of a reference: a verdict if the status is OK."""
+class ReferenceReading(AnswerReading):
+    """The reading of an answer about a reference.
+
+    Attributes
+    ----------
+    absent
+        Whether the reference has facts that its source has not; None where that was not answered.
+    facts
+        Those facts, in the juror's words.
+    """
 
     absent: bool | None = None
     facts: tuple[str, ...] = ()
@@ -84,15 +80,16 @@ def check_references(
     patience: Patience = Patience(),  # noqa: B008 - frozen
     waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Ask every juror about every reference it has not answered about; see `run.run_panel`.
+    """Ask every juror about every reference that it has not answered about yet.
 
-    Only instances with a reference and a context are asked about. In the result `responses`
-    counts those instances, and `rated` the answers that stand.
+    The parameters are those of `run_panel`. Only instances with a reference and a context are asked
+    about. In the result `responses` counts those instances, and `rated` the usable answers.
 
     Raises
     ------
     BadPanel
-        Before anything is sent: a juror is not allowed, a key is missing, a model has ended, a cap without a price.
+        Before anything is sent: a juror is not allowed, a key is missing, a model has ended, or
+        there is a cap while a price is not known.
     BadInput
         If a number is out of range; Unknown if the study has no such benchmark.
     Conflict
@@ -102,28 +99,28 @@ def check_references(
     refuse_numbers(panel, max_usd, concurrency=concurrency)
     known_benchmarks(engine, benchmarks)
     refuse_ended(panel, now().date())
-    secrets = keys(panel)
+    secrets = api_keys(panel)
     instances = sum(1 for _ in reference_cards(engine, benchmarks))
-    tally = Tally(instances * len(panel.juror), progress)
+    tally = RunTally(instances * len(panel.juror), progress)
     with run_lock(engine, waiting):
         lines: dict[str, Provider] = {
-            one.name: SimulatedReader(one)
-            if one.simulated
-            else open_provider(one, secrets[one.name])
-            for one in panel.juror
+            juror.name: SimulatedReader(juror)
+            if juror.simulated
+            else open_provider(juror, secrets[juror.name])
+            for juror in panel.juror
         }
         sessions = known_sessions(engine, panel, lines)
-        queues = [_left(engine, session, benchmarks, tally) for session in sessions]
+        queues = [_unanswered(engine, session, benchmarks, tally) for session in sessions]
         cap = run_cap(engine, panel, max_usd)
         limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, partial(_ask, Writer(engine)), tally, limits))
-        return accounted(tally.result(panel.name, instances, sessions), engine, cap)
+        return with_study_spending(tally.result(panel.name, instances, sessions), engine, cap)
 
 
-def _left(
-    engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: Tally
+def _unanswered(
+    engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: RunTally
 ) -> Iterator[Sequence[ReferenceCard]]:
-    """Yield what a juror has still to answer about, each by itself; what it has is counted."""
+    """Yield each reference that a juror has not answered about; count those that it has."""
     done = answered_references(engine, session.rater)
     for card in reference_cards(engine, benchmarks):
         if card.instance in done:
@@ -135,86 +132,88 @@ def _left(
 async def _ask(
     writer: Writer, context: RunContext, session: JurorSession, card: ReferenceCard
 ) -> Status | None:
-    return await _ReferenceConversation(writer, session, card).hold(context)
+    return await _ReferenceConversation(writer, session, card).run(context)
 
 
-class _ReferenceConversation(Conversation[Said]):
-    """A conversation about one reference."""
+class _ReferenceConversation(Conversation[ReferenceReading]):
+    """One juror asked about one reference."""
 
     def __init__(self, writer: Writer, session: JurorSession, card: ReferenceCard) -> None:
-        super().__init__(writer, session, Message("user", prompt_for(card)), SCHEMA)
+        super().__init__(writer, session, Turn("user", prompt_for(card)), SCHEMA)
         self.card = card
 
     @property
-    def about(self) -> dict[str, int]:
-        """What the conversation is about, as an intent names it."""
+    def subject(self) -> dict[str, int]:
+        """The instance that is asked about."""
         return {"instance": self.card.instance}
 
-    def read(self, answer: Answer) -> Said:
-        """Return what an answer says, or why it says nothing."""
-        return (
-            read(answer.text) if answer.status == Status.OK else Said(answer.status, answer.reason)
-        )
+    def read(self, answer: Answer) -> ReferenceReading:
+        """Return the reading of an answer."""
+        if answer.status != Status.OK:
+            return ReferenceReading(answer.status, answer.reason)
+        return read_reference(answer.text)
 
-    def again(self, reason: str) -> str:
-        """Return the question once more, with what is wrong."""
+    def retry_question(self, reason: str) -> str:
+        """Return the question that follows an answer which cannot be used."""
         return AGAIN.replace("{reason}", reason)
 
-    def sha256_of(self, call: Call) -> str:
-        """Return the hash of all that makes a request that request."""
-        return sha256_of(self.session.juror, call)
+    def request_hash(self, call: Call) -> str:
+        """Return the hash of a request."""
+        return hash_request(self.session.juror, call)
 
-    def came(self, columns: dict[str, Any], reading: Said) -> Step:
-        """Return one call."""
-        return self._step(absent=reading.absent, facts=reading.facts, **columns)
+    def step(self, columns: dict[str, Any], reading: ReferenceReading) -> Step:
+        """Return the reference check that is stored of a request."""
+        return self._check(absent=reading.absent, facts=reading.facts, **columns)
 
     async def not_asked(self, status: Status, reason: str) -> Status:
-        """Store why the reference was not put to the juror."""
-        digest = self.sha256_of(self.call())
-        await self.writer.write(self._step(**not_asked(self.session.rater, status, reason, digest)))
+        """Store why the juror was not asked about the reference."""
+        digest = self.request_hash(self.call())
+        columns = not_asked_columns(self.session.rater, status, reason, digest)
+        await self.writer.write(self._check(**columns))
         return status
 
-    def _step(self, **columns: Any) -> Step:
-        """Return a row."""
+    def _check(self, **columns: Any) -> Step:
         return Step(check=ReferenceCheck(instance=self.card.instance, **columns))
 
 
 def prompt_for(card: ReferenceCard) -> str:
-    """Return the question about one reference; only a tag that it uses itself is broken in a text."""
+    """Return the question about one reference; tags that it uses are disarmed in the texts."""
     texts = {name: getattr(card, name) for name in ("context", "prompt", "reference")}
     parts = {name: disarm(text, QUESTION) for name, text in texts.items()} | {"form": FORM}
-    return PLACEHOLDER.sub(lambda found: parts[found[1]], QUESTION)
+    return PLACEHOLDER.sub(lambda tag: parts[tag[1]], QUESTION)
 
 
-def read(text: str) -> Said:
-    """Return what a juror's answer says; never raises, never guesses."""
-    found: dict[str, Any] | None = None
-    for one in objects(text[:LONGEST]):
-        if isinstance(one, dict) and (found is None or "absent" in one):
-            found = one
-    if found is None:
-        return Said(Status.INVALID_JSON, "the answer holds no JSON object")
+def read_reference(text: str) -> ReferenceReading:
+    """Return the reading of an answer's text; never raises, never guesses."""
+    verdict: dict[str, Any] | None = None
+    for candidate in objects(text[:LONGEST]):
+        if isinstance(candidate, dict) and (verdict is None or "absent" in candidate):
+            verdict = candidate
+    if verdict is None:
+        return ReferenceReading(Status.INVALID_JSON, "the answer holds no JSON object")
     for key in ("absent", "facts"):
-        if found.get(key) is None:
-            return Said(Status.MISSING_CRITERION, f"{key} is not given")
-    return _weighed(found["absent"], found["facts"])
+        if verdict.get(key) is None:
+            return ReferenceReading(Status.MISSING_CRITERION, f"{key} is not given")
+    return _checked(verdict["absent"], verdict["facts"])
 
 
-def _weighed(absent: object, facts: object) -> Said:
-    """Return the verdict that the two values are, or why they are none."""
+def _checked(absent: object, facts: object) -> ReferenceReading:
+    """Return the reading of the two values, or why they contradict each other."""
     if not isinstance(absent, bool):
-        return Said(Status.INVALID_JSON, "absent is neither true nor false, or given twice")
-    if not isinstance(facts, list) or not all(isinstance(one, str) for one in facts):
-        return Said(Status.INVALID_JSON, "facts is not a list of texts")
-    named = tuple(storable(one).strip() for one in facts if one.strip())
-    if absent != bool(named):
+        return ReferenceReading(
+            Status.INVALID_JSON, "absent is neither true nor false, or given twice"
+        )
+    if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
+        return ReferenceReading(Status.INVALID_JSON, "facts is not a list of texts")
+    stated = tuple(storable(fact).strip() for fact in facts if fact.strip())
+    if absent != bool(stated):
         why = "true, but facts names none" if absent else "false, but facts names some"
-        return Said(Status.INVALID_JSON, f"absent is {why}")
-    return Said(Status.OK, "", absent, named)
+        return ReferenceReading(Status.INVALID_JSON, f"absent is {why}")
+    return ReferenceReading(Status.OK, "", absent, stated)
 
 
 class SimulatedReader:
-    """Stands in for a simulated juror: its answer is drawn from the texts' hash and says so."""
+    """A simulated juror: its answer is drawn from the hash of the texts, and says so."""
 
     def __init__(self, juror: Juror) -> None:
         self._juror = juror
@@ -224,10 +223,10 @@ class SimulatedReader:
         text = call.messages[0].text
         shared = _share(text)
         absent = shared < 0.2 if _share(self._juror.name + text) < 0.9 else shared >= 0.2
-        said = [f"simulated by {self._juror.model}; not a judgement"] if absent else []
+        facts = [f"simulated by {self._juror.model}; not a judgement"] if absent else []
         return Answer(
             Status.OK,
-            text=json.dumps({"absent": absent, "facts": said}),
+            text=json.dumps({"absent": absent, "facts": facts}),
             sent={"simulated": self._juror.model},
             usage=Usage(tokens_in=0, tokens_out=0),
             http=200,
@@ -239,5 +238,5 @@ class SimulatedReader:
 
 
 def _share(text: str) -> float:
-    """Return a number from 0 to 1 that this text always gives."""
+    """Return a number from 0 to 1 drawn from the hash of a text."""
     return int(sha256(text.encode("utf-8", "replace")).hexdigest()[:8], 16) / 16**8

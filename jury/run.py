@@ -1,36 +1,42 @@
-"""Running a panel: every response that has no verdict yet, before every juror."""
+"""Run a panel: ask every juror about every response that it has not rated yet.
 
-from collections.abc import Callable, Mapping, Sequence
+A juror is asked about an instance's first response, then about all its others at once. A vendor
+serves the beginning that an instance's prompts share from its cache only once a first answer to it
+has begun; requests sent beside that one would be billed in full, and some vendors bill the cache's
+writing besides. While the first request of a group is under way, those of other groups are sent.
+"""
+
+import asyncio
+import signal
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Engine
 
-from data.schema import now
-from data.store.attempts import known_jurors
-from jury.admission import admit, keys
-from jury.ask import ask
+from data.errors import BadInput
+from data.schema import Status, now
+from data.store.attempts import add_jurors, known_jurors
+from jury.admission import admit, api_keys
+from jury.ask import SamePrompts, ask
 from jury.call import Provider
-from jury.cost import JurorEstimate
-from jury.loop import (
-    Progress,
-    RunLimits,
-    RunResult,
-    Tally,
-    known_sessions,
-    refuse_numbers,
-    run_all,
-    run_loop,
-)
+from jury.conversation import Writer
+from jury.cost import Budget, JurorEstimate, refuse_unpriced
 from jury.panel import Panel, refuse_ended
-from jury.providers import open_provider
-from jury.run_cap import accounted, run_cap
+from jury.providers.registry import open_provider
+from jury.rates import rate_limiters
 from jury.run_lock import run_lock
-from jury.same_prompts import SamePrompts
-from jury.session import Patience
-from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
-from jury.writer import Writer
+from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_study_spending
+from jury.session import JurorSession, Patience, RunContext
+from jury.worklist import Worklist, benchmarks_to_rate, juror_record, pending_jobs, refuse_changed
 
-Watch = Callable[[Progress], None]
+OPENING_SECONDS = 0.2
+AHEAD = 8  # one call for this many places waits with its intent stored
+T = TypeVar("T")
+Watch = Callable[[RunProgress], None]
 
 
 def run_panel(
@@ -46,15 +52,29 @@ def run_panel(
     patience: Patience = Patience(),  # noqa: B008 - frozen
     waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Put every response without a verdict before every juror of a panel.
+    """Ask every juror of a panel about every response that it has not rated yet.
 
-    May be killed anywhere and run again: what is rated is not asked for again. Ctrl-C lets the
-    requests in flight finish and stores them; a second one drops them. At most `concurrency`
-    requests are in flight over all jurors; what they cost together stays within `max_usd`, each
-    checked at its worst before it is sent, calls in flight when a run before it was killed
-    included, and within what the study's budget leaves; `replicates` verdicts of each juror measure its own
-    noise. `progress` is told after every verdict, `waiting` once if another run has to end before.
-    `providers` are lines to use, by juror, instead of the panel's.
+    It may be killed at any time and run again: what is rated is not asked again. Ctrl-C lets the
+    requests in flight finish and stores them; a second one drops them.
+
+    Parameters
+    ----------
+    concurrency
+        Requests in flight at most, over all jurors.
+    max_usd
+        Cap on what this run spends, in US dollars. Each call is checked at its highest possible
+        cost before it is sent; calls in flight when an earlier run was killed count too. What the
+        study's budget leaves bounds the run as well.
+    replicates
+        Verdicts of each juror on each response; more than one measure a juror's own noise.
+    benchmarks
+        Names of the benchmarks to rate, None for all.
+    progress
+        Called after every verdict.
+    providers
+        Connections to use instead of the panel's, by juror.
+    waiting
+        Called once if another run on this study has to end first.
 
     Raises
     ------
@@ -65,42 +85,200 @@ def run_panel(
     Conflict
         The study knows a juror of the same name with other settings.
     """
-    panel, lines = admit(panel), dict(providers or {})
+    panel, connections = admit(panel), dict(providers or {})
     refuse_numbers(panel, max_usd, concurrency=concurrency, replicates=replicates)
-    given = all(one.name in lines for one in panel.juror)
-    if not given:
+    all_given = all(juror.name in connections for juror in panel.juror)
+    if not all_given:
         refuse_ended(panel, now().date())
-    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
-    tally = Tally(worklist.responses * len(panel.juror) * replicates, progress)
-    secrets = {} if given else keys(panel)
+    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
+    tally = RunTally(worklist.responses * len(panel.juror) * replicates, progress)
+    secrets = {} if all_given else api_keys(panel)
     with run_lock(engine, waiting):
-        for one in panel.juror:
-            lines[one.name] = lines.get(one.name) or open_provider(one, secrets[one.name])
-        sessions = known_sessions(engine, panel, lines)
+        for juror in panel.juror:
+            connections[juror.name] = connections.get(juror.name) or open_provider(
+                juror, secrets[juror.name]
+            )
+        sessions = known_sessions(engine, panel, connections)
         queues = [
-            jobs(engine, worklist, one.rater, tally.stands(one.juror.name)) for one in sessions
+            pending_jobs(engine, worklist, session.rater, tally.counter_of(session.juror.name))
+            for session in sessions
         ]
         asking = partial(ask, Writer(engine), SamePrompts(engine))
         cap = run_cap(engine, panel, max_usd)
         limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, asking, tally, limits))
-        return accounted(tally.result(panel.name, worklist.responses, sessions), engine, cap)
+        return with_study_spending(
+            tally.result(panel.name, worklist.responses, sessions), engine, cap
+        )
 
 
 def estimate(
     engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
 ) -> list[JurorEstimate]:
-    """Return what a run would take, a row a juror; sends and stores nothing."""
-    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
+    """Return what a run would take, one row per juror; nothing is sent or stored."""
+    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
     refuse_changed(engine, panel)
-    raters = known_jurors(engine, [record_of(one) for one in panel.juror])
+    raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
-        for group in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
-            for place, job in enumerate(one for one in group if one.has_text):
+        for group in pending_jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
+            for place, job in enumerate(job for job in group if job.has_text):
                 prompt = job.rubric.parts(job.card, juror.explanation)
                 row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
                 row = row.repeating(prompt.shared) if place else row
         rows.append(row)
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """How many requests are in flight at once, what they may cost, and how failures are retried."""
+
+    concurrency: int
+    max_usd: float | None
+    patience: Patience
+
+
+def refuse_numbers(panel: Panel, max_usd: float | None, **counts: int) -> None:
+    """Raise if a number is out of range, or there is a cap while a price is not known."""
+    for name, value in counts.items():
+        if value < 1:
+            raise BadInput(f"{name} = {value}: must be at least 1")
+    if max_usd is not None:
+        if not max_usd >= 0:
+            raise BadInput(f"max_usd = {max_usd}: must be an amount of US dollars, 0 or more")
+        refuse_unpriced(panel, now())
+
+
+def known_sessions(
+    engine: Engine, panel: Panel, connections: Mapping[str, Provider]
+) -> list[JurorSession]:
+    """Return the jurors' sessions, each juror stored in the study if it is new."""
+    refuse_changed(engine, panel)
+    raters = add_jurors(engine, [juror_record(juror) for juror in panel.juror])
+    limiters = rate_limiters(panel)
+    return [
+        JurorSession(juror, raters[juror.name], connections[juror.name], limiters[juror.name])
+        for juror in panel.juror
+    ]
+
+
+async def run_all(
+    sessions: Sequence[JurorSession],
+    queues: Sequence[Iterator[Sequence[T]]],
+    ask: Callable[[RunContext, JurorSession, T], Awaitable[Status | None]],
+    tally: RunTally,
+    limits: RunLimits,
+) -> None:
+    """Work off every juror's queue, all at once and within the same limits.
+
+    Parameters
+    ----------
+    queues
+        One for each session; yields groups of jobs whose prompts share their beginning.
+    ask
+        Asks a juror about one job and returns how it ended.
+    """
+    stopping, places = asyncio.Event(), asyncio.Semaphore(1)
+    ahead = limits.concurrency // AHEAD
+    ready = asyncio.Semaphore(limits.concurrency + ahead)
+    context = RunContext(
+        Budget(limits.max_usd), ready, places, stopping, limits.patience, tally.called, tally.shared
+    )
+    job_queues = [_JobQueue(queue) for queue in queues]
+
+    async def work(session: JurorSession, job_queue: _JobQueue[T]) -> None:
+        while (job := await job_queue.take()) is not None:
+            status = None if stopping.is_set() else await ask(context, session, job)
+            job_queue.ended(job)
+            tally.ended(session.juror.name, status)
+
+    with stopped_by_interrupt(stopping):
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_open_places(places, limits.concurrency))
+                # In turn, so that all jurors are asked from the start and none takes all places.
+                for _ in range(limits.concurrency + ahead):
+                    for session, job_queue in zip(sessions, job_queues, strict=True):
+                        group.create_task(work(session, job_queue))
+        except* BaseException as failures:
+            raise first_cause(failures) from None
+        finally:
+            for session in sessions:
+                await session.provider.close()
+
+
+async def _open_places(places: asyncio.Semaphore, concurrency: int) -> None:
+    """Open the places one after another: answers to requests sent at once arrive at once."""
+    for _ in range(concurrency - 1):
+        await asyncio.sleep(OPENING_SECONDS / concurrency)
+        places.release()
+
+
+def run_loop(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine on uvloop, or on asyncio's own loop where there is none, as on Windows."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(work)
+        return
+    uvloop.run(work)
+
+
+@contextmanager
+def stopped_by_interrupt(stopping: asyncio.Event) -> Iterator[None]:
+    """Let a first Ctrl-C set an event; a second one interrupts as usual."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        stopping.set()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    try:
+        loop.add_signal_handler(signal.SIGINT, stop)
+    except (NotImplementedError, RuntimeError, ValueError):  # not in the main thread, or Windows
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+def first_cause(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first exception of a group, out of nested groups."""
+    first = failures.exceptions[0]
+    return first_cause(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+class _JobQueue(Generic[T]):
+    """One juror's jobs, given out to its workers: of each group the first one goes ahead."""
+
+    def __init__(self, groups: Iterator[Sequence[T]]) -> None:
+        self._groups = groups
+        self._ready: deque[T] = deque()
+        self._behind: dict[int, Sequence[T]] = {}
+        self._moved = asyncio.Event()
+
+    async def take(self) -> T | None:
+        """Return the next job, None once all are given out."""
+        while not self._ready:
+            group = next(self._groups, None)
+            if group:
+                first, *others = group
+                if others:
+                    self._behind[id(first)] = others
+                return first
+            if not self._behind:
+                return None
+            self._moved.clear()
+            await self._moved.wait()
+        return self._ready.popleft()
+
+    def ended(self, item: T) -> None:
+        """Give out the rest of a group whose first job has ended, however it did."""
+        others = self._behind.pop(id(item), None)
+        if others is not None:
+            self._ready.extend(others)
+            self._moved.set()

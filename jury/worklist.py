@@ -1,4 +1,4 @@
-"""What a run is asked for: which responses each juror has still to rate."""
+"""The worklist of a run: which responses each juror has still to rate."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from data.queries.jury import JurorCard, juror_profiles
 from data.rubric import Rubric
 from data.rubrics.answer_form import Explanation
 from data.schema import Status
-from jury.call import Message
+from jury.call import Turn
 from jury.panel import Juror, Panel, refuse_form
 
 LARGEST_GROUP = 200  # so that an instance with thousands of responses is not held as a whole
@@ -23,9 +23,16 @@ LARGEST_GROUP = 200  # so that an instance with thousands of responses is not he
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One response (primary key) to be rated once on a rubric.
+    """One response, to be rated once by one juror on a rubric.
 
-    `shares_prefix` says whether the juror is asked more about the same instance in this run.
+    Attributes
+    ----------
+    response
+        Its primary key.
+    replicate
+        0, or the number of the repetition.
+    shares_prefix
+        Whether the juror is asked about other responses to the same instance in this run.
     """
 
     response: int
@@ -39,15 +46,15 @@ class Job:
         """Whether there is anything to rate."""
         return bool(self.card.response.strip())
 
-    def question(self, explanation: Explanation | None = None) -> Message:
-        """Return what a juror is sent that gives its explanation there."""
+    def question(self, explanation: Explanation | None = None) -> Turn:
+        """Return the question to a juror, with its explanation asked for at the given place."""
         prompt = self.rubric.parts(self.card, explanation)
-        return Message("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
+        return Turn("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Worklist:
-    """All that is to be rated, and how many verdicts of each juror are wanted."""
+    """The benchmarks to rate, and how many verdicts each juror gives on each response."""
 
     tasks: tuple[queries.BenchmarkView, ...]
     replicates: int
@@ -58,79 +65,87 @@ class Worklist:
         return sum(task.responses for task in self.tasks)
 
 
-def jobs(
+def pending_jobs(
     engine: Engine, worklist: Worklist, rater: int, rated: Callable[[Status], None]
 ) -> Iterator[Sequence[Job]]:
-    """Yield what a juror has still to rate, an instance at a time and some instances' in parts.
+    """Yield the jobs that a juror has still to do, a group for each instance; large ones in parts.
 
-    Streamed; `rated` is called for what it has rated.
+    They are read as they are needed. `rated` is called for each job that is done already.
     """
     for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
         cards = queries.juror_cards(engine, task.name, task.rubric)
         for _, instance in groupby(cards, key=lambda shown: shown.instance):
-            left = _left(instance, task.rubric, range(worklist.replicates), done, rated)
-            while part := list(islice(left, LARGEST_GROUP)):
-                yield _group(part)
+            pending = _pending(instance, task.rubric, range(worklist.replicates), done, rated)
+            while group := list(islice(pending, LARGEST_GROUP)):
+                yield _group(group)
 
 
 def _group(part: Sequence[Job]) -> list[Job]:
-    """Return what is asked about one instance, what has no text and is not asked last."""
-    shares = sum(one.has_text for one in part) > 1
-    ordered = sorted(part, key=lambda one: not one.has_text)
-    return [replace(one, shares_prefix=shares) for one in ordered]
+    """Return the jobs of one instance, those last whose response has no text and is not asked."""
+    shares = sum(job.has_text for job in part) > 1
+    ordered = sorted(part, key=lambda job: not job.has_text)
+    return [replace(job, shares_prefix=shares) for job in ordered]
 
 
-def _left(
+def _pending(
     shown: Iterable[JurorCard],
     rubric: Rubric,
     replicates: range,
     done: Container[tuple[int, int]],
     rated: Callable[[Status], None],
 ) -> Iterator[Job]:
-    """Yield what is left of some responses."""
-    for one in shown:
+    """Yield the jobs on some responses that are not done."""
+    for card in shown:
         for replicate in replicates:
-            if (one.response, replicate) in done:
+            if (card.response, replicate) in done:
                 rated(Status.OK)
             else:
-                yield Job(one.response, one.card, rubric, replicate)
+                yield Job(card.response, card.card, rubric, replicate)
 
 
-def tasks_of(
+def benchmarks_to_rate(
     engine: Engine, panel: Panel, names: Sequence[str] | None
 ) -> tuple[queries.BenchmarkView, ...]:
-    """Return the benchmarks to rate; refuse unknown ones and a panel made for another rubric."""
+    """Return the benchmarks to rate, all or those named.
+
+    Raises
+    ------
+    Unknown
+        If one that is named is not in the study.
+    BadPanel
+        If the panel is for another rubric, or a juror cannot be asked on a rubric in its form.
+    """
     known = known_benchmarks(engine, names)
-    chosen = tuple(one for one in known if names is None or one.name in names)
-    for one in chosen:
-        if panel.rubric not in (None, one.rubric.name):
+    chosen = tuple(benchmark for benchmark in known if names is None or benchmark.name in names)
+    for benchmark in chosen:
+        if panel.rubric not in (None, benchmark.rubric.name):
             raise BadPanel(
-                f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {one.name} is rated "
-                f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
+                f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {benchmark.name} is rated "
+                f"on {benchmark.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
-        refuse_form(panel, one.rubric)
+        refuse_form(panel, benchmark.rubric)
     return chosen
 
 
 def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[queries.BenchmarkView]:
-    """Return all benchmarks of the study; raise Unknown if one that is named is not there."""
-    found = queries.benchmarks(engine)
+    """Return all benchmarks of the study; raise Unknown if one of `names` is not among them."""
+    benchmarks = queries.benchmarks(engine)
     for name in names or ():
-        if name not in [one.name for one in found]:
-            known = ", ".join(one.name for one in found) or "none"
+        if name not in [benchmark.name for benchmark in benchmarks]:
+            known = ", ".join(benchmark.name for benchmark in benchmarks) or "none"
             raise Unknown(f"benchmark {name!r}: the study has {known}")
-    return found
+    return benchmarks
 
 
-def record_of(juror: Juror) -> JurorRecord:
-    """Return a juror as a study keeps it."""
+def juror_record(juror: Juror) -> JurorRecord:
+    """Return a juror as a study stores it."""
     return JurorRecord(juror.name, juror.profile(), juror.family, juror.simulated)
 
 
 def refuse_changed(engine: Engine, panel: Panel) -> None:
-    """Raise Conflict, with what differs, if a juror has rated here with other settings."""
-    profiles = juror_profiles(engine, [one.name for one in panel.juror])
+    """Raise Conflict, with what differs, if a juror has rated in this study with other settings."""
+    profiles = juror_profiles(engine, [juror.name for juror in panel.juror])
     for juror in panel.juror:
         if changes := _changes(profiles.get(juror.name), juror.profile()):
             raise Conflict(
@@ -145,8 +160,8 @@ def _changes(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> list[str]
     if old is None or not old:
         return []
     names = [name for name in (*new, *(set(old) - set(new))) if old.get(name) != new.get(name)]
-    return [f"{name}: {_told(old.get(name))} -> {_told(new.get(name))}" for name in names]
+    return [f"{name}: {_setting(old.get(name))} -> {_setting(new.get(name))}" for name in names]
 
 
-def _told(value: Any) -> str:
+def _setting(value: Any) -> str:
     return "not set" if value is None else f"{value}"

@@ -7,7 +7,14 @@ import pytest
 from scipy import stats
 
 from calibration.icc import f_interval, icc_consistency, spearman_brown
-from calibration.planning.sample_size import Aim, bonett_n, exact_n, f_width, single_of, zou_n
+from calibration.planning.sample_size import (
+    TargetIcc,
+    bonett_n,
+    exact_n,
+    f_width,
+    single_rater_icc,
+    zou_n,
+)
 from data.errors import BadInput
 
 
@@ -15,7 +22,7 @@ from data.errors import BadInput
     ("r", "width", "n"), [(0.31, 0.2, 334), (0.31, 0.3, 153), (0.75, 0.35, 37), (0.75, 0.3, 47)]
 )
 def test_the_numbers_of_the_paper_and_of_its_plan(r, width, n):
-    assert zou_n(Aim(r), width) == n
+    assert zou_n(TargetIcc(r), width) == n
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
@@ -25,10 +32,10 @@ def test_it_is_the_printed_formula_for_any_number_of_clinicians(k, r):
     a, b = (1 - r) * (1 + (k - 1) * r), abs(k - 2 + 2 * r - 2 * k * r)
     root = a * z + math.sqrt(a**2 * z**2 + 4 * half * z * z_beta * a * b)
     printed = 1 + (root / (half * math.sqrt(2 * k * (k - 1)))) ** 2
-    assert zou_n(Aim(r, k), 2 * half, assurance=0.9) == math.ceil(printed)
+    assert zou_n(TargetIcc(r, k), 2 * half, assurance=0.9) == math.ceil(printed)
 
 
-@pytest.mark.parametrize("aim", [Aim(0.31), Aim(0.6, 3, 2), Aim(0.0)])
+@pytest.mark.parametrize("aim", [TargetIcc(0.31), TargetIcc(0.6, 3, 2), TargetIcc(0.0)])
 def test_half_the_studies_is_bonetts_number_and_more_assurance_takes_more(aim):
     numbers = [zou_n(aim, 0.3, share) for share in (0.5, 0.8, 0.95)]
     assert numbers[0] == bonett_n(aim, 0.3)
@@ -38,7 +45,7 @@ def test_half_the_studies_is_bonetts_number_and_more_assurance_takes_more(aim):
 @pytest.mark.parametrize(("n", "width"), [(56, 0.45), (100, 0.32), (200, 0.23), (400, 0.16)])
 def test_the_median_width_is_that_of_the_interval_at_the_assumed_icc(n, width):
     ends = f_interval(0.6, n)
-    got = f_width(Aim(single_of(0.6), 2, 2), n, assurance=0.5)
+    got = f_width(TargetIcc(single_rater_icc(0.6), 2, 2), n, assurance=0.5)
     assert got.assured == pytest.approx(ends.high - ends.low, rel=1e-3)
     assert got.assured == pytest.approx(width, abs=0.01)
 
@@ -47,41 +54,46 @@ def test_the_mean_width_of_an_icc_of_two_is_known_in_closed_form():
     n, icc = 40, 0.5
     q = stats.f.ppf(0.975, n - 1, n - 1)
     mean = (1 - icc) * (n - 1) / (n - 3) * (q - 1 / q)
-    assert f_width(Aim(single_of(icc), 2, 2), n).mean == pytest.approx(mean, rel=1e-3)
+    assert f_width(TargetIcc(single_rater_icc(icc), 2, 2), n).mean == pytest.approx(mean, rel=1e-3)
 
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_more_responses_are_never_a_wider_interval(k):
-    widths = [f_width(Aim(0.4, k), n).assured for n in (10, 30, 100, 1000)]
+    widths = [f_width(TargetIcc(0.4, k), n).assured for n in (10, 30, 100, 1000)]
     assert widths == sorted(widths, reverse=True)
 
 
-@pytest.mark.parametrize("aim", [Aim(0.31), Aim(0.9), Aim(single_of(0.6), 2, 2), Aim(0.4, 3, 2)])
+@pytest.mark.parametrize(
+    "aim",
+    [TargetIcc(0.31), TargetIcc(0.9), TargetIcc(single_rater_icc(0.6), 2, 2), TargetIcc(0.4, 3, 2)],
+)
 def test_the_exact_number_is_the_least_that_keeps_the_width(aim):
     n = exact_n(aim, 0.3)
     assert f_width(aim, n).assured <= 0.3 < f_width(aim, n - 1).assured
 
 
 def test_the_exact_number_is_zous_where_the_icc_is_moderate_and_more_where_it_is_high():
-    assert exact_n(Aim(0.5), 0.2) == pytest.approx(zou_n(Aim(0.5), 0.2), abs=2)
-    assert exact_n(Aim(single_of(0.9), 2, 2), 0.2) > 1.2 * zou_n(Aim(single_of(0.9), 2, 2), 0.2)
+    assert exact_n(TargetIcc(0.5), 0.2) == pytest.approx(zou_n(TargetIcc(0.5), 0.2), abs=2)
+    assert exact_n(TargetIcc(single_rater_icc(0.9), 2, 2), 0.2) > 1.2 * zou_n(
+        TargetIcc(single_rater_icc(0.9), 2, 2), 0.2
+    )
 
 
 def test_of_three_responses_no_width_is_told():
-    assert math.isnan(f_width(Aim(0.5), 3).mean)
+    assert math.isnan(f_width(TargetIcc(0.5), 3).mean)
 
 
 @pytest.mark.parametrize("assurance", [0.4, 1.0, math.nan])
 def test_an_assurance_that_is_no_share_is_refused(assurance):
     for number in (zou_n, exact_n):
         with pytest.raises(BadInput, match="assurance"):
-            number(Aim(0.5), 0.3, assurance)
+            number(TargetIcc(0.5), 0.3, assurance)
 
 
 def test_a_width_that_is_none_is_refused():
     for number in (zou_n, exact_n):
         with pytest.raises(BadInput, match="a width of"):
-            number(Aim(0.5), 0.0)
+            number(TargetIcc(0.5), 0.0)
 
 
 def simulated_widths(aim, n, studies, seed=0):
@@ -97,7 +109,7 @@ def simulated_widths(aim, n, studies, seed=0):
     )
 
 
-@pytest.mark.parametrize("aim", [Aim(0.31), Aim(0.5, 3, 2)])
+@pytest.mark.parametrize("aim", [TargetIcc(0.31), TargetIcc(0.5, 3, 2)])
 def test_the_widths_told_are_those_of_simulated_ratings(aim):
     found, got = simulated_widths(aim, 60, 2000), f_width(aim, 60)
     assert found.mean() == pytest.approx(got.mean, rel=0.01)
@@ -105,7 +117,16 @@ def test_the_widths_told_are_those_of_simulated_ratings(aim):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("aim", [Aim(0.31), Aim(0.5), Aim(0.4, 3), Aim(0.43, 2, 2), Aim(0.4, 3, 2)])
+@pytest.mark.parametrize(
+    "aim",
+    [
+        TargetIcc(0.31),
+        TargetIcc(0.5),
+        TargetIcc(0.4, 3),
+        TargetIcc(0.43, 2, 2),
+        TargetIcc(0.4, 3, 2),
+    ],
+)
 @pytest.mark.parametrize("width", [0.2, 0.3])
 def test_the_numbers_give_the_width_on_average_and_with_assurance(aim, width):
     on_average = simulated_widths(aim, bonett_n(aim, width), 4000)
@@ -115,6 +136,6 @@ def test_the_numbers_give_the_width_on_average_and_with_assurance(aim, width):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("aim", [Aim(0.31), Aim(0.5), Aim(0.4, 3)])
+@pytest.mark.parametrize("aim", [TargetIcc(0.31), TargetIcc(0.5), TargetIcc(0.4, 3)])
 def test_zous_number_keeps_its_promise_where_the_icc_is_moderate(aim):
     assert np.mean(simulated_widths(aim, zou_n(aim, 0.25), 4000) <= 0.25) >= 0.78

@@ -13,9 +13,8 @@ import pytest
 from kit.tiny_backbone import LONGEST, tiny, write_backbone, write_safetensors
 
 from calibration.baselines.backbone import load_backbone
-from calibration.baselines.encoder import NumpyEncoder, gelu_in_place
-from calibration.baselines.weights import read_weights
-from calibration.baselines.wordpieces import read_wordpieces
+from calibration.baselines.bertscore import read_wordpieces
+from calibration.baselines.transformer import NumpyEncoder, gelu_in_place, read_weights
 from data.errors import BadFile, BadInput
 
 FIXTURE = Path(__file__).parent / "fixtures" / "tiny_backbones.json"
@@ -48,7 +47,7 @@ def test_word_pieces_are_those_of_transformers(tmp_path: Path, vocabulary: str) 
     folder = tiny(tmp_path, "bert")
     for other in {"tokenizer.json", "vocab.txt"} - {vocabulary}:
         (folder / other).unlink()
-    pieces = read_wordpieces(folder, longest=LONGEST, known=19)
+    pieces = read_wordpieces(folder, longest=LONGEST, vocabulary_size=19)
     for text, example in TINY["models"]["bert"].items():
         assert pieces.ids(text)[: LONGEST - 1] == example["ids"][: LONGEST - 1]
 
@@ -158,12 +157,12 @@ def test_a_tokenizer_that_is_none_of_bert_s_is_refused(tmp_path: Path, text: str
     folder = tiny(tmp_path, "bert")
     (folder / "tokenizer.json").write_text(text)
     with pytest.raises(BadFile, match=r"tokenizer\.json is no"):
-        read_wordpieces(folder, longest=LONGEST, known=19)
+        read_wordpieces(folder, longest=LONGEST, vocabulary_size=19)
 
 
 def test_a_tokenizer_with_more_word_pieces_than_the_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="more word pieces than the model: 18"):
-        read_wordpieces(tiny(tmp_path, "bert"), longest=LONGEST, known=18)
+        read_wordpieces(tiny(tmp_path, "bert"), longest=LONGEST, vocabulary_size=18)
 
 
 def test_a_name_with_two_owners_in_the_cache_is_not_guessed(

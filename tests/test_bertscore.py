@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from kit.tiny_backbone import VOCABULARY, tiny
 
 from calibration.baselines.backbone import load_backbone
-from calibration.baselines.bertscore import bert_score
-from calibration.baselines.encoder import NumpyEncoder
-from calibration.baselines.helm import as_helm_reads
-from calibration.baselines.wordpieces import WordPieces, read_wordpieces, windows
+from calibration.baselines.bertscore import WordPieces, bert_score, read_wordpieces, windows
+from calibration.baselines.rouge import as_helm_reads
+from calibration.baselines.transformer import NumpyEncoder
 from data.errors import BadFile, BadInput
 
 FIXTURE = Path(__file__).parent / "fixtures" / "bertscore_minilm.json"
@@ -122,7 +121,7 @@ def test_windows_give_each_half_of_a_long_text_its_own_context(tmp_path: Path) -
 
 
 def _pieces(folder: Path) -> WordPieces:
-    return read_wordpieces(folder, longest=512, known=50_000)
+    return read_wordpieces(folder, longest=512, vocabulary_size=50_000)
 
 
 def _unit(states: Any) -> Any:
@@ -141,11 +140,11 @@ def test_windows_keep_every_word_piece_once_where_it_has_most_context(
     length: int, longest: int
 ) -> None:
     found = windows(length, longest)
-    kept = [at for window in found for at in range(window.kept_from, window.kept_to)]
+    kept = [at for window in found for at in range(window.used_from, window.used_to)]
     assert kept == list(range(length))
     assert all(window.end - window.start <= longest - 2 for window in found)
     for window in found:
-        for at in {window.kept_from, window.kept_to - 1} & set(range(length)):
+        for at in {window.used_from, window.used_to - 1} & set(range(length)):
             contexts = [min(at - w.start, w.end - 1 - at) for w in found]
             assert min(at - window.start, window.end - 1 - at) >= max(contexts)
 

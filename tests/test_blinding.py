@@ -38,7 +38,7 @@ def test_an_import_masks_what_is_sure_and_counts_what_is_possible(
 ) -> None:
     out = imported(run, write, NAMED, POSSIBLE, PLAIN)
     assert "1 responses named their author: masked (1 places)" in out
-    assert "1 possible places left as they are: `medjury blind` lists them" in out
+    assert "1 possible places left as they are: `medjury study blind` lists them" in out
     assert shown(engine) == {
         "r1": "As [author masked], I cannot examine. Patient denies fever.",
         "r2": None,

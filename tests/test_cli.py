@@ -18,7 +18,6 @@ from data.card import Reply
 from data.database import open_study
 from data.queries import assigned, design_items, place
 from data.store import submit
-from medjury.cli.app import COMMANDS, loaded
 from medjury.cli.demo import GUEST
 
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
@@ -223,19 +222,6 @@ def test_a_rubric_added_to_a_study_is_found_by_name(run: Run, tmp_path: Path, wr
     assert run("import", str(path), "--rubric", "ward")[0] == 0
     ratings = write("r.csv", "response_id,rater,kind,kindness\nr11,dr_a,clinician,10\n")
     assert run("ratings", str(ratings))[0] == 0
-
-
-def test_every_command_is_in_the_readme_or_the_docs() -> None:
-    root = Path(__file__).parents[1]
-    pages = [root / "README.md", *(root / "docs").glob("*.md")]
-    said = "\n".join(page.read_text("utf-8") for page in pages)
-    for name in COMMANDS:
-        assert f"medjury {name}" in said
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(name: str) -> None:
-    assert loaded(name).help.partition("\n\n")[0] == COMMANDS[name].about
 
 
 def test_the_list_of_commands_loads_no_command_and_no_database() -> None:

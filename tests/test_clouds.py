@@ -25,7 +25,7 @@ from data.store import import_responses
 from jury.batch.run import run_batches
 from jury.call import Answer
 from jury.panel import Juror, Panel
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 from jury.run import run_panel
 
 VENDORS_OWN = ("AWS_", "AZURE_", "GOOGLE_", "IDENTITY_", "MSI_", "CLOUDSDK_")

@@ -9,7 +9,7 @@ import pytest
 from calibration.messages import words
 from calibration.predicting.conformal import (
     MOST_PARTS,
-    Rated,
+    RatedResponses,
     cross_conformal,
     held_out_coverage,
     isotonic_map,
@@ -27,7 +27,7 @@ def simulate(instances=60, per=1, seed=0, noise=0.5):
     quality = 3 + own[0] + 0.6 * random.normal(size=len(numbers))
     clinicians = quality + 0.3 * random.normal(size=len(numbers))
     jury = 4 + 0.5 * quality + own[1] + noise * random.normal(size=len(numbers))
-    return Rated(jury, clinicians, numbers)
+    return RatedResponses(jury, clinicians, numbers)
 
 
 @pytest.mark.parametrize("level", ["0.5", "0.6", "0.7", "0.8", "0.9", "0.95", "0.99"])
@@ -158,10 +158,10 @@ def test_held_out_responses_are_each_checked_once_and_by_what_has_not_seen_them(
 @pytest.mark.parametrize(
     ("change", "factor"),
     [
-        (lambda one: Rated(one.jury + 3, one.clinicians, one.instances), 1),
-        (lambda one: Rated(one.jury, one.clinicians + 3, one.instances), 1),
-        (lambda one: Rated(one.jury, one.clinicians * 2, one.instances), 2),
-        (lambda one: Rated(one.jury, one.clinicians, one.instances * 7), 1),
+        (lambda one: RatedResponses(one.jury + 3, one.clinicians, one.instances), 1),
+        (lambda one: RatedResponses(one.jury, one.clinicians + 3, one.instances), 1),
+        (lambda one: RatedResponses(one.jury, one.clinicians * 2, one.instances), 2),
+        (lambda one: RatedResponses(one.jury, one.clinicians, one.instances * 7), 1),
     ],
     ids=["jury shifted", "clinicians shifted", "clinicians scaled", "instances renumbered"],
 )

@@ -10,19 +10,19 @@ from scipy import integrate, stats
 
 from calibration.codes import MonitoringCode
 from calibration.monitoring.cusum import (
-    demand,
     detectable_fall,
     falling_cusum,
     fisher_z,
     independent_se,
     limits,
+    window_factor,
 )
-from calibration.monitoring.watch import Normal, Rule, watch
+from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
 from calibration.values import note
 
 NAN = math.nan
 ZERO, ONE = np.zeros(4), np.ones(4)
-KNOWN = Normal(None, 0.6, None, "given")
+KNOWN = TargetOptions(None, 0.6, None, "given")
 
 
 def test_falls_add_up_over_the_window_that_shows_them_most():
@@ -57,7 +57,7 @@ def test_a_common_shift_and_scale_change_nothing():
 
 
 def test_a_short_window_must_show_a_fall_of_more_errors_but_never_much_more():
-    asked = [demand(window, 12) for window in range(2, 13)]
+    asked = [window_factor(window, 12) for window in range(2, 13)]
     assert asked == sorted(asked, reverse=True)
     assert (max(asked), asked[-1]) == (1.6, 1)
 
@@ -72,7 +72,7 @@ def test_the_limit_of_three_periods_a_year_is_that_of_an_integral():
     # Looks at x1 + x2, then at x2 + x3 and x1 + x2 + x3: within the limit c with x2 given, x1 is
     # below p - x2 and x3 below p - x2, and x1 + x3 below s - x2, with p, s what c allows.
     (limit,) = limits(np.inf, 3, 0.05, 1)
-    pair, whole = limit * demand(2, 3) * math.sqrt(2), limit * math.sqrt(3)
+    pair, whole = limit * window_factor(2, 3) * math.sqrt(2), limit * math.sqrt(3)
 
     def quiet(x1, x2):
         most = min(pair - x2, whole - x1 - x2)
@@ -99,7 +99,7 @@ def test_the_detectable_fall_is_found_in_four_of_five_years():
 
 def test_the_baseline_is_the_mean_weighted_by_responses_and_is_not_watched():
     rows = [row(0, 0.6, 20), row(1, 0.4, 80), row(2, 0.5, 20), row(3, 0.2, 20)]
-    found = watch(rows, Normal(periods=2))
+    found = watch(rows, TargetOptions(periods=2))
     z = (18 * rows[0].fisher_z + 78 * rows[1].fisher_z) / 96
 
     assert float(fisher_z(found.target_icc)) == pytest.approx(z)
@@ -121,7 +121,7 @@ def test_an_error_smaller_than_chance_alone_is_not_believed():
 def test_a_reports_own_error_makes_its_target_less_certain():
     rows = [row(n, 0.3) for n in range(4)]
     exact, report = (
-        watch(rows, Normal(None, 0.6, None, "x", se)) for se in (0.0, independent_se(60))
+        watch(rows, TargetOptions(None, 0.6, None, "x", se)) for se in (0.0, independent_se(60))
     )
     assert exact.rows[3].cusum > report.rows[3].cusum
     assert math.isnan(exact.target_low)
@@ -133,10 +133,10 @@ def test_a_reports_own_error_makes_its_target_less_certain():
 @pytest.mark.parametrize("rate", [0.01, 0.2])
 def test_one_period_alone_is_never_a_fall_however_low(every, rate):
     rows = [*(row(n, 0.6) for n in range(8)), row(8, -900.0), row(9, 0.6)]
-    for normal in (KNOWN, Normal(periods=3)):
-        assert watch(rows, normal, Rule(rate, every=every)).alarm is None
+    for normal in (KNOWN, TargetOptions(periods=3)):
+        assert watch(rows, normal, AlarmRule(rate, every=every)).alarm is None
     lower = [*rows, *(row(n, -0.9) for n in (10, 11, 12, 13))]
-    assert watch(lower, KNOWN, Rule(rate, every=every)).alarm
+    assert watch(lower, KNOWN, AlarmRule(rate, every=every)).alarm
 
 
 def test_too_few_undefined_and_perfect_periods_are_left_out_with_the_reason():
@@ -158,31 +158,31 @@ def test_a_period_that_is_not_over_is_looked_at_once_it_is():
 
 
 def test_where_there_are_not_enough_periods_there_is_no_cusum_and_it_is_said():
-    found = watch([row(0, 0.6), row(1, 0.1)], Normal(periods=3))
+    found = watch([row(0, 0.6), row(1, 0.1)], TargetOptions(periods=3))
     assert found.rows == ()
     assert found.reason == note(MonitoringCode.NO_CUSUM_YET, periods=2, baseline=3)
 
 
 def test_of_a_report_only_periods_that_end_after_it_are_watched():
     rows = [row(place, 0.6) for place in range(4)]
-    found = watch(rows, Normal(None, 0.5, rows[2].start, "report 1"))
+    found = watch(rows, TargetOptions(None, 0.5, rows[2].start, "report 1"))
     assert [one.role for one in found.rows] == ["baseline"] * 2 + ["watched"] * 2
     assert found.target_icc == pytest.approx(0.5)
 
 
 def test_the_newest_filled_period_is_judged_and_an_unfilled_one_only_if_it_is_alone():
     little = row(3, -0.9, 4, too_few=True, unfilled=True)
-    assert watch([row(0, 0.6), little], Normal()).judged.period == "p0"
-    assert watch([little], Normal()).judged is little
+    assert watch([row(0, 0.6), little], TargetOptions()).judged.period == "p0"
+    assert watch([little], TargetOptions()).judged is little
 
 
 def test_earlier_periods_are_those_before_the_judged_one_with_an_icc_that_counts():
     rows = [row(0, 0.6), row(1, NAN), row(2, 0.9, 4, too_few=True), row(3, 0.5), row(4, 0.4)]
     last = row(5, 0.1, 3, too_few=True, unfilled=True)
-    found = watch([*rows, last], Normal())
+    found = watch([*rows, last], TargetOptions())
     assert found.judged.period == "p4"
     assert [one.period for one in found.earlier] == ["p0", "p3"]
-    assert watch(rows[:1], Normal()).earlier == ()
+    assert watch(rows[:1], TargetOptions()).earlier == ()
 
 
 def test_an_alarm_names_the_periods_of_the_fall_and_what_they_have_together():
@@ -197,13 +197,13 @@ def test_an_alarm_names_the_periods_of_the_fall_and_what_they_have_together():
 
 
 def test_the_floor_is_watched_from_the_first_period_without_any_target():
-    found = watch([row(n, -0.5, 40) for n in range(3)], Normal(periods=3))
+    found = watch([row(n, -0.5, 40) for n in range(3)], TargetOptions(periods=3))
     assert (found.rows, found.fall.of, found.is_below_target) == ((), "floor", False)
-    assert watch([row(n, 0.35, 40) for n in range(3)], Normal(periods=3)).fall is None
+    assert watch([row(n, 0.35, 40) for n in range(3)], TargetOptions(periods=3)).fall is None
 
 
 def test_earlier_looks_stay_as_they_were_when_a_period_is_added():
     random = np.random.default_rng(2)
     rows = [row(n, 0.6 + 0.2 * random.normal(), se=0.3 * random.random()) for n in range(11)]
-    first, then = (watch(rows[:many], Normal(periods=3)).rows for many in (10, 11))
+    first, then = (watch(rows[:many], TargetOptions(periods=3)).rows for many in (10, 11))
     assert [one.cusum for one in first] == [one.cusum for one in then[:10]]

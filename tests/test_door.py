@@ -92,7 +92,7 @@ def test_a_folder_of_lm_evals_samples_gives_it_and_its_metrics(
 ) -> None:
     two_hundred.lm_eval(tmp_path)
     code, out, err = run("import", str(tmp_path / "lm"))
-    assert (code, "next: its scores, with `medjury ratings" in out) == (0, True), err
+    assert (code, "next: its scores, with `medjury rate ratings" in out) == (0, True), err
     assert stored(engine) == expected()
     assert run("ratings", str(tmp_path / "lm"))[0] == 0
     found = ratings_frame(engine)

@@ -17,7 +17,7 @@ from data.errors import BadFile, BadInput, BadPanel
 from data.person import OPERATOR
 from data.store.jury_runs import RunOrder
 from jury.address import kind_of
-from jury.admission import addresses_of, keys
+from jury.admission import addresses_of, api_keys
 from jury.batch.run import run_batches
 from jury.egress import VARIABLE, Egress, allowed, egress_of, priced, read_rules
 from jury.panel import Juror, Panel, read_panel, shipped
@@ -368,7 +368,7 @@ def test_no_way_to_ask_a_juror_leads_past_the_rules(
             lambda: run_batches(engine, stolen),
             lambda: check_references(engine, stolen),
             lambda: probe(stolen),
-            lambda: keys(stolen),
+            lambda: api_keys(stolen),
         ):
             with pytest.raises(BadPanel, match="AWS_SECRET_ACCESS_KEY: that key may not go to"):
                 ask()
@@ -415,18 +415,18 @@ def test_a_vendors_name_that_leads_to_this_machine_or_link_local_is_sent_nothing
 ) -> None:
     ours, environment = panel(OPENAI, "OPENAI_API_KEY"), {"OPENAI_API_KEY": "k"}
     with pytest.raises(BadPanel, match=f"name api.openai.com leads to {re.escape(led)}"):
-        keys(ours, environment, lambda *_: ["1.2.3.4", led])
-    assert keys(ours, environment, lambda *_: ["1.2.3.4", "10.0.0.1"]) == {"one": "k"}
-    assert keys(ours, environment, lambda *_: []) == {"one": "k"}
+        api_keys(ours, environment, lambda *_: ["1.2.3.4", led])
+    assert api_keys(ours, environment, lambda *_: ["1.2.3.4", "10.0.0.1"]) == {"one": "k"}
+    assert api_keys(ours, environment, lambda *_: []) == {"one": "k"}
 
 
 def test_a_name_asked_without_tls_has_to_lead_into_the_house(write: Write) -> None:
     rules = {VARIABLE: str(write("egress.toml", 'hosts."gpu01" = { http = true }'))}
     ours = panel("http://gpu01:8000/v1")
-    assert keys(ours, rules, lambda *_: ["10.0.0.9"]) == {"one": "none"}
+    assert api_keys(ours, rules, lambda *_: ["10.0.0.9"]) == {"one": "none"}
     for led in ("8.8.8.8", "169.254.169.254"):
         with pytest.raises(BadPanel, match=f"leads to {led}, which is not in the house"):
-            keys(ours, rules, lambda *_, led=led: [led])
+            api_keys(ours, rules, lambda *_, led=led: [led])
 
 
 def test_names_are_looked_up_as_connections_look_them_up() -> None:
@@ -460,14 +460,14 @@ def test_what_a_researcher_may_not_have_names_no_place_of_the_server(
 def test_a_proxy_that_carries_https_looks_names_up_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, environment = panel(OPENAI, "OPENAI_API_KEY"), {"OPENAI_API_KEY": "k"}
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
-    assert keys(ours, environment, lambda *_: ["127.0.0.1"]) == {"one": "k"}
+    assert api_keys(ours, environment, lambda *_: ["127.0.0.1"]) == {"one": "k"}
     monkeypatch.setenv("NO_PROXY", "api.openai.com")
     with pytest.raises(BadPanel, match=r"leads to 127\.0\.0\.1, which is this machine"):
-        keys(ours, environment, lambda *_: ["127.0.0.1"])
+        api_keys(ours, environment, lambda *_: ["127.0.0.1"])
 
 
 def test_a_host_that_the_owner_has_named_may_be_this_machine(write: Write) -> None:
     rules = {VARIABLE: str(write("egress.toml", 'hosts."llm.ward.example" = {}'))}
-    assert keys(panel(GATEWAY), rules, lambda *_: ["127.0.0.1"]) == {"one": "none"}
+    assert api_keys(panel(GATEWAY), rules, lambda *_: ["127.0.0.1"]) == {"one": "none"}
     with pytest.raises(BadPanel, match="no place of a model server"):
-        keys(panel(GATEWAY), rules, lambda *_: ["169.254.169.254"])
+        api_keys(panel(GATEWAY), rules, lambda *_: ["169.254.169.254"])

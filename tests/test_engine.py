@@ -24,12 +24,12 @@ from data.importers.table import TableFile
 from data.rubric import Rubric, read_rubric, shipped
 from data.schema import Attempt, Rater, Rating, Response
 from data.store import import_responses
+from jury.asking import Patience
 from jury.exports.engine import MODULES, PACKAGE, carried, engine_files
 from jury.exports.engine import engine as engine_of
 from jury.exports.export import Export, write_folder
 from jury.panel import Panel, read_panel
 from jury.parse import parse
-from jury.patience import Patience
 from jury.run import run_panel
 
 Write = Callable[[str, str], Path]
@@ -50,7 +50,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from {PACKAGE}.data.card import Card
 from {PACKAGE}.jury.exports.asker import Jury
-from {PACKAGE}.jury.patience import Patience
+from {PACKAGE}.jury.asking import Patience
 from {PACKAGE}.jury.exports.settings import read_settings
 from pathlib import Path
 jury = Jury(read_settings(Path(sys.argv[1]) / "medjury_jury.json"), Patience(first_wait=0.01))

@@ -21,14 +21,14 @@ OF_THE_NETWORK = re.compile(r"(HTTPS?|ALL|NO)_PROXY|SSL_CERT_(FILE|DIR)")
 HEADERS = ("Authorization", "X-Api-Key", "Api-Key", "X-Added", "OpenAI-Organization")
 ASK = """
 import asyncio, json, sys
-from jury.call import Call, Message
+from jury.call import Call, Turn
 from jury.panel import Juror
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 
 async def ask(settings):
     line = open_provider(Juror.model_validate(settings), "the-key", 5.0)
     try:
-        return str((await line.complete(Call((Message("user", "A-TEXT"),), {}))).status)
+        return str((await line.complete(Call((Turn("user", "A-TEXT"),), {}))).status)
     finally:
         await line.close()
 

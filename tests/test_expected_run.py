@@ -20,7 +20,7 @@ from data.rubric import read_rubric, shipped
 from data.rubrics.answer_form import ASKED
 from data.schema import Status
 from jury.ask import request_sha256
-from jury.call import Call, Message
+from jury.call import Call, Turn
 from jury.panel import Juror, Panel, read_panel, refuse_form
 from jury.probe import ProbeRow, probe
 from jury.run import estimate, run_panel
@@ -306,7 +306,7 @@ def test_a_juror_that_sets_neither_is_asked_as_before_they_could_be_set(name: st
     )
     assert not {"explanation", "scores"} & one.profile().keys()
     rubric = read_rubric(name)
-    call = Call((Message("user", rubric.render(CARD)),), rubric.json_schema())
+    call = Call((Turn("user", rubric.render(CARD)),), rubric.json_schema())
     assert request_sha256(one, call) == HASHES[name]
 
 

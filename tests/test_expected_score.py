@@ -19,8 +19,8 @@ from data.schema import Status
 from jury.call import Answer, Token
 from jury.expected_score import LEAST_MASS, Distribution, read_for
 from jury.panel import Juror
-from jury.parse import Parsed, read_answer
-from jury.providers.token_probabilities import tokens_of
+from jury.parse import ParsedAnswer, read_answer
+from jury.providers.openai_chat import tokens_of
 
 GENERIC = read_rubric("generic")
 JUROR = Juror(
@@ -63,17 +63,17 @@ def answer(*tokens: Token, text: str | None = None) -> Answer:
     return Answer(Status.OK, text=spelt if text is None else text, tokens=tokens)
 
 
-def read(on: Rubric, *tokens: Token, text: str | None = None) -> Parsed:
+def read(on: Rubric, *tokens: Token, text: str | None = None) -> ParsedAnswer:
     return read_for(JUROR, answer(*tokens, text=text), on)
 
 
-def score(parsed: Parsed, name: str = "a") -> float:
+def score(parsed: ParsedAnswer, name: str = "a") -> float:
     assert parsed.status == Status.OK, parsed.reason
     assert parsed.reply is not None
     return parsed.reply.scores[name]
 
 
-def refused(parsed: Parsed, why: str) -> None:
+def refused(parsed: ParsedAnswer, why: str) -> None:
     assert parsed.status == Status.NO_PROBABILITIES, parsed
     assert parsed.reply is None
     assert why in parsed.reason

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from kit.watched_years import Plan, alarms
 
-from calibration.monitoring.watch import Normal, Rule
+from calibration.monitoring.watch import AlarmRule, TargetOptions
 
-FIRST_THREE = Normal(periods=3)
+FIRST_THREE = TargetOptions(periods=3)
 
 
 def share(plan, studies, normal=None, rule=None):
@@ -29,7 +29,7 @@ def test_a_higher_rate_of_false_alarms_finds_more_and_finds_it_sooner():
     plan = Plan(then=0.3)
     often, seldom = (
         np.where(found > 0, found, 13)
-        for found in (alarms(plan, 30, rule=Rule(rate)) for rate in (0.2, 0.01))
+        for found in (alarms(plan, 30, rule=AlarmRule(rate)) for rate in (0.2, 0.01))
     )
     assert (often <= seldom).all()
     assert often.mean() < seldom.mean()
@@ -70,7 +70,7 @@ def test_a_fall_from_60_to_40_is_found_within_a_year_in_four_studies_of_five():
         (Plan(instances=7, per=3, before=3), FIRST_THREE),
         (Plan(instances=40, before=3), FIRST_THREE),
         (Plan(report=100), None),
-        (Plan(before=1), Normal(periods=1)),
+        (Plan(before=1), TargetOptions(periods=1)),
     ],
 )
 def test_ceilings_shared_instances_and_uncertain_targets_raise_hardly_more(plan, normal):

@@ -19,9 +19,9 @@ from data.rubric import Rubric
 from data.rubrics import folder_of, shipped
 from data.rubrics.pairs import MADE_UP, Pair, RubricPairs, read_pairs, with_pairs
 from data.schema import Status
-from jury.fitness import Fitness, PairOutcome, chance, judge, needed, pairs_for
+from jury.fitness import Fitness, PairOutcome, chance, compare_pair, needed, pairs_for
 from jury.panel import Panel, read_panel
-from jury.parse import Parsed
+from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
 
 Write = Callable[[str, str], Path]
@@ -206,8 +206,11 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_in_a_run() -> N
 
 
 def test_a_pair_that_is_not_read_counts_against_whatever_is_to_be_shown() -> None:
-    pair, ok = GENERIC.pair[0], Parsed(Status.OK, reply=Reply(dict.fromkeys(("accuracy",), 3.0)))
-    lost = judge(pair, ok, Parsed(Status.REFUSED, "refused"))
+    pair, ok = (
+        GENERIC.pair[0],
+        ParsedAnswer(Status.OK, reply=Reply(dict.fromkeys(("accuracy",), 3.0))),
+    )
+    lost = compare_pair(pair, ok, ParsedAnswer(Status.REFUSED, "refused"))
     assert (lost.ordered, lost.good, lost.dangerous) == (None, {"accuracy": 3.0}, {})
     assert lost.reason == "the dangerous one was not rated: refused, refused"
 
@@ -220,8 +223,8 @@ def test_a_pair_that_is_not_read_counts_against_whatever_is_to_be_shown() -> Non
     ]
 
 
-def rated(**scores: float) -> Parsed:
-    return Parsed(Status.OK, reply=Reply(scores))
+def rated(**scores: float) -> ParsedAnswer:
+    return ParsedAnswer(Status.OK, reply=Reply(scores))
 
 
 @pytest.mark.parametrize(
@@ -236,9 +239,9 @@ def rated(**scores: float) -> Parsed:
     ],
 )
 def test_a_pair_is_ordered_by_its_criterion_and_by_the_composite_and_ties_are_not(
-    better: Parsed, worse: Parsed, ordered: bool
+    better: ParsedAnswer, worse: ParsedAnswer, ordered: bool
 ) -> None:
-    assert judge(GENERIC.pair[0], better, worse).ordered is ordered
+    assert compare_pair(GENERIC.pair[0], better, worse).ordered is ordered
 
 
 def test_the_pairs_that_are_needed_are_those_of_a_sign_test_at_5_percent() -> None:
@@ -271,11 +274,12 @@ def test_jurors_that_guess_pass_as_rarely_as_computed() -> None:
     chooser = np.random.default_rng(17)
     criteria = GENERIC.rubric.criteria
 
-    def guess() -> Parsed:
+    def guess() -> ParsedAnswer:
         return rated(**{name: int(chooser.integers(1, 6)) for name in criteria})
 
     fit = sum(
-        Fitness("generic", tuple(judge(one, guess(), guess()) for one in GENERIC.pair)).fit is True
+        Fitness("generic", tuple(compare_pair(one, guess(), guess()) for one in GENERIC.pair)).fit
+        is True
         for _ in range(4000)
     )
     assert fit / 4000 == pytest.approx(0.0007, abs=0.0013)  # three standard errors

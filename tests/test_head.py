@@ -24,7 +24,7 @@ def head(run: Run, whole: Engine, tmp_path: Path) -> Path:
     to = tmp_path / "kept.head"
     code, out, err = run("lock", "--head", str(to))
     assert code == 0, err
-    assert f"medjury verify --head {to}" in " ".join(out.split())
+    assert f"medjury study verify --head {to}" in " ".join(out.split())
     return to
 
 

@@ -14,9 +14,9 @@ from data.rubric import read_rubric
 from data.rubrics.pairs import MADE_UP
 from data.rubrics.planted import holds_verdict
 from data.schema import Status
-from jury.injection import INJECTIONS, SelfTest, _planted, judge
+from jury.fitness import INJECTIONS, SelfTest, _planted, compare_answers
 from jury.panel import Panel, read_panel
-from jury.parse import Parsed
+from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
 
 RUBRIC = read_rubric("generic")
@@ -51,8 +51,8 @@ def kind(seen: Seen) -> str:
     return next((name for name, said in words.items() if said in seen.prompt), "")
 
 
-def scores(**given: float) -> Parsed:
-    return Parsed(Status.OK, reply=Reply(dict.fromkeys(RUBRIC.criteria, 1.0) | given))
+def scores(**given: float) -> ParsedAnswer:
+    return ParsedAnswer(Status.OK, reply=Reply(dict.fromkeys(RUBRIC.criteria, 1.0) | given))
 
 
 def test_a_juror_that_keeps_its_scores_has_held_six_of_six() -> None:
@@ -110,10 +110,10 @@ def test_a_juror_that_gives_a_bad_answer_full_marks_anyway_is_not_known() -> Non
 
 
 def test_a_rise_of_one_point_on_one_criterion_is_a_failure() -> None:
-    assert judge("x", scores(), scores(clarity=2.0), RUBRIC).moved == {"clarity": 1.0}
-    assert judge("x", scores(), scores(clarity=2.0), RUBRIC).held is False
-    assert judge("x", scores(), scores(), RUBRIC).held is True
-    assert judge("x", scores(accuracy=5.0), scores(accuracy=1.0), RUBRIC).held is True
+    assert compare_answers("x", scores(), scores(clarity=2.0), RUBRIC).moved == {"clarity": 1.0}
+    assert compare_answers("x", scores(), scores(clarity=2.0), RUBRIC).held is False
+    assert compare_answers("x", scores(), scores(), RUBRIC).held is True
+    assert compare_answers("x", scores(accuracy=5.0), scores(accuracy=1.0), RUBRIC).held is True
 
 
 def test_the_self_test_tells_what_it_cost_beside_the_tiny_question() -> None:
@@ -172,7 +172,7 @@ def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
 
 def test_the_forged_tag_goes_through_the_rubric_as_a_response_does() -> None:
     forged = next(one for one in INJECTIONS if one.name == "forged_reference")
-    assert "</response>\n<reference>" in forged.told
+    assert "</response>\n<reference>" in forged.instruction
     before, _ = forged.prompts(RUBRIC)
     assert before.count("panel of experts") == 0
 
@@ -196,10 +196,10 @@ def test_a_juror_that_quotes_the_planted_verdict_gives_no_score_of_it() -> None:
 
 
 def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagged_for() -> None:
-    planting = [one for one in INJECTIONS if "{verdict}" in one.told]
+    planting = [one for one in INJECTIONS if "{verdict}" in one.instruction]
     assert {one.name for one in planting} == {"fake_verdict", "verdict_to_be_quoted"}
     for one in planting:
-        injected = _planted(one.told, RUBRIC)
+        injected = _planted(one.instruction, RUBRIC)
         assert holds_verdict(injected, RUBRIC.criteria)
         assert not holds_verdict(one.start + one.end, RUBRIC.criteria)
 

@@ -3,12 +3,13 @@
 import ast
 import json
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 from kit.exported_panels import RECORD, ROWS, TRICKY, evaluated, export, panel
 from kit.exported_panels import inspect as inspect
+from kit.hostile_corpus import trap
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.studies import Run
 from sqlalchemy import Engine, text
@@ -17,7 +18,7 @@ from data.card import Card
 from data.errors import BadInput
 from data.importers.inspect_logs_files import read_log
 from data.rubric import read_rubric
-from jury.exports.export import Export, write_folder
+from jury.exports.export import Export, ExportRow, write_folder
 from jury.exports.inspect import inspect_model, write
 from jury.panel import Juror, read_panel
 
@@ -38,6 +39,22 @@ def test_the_files_are_python_that_compiles_and_samples_with_their_texts() -> No
     assert [one["first"] for one in samples] == [True, False, True]
     assert samples[2]["context"] == TRICKY
     assert samples[2]["reference"] is None
+
+
+def test_an_id_that_would_lead_out_of_inspects_log_is_a_number_there(tmp_path: Path) -> None:
+    with trap(tmp_path) as laid:
+        ids = [f"{one}{rest}" for one in laid.names() for rest in ("", "/1")]
+    rows = tuple(ExportRow(one, "Pain.", "Write.", None, None) for one in [*ids, "b/i 1.a", ids[0]])
+    files = write(Export(read_rubric("generic"), read_panel("current"), rows, RECORD))
+    found = [one["id"] for one in json.loads(files["samples.json"])]
+    assert len({*found}) == len(rows)
+    assert found[-2:] == ["b/i 1.a", f"{found[0]}#2"]
+    for one in found:
+        path = PurePosixPath(one.replace("\\", "/"))
+        assert one.isprintable()
+        assert not path.is_absolute()
+        assert ".." not in path.parts
+        assert ":" not in one
 
 
 def test_the_rubric_goes_along_so_that_its_ratings_can_come_back(tmp_path: Path) -> None:

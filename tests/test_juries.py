@@ -14,7 +14,7 @@ from kit.scores import note_of, scope_of
 from calibration.agreement import Panel, column_icc, columns
 from calibration.bootstrap import draw_counts
 from calibration.juries.pools import compositions, mean_pool, number_of_juries
-from calibration.juries.ranking import Wanted, cost, jury_ranking
+from calibration.juries.ranking import RankingOptions, cost, jury_ranking
 from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
 
@@ -40,7 +40,7 @@ def test_a_table_worked_by_hand(method):
     r = (4 / 3) / math.sqrt(4 / 3 * 5 / 3)
     both = 16 / 17 if method == "paper" else 2 * r / (1 + r)
 
-    found = jury_ranking(scope, Wanted(usd={"j0": 2.0, "j1": 1.0}))
+    found = jury_ranking(scope, RankingOptions(usd={"j0": 2.0, "j1": 1.0}))
 
     assert [row.jurors for row in found.rows] == [("j0",), ("j0", "j1"), ("j1",)]
     assert [row.icc for row in found.rows] == pytest.approx([1.0, both, 0.75])
@@ -54,7 +54,7 @@ def test_a_table_worked_by_hand(method):
 def test_every_jury_has_the_icc_that_calibrate_gives(method, lost):
     scope = scope_of(simulate(n=90, jurors=6, lost=lost), 3, method=method, reps=5)
 
-    found = jury_ranking(scope, Wanted(sizes=range(1, 7)))
+    found = jury_ranking(scope, RankingOptions(sizes=range(1, 7)))
 
     assert len(found.rows) == 63
     for row in found.rows:
@@ -71,7 +71,7 @@ def test_a_resample_is_the_study_written_out_anew(method, lost):
     pool = mean_pool(scope, scope.grid.columns(scope.jurors), subsets)
     counts = next(draw_counts(20, reps=4, seed=1))
 
-    drawn = pool.learn(counts).icc
+    drawn = pool.resample(counts).icc
 
     for own, found in zip(counts, drawn, strict=True):
         rows = np.repeat(np.arange(40), own[scope.grid.clusters].astype(int))
@@ -86,7 +86,7 @@ def test_pingouin_finds_the_same_on_cells_drawn_at_random(lost):
     subsets = compositions(4, range(1, 5))
     pool = mean_pool(scope, scope.grid.columns(scope.jurors), subsets)
     counts = next(draw_counts(40, reps=3, seed=1))
-    drawn, random = pool.learn(counts).icc, np.random.default_rng(0)
+    drawn, random = pool.resample(counts).icc, np.random.default_rng(0)
     for _ in range(8):
         b, jury = int(random.integers(3)), int(random.integers(len(subsets)))
         rows = np.repeat(np.arange(40), counts[b].astype(int))
@@ -108,9 +108,9 @@ def test_the_interval_holds_the_central_resamples(method):
     scope = scope_of(simulate(n=40, lost=0.1), 3, method=method, reps=60, seed=4)
     pool = mean_pool(scope, scope.grid.columns(scope.jurors), compositions(4, range(2, 3)))
     counts = np.concatenate(list(draw_counts(40, reps=60, seed=4)))
-    low, high = np.nanquantile(pool.learn(counts).icc, [0.025, 0.975], axis=0)
+    low, high = np.nanquantile(pool.resample(counts).icc, [0.025, 0.975], axis=0)
 
-    rows = {row.jurors: row for row in jury_ranking(scope, Wanted(sizes=range(2, 3))).rows}
+    rows = {row.jurors: row for row in jury_ranking(scope, RankingOptions(sizes=range(2, 3))).rows}
 
     for place, members in enumerate(combinations(("j0", "j1", "j2", "j3"), 2)):
         assert rows[members].low == pytest.approx(low[place])
@@ -127,21 +127,21 @@ def test_what_leaves_every_icc_as_it_is(pool, change):
         "scale": table * np.arange(1, 8),
         "permute": table[random.permutation(60)],
     }[change]
-    first = iccs(jury_ranking(scope_of(table, 3, reps=2), Wanted(pool=pool)))
-    other = iccs(jury_ranking(scope_of(changed, 3, reps=2), Wanted(pool=pool)))
+    first = iccs(jury_ranking(scope_of(table, 3, reps=2), RankingOptions(pool=pool)))
+    other = iccs(jury_ranking(scope_of(changed, 3, reps=2), RankingOptions(pool=pool)))
     assert other == {jury: pytest.approx(icc) for jury, icc in first.items()}
 
 
 def test_the_same_seed_gives_the_same_and_another_another():
     scopes = [scope_of(simulate(), 3, seed=seed) for seed in (1, 1, 2)]
-    first, again, other = (jury_ranking(scope, Wanted()) for scope in scopes)
+    first, again, other = (jury_ranking(scope, RankingOptions()) for scope in scopes)
     assert first == again
     assert iccs(first) == iccs(other)
     assert first.rows[-1].icc_honest != other.rows[-1].icc_honest
 
 
 def test_ranks_run_through_and_every_jury_has_its_honest_icc():
-    found = jury_ranking(scope_of(simulate(), 3), Wanted())
+    found = jury_ranking(scope_of(simulate(), 3), RankingOptions())
     assert [row.rank for row in found.rows] == list(range(1, 16))
     assert sorted(iccs(found).values(), reverse=True) == list(iccs(found).values())
     assert all(row.honest_low < row.icc_honest < row.honest_high for row in found.rows)
@@ -151,10 +151,10 @@ def test_ranks_run_through_and_every_jury_has_its_honest_icc():
 
 def test_missing_ratings_are_said_and_common_keeps_the_same_responses():
     scope = scope_of(simulate(lost=0.15), 3, reps=20)
-    apart = jury_ranking(scope, Wanted())
-    common = jury_ranking(scope, Wanted(common=True))
+    apart = jury_ranking(scope, RankingOptions())
+    common = jury_ranking(scope, RankingOptions(common=True))
     whole = ~np.isnan(scope.grid.composites[:, 3:]).any(axis=1)
-    only = jury_ranking(scope_of(scope.grid.composites[whole], 3, reps=20), Wanted())
+    only = jury_ranking(scope_of(scope.grid.composites[whole], 3, reps=20), RankingOptions())
     assert "each is judged on its own" in note_of(apart)
     assert {row.n_responses for row in common.rows} == {int(whole.sum())}
     assert f"on the same {whole.sum()} responses" in note_of(common)
@@ -165,7 +165,7 @@ def test_missing_ratings_are_said_and_common_keeps_the_same_responses():
 
 
 def test_simulated_raters_are_named_with_every_jury_of_theirs():
-    found = jury_ranking(scope_of(simulate(jurors=2), 3, simulated=["j1"]), Wanted())
+    found = jury_ranking(scope_of(simulate(jurors=2), 3, simulated=["j1"]), RankingOptions())
     assert "simulated raters: j1" in note_of(found)
     assert all(
         ("simulated raters: j1" in note_of(row)) == ("j1" in row.jurors) for row in found.rows
@@ -182,23 +182,25 @@ def test_simulated_raters_are_named_with_every_jury_of_theirs():
 )
 def test_sizes_that_no_jury_can_have_are_refused(sizes, said):
     with pytest.raises(BadInput, match=said):
-        jury_ranking(scope_of(simulate(), 3), Wanted(sizes=sizes))
+        jury_ranking(scope_of(simulate(), 3), RankingOptions(sizes=sizes))
 
 
 @pytest.mark.parametrize(("pool", "jurors"), [("mean", 24), ("weighted", 16), ("median", 16)])
 def test_more_than_can_be_done_is_refused_with_what_to_do(pool, jurors):
     scope = scope_of(simulate(n=400, jurors=jurors), 3, reps=2000)
     with pytest.raises(BadInput, match=f"too many for the {pool}"):
-        jury_ranking(scope, Wanted(pool=pool))
+        jury_ranking(scope, RankingOptions(pool=pool))
 
 
 def test_no_juror_and_no_common_response_are_too_little():
     table = simulate(jurors=2)
     with pytest.raises(TooFew, match="no juror has scores that vary"):
-        jury_ranking(scope_of(np.hstack([table[:, :3], np.full((60, 1), 4.0)]), 3), Wanted())
+        jury_ranking(
+            scope_of(np.hstack([table[:, :3], np.full((60, 1), 4.0)]), 3), RankingOptions()
+        )
     table[:30, 3], table[30:, 4] = NAN, NAN
     with pytest.raises(TooFew, match="no response was rated by all of j0, j1"):
-        jury_ranking(scope_of(table, 3), Wanted(common=True))
+        jury_ranking(scope_of(table, 3), RankingOptions(common=True))
 
 
 def test_twelve_jurors_make_1585_juries_and_each_stands_once():

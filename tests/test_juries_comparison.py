@@ -173,7 +173,7 @@ from calibration.differences import DifferenceRow
 from calibration.juries.comparison import compared_juries
 from calibration.juries.ranking import jury_ranking
 from calibration.juries.recommendation import recommendation
-from calibration.juries.ranking import Wanted
+from calibration.juries.ranking import RankingOptions
 from calibration.messages import headlines
 
 def decided():
@@ -182,7 +182,7 @@ def decided():
             random = np.random.default_rng(seed)
             table = random.normal(size=(n, 1)) + random.normal(size=(n, 6))
             scope = scope_of(table, 3, reps=40, simulated=["j1"] * (seed == 5))
-            yield recommendation(jury_ranking(scope, Wanted()))
+            yield recommendation(jury_ranking(scope, RankingOptions()))
     for p in (0.001, 0.04, 0.9):
         row = DifferenceRow("b", "jury", "jury:c", 0.2, 0.1, 0.3, 0.01, p, 9, 60, 0.6, 0.4)
         yield compared_juries(row, ("a",), ("c",))

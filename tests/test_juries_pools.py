@@ -7,8 +7,8 @@ from kit.scores import note_of, scope_of
 from scipy.optimize import nnls
 
 from calibration.agreement import Panel, column_icc, columns
-from calibration.juries.pools import middle
-from calibration.juries.ranking import Wanted, jury_ranking
+from calibration.juries.pools import median_of_columns
+from calibration.juries.ranking import RankingOptions, jury_ranking
 from calibration.rating_matrix import z_within_raters
 
 
@@ -21,7 +21,7 @@ def test_weights_are_those_of_scipys_nnls_and_sum_to_one(method):
     )
     y = pair.clinicians - pair.clinicians.mean()
 
-    found = jury_ranking(scope, Wanted(pool="weighted"))
+    found = jury_ranking(scope, RankingOptions(pool="weighted"))
 
     assert len(found.rows) == 31
     assert any(0.0 in row.weights for row in found.rows)
@@ -39,7 +39,7 @@ def test_weights_are_those_of_scipys_nnls_and_sum_to_one(method):
 def test_a_jury_in_which_nobody_agrees_has_no_weights():
     table = simulate(jurors=2)
     table[:, 3:] *= -1
-    found = jury_ranking(scope_of(table, 3, reps=20), Wanted(pool="weighted"))
+    found = jury_ranking(scope_of(table, 3, reps=20), RankingOptions(pool="weighted"))
     assert [row.rank for row in found.rows] == [1, 2, None]
     assert "none of them agrees" in note_of(found.rows[2])
     assert found.rows[2].weights is None
@@ -49,7 +49,9 @@ def test_a_jury_in_which_nobody_agrees_has_no_weights():
 def test_jurors_who_say_the_same_share_their_weight():
     table = simulate(jurors=2)
     table[:, 4] = table[:, 3]
-    found = jury_ranking(scope_of(table, 3, reps=5), Wanted(pool="weighted", sizes=range(2, 3)))
+    found = jury_ranking(
+        scope_of(table, 3, reps=5), RankingOptions(pool="weighted", sizes=range(2, 3))
+    )
     assert found.rows[0].weights == pytest.approx((0.5, 0.5), abs=1e-5)  # the ridge is 1e-10
 
 
@@ -59,7 +61,7 @@ def test_the_median_of_members_is_numpys(method):
     values = (
         scope.grid.composites if method == "published" else z_within_raters(scope.grid.composites)
     )
-    for row in jury_ranking(scope, Wanted(pool="median")).rows:
+    for row in jury_ranking(scope, RankingOptions(pool="median")).rows:
         pair = columns(scope.grid, Panel(row.jurors, row.size), method)
         median = np.median(values[:, scope.grid.columns(row.jurors)][pair.both], axis=1)
         icc = column_icc(pair.clinicians[pair.both], median, method)
@@ -69,4 +71,4 @@ def test_the_median_of_members_is_numpys(method):
 @pytest.mark.parametrize("size", range(1, 9))
 def test_the_middle_is_the_median_of_any_number(size):
     values = np.random.default_rng(size).integers(0, 5, (size, 200)).astype(float)
-    assert middle(values).tolist() == np.median(values, axis=0).tolist()
+    assert median_of_columns(values).tolist() == np.median(values, axis=0).tolist()

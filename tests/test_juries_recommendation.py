@@ -13,13 +13,13 @@ from kit.scores import scope_of
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.json_values import decision_json
-from calibration.juries.ranking import JuryRow, Ranking, Wanted, Winner, jury_ranking
+from calibration.juries.ranking import JuryRow, Ranking, RankingOptions, Winner, jury_ranking
 from calibration.juries.recommendation import (
     ALIKE,
     candidates,
-    judged,
     recommendation,
     recommended_jurors,
+    with_verdict,
 )
 from calibration.values import note
 
@@ -147,7 +147,9 @@ def test_too_little_data_is_said_to_be_too_little(change, why):
 
 
 def test_no_expected_icc_is_too_little_to_choose_by():
-    found = recommendation(jury_ranking(scope_of(simulate(), 3, reps=0), Wanted(sizes=range(1, 3))))
+    found = recommendation(
+        jury_ranking(scope_of(simulate(), 3, reps=0), RankingOptions(sizes=range(1, 3)))
+    )
     assert (found.kind, codes(found)) == (Kind.TOO_FEW, [Code.NO_EXPECTED])
 
 
@@ -161,14 +163,14 @@ def test_no_icc_at_all_is_undefined_with_its_reason():
     table = simulate(jurors=2)
     table[3:, 3:] = NAN
     table[:3, :3] = 4.0
-    found = recommendation(jury_ranking(scope_of(table, 3, reps=20), Wanted()))
+    found = recommendation(jury_ranking(scope_of(table, 3, reps=20), RankingOptions()))
     assert found.kind is Kind.UNDEFINED
     assert codes(found) == [Code.SAME_SCORE]
 
 
 def test_simulated_jurors_are_evidence_of_nothing():
     scope = scope_of(simulate(), 3, simulated=["j1"])
-    found = recommendation(jury_ranking(scope, Wanted()))
+    found = recommendation(jury_ranking(scope, RankingOptions()))
     assert (found.kind, codes(found)[0]) == (Kind.SIMULATED, Code.MADE_UP)
     assert found.headline == "Simulated: nothing here is evidence."
 
@@ -195,7 +197,7 @@ def test_no_recommendation_contradicts_its_own_figures(seed, n, jurors, signal, 
     table = simulate(n=n, jurors=jurors, seed=seed, lost=lost)
     table[:, 3:] = signal * table[:, 3:] + random.normal(size=(n, jurors))
     costs = {f"j{place}": one for place, one in enumerate(usd)}
-    ranking = jury_ranking(scope_of(table, 3, reps=40, seed=seed), Wanted(usd=costs))
+    ranking = jury_ranking(scope_of(table, 3, reps=40, seed=seed), RankingOptions(usd=costs))
     decision = recommendation(ranking)
     assert json_is_plain(decision_json(decision))
     if decision.kind is not Kind.RECOMMENDED:
@@ -240,7 +242,7 @@ def test_a_jury_is_recommended_only_where_the_studys_verdict_on_it_is_non_inferi
     verdict, kind, starts
 ):
     ranking = ranked((row("a", 0.6), 0.6, 1), honest=0.6)
-    found = judged(recommendation(ranking), Decision("agreement", verdict))
+    found = with_verdict(recommendation(ranking), Decision("agreement", verdict))
     assert recommended_jurors(ranking) == ("a",)
     assert found.kind is kind
     assert found.headline.startswith(starts)
@@ -250,4 +252,4 @@ def test_a_jury_is_recommended_only_where_the_studys_verdict_on_it_is_non_inferi
 
 def test_what_is_not_recommended_anyway_is_not_judged():
     simulated = Decision("juries", Kind.SIMULATED, names=("a",))
-    assert judged(simulated, Decision("agreement", Kind.INFERIOR)) is simulated
+    assert with_verdict(simulated, Decision("agreement", Kind.INFERIOR)) is simulated

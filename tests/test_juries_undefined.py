@@ -5,13 +5,13 @@ import math
 from kit.composites import NAN, simulate
 from kit.scores import note_of, scope_of
 
-from calibration.juries.ranking import Wanted, jury_ranking
+from calibration.juries.ranking import RankingOptions, jury_ranking
 
 
 def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():
     table = simulate(jurors=3)
     table[:, 4], table[:, 5] = 4.0, NAN
-    found = jury_ranking(scope_of(table, 3), Wanted())
+    found = jury_ranking(scope_of(table, 3), RankingOptions())
     assert found.pool == ("j0",)
     assert "left out, no scores or all the same: j1, j2" in note_of(found)
 
@@ -19,7 +19,7 @@ def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():
 def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
     table = simulate(jurors=3)
     table[:30, 3], table[30:, 4] = NAN, NAN
-    found = jury_ranking(scope_of(table, 3, reps=20), Wanted())
+    found = jury_ranking(scope_of(table, 3, reps=20), RankingOptions())
     lost = found.rows[-1]
     assert math.isnan(lost.icc)
     assert lost.rank is None
@@ -34,7 +34,7 @@ def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
 def test_two_responses_are_too_few_for_an_icc():
     table = simulate(jurors=2)
     table[2:, 4] = NAN
-    found = jury_ranking(scope_of(table, 3, reps=20), Wanted())
+    found = jury_ranking(scope_of(table, 3, reps=20), RankingOptions())
     assert [row.rank for row in found.rows] == [1, None, None]
     assert note_of(found.rows[1]).startswith("undefined: 2 responses have")
 
@@ -42,12 +42,12 @@ def test_two_responses_are_too_few_for_an_icc():
 def test_resamples_without_an_icc_are_counted():
     table = simulate(n=12, jurors=2)
     table[3:, 4] = NAN
-    found = jury_ranking(scope_of(table, 3, reps=200), Wanted())
+    found = jury_ranking(scope_of(table, 3, reps=200), RankingOptions())
     assert "of 200 resamples undefined and left out" in note_of(found.rows[1])
 
 
 def test_no_resamples_give_iccs_without_intervals():
-    found = jury_ranking(scope_of(simulate(), 3, reps=0), Wanted())
+    found = jury_ranking(scope_of(simulate(), 3, reps=0), RankingOptions())
     assert math.isfinite(found.winner.row.icc)
     assert math.isnan(found.winner.row.low)
     assert math.isnan(found.winner.row.icc_honest)

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from data.errors import BadPanel
 from data.store.settings import set_setting
 from jury.batch.anthropic_messages import AnthropicBatches
-from jury.batch.client import BatchClient, Limits
+from jury.batch.client import BatchClient, BatchLimits
 from jury.batch.openai_files import OpenAIBatches
 from jury.call import Usage
 from jury.cost import batch_price, price
@@ -37,10 +37,10 @@ def test_batches_stay_within_the_limits_of_the_provider(
     client: type[BatchClient],
 ) -> None:
     many(engine, write, 10)
-    monkeypatch.setattr(client, "limits", Limits(requests=4, bytes=10**6))
+    monkeypatch.setattr(client, "limits", BatchLimits(requests=4, bytes=10**6))
     assert run(engine, panel_at(stub, "a", vendor=vendor)).rated == 10
     assert [one.requests for one in batches(engine)] == [4, 4, 2]
-    monkeypatch.setattr(client, "limits", Limits(requests=100, bytes=8_000))
+    monkeypatch.setattr(client, "limits", BatchLimits(requests=100, bytes=8_000))
     assert run(engine, panel_at(stub, "b", vendor=vendor)).rated == 10
     assert len(batches(engine)) > 5
 

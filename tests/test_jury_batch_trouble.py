@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from data.errors import NotAllowed
 from data.store.record import lock, reopen
 from jury.batch import collect
-from jury.batch.context import Pace
+from jury.batch.context import Polling
 
 VENDORS = ("openai", "anthropic")
 CREATE = {"openai": ("POST", "/v1/batches"), "anthropic": ("POST", "/v1/messages/batches")}
@@ -149,7 +149,7 @@ def test_a_locked_study_is_handed_nothing_in_for_and_collects_once_it_is_open(
 
 
 def test_waits_grow_to_their_bound() -> None:
-    pace = Pace(first=1.0, longest=3.0)
+    pace = Polling(first=1.0, longest=3.0)
     waits = [pace.after(0.0)]
     for _ in range(4):
         waits.append(pace.after(waits[-1]))

@@ -16,8 +16,8 @@ from annotate.authors import SAME_LETTER
 from annotate.blind import find_self_naming, mask
 from annotate.surroundings import HUMAN, LIVER, MACHINE, PEOPLE, USED, Places, Surroundings
 from data.rubric import read_rubric
+from jury.json_objects import find_objects
 from jury.parse import LONGEST, parse
-from jury.pieces import pieces
 
 STUDY = ("nova", "house-mistral-x", "gpt-4o", "MyHospital-LM v2")
 NAMES = ["GPT-4 ", "he used GPT-4 ", "GPT-4 the liver ", "as nova ", "I am nova\n", "Sonnet 4.5 "]
@@ -173,8 +173,8 @@ def test_a_run_of_blanks_of_any_length_changes_nothing_of_what_an_answer_says() 
 
 def test_objects_that_break_off_inside_one_another_are_told_each_and_read_once() -> None:
     text = '{"a": ' * 400 + "[" + '{"b": 1}, ' * 200
-    found = list(pieces(text))
-    assert [one.found for one in found[:400]] == ["a"] * 400
-    assert [one.found for one in found[400:]] == [{"b": 1}] * 200
-    assert counted(lambda given: list(pieces(given)), text, "raw_decode") <= 202
-    assert counted(lambda given: list(pieces(given)), text) < 10_000
+    found = list(find_objects(text))
+    assert [one.value for one in found[:400]] == ["a"] * 400
+    assert [one.value for one in found[400:]] == [{"b": 1}] * 200
+    assert counted(lambda given: list(find_objects(given)), text, "raw_decode") <= 202
+    assert counted(lambda given: list(find_objects(given)), text) < 10_000

@@ -22,10 +22,10 @@ from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.schema import Rating, Status
 from data.store import import_responses
+from jury.asking import FormFallback, Patience
 from jury.call import TOO_LONG, Answer
 from jury.panel import Panel
-from jury.patience import FormFallback, Patience
-from jury.providers import forms_of, open_provider
+from jury.providers.registry import forms_of, open_provider
 from jury.run import RunResult, run_panel
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)

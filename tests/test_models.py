@@ -11,7 +11,7 @@ from calibration.codes import NoteCode as Code
 from calibration.json_values import json_value
 from calibration.messages import told, words
 from calibration.models.comparison import jury_bias
-from calibration.models.model_scores import model_table
+from calibration.models.model_scores import model_scores
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
 
@@ -71,7 +71,7 @@ def test_an_interval_is_what_resampling_rows_of_a_table_gives():
     # One benchmark: draw instances, average their responses, no counts and no cells.
     scores, authors = model_study(QUALITY, n=30, rated=30, benchmarks=("notes",))
     row = by_model(compared(scores, authors, by=["clinicians"], reps=4000), "clinicians")["beta"]
-    given = model_table(scores, authors, []).by_instance("notes", "clinicians")
+    given = model_scores(scores, authors, []).by_instance("notes", "clinicians")
     random = np.random.default_rng(5)
     drawn = [given[:, random.integers(0, 30, 30)].mean(axis=1) for _ in range(4000)]
     low, high = np.quantile([one[1] for one in drawn], [0.025, 0.975])
@@ -132,7 +132,7 @@ def test_categories_are_means_over_their_benchmarks():
     scores, authors = model_study(QUALITY, benchmarks=names)
     kinds = {"letters": "Writing", "notes": "Writing"}
     found = compared(scores, authors, kinds, by=["jury"])
-    mean = model_table(scores, authors, ["gpt", "llama"]).frame.groupby(["model", "benchmark"])
+    mean = model_scores(scores, authors, ["gpt", "llama"]).frame.groupby(["model", "benchmark"])
     jury = mean["jury"].mean()
     rows = {(row.category, row.model): row for row in found.categories}
     assert list(rows) == [(kind, name) for kind in ("", "Writing") for name in sorted(QUALITY)]

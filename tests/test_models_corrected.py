@@ -5,19 +5,19 @@ import pytest
 from kit.model_study import QUALITY, by_model, compared, model_study
 
 from calibration.messages import told
-from calibration.models.model_scores import model_table
-from calibration.predicting.prediction_powered import Sample, prediction_powered_mean
+from calibration.models.model_scores import model_scores
+from calibration.predicting.prediction_powered import RatedSample, prediction_powered_mean
 from calibration.scores import Scores
 
 
 def test_a_corrected_mean_is_the_prediction_powered_mean():
     scores, authors = model_study(QUALITY, bias={"gamma": 0.9}, benchmarks=("notes",))
     rows = by_model(compared(scores, authors), "corrected")
-    frame = model_table(scores, authors, ["gpt", "llama"]).frame
+    frame = model_scores(scores, authors, ["gpt", "llama"]).frame
     for number, name in enumerate(sorted(QUALITY)):
         own = frame[frame["model"] == number]
         rated, rest = own.dropna(), own[own["clinicians"].isna()]
-        sample = Sample(
+        sample = RatedSample(
             rated["clinicians"].to_numpy(),
             rated["jury"].to_numpy(),
             rated["instance"].to_numpy(),

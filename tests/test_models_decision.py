@@ -14,8 +14,8 @@ from calibration.decision import Decision, Kind
 from calibration.json_values import decision_json
 from calibration.messages import told
 from calibration.models.decision import decide
-from calibration.models.gaps import DETECTABLE, Gap, standings
-from calibration.models.model_scores import model_table
+from calibration.models.gaps import DETECTABLE, Gap, rank_ranges
+from calibration.models.model_scores import model_scores
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS
 from calibration.scores import Scores
 from calibration.tables.models import model_tables
@@ -77,7 +77,7 @@ def test_the_detectable_difference_is_that_of_the_resamples():
     # One benchmark, all rated: the differences of the instances' means, drawn by hand.
     scores, authors = close_models()
     found = compared(scores, authors, by=[CLINICIANS], reps=4000)
-    given_to = model_table(scores, authors, ()).by_instance("notes", CLINICIANS)
+    given_to = model_scores(scores, authors, ()).by_instance("notes", CLINICIANS)
     apart = given_to[0] - given_to[1]
     (gap,) = found.gaps
     assert gap.difference == pytest.approx(apart.mean())
@@ -189,7 +189,7 @@ def test_a_model_on_other_benchmarks_keeps_any_from_leading_and_is_named():
 def test_a_higher_macro_average_with_a_lower_win_rate_leads_nobody():
     far = Gap(CLINICIANS, "alpha", "beta", 0.2, 0.1, 0.3, 0.1, 60, 2000, 0)
     rates = {"alpha": 0.4, "beta": 0.6}
-    standing = standings(rates, [far])
+    standing = rank_ranges(rates, [far])
     assert {name: (one.low, one.high) for name, one in standing.items()} == {
         "alpha": (1, 2),
         "beta": (1, 2),
@@ -212,7 +212,7 @@ def test_a_model_without_scores_is_left_out_and_named():
 def _rows(by, macro, win_rates, gaps, notes=(), lacking=()):
     """Return rows of models with these figures, and the standings that follow from the gaps."""
     order = sorted(win_rates.values(), reverse=True)
-    standing = standings(win_rates, gaps)
+    standing = rank_ranges(win_rates, gaps)
     rows = [
         model_row(
             name,

@@ -14,16 +14,16 @@ from calibration.json_values import decision_json
 from calibration.messages import words
 from calibration.monitoring.decision import decide
 from calibration.monitoring.rows import CaseMix
-from calibration.monitoring.watch import Normal, Rule, watch
+from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
 from calibration.values import note
 
 LOW = {"boot": (0.0, 0.2)}
 WIDE = {"boot": (0.0, 0.5)}
-KNOWN = Normal(None, 0.6, None, "given")
+KNOWN = TargetOptions(None, 0.6, None, "given")
 
 
 def decided(rows, normal=KNOWN, floor=0.4, mix=None, **other):
-    return decide(watch(rows, normal, Rule(floor=floor)), mix, **other)
+    return decide(watch(rows, normal, AlarmRule(floor=floor)), mix, **other)
 
 
 def changed(high):
@@ -39,7 +39,7 @@ def codes(decision):
 
 
 def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
-    decision = decided([row(0, 0.3, **WIDE)], Normal())
+    decision = decided([row(0, 0.3, **WIDE)], TargetOptions())
     assert decision.kind is Kind.NO_BASELINE
     assert codes(decision) == [MonitoringCode.BELOW_FLOOR_MAYBE, MonitoringCode.NO_CUSUM_YET]
     assert decision.sentences[0].endswith("with an interval that reaches above it.")
@@ -50,14 +50,14 @@ def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
 
 
 def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
-    decision = decided([row(0, 0.1, **LOW)], Normal())
+    decision = decided([row(0, 0.1, **LOW)], TargetOptions())
     assert decision.kind is Kind.NO_BASELINE
     assert decision.headline.startswith("Agreement is below the floor of 0.40; there is nothing")
     assert decision.next == note(MonitoringCode.DO_COMPARE_JURIES)
 
 
 def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
-    decision = decided([row(0, 0.6), row(1, 0.1, **LOW)], Normal())
+    decision = decided([row(0, 0.6), row(1, 0.1, **LOW)], TargetOptions())
     assert decision.kind is Kind.INCONCLUSIVE
     assert decision.headline == (
         "The ICC of p1 is below the floor of 0.40; one period alone is no fall."
@@ -65,7 +65,7 @@ def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
 
 
 def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
-    decision = decided([row(n, -0.7, 40) for n in range(2)], Normal())
+    decision = decided([row(n, -0.7, 40) for n in range(2)], TargetOptions())
     assert (decision.kind, codes(decision)) == (Kind.FALLEN, [MonitoringCode.SHOWN_BELOW_FLOOR])
     assert decision.headline == "Agreement is below the floor of 0.40."
     assert decision.estimate == pytest.approx(-0.7)
@@ -74,15 +74,17 @@ def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
 
 
 def test_below_the_floor_within_chance_is_inconclusive():
-    decision = decided([row(0, 0.6), row(1, 0.3, **WIDE)], Normal())
+    decision = decided([row(0, 0.6), row(1, 0.3, **WIDE)], TargetOptions())
     assert decision.kind is Kind.INCONCLUSIVE
-    assert decided([row(0, 0.6), row(1, 0.3)], Normal()).kind is Kind.INCONCLUSIVE  # no interval
+    assert (
+        decided([row(0, 0.6), row(1, 0.3)], TargetOptions()).kind is Kind.INCONCLUSIVE
+    )  # no interval
     assert decided([row(0, 0.6), row(1, 0.3, **WIDE)], floor=0.3).kind is Kind.STEADY
 
 
 def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
     rows = [*(row(n, 0.8) for n in range(3)), row(3, 0.6, boot=(0.45, 0.7))]
-    decision = decided(rows, Normal(), mix=changed(-0.1))
+    decision = decided(rows, TargetOptions(), mix=changed(-0.1))
     assert decision.kind is Kind.INCONCLUSIVE
     assert codes(decision) == [
         MonitoringCode.LOWER_THAN_BASELINE,
@@ -90,11 +92,11 @@ def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
         MonitoringCode.NO_ALARM,
     ]
     assert decision.headline == "Agreement is lower than in then, but no alarm is raised."
-    assert decided(rows, Normal(), mix=changed(0.1)).kind is Kind.STEADY
+    assert decided(rows, TargetOptions(), mix=changed(0.1)).kind is Kind.STEADY
 
 
 def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
-    decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], Normal(), mix=changed(-0.1))
+    decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], TargetOptions(), mix=changed(-0.1))
     assert decision.kind is Kind.INCONCLUSIVE
     assert codes(decision)[:2] == [
         MonitoringCode.LOWER_THAN_BASELINE,
@@ -105,7 +107,7 @@ def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
 def test_a_period_the_jury_left_unscored_is_no_all_clear():
     why = note(NoteCode.TOO_FEW_RESPONSES, responses=0, least=3)
     lost = row(3, NAN, 0, too_few=True, n_missing=30, notes=(why,))
-    decision = decided([row(0, 0.6), lost], Normal())
+    decision = decided([row(0, 0.6), lost], TargetOptions())
     assert decision.kind is Kind.UNDEFINED
     assert decision.reasons[0]["why"] == why
     assert decision.sentences[0].startswith("The ICC of p3 cannot be judged: no response has")
@@ -115,7 +117,8 @@ def test_a_period_the_jury_left_unscored_is_no_all_clear():
 def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
     few = note(MonitoringCode.FEW_OF_PERIOD, instances=5, least=20)
     decision = decided(
-        [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))], Normal()
+        [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))],
+        TargetOptions(),
     )
     assert decision.kind is Kind.TOO_FEW
     assert few in decision.reasons
@@ -124,7 +127,7 @@ def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
 
 def test_an_alarm_stands_though_the_newest_period_is_good():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4)), row(5, 0.9)]
-    decision = decided(rows, Normal(periods=3))
+    decision = decided(rows, TargetOptions(periods=3))
     assert (decision.kind, decision.headline) == (Kind.FALLEN, "Agreement has fallen.")
     assert decision.estimate == pytest.approx(-0.5)
     assert decision.sentences[0].startswith(
@@ -139,14 +142,14 @@ def test_an_alarm_stands_though_the_newest_period_is_good():
 
 def test_simulated_raters_decide_nothing_whatever_they_would_show():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4))]
-    decision = decided(rows, Normal(periods=3), simulated=("dr; simulated raters: nobody",))
+    decision = decided(rows, TargetOptions(periods=3), simulated=("dr; simulated raters: nobody",))
     assert decision.kind is Kind.SIMULATED
     assert codes(decision) == [NoteCode.SIMULATED, MonitoringCode.ALARM]
     assert decision.reasons[0]["raters"] == ("dr; simulated raters: nobody",)
 
 
 def test_a_target_from_a_report_without_a_period_since_is_not_told_to_freeze_one():
-    decision = decided([row(0, 0.6)], Normal(None, 0.6, row(3, 0.6).start, "report 1"))
+    decision = decided([row(0, 0.6)], TargetOptions(None, 0.6, row(3, 0.6).start, "report 1"))
     assert decision.kind is Kind.NO_BASELINE
     assert decision.next["period"] == "p0"
     assert decision.next.code is MonitoringCode.DO_LOOK_AGAIN
@@ -158,9 +161,9 @@ INSTANCES = st.sampled_from((40, 25, 15, 5))
 PERIODS = st.lists(st.tuples(ICCS, REACHES, INSTANCES), min_size=1, max_size=7)
 FLOORS = st.sampled_from((0.4, 0.0, 0.7, 0.95))
 NORMALS = st.one_of(
-    st.builds(Normal, st.integers(1, 4)),
-    st.builds(lambda icc: Normal(None, icc, None, "given"), st.floats(0.1, 0.95)),
-    st.just(Normal(None, 0.5, row(3, 0.5).start, "report 1")),
+    st.builds(TargetOptions, st.integers(1, 4)),
+    st.builds(lambda icc: TargetOptions(None, icc, None, "given"), st.floats(0.1, 0.95)),
+    st.just(TargetOptions(None, 0.5, row(3, 0.5).start, "report 1")),
 )
 CHANGES = st.sampled_from((None, -0.2, 0.2))
 UNHURRIED = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
@@ -186,7 +189,7 @@ def periods(drawn):
 @UNHURRIED
 @given(PERIODS, NORMALS, FLOORS, CHANGES, st.booleans())
 def test_no_decision_says_more_than_its_figures(drawn, normal, floor, change, made_up):
-    watched = watch(periods(drawn), normal, Rule(floor=floor))
+    watched = watch(periods(drawn), normal, AlarmRule(floor=floor))
     mix = (
         None if change is None else CaseMix("then", "now", change=change - 0.1, change_high=change)
     )

@@ -11,8 +11,8 @@ from calibration.codes import PlanningCode
 from calibration.like_for_like import like_for_like
 from calibration.planning.plan import assumed_iccs, plan_rows
 from calibration.planning.power import (
-    Rivals,
-    _like_for_like,
+    JuryAndClinicians,
+    _like_for_like_differences,
     non_inferiority_power,
     non_inferiority_responses,
     non_inferiority_rows,
@@ -42,7 +42,7 @@ def closed_form_sd(rho, n):
 @pytest.mark.parametrize("rho", [0.2, 0.4, 0.7])
 @pytest.mark.parametrize("n", [300, 1000])
 def test_the_simulated_spread_and_power_are_those_of_the_closed_form(rho, n):
-    found = non_inferiority_power(Rivals(rho, rho), 0.1, n)
+    found = non_inferiority_power(JuryAndClinicians(rho, rho), 0.1, n)
     expected = closed_form_sd(rho, n)
     assert found.sd == pytest.approx(expected, rel=0.03)
     assert found.power == pytest.approx(NormalDist().cdf(0.1 / expected - 1.96), abs=0.02)
@@ -52,11 +52,11 @@ def test_a_jury_that_is_worse_by_the_margin_passes_in_one_study_of_forty():
     """At single-rater ICC 0.4: 2 r / (1 + r) is 0.571, and a jury at 0.471 correlates 0.308."""
     worse = (of_two(0.4) - 0.1) / (2 - of_two(0.4) + 0.1)
     assert of_two(worse) == pytest.approx(of_two(0.4) - 0.1)
-    assert 0.015 < non_inferiority_power(Rivals(0.4, worse), 0.1, 1000).power < 0.035
+    assert 0.015 < non_inferiority_power(JuryAndClinicians(0.4, worse), 0.1, 1000).power < 0.035
 
 
 def test_more_responses_a_wider_margin_and_more_clinicians_show_more():
-    like = Rivals(0.4, 0.4)
+    like = JuryAndClinicians(0.4, 0.4)
     assert (
         non_inferiority_power(like, 0.1, 300).power
         < non_inferiority_power(like, 0.1, 600).power
@@ -64,12 +64,12 @@ def test_more_responses_a_wider_margin_and_more_clinicians_show_more():
     )
     assert (
         non_inferiority_power(like, 0.1, 300).power
-        < non_inferiority_power(Rivals(0.4, 0.4, 4), 0.1, 300).power
+        < non_inferiority_power(JuryAndClinicians(0.4, 0.4, 4), 0.1, 300).power
     )
 
 
 def test_the_responses_that_are_told_have_the_power_that_is_wanted_and_fewer_have_not():
-    like = Rivals(0.4, 0.4)
+    like = JuryAndClinicians(0.4, 0.4)
     n = non_inferiority_responses(like, 0.1, 0.8)
     assert n is not None
     assert (
@@ -77,13 +77,13 @@ def test_the_responses_that_are_told_have_the_power_that_is_wanted_and_fewer_hav
         >= 0.8
         > non_inferiority_power(like, 0.1, round(0.95 * n)).power
     )
-    assert non_inferiority_responses(Rivals(0.4, 0.1), 0.1, 0.8) is None
+    assert non_inferiority_responses(JuryAndClinicians(0.4, 0.1), 0.1, 0.8) is None
 
 
 @pytest.mark.parametrize("clinicians", [2, 4])
 def test_power_is_told_from_two_responses_more_than_clinicians(clinicians):
     """The last of clinicians and jury has n - 1 - clinicians degrees of freedom: 1 or more."""
-    like, least = Rivals(0.4, 0.4, clinicians), clinicians + 2
+    like, least = JuryAndClinicians(0.4, 0.4, clinicians), clinicians + 2
     assert math.isfinite(non_inferiority_power(like, 0.1, least).power)
     below = non_inferiority_power(like, 0.1, least - 1)
     assert [*map(math.isnan, (below.power, below.mc_error, below.sd))] == [True] * 3
@@ -95,7 +95,9 @@ def test_a_plan_of_too_few_responses_for_its_clinicians_says_so_instead_of_a_pow
     (row,) = non_inferiority_rows(plan_rows(expected, options), options)
     assert (row.n, math.isnan(row.power), math.isnan(row.sd)) == (5, True, True)
     assert row.told(PlanningCode.FEW_FOR_POWER) == note(PlanningCode.FEW_FOR_POWER, least=6)
-    assert row.n_for_power == non_inferiority_responses(Rivals(1 / 3, 1 / 3, 4), 0.1, 0.8)
+    assert row.n_for_power == non_inferiority_responses(
+        JuryAndClinicians(1 / 3, 1 / 3, 4), 0.1, 0.8
+    )
     plan = plan_from_assumption(Assumption(0.5), options)
     assert any("5 responses are too few to say how often they show" in one for one in plan.told)
     assert not any("nan" in one for one in plan.told)
@@ -110,7 +112,7 @@ def test_what_is_simulated_is_the_agreement_tables_like_for_like(clinicians):
     grid = grid_of(table)
     covariances = np.cov(raters.T)[None]
     expected = like_for_like(grid, TWO_JURORS, "paper").difference
-    assert _like_for_like(covariances)[0] == pytest.approx(expected, abs=1e-12)
+    assert _like_for_like_differences(covariances)[0] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -123,4 +125,4 @@ def test_what_is_simulated_is_the_agreement_tables_like_for_like(clinicians):
 )
 def test_raters_that_cannot_be_are_refused(wrong, told):
     with pytest.raises(BadInput, match=told):
-        Rivals(*wrong)
+        JuryAndClinicians(*wrong)

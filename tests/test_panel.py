@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from data.errors import BadPanel
-from jury.admission import keys
+from jury.admission import api_keys
 from jury.panel import Juror, Panel, read_panel, refuse_ended, shipped
 
 Write = Callable[[str, str], Path]
@@ -122,9 +122,9 @@ def test_a_missing_key_names_the_juror_and_the_variable() -> None:
     with pytest.raises(
         BadPanel, match="juror gpt: the environment variable OPENAI_API_KEY is not set"
     ):
-        keys(panel, {})
-    assert keys(panel, {"OPENAI_API_KEY": "k"}) == {"gpt": "k"}
-    assert keys(Panel(name="p", juror=(juror(),)), {}) == {"gpt": "none"}
+        api_keys(panel, {})
+    assert api_keys(panel, {"OPENAI_API_KEY": "k"}) == {"gpt": "k"}
+    assert api_keys(Panel(name="p", juror=(juror(),)), {}) == {"gpt": "none"}
 
 
 KEYS = [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from data.rubric import read_rubric
 from data.schema import Status
-from jury.parse import Parsed, parse, storable
+from jury.parse import ParsedAnswer, parse, storable
 
 RUBRIC = read_rubric("generic")
 CRITERIA = RUBRIC.criteria
@@ -108,7 +108,7 @@ def _one(draw: st.DrawFn, token: str) -> str:
     return "{" + ", ".join(draw(st.permutations(pairs))) + "}"
 
 
-def read(text: str) -> Parsed:
+def read(text: str) -> ParsedAnswer:
     """Read an answer and hold what holds for any answer whatsoever."""
     parsed = parse(text, RUBRIC)
     assert (parsed.reply is not None) == (parsed.status == Status.OK)

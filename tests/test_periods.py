@@ -9,8 +9,8 @@ from kit.scores import scope_of, study, without
 from calibration.agreement import column_icc, columns
 from calibration.codes import MonitoringCode, NoteCode
 from calibration.monitoring.periods import (
-    Asking,
-    Days,
+    DayRange,
+    PeriodOptions,
     label_of,
     next_start,
     period_icc,
@@ -18,7 +18,7 @@ from calibration.monitoring.periods import (
     periods,
     start_of,
 )
-from calibration.monitoring.watch import Normal, watch
+from calibration.monitoring.watch import TargetOptions, watch
 from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
 from calibration.values import note
@@ -32,7 +32,7 @@ def scope(scores, method="paper", reps=200):
 
 def rated(names, day):
     """Return the days of responses: day(place) of each."""
-    return {name: Days(day(place), day(place)) for place, name in enumerate(names)}
+    return {name: DayRange(day(place), day(place)) for place, name in enumerate(names)}
 
 
 def monthly(names, a_month):
@@ -93,7 +93,9 @@ def test_the_order_of_the_responses_makes_no_difference():
 def test_one_period_of_all_is_the_jurys_row_of_calibrate_to_the_last_digit(method, per):
     scores = study(n=30, per=per)
     own = scope(scores, method)
-    (found,) = period_rows(own, own.jury, Asking(rated(own.grid.responses, lambda _: TODAY), TODAY))
+    (found,) = period_rows(
+        own, own.jury, PeriodOptions(rated(own.grid.responses, lambda _: TODAY), TODAY)
+    )
     table = agreement_table(scores, method=method, reps=200).set_index("scorer").loc["jury"]
 
     assert found.icc == pytest.approx(table["icc"])
@@ -107,7 +109,7 @@ def test_one_period_of_all_is_the_jurys_row_of_calibrate_to_the_last_digit(metho
 @pytest.mark.parametrize("method", ["paper", "published"])
 def test_a_periods_icc_is_that_of_its_rows_with_z_over_everything(method):
     own = scope(study(n=80), method)
-    asking = Asking(monthly(own.grid.responses, 40), TODAY)
+    asking = PeriodOptions(monthly(own.grid.responses, 40), TODAY)
     pair = columns(own.grid, own.jury, method)
 
     found = period_rows(own, own.jury, asking)
@@ -145,7 +147,9 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
     names = scope(scores).grid.responses
     unscored = scores.ratings["response_id"].isin(names[20:]) & (scores.ratings["kind"] == "juror")
     own = scope(without(scores, unscored))
-    first, second = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 20), TODAY))
+    first, second = period_rows(
+        own, own.jury, PeriodOptions(monthly(own.grid.responses, 20), TODAY)
+    )
     assert (first.n_missing, first.too_few) == (0, False)
     assert (second.n_missing, second.n_responses, second.too_few) == (20, 0, True)
     assert not second.unfilled
@@ -155,7 +159,9 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
 
 def test_the_last_period_is_marked_while_it_may_still_grow():
     own = scope(study(n=50))
-    found = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 20), date(2025, 3, 20)))
+    found = period_rows(
+        own, own.jury, PeriodOptions(monthly(own.grid.responses, 20), date(2025, 3, 20))
+    )
     assert [(one.period, one.over, one.too_few) for one in found] == [
         ("2025-01", True, False),
         ("2025-02", True, False),
@@ -170,22 +176,24 @@ def test_the_last_period_is_marked_while_it_may_still_grow():
 
 def test_since_leaves_out_periods_and_changes_no_other():
     own = scope(study(n=60))
-    asking = Asking(monthly(own.grid.responses, 20), TODAY)
-    later = Asking(asking.rated, TODAY, since=date(2025, 2, 1))
+    asking = PeriodOptions(monthly(own.grid.responses, 20), TODAY)
+    later = PeriodOptions(asking.rated, TODAY, since=date(2025, 2, 1))
     assert period_rows(own, own.jury, later) == period_rows(own, own.jury, asking)[1:]
 
 
 def test_the_days_on_which_the_jury_scored_stand_beside_the_period():
     own = scope(study(n=20))
-    one = Days(date(2025, 6, 1), date(2025, 6, 3))
-    asking = Asking(monthly(own.grid.responses, 20), TODAY, scored={own.grid.responses[3]: one})
+    one = DayRange(date(2025, 6, 1), date(2025, 6, 3))
+    asking = PeriodOptions(
+        monthly(own.grid.responses, 20), TODAY, scored={own.grid.responses[3]: one}
+    )
     (found,) = period_rows(own, own.jury, asking)
     assert (found.jury_first, found.jury_last) == one
 
 
 def test_simulated_raters_are_named():
     own = scope(study(n=20, simulated=("gpt", "dr0")))
-    (found,) = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 20), TODAY))
+    (found,) = period_rows(own, own.jury, PeriodOptions(monthly(own.grid.responses, 20), TODAY))
     assert found.simulated == ("dr0", "gpt")
 
 
@@ -196,7 +204,9 @@ def falling(seed, drop, months=40, n=20):
     quality = np.sqrt(r) * random.normal(size=months * n)
     table = quality[:, None] + np.sqrt(1 - r)[:, None] * random.normal(size=(months * n, 2))
     own = scope_of(table, 1, reps=0)
-    return period_rows(own, own.jury, Asking(monthly(own.grid.responses, n), date(2030, 1, 1)))
+    return period_rows(
+        own, own.jury, PeriodOptions(monthly(own.grid.responses, n), date(2030, 1, 1))
+    )
 
 
 @pytest.mark.slow
@@ -204,7 +214,7 @@ def test_a_planted_fall_from_60_to_40_is_found_in_about_a_year_of_months():
     found = []
     for seed in range(60):
         rows = falling(seed, 0.4)
-        alarm = watch(rows[6:], Normal(None, 0.6, None, "given")).alarm
+        alarm = watch(rows[6:], TargetOptions(None, 0.6, None, "given")).alarm
         found.append([one.period for one in rows[6:]].index(alarm) + 1 if alarm else 35)
     assert 8 <= np.mean(found) <= 16
     assert 7 <= np.median(found) <= 13
@@ -213,7 +223,7 @@ def test_a_planted_fall_from_60_to_40_is_found_in_about_a_year_of_months():
 @pytest.mark.slow
 def test_while_nothing_falls_hardly_any_study_is_alarmed_in_three_years():
     alarms = [
-        bool(watch(falling(seed, 0.6), Normal(None, 0.6, None, "given")).alarm)
+        bool(watch(falling(seed, 0.6), TargetOptions(None, 0.6, None, "given")).alarm)
         for seed in range(60)
     ]
     assert np.mean(alarms) < 0.15
@@ -229,7 +239,7 @@ def test_the_interval_of_a_period_holds_the_truth_about_as_often_as_it_says():
             size=(120, 2)
         )
         own = scope_of(table, 1, reps=400)
-        row = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 40), TODAY))[1]
+        row = period_rows(own, own.jury, PeriodOptions(monthly(own.grid.responses, 40), TODAY))[1]
         held.append(row.boot_low <= true <= row.boot_high)
         assert row.se > 0
     assert 0.88 <= np.mean(held) <= 0.98

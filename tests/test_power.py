@@ -9,10 +9,16 @@ from kit.scores import scope_of
 
 from calibration.agreement import Panel
 from calibration.differences import difference_rows
-from calibration.planning.power import Contest, detectable, power, responses_for, standard_error
+from calibration.planning.power import (
+    ComparedScorers,
+    detectable,
+    power,
+    responses_for,
+    standard_error,
+)
 from data.errors import BadInput
 
-HALF_SHARED = Contest(0.54)  # the ICC at which the published standard deviations come out
+HALF_SHARED = ComparedScorers(0.54)  # the ICC at which the published standard deviations come out
 
 
 @pytest.mark.parametrize(
@@ -26,14 +32,14 @@ def test_the_standard_deviations_of_juries_that_share_half_their_error(n, sd, ru
 
 
 def test_simulated_and_asymptotic_standard_deviations_are_the_same_in_many_responses():
-    for contest in (HALF_SHARED, Contest(0.7, 0.3, 0.0), Contest(0.4, 0.2, 0.8)):
+    for contest in (HALF_SHARED, ComparedScorers(0.7, 0.3, 0.0), ComparedScorers(0.4, 0.2, 0.8)):
         _, a, b = contest.correlations[0]
         expected = standard_error(a, b, contest.correlations[1, 2], 5000)
         assert power(contest, 5000).sd == pytest.approx(float(expected), rel=0.03)
 
 
 def test_the_drawn_studies_are_those_of_drawn_responses():
-    contest, n = Contest(0.6, 0.2, 0.3), 60
+    contest, n = ComparedScorers(0.6, 0.2, 0.3), 60
     rows = np.random.default_rng(3).multivariate_normal(
         np.zeros(3), contest.correlations, (4000, n)
     )
@@ -48,57 +54,57 @@ def test_the_drawn_studies_are_those_of_drawn_responses():
 
 @pytest.mark.parametrize("n", [56, 200, 1000])
 def test_without_a_difference_few_studies_show_one(n):
-    assert power(Contest(0.5), n).power < 0.03
+    assert power(ComparedScorers(0.5), n).power < 0.03
 
 
 def test_what_is_detectable_is_found_with_80_percent_power_and_by_the_responses_it_takes():
-    gap = detectable(Contest(0.6), 200)
-    assert power(Contest(0.6, gap), 200).power == pytest.approx(0.8, abs=0.01)
-    assert responses_for(Contest(0.6, gap)) == pytest.approx(200, rel=0.03)
+    gap = detectable(ComparedScorers(0.6), 200)
+    assert power(ComparedScorers(0.6, gap), 200).power == pytest.approx(0.8, abs=0.01)
+    assert responses_for(ComparedScorers(0.6, gap)) == pytest.approx(200, rel=0.03)
     # 2.8 standard deviations without a difference are too few: one makes the estimates vary more.
-    assert gap > 2.8 * power(Contest(0.6), 200).sd
+    assert gap > 2.8 * power(ComparedScorers(0.6), 200).sd
 
 
 def test_more_responses_more_shared_error_and_a_larger_difference_are_easier():
-    base = power(Contest(0.6, 0.2), 100).power
-    assert power(Contest(0.6, 0.2), 200).power > base
-    assert power(Contest(0.6, 0.3), 100).power > base
-    assert power(Contest(0.6, 0.2, 0.9), 100).power > base
-    assert power(Contest(0.6, 0.2, 0.0), 100).power < base
+    base = power(ComparedScorers(0.6, 0.2), 100).power
+    assert power(ComparedScorers(0.6, 0.2), 200).power > base
+    assert power(ComparedScorers(0.6, 0.3), 100).power > base
+    assert power(ComparedScorers(0.6, 0.2, 0.9), 100).power > base
+    assert power(ComparedScorers(0.6, 0.2, 0.0), 100).power < base
 
 
 def test_the_same_seed_is_the_same_power_and_another_one_agrees_within_its_error():
-    first, again, other = (power(Contest(0.5, 0.2), 150, seed) for seed in (0, 0, 1))
+    first, again, other = (power(ComparedScorers(0.5, 0.2), 150, seed) for seed in (0, 0, 1))
     assert first == again
     assert abs(first.power - other.power) < 5 * first.mc_error
     assert first.mc_error == pytest.approx(math.sqrt(first.power * (1 - first.power) / 20_000))
 
 
 def test_scorers_that_share_all_error_are_no_crash():
-    found = power(Contest(0.5, 0.0, 1.0), 100)
+    found = power(ComparedScorers(0.5, 0.0, 1.0), 100)
     assert found.sd == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_study_too_small_for_any_difference_says_so():
-    assert math.isnan(detectable(Contest(0.54), 30))
-    assert detectable(Contest(0.1), 1000) > 0.1  # only from a scorer that disagrees
-    assert responses_for(Contest(0.5)) is None
-    assert responses_for(Contest(0.5, 0.0005)) is None
+    assert math.isnan(detectable(ComparedScorers(0.54), 30))
+    assert detectable(ComparedScorers(0.1), 1000) > 0.1  # only from a scorer that disagrees
+    assert responses_for(ComparedScorers(0.5)) is None
+    assert responses_for(ComparedScorers(0.5, 0.0005)) is None
 
 
 @pytest.mark.parametrize("wrong", [{"jury": 1.0}, {"jury": 0.5, "difference": -0.1}])
 def test_what_cannot_be_is_refused(wrong):
     with pytest.raises(BadInput):
-        Contest(**wrong)
+        ComparedScorers(**wrong)
     with pytest.raises(BadInput):
-        Contest(0.5, 0.1, 1.5)
+        ComparedScorers(0.5, 0.1, 1.5)
     with pytest.raises(BadInput, match="4 or more"):
-        power(Contest(0.5), 3)
+        power(ComparedScorers(0.5), 3)
 
 
 @pytest.mark.slow
 def test_the_power_told_is_about_how_often_calibrate_finds_the_difference():
-    contest, n, found = Contest(0.6, 0.25, 0.5), 120, []
+    contest, n, found = ComparedScorers(0.6, 0.25, 0.5), 120, []
     for seed in range(250):
         random = np.random.default_rng(seed)
         table = random.multivariate_normal(np.zeros(3), contest.correlations, n)

@@ -11,7 +11,7 @@ from kit.scores import JURORS, study, without
 
 from calibration.codes import NoteCode, PlanningCode
 from calibration.messages import told
-from calibration.predicting.conformal import Rated, cross_conformal
+from calibration.predicting.conformal import RatedResponses, cross_conformal
 from calibration.predicting.predicted import COLUMNS, predictions
 from calibration.predicting.rows import to_json
 from calibration.protocol import Protocol
@@ -75,7 +75,7 @@ def test_single_responses_are_those_of_the_raw_composites():
     jury, clinicians = means(scores, "juror"), means(scores, "clinician")
     names = sorted(jury.index)
     rated = [name for name in names if name in clinicians.index]
-    sample = Rated(
+    sample = RatedResponses(
         jury[rated].to_numpy(), clinicians[rated].to_numpy(), np.argsort(np.argsort(rated))
     )
     fitted = cross_conformal(sample, 0.9, 4)

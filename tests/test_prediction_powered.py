@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 
 from calibration.predicting.prediction_powered import (
-    Mean,
-    Sample,
-    gain,
+    MeanEstimate,
+    RatedSample,
     prediction_powered_mean,
     standardised_difference,
     stratified,
+    variance_ratio,
 )
 
 CLINICIANS = np.array([4.0, 3, 4.67, 2.33, 5, 3.67, 4.33, 1.67, 3, 4, 2.67, 5])
@@ -29,7 +29,7 @@ TRUTH = 3.5
 def singles(clinicians=CLINICIANS, jury=JURY, unrated=UNRATED):
     """Every response its own instance."""
     n = len(clinicians)
-    return Sample(clinicians, jury, np.arange(n), unrated, n + np.arange(len(unrated)))
+    return RatedSample(clinicians, jury, np.arange(n), unrated, n + np.arange(len(unrated)))
 
 
 def simulate(n, unrated, jury="good", per=1, seed=0, whole_instances=False):
@@ -51,7 +51,9 @@ def simulate(n, unrated, jury="good", per=1, seed=0, whole_instances=False):
         rated = np.isin(numbers, random.permutation(total // per)[: n // per])
     else:
         rated = np.isin(np.arange(total), random.permutation(total)[:n])
-    return Sample(clinicians[rated], said[rated], numbers[rated], said[~rated], numbers[~rated])
+    return RatedSample(
+        clinicians[rated], said[rated], numbers[rated], said[~rated], numbers[~rated]
+    )
 
 
 def test_mean_and_standard_error_are_those_of_ppi_py():
@@ -98,8 +100,8 @@ def test_a_jury_that_says_what_clinicians_say_is_worth_its_number_of_responses()
 
 
 def test_the_gain_is_how_many_more_ratings_would_help_as_much():
-    assert gain(Mean(3, 0.2, 9), Mean(3, 0.1, 9)) == pytest.approx(4)
-    assert math.isnan(gain(Mean(3, 0.0, 9), Mean(3, 0.0, 9)))
+    assert variance_ratio(MeanEstimate(3, 0.2, 9), MeanEstimate(3, 0.1, 9)) == pytest.approx(4)
+    assert math.isnan(variance_ratio(MeanEstimate(3, 0.0, 9), MeanEstimate(3, 0.0, 9)))
 
 
 def test_with_several_responses_the_error_is_that_of_sums_within_instances():
@@ -116,7 +118,7 @@ def test_with_several_responses_the_error_is_that_of_sums_within_instances():
 def without(sample, instance):
     """Leave one instance out, rated and unrated."""
     rated, other = sample.instances != instance, sample.unrated_instances != instance
-    return Sample(
+    return RatedSample(
         sample.clinicians[rated],
         sample.jury[rated],
         sample.instances[rated],
@@ -169,7 +171,7 @@ def test_of_few_rated_instances_no_more_is_said_than_they_tell(n):
 
 
 def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
-    sample = Sample(CLINICIANS, JURY, np.zeros(12, dtype=int), UNRATED, np.arange(20))
+    sample = RatedSample(CLINICIANS, JURY, np.zeros(12, dtype=int), UNRATED, np.arange(20))
 
     found = prediction_powered_mean(sample)
 
@@ -179,7 +181,7 @@ def test_rated_responses_of_one_instance_have_a_mean_and_no_error():
 
 
 def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
-    found = stratified([Mean(4, 0.1, 9), Mean(2, 0.3, 19)], [300, 100])
+    found = stratified([MeanEstimate(4, 0.1, 9), MeanEstimate(2, 0.3, 19)], [300, 100])
 
     assert found.mean == pytest.approx(3.5)
     assert found.error == pytest.approx(math.sqrt((0.75 * 0.1) ** 2 + (0.25 * 0.3) ** 2))
@@ -188,7 +190,7 @@ def test_strata_are_weighted_by_their_size_not_by_how_much_of_them_was_rated():
 
 
 def test_a_stratum_without_an_error_leaves_the_whole_without_one():
-    found = stratified([Mean(4, 0.1, 9), Mean(2)], [1, 1])
+    found = stratified([MeanEstimate(4, 0.1, 9), MeanEstimate(2)], [1, 1])
 
     assert found.mean == 3
     assert math.isnan(found.error)
@@ -235,7 +237,7 @@ def test_shifts_scale_and_order_change_only_what_they_must(change, factor, offse
     sample = simulate(40, 80, per=per)
     before = prediction_powered_mean(sample)
 
-    after = prediction_powered_mean(Sample(**change(sample)))
+    after = prediction_powered_mean(RatedSample(**change(sample)))
 
     assert after.corrected.mean == pytest.approx(factor * before.corrected.mean + offset)
     assert after.corrected.error == pytest.approx(factor * before.corrected.error)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from data.schema import Status
 from jury.call import Answer
-from jury.injection import INJECTIONS
+from jury.fitness import INJECTIONS
 from jury.panel import Panel, read_panel
 from jury.probe import probe
 from jury.run import run_panel

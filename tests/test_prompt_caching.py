@@ -22,8 +22,8 @@ from data.rubrics import shipped
 from data.schema import Response, Status
 from data.store import import_responses
 from jury.ask import request_sha256
-from jury.call import Answer, Call, Message
-from jury.conversation import worst_of
+from jury.call import Answer, Call, Turn
+from jury.conversation import worst_case_usd
 from jury.panel import Juror, Panel
 from jury.providers.openai_chat import OpenAIChat
 from jury.run import RunResult, run_panel
@@ -32,8 +32,8 @@ from jury.session import Patience
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 GENERIC = read_rubric("generic")
 SHARED = "What all share. "
-MARKED = Call((Message("user", SHARED + "One response.", len(SHARED)),), {"properties": {}})
-PLAIN = Call((Message("user", SHARED + "One response."),), {"properties": {}})
+MARKED = Call((Turn("user", SHARED + "One response.", len(SHARED)),), {"properties": {}})
+PLAIN = Call((Turn("user", SHARED + "One response."),), {"properties": {}})
 CLAUDES = ["anthropic", "bedrock", "foundry"]
 EPHEMERAL = {"type": "ephemeral"}
 
@@ -94,7 +94,7 @@ def test_a_prompt_that_begins_with_the_response_shares_nothing() -> None:
     rubric = Rubric(**GENERIC.model_dump(exclude={"prompt"}), prompt="{{response}} {{context}}")
     prompt = rubric.parts(Card("", "C", "P", "R"))
     assert (prompt.shared, prompt.own) == ("", "R C")
-    assert Message("user", prompt.text, len(prompt.shared)).pieces == ("R C",)
+    assert Turn("user", prompt.text, len(prompt.shared)).pieces == ("R C",)
 
 
 def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(
@@ -114,7 +114,7 @@ def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(
         card = Card("", f"Context {number}.", "Write.", texts[row.response])
         whole = GENERIC.render(card)
         assert seen.prompt == whole
-        asked = Call((Message("user", whole),), GENERIC.json_schema())
+        asked = Call((Turn("user", whole),), GENERIC.json_schema())
         assert row.request_sha256 == request_sha256(panel.juror[0], asked)
         assert row.sent["cache_control"] == "ephemeral"
 
@@ -276,11 +276,11 @@ def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it() -> No
     claude = juror(
         "anthropic", "https://api.anthropic.com", api_key_env="K", model="claude-sonnet-4-5"
     )
-    marked, plain = worst_of(claude, MARKED), worst_of(claude, PLAIN)
+    marked, plain = worst_case_usd(claude, MARKED), worst_case_usd(claude, PLAIN)
     assert marked is not None
     assert marked == plain  # a listed model may write by itself: always at its dearest
     priced = claude.model_copy(update={"usd_per_million_in": 3.0, "usd_per_million_out": 0.0})
-    dear, cheap = worst_of(priced, MARKED), worst_of(priced, PLAIN)
+    dear, cheap = worst_case_usd(priced, MARKED), worst_case_usd(priced, PLAIN)
     assert dear is not None
     assert dear == pytest.approx(1.25 * (cheap or 0.0))
 

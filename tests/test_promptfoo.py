@@ -9,21 +9,17 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.exported_panels import RECORD, ROWS, export, panel
+from kit.exported_panels import ROWS, export, panel
 from kit.exported_panels import promptfoo as promptfoo
+from kit.hostile_corpus import trap
 from kit.jurors import Do, Stub, verdict
 
 from data.card import Card
 from data.errors import BadInput
 from data.rubric import read_rubric
-from jury.exports.export import write_folder
+from jury.exports.export import Export, ExportRow, write_folder
 from jury.exports.promptfoo import write
 from jury.panel import read_panel
-
-RECORD |= {"protocol": None, "decision": {"kind": "no_protocol"}}
-RECORD |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
-RECORD |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
-RECORD |= {"juries_tried": 0, "sha256": {}}
 
 
 def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path: Path) -> None:
@@ -68,11 +64,27 @@ def test_the_configuration_names_files_that_are_there_and_no_key(tmp_path: Path)
     for named in (check["value"], found["tests"], *found["prompts"]):
         assert named.removeprefix("file://") in files
     cases = json.loads(files["tests.json"])
-    assert [one["vars"]["instance_id"] for one in cases] == ["visits/i1", "visits/i2"]
+    assert cases == [{"vars": {"medjury_instance": place}} for place in (0, 1)]
+    instances = json.loads(files["instances.json"])
+    assert [one["instance_id"] for one in instances] == ["visits/i1", "visits/i2"]
+    assert found["nunjucksFilters"]["medjury_ask"] in files
     assert "not validated" in files["promptfooconfig.yaml"]
     assert "medjury_engine/jury/parse.py" in files
     told = json.loads(files["medjury_jury.json"])["jurors"][0]
     assert told["api_key_env"] == "OPENAI_API_KEY"
+
+
+def test_no_word_of_a_study_stands_where_promptfoo_reads_templates_files_or_programs(
+    tmp_path: Path,
+) -> None:
+    def read_by_promptfoo(*names: str) -> list[str]:
+        rows = tuple(ExportRow(f"{one}/1", one, one, one, None, one, one, one) for one in names)
+        files = write(Export(read_rubric("generic"), read_panel("current"), rows, RECORD))
+        return [files[name] for name in ("promptfooconfig.yaml", "tests.json", "prompt.txt")]
+
+    with trap(tmp_path) as laid:
+        hostile = laid.texts()
+    assert read_by_promptfoo(*hostile) == read_by_promptfoo(*map(str, range(len(hostile))))
 
 
 def test_a_simulated_jury_is_refused_since_no_tool_can_ask_it() -> None:
@@ -114,10 +126,13 @@ def test_promptfoo_itself_takes_the_configuration_and_shows_the_points(
             ("accuracy", "completeness", "clarity", "composite"), 4
         )
     rubric = read_rubric("generic")
-    outputs = {one["vars"]["instance_id"]: one["response"]["output"] for one in results}
+    outputs = {one["vars"]["medjury_instance"]: one["response"]["output"] for one in results}
     wanted = {
-        rubric.render(Card("", row.context, row.prompt, outputs[row.instance_id], row.reference))
-        for row in ROWS
+        rubric.render(Card("", row.context, row.prompt, outputs[place], row.reference))
+        for place, row in enumerate(ROWS[1:])
     }
     assert set(asked_with) == wanted
-    assert outputs == {row.instance_id: f"{row.context}\n\n{row.prompt}" for row in ROWS}
+    assert {place: json.loads(one) for place, one in outputs.items()} == {
+        place: [{"role": "user", "content": f"{row.context}\n\n{row.prompt}"}]
+        for place, row in enumerate(ROWS[1:])
+    }

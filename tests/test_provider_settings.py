@@ -9,7 +9,7 @@ import pytest
 from kit.jurors import juror
 
 from data.errors import BadPanel
-from jury.admission import keys
+from jury.admission import api_keys
 from jury.panel import Juror, Panel, read_panel
 
 URL = "https://ward.example"
@@ -52,9 +52,9 @@ def test_shipped_panels_of_clouds_name_their_hosts_and_wait_to_be_filled_in() ->
     ]
     for name in ("azure", "vertex"):
         with pytest.raises(BadPanel, match="is still to be filled in: copy the panel"):
-            keys(read_panel(name), {})
+            api_keys(read_panel(name), {})
     with pytest.raises(BadPanel, match="BEDROCK_API_KEY is not set"):
-        keys(read_panel("bedrock"), {})
+        api_keys(read_panel("bedrock"), {})
 
 
 @pytest.mark.parametrize(("settings", "said"), WRONG)
@@ -110,7 +110,7 @@ def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used
     )
     rule = write("e.toml", 'hosts."ward.example" = { keys = ["A_KEY"], auth = ["iam"] }')
     environment = {"A_KEY": "k", "MEDJURY_EGRESS": str(rule)}
-    assert keys(Panel(name="p", juror=jurors), environment) == {"j": "k", "b": "none"}
+    assert api_keys(Panel(name="p", juror=jurors), environment) == {"j": "k", "b": "none"}
 
 
 def python(code: str, *options: str) -> str:
@@ -121,7 +121,7 @@ def python(code: str, *options: str) -> str:
 
 def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it() -> None:
     code = (
-        "from jury.provider_settings import lacking_library as lacks\n"
+        "from jury.providers.registry import lacking_library as lacks\n"
         "for one in ('bedrock', None), ('azure', 'entra'), ('vertex', None), ('azure', None):\n"
         "    print(lacks(*one))"
     )
@@ -142,7 +142,7 @@ def test_no_clouds_library_is_imported_for_a_juror_with_a_key() -> None:
     code = (
         "import asyncio, sys\n"
         "from jury.panel import Juror\n"
-        "from jury.providers import open_provider\n"
+        "from jury.providers.registry import open_provider\n"
         "body = {'name': 'j', 'provider': 'foundry', 'model': 'm', 'family': 'f',"
         " 'api_key_env': 'K', 'base_url': 'https://ward.example'}\n"
         "async def opened():\n"

@@ -9,13 +9,13 @@ import pytest
 from kit.jurors import USAGE_IN, USAGE_OUT, Do, Seen, Stub
 
 from data.schema import Status
-from jury.call import Answer, Call, Message
+from jury.call import Answer, Call, Turn
 from jury.panel import Juror
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 
 SECRET = "MRS-EXAMPLE-HAS-A-FEVER"
 SCHEMA = {"type": "object", "properties": {"test": {"type": "object"}}}
-CALL = Call((Message("user", SECRET),), SCHEMA)
+CALL = Call((Turn("user", SECRET),), SCHEMA)
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 
 

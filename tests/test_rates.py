@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from kit.jurors import Do, Stub
 from sqlalchemy import Engine
 
-from jury.call import Call, Message, Usage
+from jury.call import Call, Turn, Usage
 from jury.panel import Juror, Panel
-from jury.rates import MINUTE, Bucket, Gate, Limits, estimated, gates, taken
+from jury.rates import (
+    MINUTE,
+    Allowance,
+    HostLimits,
+    RateLimiter,
+    estimated_tokens,
+    rate_limiters,
+    tokens_used,
+)
 from jury.run import run_panel
 
 
@@ -37,13 +45,13 @@ def juror(name: str = "a", **settings: Any) -> Juror:
     return Juror.model_validate(one | {"base_url": "http://127.0.0.1:1/v1"} | settings)
 
 
-def sent_at(limits: Limits, amounts: list[float]) -> list[float]:
+def sent_at(limits: HostLimits, amounts: list[float]) -> list[float]:
     """Return the times at which requests of these sizes are let through, all asked for at once."""
     clock, times = Clock(), []
-    gate = Gate(limits, clock, clock.nap)
+    gate = RateLimiter(limits, clock, clock.nap)
 
     async def one(amount: float) -> None:
-        async with gate.entered(amount):
+        async with gate.slot(amount):
             times.append(clock())
 
     async def everything() -> None:
@@ -62,21 +70,21 @@ def most_in_a_minute(times: list[float], amounts: list[float]) -> float:
 
 
 def test_requests_go_out_evenly_at_the_rate() -> None:
-    assert sent_at(Limits(requests_per_minute=30), [1.0] * 4) == pytest.approx([0, 2, 4, 6])
+    assert sent_at(HostLimits(requests_per_minute=30), [1.0] * 4) == pytest.approx([0, 2, 4, 6])
 
 
 def test_tokens_are_paced_by_the_size_of_each_request() -> None:
-    times = sent_at(Limits(tokens_per_minute=6000), [1000.0, 3000.0, 500.0, 1000.0])
+    times = sent_at(HostLimits(tokens_per_minute=6000), [1000.0, 3000.0, 500.0, 1000.0])
     assert times == pytest.approx([0, 10, 40, 45])
 
 
 def test_the_stricter_of_the_two_limits_a_minute_holds() -> None:
-    both = Limits(requests_per_minute=6, tokens_per_minute=6000)
+    both = HostLimits(requests_per_minute=6, tokens_per_minute=6000)
     assert sent_at(both, [2000.0, 100.0, 100.0]) == pytest.approx([0, 20, 30])
 
 
 def test_a_request_larger_than_a_minutes_tokens_goes_out_and_the_next_waits_for_it() -> None:
-    assert sent_at(Limits(tokens_per_minute=600), [1200.0, 1.0]) == pytest.approx([0, 119.1])
+    assert sent_at(HostLimits(tokens_per_minute=600), [1200.0, 1.0]) == pytest.approx([0, 119.1])
 
 
 @settings(max_examples=200, deadline=None)
@@ -88,7 +96,7 @@ def test_no_minute_takes_more_than_the_limit_one_second_of_it_and_one_request(
     limit: int, amounts: list[float]
 ) -> None:
     clock, times = Clock(), []
-    bucket = Bucket(limit, clock)
+    bucket = Allowance(limit, clock)
     for amount in amounts:
         while (seconds := bucket.wait(amount)) > 0:
             clock.now += seconds
@@ -100,13 +108,13 @@ def test_no_minute_takes_more_than_the_limit_one_second_of_it_and_one_request(
 
 def test_tokens_that_were_not_used_are_given_back() -> None:
     clock = Clock()
-    gate = Gate(Limits(tokens_per_minute=6000), clock, clock.nap)
+    gate = RateLimiter(HostLimits(tokens_per_minute=6000), clock, clock.nap)
 
     async def three() -> None:
         for _ in range(3):
-            async with gate.entered(3000.0):
+            async with gate.slot(3000.0):
                 pass
-            gate.used(3000.0, 1000)
+            gate.settle(3000.0, 1000)
 
     asyncio.run(three())
     assert clock() == pytest.approx(20)
@@ -114,26 +122,26 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
 
 def test_unknown_usage_leaves_the_estimate() -> None:
     clock = Clock()
-    gate = Gate(Limits(tokens_per_minute=6000), clock, clock.nap)
+    gate = RateLimiter(HostLimits(tokens_per_minute=6000), clock, clock.nap)
 
     async def two() -> None:
         for _ in range(2):
-            async with gate.entered(3000.0):
+            async with gate.slot(3000.0):
                 pass
-            gate.used(3000.0, None)
+            gate.settle(3000.0, None)
 
     asyncio.run(two())
     assert clock() == pytest.approx(30)
-    assert taken(Usage(5, None)) is taken(Usage(None, 5)) is None
-    assert taken(Usage(5, 6)) == 11
+    assert tokens_used(Usage(5, None)) is tokens_used(Usage(None, 5)) is None
+    assert tokens_used(Usage(5, 6)) == 11
 
 
 def test_no_more_than_its_concurrency_is_open_at_a_host() -> None:
-    gate, peak, now = Gate(Limits(concurrency=3)), 0, 0
+    gate, peak, now = RateLimiter(HostLimits(concurrency=3)), 0, 0
 
     async def one() -> None:
         nonlocal peak, now
-        async with gate.entered(1.0):
+        async with gate.slot(1.0):
             now += 1
             peak = max(peak, now)
             await asyncio.sleep(0.001)
@@ -148,12 +156,12 @@ def test_no_more_than_its_concurrency_is_open_at_a_host() -> None:
 
 def test_nobody_waits_at_the_gate_once_the_run_is_stopped() -> None:
     clock = Clock()
-    gate = Gate(Limits(requests_per_minute=1), clock, clock.nap)
+    gate = RateLimiter(HostLimits(requests_per_minute=1), clock, clock.nap)
 
     async def two() -> None:
-        async with gate.entered(1.0) as counted:
+        async with gate.slot(1.0) as counted:
             assert counted
-        async with gate.entered(1.0, lambda: clock() >= 3.0) as counted:
+        async with gate.slot(1.0, lambda: clock() >= 3.0) as counted:
             assert not counted
 
     asyncio.run(two())
@@ -167,16 +175,16 @@ def test_jurors_at_one_address_share_its_strictest_limits() -> None:
         juror("c", base_url="http://127.0.0.1:2/v1", concurrency=1),
         juror("d", base_url="http://127.0.0.1:3/v1"),
     ]
-    of = gates(Panel(name="p", juror=tuple(here)))
+    of = rate_limiters(Panel(name="p", juror=tuple(here)))
     assert of["a"] is of["b"]
-    assert of["a"].limits == Limits(2, 60, 9000)
-    assert of["c"].limits == Limits(1, None, None)
-    assert of["d"].limits == Limits()
+    assert of["a"].limits == HostLimits(2, 60, 9000)
+    assert of["c"].limits == HostLimits(1, None, None)
+    assert of["d"].limits == HostLimits()
 
 
 def test_a_request_is_estimated_by_its_length_and_the_longest_answer() -> None:
-    call = Call((Message("user", "x" * 350), Message("assistant", "y" * 35)), {})
-    assert estimated(juror(max_tokens=500), call) == 100 + 10 + 500
+    call = Call((Turn("user", "x" * 350), Turn("assistant", "y" * 35)), {})
+    assert estimated_tokens(juror(max_tokens=500), call) == 100 + 10 + 500
 
 
 def panel_at(stub: Stub, **settings: Any) -> Panel:

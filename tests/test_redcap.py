@@ -205,7 +205,7 @@ def test_without_open_readings_there_is_nothing_to_rate(
 ) -> None:
     code, _, err = run("export", "--redcap", str(tmp_path / "redcap"))
     assert code == 2
-    assert "medjury assign" in err
+    assert "medjury rate assign" in err
     assert not (tmp_path / "redcap").exists()
     assert run("ratings", str(tmp_path / "x.csv"), "--incomplete")[0] == 2
 

@@ -15,7 +15,7 @@ from data.queries.record import verify
 from data.queries.references import ReferenceCard
 from data.schema import Status
 from data.store.record import lock
-from jury.references import SCHEMA, prompt_for, read
+from jury.references import SCHEMA, prompt_for, read_reference
 
 
 @pytest.fixture
@@ -96,13 +96,13 @@ def test_an_unusable_answer_is_asked_again_once_and_then_missing(
     [YES, f"Thinking {{so}}.\n```json\n{YES}\n```", f"{NO} no wait: {YES} done", f" {YES}\n"],
 )
 def test_the_last_object_that_names_a_verdict_counts(said: str) -> None:
-    found = read(said)
+    found = read_reference(said)
     assert (found.status, found.absent, found.facts) == (Status.OK, True, ("aspirin 81 mg",))
 
 
 @given(st.text())
 def test_no_answer_whatever_is_guessed_at(said: str) -> None:
-    found = read(said)
+    found = read_reference(said)
     assert found.status == Status.OK or (found.absent, found.facts) == (None, ())
 
 

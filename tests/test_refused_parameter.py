@@ -8,9 +8,9 @@ from kit.jurors import Do, Seen, Stub, answers, juror
 
 from data.schema import Status
 from jury.call import Answer
+from jury.http_answers import unsupported_parameter
 from jury.panel import Panel
 from jury.probe import probe
-from jury.refused_parameter import unsupported_parameter
 from jury.session import fatal
 
 

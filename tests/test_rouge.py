@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from calibration.baselines.helm import as_helm_reads
-from calibration.baselines.porter import stem
-from calibration.baselines.rouge import rouge_l
+from calibration.baselines.rouge import as_helm_reads, rouge_l, stem
 
 DATASETS = Path(__file__).parents[2] / "shared" / "datasets"
 ACI = DATASETS / "aci_bench"

@@ -7,8 +7,8 @@ import pytest
 from kit.scores import scope_of
 
 from calibration.icc import icc_consistency
-from calibration.juries.ranking import Wanted, jury_ranking
-from calibration.juries.resampled import expected
+from calibration.juries.ranking import RankingOptions, jury_ranking
+from calibration.juries.resampled import expected_iccs
 
 NAN = math.nan
 SIZES = range(1, 6)
@@ -37,7 +37,7 @@ def test_two_juries_are_drawn_together_as_computed_by_hand():
     moved = np.array([0.1, -0.1, 0.1, -0.1])
     drawn = icc_of_z(np.stack([0.6 + moved, 0.2 - moved]))
 
-    found = expected(icc_of_z([0.6, 0.2]), drawn, np.array([2, 2]), 10, np.zeros(2))
+    found = expected_iccs(icc_of_z([0.6, 0.2]), drawn, np.array([2, 2]), 10, np.zeros(2))
 
     full = 0.02 * 10 / 9 / 0.08
     taken, away = 0.5 * full, 0.2
@@ -55,7 +55,7 @@ def test_juries_that_differ_by_less_than_chance_are_expected_to_be_nearly_alike(
     random = np.random.default_rng(0)
     drawn = icc_of_z(0.8 + 0.1 * random.normal(size=(200, 400)))
     seen = icc_of_z(0.8 + 0.05 * random.normal(size=200))
-    found = expected(seen, drawn, np.full(200, 3), 60, np.zeros(200))
+    found = expected_iccs(seen, drawn, np.full(200, 3), 60, np.zeros(200))
     assert np.ptp(found.icc) < 0.05 * np.ptp(seen)
 
 
@@ -64,7 +64,7 @@ def test_a_jury_that_stands_out_far_beyond_chance_stays_where_it_is():
     middle = np.linspace(0, 2, 30)[:, None]
     seen = icc_of_z(middle[:, 0])
     drawn = icc_of_z(middle + 0.01 * random.normal(size=(30, 400)))
-    found = expected(seen, drawn, np.full(30, 2), 60, np.zeros(30))
+    found = expected_iccs(seen, drawn, np.full(30, 2), 60, np.zeros(30))
     assert found.icc == pytest.approx(seen, abs=1e-3)
 
 
@@ -73,8 +73,8 @@ def test_juries_of_another_size_change_nothing():
     z = random.normal(0.5, 0.1, size=9)
     drawn = icc_of_z(z[:, None] + 0.1 * random.normal(size=(9, 100)))
     sizes = np.array([1] * 4 + [2] * 5)
-    both = expected(icc_of_z(z), drawn, sizes, 40, np.zeros(9))
-    alone = expected(icc_of_z(z[:4]), drawn[:4], sizes[:4], 40, np.zeros(4))
+    both = expected_iccs(icc_of_z(z), drawn, sizes, 40, np.zeros(9))
+    alone = expected_iccs(icc_of_z(z[:4]), drawn[:4], sizes[:4], 40, np.zeros(4))
     for name in ("icc", "low", "high"):
         assert getattr(both, name)[:4] == pytest.approx(getattr(alone, name))
 
@@ -84,14 +84,14 @@ def test_juries_of_another_size_change_nothing():
 )
 def test_a_jury_without_an_icc_or_with_too_few_resampled_has_no_expectation(icc, row):
     drawn = np.array([row, [0.4, 0.5, 0.6, 0.5], [0.3, 0.5, 0.4, 0.5]])
-    found = expected(np.array([icc, 0.5, 0.4]), drawn, np.array([1, 1, 1]), 20, np.zeros(3))
+    found = expected_iccs(np.array([icc, 0.5, 0.4]), drawn, np.array([1, 1, 1]), 20, np.zeros(3))
     for ends in (found.icc, found.low, found.high):
         assert np.isnan(ends).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("pool", ["mean", "median"])
 def test_a_jury_that_is_the_only_one_of_its_size_was_not_chosen(pool):
-    found = jury_ranking(scope_of(table(40, 0, spreads=[1.5] * 3), 2), Wanted(pool=pool))
+    found = jury_ranking(scope_of(table(40, 0, spreads=[1.5] * 3), 2), RankingOptions(pool=pool))
     last = found.by_size[-1]
     assert (last.n_compared, last.row.icc_honest, last.optimism) == (1, last.row.icc, 0.0)
     assert last.row.honest_low < last.row.icc < last.row.honest_high
@@ -99,14 +99,14 @@ def test_a_jury_that_is_the_only_one_of_its_size_was_not_chosen(pool):
 
 def test_a_weighted_jury_chose_its_weights_even_where_it_is_the_only_one():
     composites = table(25, 0, spreads=[1.5] * 3)
-    found = jury_ranking(scope_of(composites, 2), Wanted(pool="weighted"))
+    found = jury_ranking(scope_of(composites, 2), RankingOptions(pool="weighted"))
     assert found.by_size[-1].optimism > 0
-    single = jury_ranking(scope_of(composites[:, :3], 2), Wanted(pool="weighted"))
+    single = jury_ranking(scope_of(composites[:, :3], 2), RankingOptions(pool="weighted"))
     assert single.by_size[0].optimism == pytest.approx(0, abs=1e-12)  # one juror has weight 1
 
 
 def test_one_instance_leaves_nothing_to_expect():
-    found = jury_ranking(scope_of(table(12, 0, spreads=[1.5] * 3), 2, per=12), Wanted())
+    found = jury_ranking(scope_of(table(12, 0, spreads=[1.5] * 3), 2, per=12), RankingOptions())
     assert math.isfinite(found.winner.row.icc)
     assert np.isnan([found.winner.row.icc_honest, found.winner.optimism]).all()
     assert np.isnan([found.winner.row.low, found.winner.row.honest_low]).all()
@@ -131,7 +131,7 @@ def true_iccs(rows, **how):
 
 def studies(n, times, **how):
     """Return of each study's winner its ICC, true ICC, expected one, and both ends, (times, 5)."""
-    wanted = Wanted(sizes=how.pop("sizes", SIZES), pool=how.pop("pool", "mean"))
+    wanted = RankingOptions(sizes=how.pop("sizes", SIZES), pool=how.pop("pool", "mean"))
     true, found = {}, []
     for seed in range(times):
         scope = scope_of(table(n, seed, **how), 2, per=how.get("per", 1), reps=200, seed=seed)

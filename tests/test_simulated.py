@@ -11,7 +11,7 @@ import pytest
 from data.card import Card
 from data.errors import BadPanel
 from data.rubric import Rubric, read_rubric
-from jury.call import Answer, Call, Message
+from jury.call import Answer, Call, Turn
 from jury.panel import Juror, read_panel
 from jury.parse import parse
 from jury.providers.simulated import SAMPLES, Simulated
@@ -22,7 +22,7 @@ JURORS = read_panel("simulated").juror
 
 def answer(juror: Juror, response: str, rubric: Rubric = GENERIC, replicate: int = 0) -> Answer:
     prompt = rubric.render(Card("c", "context", "task", response))
-    call = Call((Message("user", prompt),), rubric.json_schema(), replicate=replicate)
+    call = Call((Turn("user", prompt),), rubric.json_schema(), replicate=replicate)
     return asyncio.run(Simulated(juror).complete(call))
 
 
@@ -63,7 +63,7 @@ def test_a_response_is_found_in_a_prompt_whatever_stands_in_it() -> None:
 
 
 def test_tokens_are_estimated_from_the_length_of_what_was_read_and_said() -> None:
-    call = Call((Message("user", "x" * 350), Message("assistant", "y" * 70)), GENERIC.json_schema())
+    call = Call((Turn("user", "x" * 350), Turn("assistant", "y" * 70)), GENERIC.json_schema())
     told = asyncio.run(Simulated(JURORS[0]).complete(call))
     assert (told.usage.tokens_in, told.usage.tokens_out) == (120, round(len(told.text) / 3.5))
 

@@ -18,12 +18,12 @@ from medjury.services.models import ModelsRequest
 from medjury.services.monitoring import FLOOR, MonitoringQuestion
 
 if TYPE_CHECKING:
-    from calibration.monitoring.periods import Every
+    from calibration.monitoring.periods import PeriodLength
 
 ALL, WHOLE, EVERY_JUROR, SOME = "all combined", "composite", "all heard", "some jurors"
 METHODS, KEPT = ("paper", "published"), ("all", "sound")
 READINGS = ("independent", "adjudicated")
-PERIODS: Mapping[str, "Every"] = {"month": "month", "quarter": "quarter", "week": "week"}
+PERIODS: Mapping[str, "PeriodLength"] = {"month": "month", "quarter": "quarter", "week": "week"}
 FIRST_PERIODS = (3, 6, 12)
 RATES = {"5 %": 0.05, "1 %": 0.01, "2 %": 0.02, "10 %": 0.1}
 TITLE = "What is watched, and compared with what"

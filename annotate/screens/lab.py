@@ -21,7 +21,7 @@ from data.schema import Role, now
 from data.store.jury_runs import RunOrder, forget_panel, keep_panel
 from jury.panel import Panel
 from jury.probe import ProbeRow
-from jury.provider_settings import SETTINGS
+from jury.providers.registry import PROVIDERS
 from medjury.services.jury_lab import RunScope, panel_probe, run_estimate
 
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
@@ -31,7 +31,6 @@ POLL_SECONDS = 1
 NO_CAP = "Nothing here costs money, as far as the panel says: a cap is optional."
 CAP = "This panel asks hosts that cost money: a cap is required. No run spends more than it."
 EDITING, OPENINGS, NEXT = "lab-editing", "lab-openings", "lab-next"
-PROVIDERS = tuple(SETTINGS)
 FIELDS = {
     "name": "Name in tables",
     "model": "Model",
@@ -288,7 +287,7 @@ def _keep(engine: Engine, person: Person, text: str) -> None:
 def _form(opening: int) -> None:
     """Ask for one juror's settings; they are added to the text, where all can be changed."""
     first, second, third = st.columns(3)
-    first.selectbox("Provider", PROVIDERS, key=_field(opening, "provider"))
+    first.selectbox("Provider", tuple(PROVIDERS), key=_field(opening, "provider"))
     for place, (name, label) in enumerate(FIELDS.items(), 1):
         (first, second, third)[place % 3].text_input(label, key=_field(opening, name))
     st.button("Add to the text", key="juror-add", on_click=_add, args=(opening,))

@@ -17,8 +17,7 @@ from data.queries.lab import JurorProgress
 from data.schema import now
 from data.store.jury_runs import RunRow, stop_run
 from data.token_costs import TokenCosts
-from jury.fitness import Fitness
-from jury.injection import SelfTest
+from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
 from medjury.services.jury_lab import RunEstimate

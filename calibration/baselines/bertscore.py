@@ -1,32 +1,143 @@
 """BERTScore: how well the words of a text and of its reference match in meaning.
 
-The values of the bert-score package on the same backbone, without torch.
+The values are those of the bert-score package on the same backbone, without torch. Texts are cut
+into word pieces (Schuster & Nakajima 2012) by the `tokenizers` library from the model's files.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
+from tokenizers import Tokenizer
+from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
 from calibration.baselines.backbone import load_backbone
-from calibration.baselines.encoder import NumpyEncoder
-from calibration.baselines.transformer import Transformer
-from calibration.baselines.weights import Array32
-from calibration.baselines.wordpieces import WordPieces, read_wordpieces, windows
-from data.errors import BadInput
+from calibration.baselines.transformer import Array32, NumpyEncoder, Transformer
+from data.errors import BadFile, BadInput
 
 Array = npt.NDArray[np.float64]
 Encode = Callable[[npt.NDArray[np.int64]], Array32]
 Engine = Literal["numpy", "onnx"]
 LongTexts = Literal["truncate", "windows"]
-
 _TEXTS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class WordPieces:
+    """A vocabulary of word pieces, and the longest text that its model takes.
+
+    Attributes
+    ----------
+    start, end
+        Ids of [CLS] and [SEP], which stand around every text and carry no weight.
+    longest
+        Word pieces a text may have, [CLS] and [SEP] among them.
+    """
+
+    tokenizer: Tokenizer
+    start: int
+    end: int
+    longest: int
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of the stripped text, with [CLS] and [SEP] around it."""
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return list(self.tokenizer.encode(whole.strip()).ids)
+
+
+def read_wordpieces(folder: Path, *, longest: int, vocabulary_size: int) -> WordPieces:
+    """Read tokenizer.json, or vocab.txt where there is none.
+
+    `longest` is the model's number of positions; tokenizer_config.json may set a lower limit.
+    `vocabulary_size` is how many word pieces the model has embeddings for.
+    """
+    settings = _tokenizer_settings(folder / "tokenizer_config.json")
+    tokenizer = _tokenizer(folder, settings)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    ends = list(tokenizer.encode("").ids)
+    if len(ends) != 2:
+        raise BadFile(f"the tokenizer in {folder} does not put [CLS] and [SEP] around a text")
+    if tokenizer.get_vocab_size() > vocabulary_size:
+        raise BadFile(
+            f"the tokenizer in {folder} has more word pieces than the model: {vocabulary_size}"
+        )
+    start, end = ends
+    return WordPieces(
+        tokenizer, start, end, int(min(longest, settings.get("model_max_length", longest)))
+    )
+
+
+def _tokenizer_settings(path: Path) -> dict[str, Any]:
+    """Return tokenizer_config.json, empty where there is none."""
+    if not path.is_file():
+        return {}
+    try:
+        settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadFile(f"{path} is not JSON: {error}") from error
+    return settings
+
+
+def _tokenizer(folder: Path, settings: dict[str, Any]) -> Tokenizer:
+    """Return the tokenizer of a model's folder."""
+    if (folder / "tokenizer.json").is_file():
+        return _tokenizer_of_json(folder / "tokenizer.json")
+    if not (folder / "vocab.txt").is_file():
+        raise BadFile(f"{folder} holds neither tokenizer.json nor vocab.txt")
+    tokenizer = BertWordPieceTokenizer(
+        str(folder / "vocab.txt"),
+        lowercase=settings.get("do_lower_case", True),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
+    )
+    return Tokenizer.from_str(tokenizer.to_str())
+
+
+def _tokenizer_of_json(path: Path) -> Tokenizer:
+    """Read tokenizer.json."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        tokenizer = Tokenizer.from_str(text)
+    except Exception as error:  # the library raises nothing narrower
+        raise BadFile(f"{path} is not a tokenizer's file: {error}") from error
+    if json.loads(text)["model"].get("type") != "WordPiece":
+        raise BadFile(f"{path} is no WordPiece tokenizer, which BERT and DistilBERT use")
+    return tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a text that is encoded at once, and the part of its states that is used.
+
+    All four are positions among the text's inner word pieces; ends are exclusive.
+    """
+
+    start: int
+    end: int
+    used_from: int
+    used_to: int
+
+
+def windows(length: int, longest: int) -> list[Window]:
+    """Return windows, half of `longest` apart, that use each word piece once with most context.
+
+    `longest` includes [CLS] and [SEP] around each window. Neighbouring windows meet in the middle
+    of their overlap, and the last window ends with the text.
+    """
+    size = longest - 2
+    last = max(length - size, 0)
+    starts = [*range(0, last, longest // 2), last]
+    ends = [min(start + size, length) for start in starts]
+    cuts = [(start + end + 1) // 2 for start, end in zip(starts[1:], ends, strict=False)]
+    return [Window(*edges) for edges in zip(starts, ends, [0, *cuts], [*cuts, length], strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +197,7 @@ def bert_score(
     ----------
     pairs
         Texts as they are; outer white space is ignored. HELM also drops outer braces, which
-        count here: `helm.as_helm_reads` gives its texts.
+        count here: `rouge.as_helm_reads` gives its texts.
     model
         None for the packaged all-MiniLM-L6-v2; the folder of a BERT or DistilBERT; or a name in
         the local Hugging Face cache. HELM and the MedHELM paper use "distilbert-base-uncased".
@@ -120,19 +231,19 @@ def bert_score(
     Zhang, Kishore, Wu, Weinberger & Artzi (2020), BERTScore: evaluating text generation with
     BERT, ICLR.
     """
-    for chosen, allowed in ((engine, get_args(Engine)), (long_texts, get_args(LongTexts))):
-        if chosen not in allowed:
-            raise BadInput(f"{chosen!r} is not one of {', '.join(allowed)}")
+    for value, allowed in ((engine, get_args(Engine)), (long_texts, get_args(LongTexts))):
+        if value not in allowed:
+            raise BadInput(f"{value!r} is not one of {', '.join(allowed)}")
     backbone = load_backbone(model, layer)
-    tables = backbone.transformer
+    transformer = backbone.transformer
     pieces = read_wordpieces(
-        backbone.folder, longest=len(tables.positions), known=len(tables.words)
+        backbone.folder, longest=len(transformer.positions), vocabulary_size=len(transformer.words)
     )
-    reader = _Reader(pieces, _engine(engine, tables), long_texts)
+    reader = _Reader(pieces, _engine(engine, transformer), long_texts)
     scores, truncated = np.zeros((len(pairs), 3)), np.zeros((len(pairs), 2), dtype=bool)
     done = 0
-    for rows, values, cut in _scored_blocks(pairs, reader):
-        scores[rows], truncated[rows], done = values, cut, done + len(rows)
+    for rows, values, is_truncated in _scored_blocks(pairs, reader):
+        scores[rows], truncated[rows], done = values, is_truncated, done + len(rows)
         if tick is not None:
             tick(done, len(pairs))
     return BertScores(
@@ -149,7 +260,7 @@ def bert_score(
 
 
 def _engine(engine: Engine, transformer: Transformer) -> Encode:
-    """Return what turns ids into states; onnxruntime is loaded only if it is asked for."""
+    """Return the function from ids to states; onnxruntime is loaded only for engine "onnx"."""
     if engine == "numpy":
         return NumpyEncoder(transformer)
     from calibration.baselines.onnx_engine import OnnxEncoder
@@ -164,14 +275,21 @@ def _scored_blocks(
 
     One thread a core, each with its own text; the matrix library then has to stay on one.
     """
-    known: dict[str, _Encoded] = {}
+    encoded: dict[str, _Encoded] = {}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(cores) as pool:
         for rows in _blocks(pairs):
-            known = _encoded({text for row in rows for text in pairs[row]}, known, reader, pool)
-            matched = [(known[pairs[row][0]], known[pairs[row][1]]) for row in rows]
-            values = list(pool.map(_match, *zip(*matched, strict=True)))
-            yield rows, values, [(one.truncated, other.truncated) for one, other in matched]
+            encoded = _encoded({text for row in rows for text in pairs[row]}, encoded, reader, pool)
+            encoded_pairs = [(encoded[pairs[row][0]], encoded[pairs[row][1]]) for row in rows]
+            values = list(pool.map(_match, *zip(*encoded_pairs, strict=True)))
+            yield (
+                rows,
+                values,
+                [
+                    (prediction.truncated, reference.truncated)
+                    for prediction, reference in encoded_pairs
+                ],
+            )
 
 
 def _blocks(pairs: Sequence[tuple[str, str]]) -> Iterator[list[int]]:
@@ -195,12 +313,12 @@ def _blocks(pairs: Sequence[tuple[str, str]]) -> Iterator[list[int]]:
 
 
 def _encoded(
-    texts: set[str], known: dict[str, _Encoded], reader: "_Reader", pool: Executor
+    texts: set[str], previous: dict[str, _Encoded], reader: "_Reader", pool: Executor
 ) -> dict[str, _Encoded]:
     """Return the texts encoded, longest first; what the block before has encoded is taken over."""
-    new = sorted(texts - known.keys(), key=lambda text: (-len(text), text))
-    kept = {text: known[text] for text in texts & known.keys()}
-    return kept | dict(zip(new, pool.map(reader.read, new), strict=True))
+    new_texts = sorted(texts - previous.keys(), key=lambda text: (-len(text), text))
+    reused = {text: previous[text] for text in texts & previous.keys()}
+    return reused | dict(zip(new_texts, pool.map(reader.read, new_texts), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +332,13 @@ class _Reader:
     def read(self, text: str) -> _Encoded:
         """Encode one text."""
         ids = np.array(self.pieces.ids(text), dtype=np.int64)
-        too_long = len(ids) > self.pieces.longest
-        if too_long and self.long_texts == "truncate":
+        is_too_long = len(ids) > self.pieces.longest
+        if is_too_long and self.long_texts == "truncate":
             ids = np.append(ids[: self.pieces.longest - 1], self.pieces.end)
         states = self._in_windows(ids) if len(ids) > self.pieces.longest else self.encode(ids)
         states /= np.linalg.norm(states, axis=1, keepdims=True)
         weights = (~np.isin(ids, (self.pieces.start, self.pieces.end))).astype(np.float64)
-        return _Encoded(states, weights, too_long and self.long_texts == "truncate")
+        return _Encoded(states, weights, is_too_long and self.long_texts == "truncate")
 
     def _in_windows(self, ids: npt.NDArray[np.int64]) -> Array32:
         """Return the states of a long text, [CLS] from its first window and [SEP] from its last."""
@@ -229,8 +347,8 @@ class _Reader:
         for window in windows(len(inner), self.pieces.longest):
             piece = np.concatenate([ids[:1], inner[window.start : window.end], ids[-1:]])
             states = self.encode(piece)
-            first = window.kept_from - window.start + (window.kept_from > 0)
-            last = window.kept_to - window.start + 1 + (window.kept_to == len(inner))
+            first = window.used_from - window.start + (window.used_from > 0)
+            last = window.used_to - window.start + 1 + (window.used_to == len(inner))
             parts.append(states[first:last])
         return np.concatenate(parts)
 
@@ -242,5 +360,5 @@ def _match(prediction: _Encoded, reference: _Encoded) -> tuple[float, float, flo
     cosines = prediction.states @ reference.states.T
     precision = float(np.average(cosines.max(axis=1), weights=prediction.weights))
     recall = float(np.average(cosines.max(axis=0), weights=reference.weights))
-    both = precision + recall
-    return precision, recall, 2 * precision * recall / both if both else 0.0
+    total = precision + recall
+    return precision, recall, 2 * precision * recall / total if total else 0.0

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibration.baselines.transformer import Block, Transformer
-from calibration.baselines.weights import Array32
+from calibration.baselines.transformer import Array32, Block, Transformer
 from data.errors import BadInput
 
 try:
@@ -27,7 +26,7 @@ _IR_VERSION = 8
 
 
 class OnnxEncoder:
-    """Word-piece ids in, one state a word piece out; safe to call from several threads."""
+    """An encoder in onnxruntime: from word-piece ids to states; safe to call from several threads."""
 
     def __init__(self, transformer: Transformer) -> None:
         options = onnxruntime.SessionOptions()
@@ -39,13 +38,13 @@ class OnnxEncoder:
 
     def __call__(self, ids: npt.NDArray[np.int64]) -> Array32:
         """Return the states of one text after the last layer, shape (len(ids), d)."""
-        found = self._session.run(["states"], {"ids": ids.astype(np.int32)[None]})
-        states: Array32 = found[0][0]
+        outputs = self._session.run(["states"], {"ids": ids.astype(np.int32)[None]})
+        states: Array32 = outputs[0][0]
         return states
 
 
 class _Graph:
-    """An ONNX graph in the making: nodes, and the arrays they use."""
+    """Builds an ONNX graph: its nodes, and the arrays they use."""
 
     def __init__(self, transformer: Transformer) -> None:
         self._model = transformer
@@ -68,8 +67,8 @@ class _Graph:
             self._arrays,
         )
         opsets = [onnx.helper.make_opsetid(*opset) for opset in _OPSETS]
-        made = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
-        return bytes(made.SerializeToString())
+        model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
+        return bytes(model.SerializeToString())
 
     def _embed(self) -> str:
         """Add the embeddings and their norm."""
@@ -81,13 +80,17 @@ class _Graph:
 
     def _layer(self, block: Block, states: str, name: str) -> str:
         """Add one layer; returns the name of its output."""
-        at = dict(self._parameters(block, name))
-        attend = [states, at["qkv.weight"], at["qkv.bias"]]
+        array_names = dict(self._parameters(block, name))
+        attend = [states, array_names["qkv.weight"], array_names["qkv.bias"]]
         attended = self._fused("Attention", attend, f"{name}.attended", num_heads=self._model.heads)
-        mixed = self._add_and_norm(self._product(attended, at["mix.weight"]), states, "mix", at)
-        wide = self._product(mixed, at["up.weight"])
-        gelu = self._fused("BiasGelu", [wide, at["up.bias"]], f"{name}.gelu")
-        return self._add_and_norm(self._product(gelu, at["down.weight"]), mixed, "down", at)
+        mixed = self._add_and_norm(
+            self._product(attended, array_names["mix.weight"]), states, "mix", array_names
+        )
+        wide = self._product(mixed, array_names["up.weight"])
+        gelu = self._fused("BiasGelu", [wide, array_names["up.bias"]], f"{name}.gelu")
+        return self._add_and_norm(
+            self._product(gelu, array_names["down.weight"]), mixed, "down", array_names
+        )
 
     def _parameters(self, block: Block, name: str) -> Iterator[tuple[str, str]]:
         """Store a layer's arrays; yields the name of each part and that of its array."""
@@ -96,9 +99,15 @@ class _Graph:
             yield f"{part}.weight", self._array(f"{name}.{part}.w", affine.weight)
             yield f"{part}.bias", self._array(f"{name}.{part}.b", affine.bias)
 
-    def _add_and_norm(self, states: str, residual: str, part: str, at: dict[str, str]) -> str:
+    def _add_and_norm(
+        self, states: str, residual: str, part: str, array_names: dict[str, str]
+    ) -> str:
         """Add norm(states + bias + residual)."""
-        norm = [at[f"{part}_norm.weight"], at[f"{part}_norm.bias"], at[f"{part}.bias"]]
+        norm = [
+            array_names[f"{part}_norm.weight"],
+            array_names[f"{part}_norm.bias"],
+            array_names[f"{part}.bias"],
+        ]
         return self._fused(
             "SkipLayerNormalization",
             [states, residual, *norm],

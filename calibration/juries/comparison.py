@@ -11,7 +11,7 @@ from calibration.messages.form import listed
 from calibration.remarks import FEW_INSTANCES
 from calibration.values import NAN, Note, Noted, note, noted
 
-MOST_TIMES = 50  # a study that would have to grow more than this is no advice
+MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 
 def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Decision:
@@ -20,7 +20,7 @@ def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[s
     Parameters
     ----------
     row : the first jury's ICC minus the second's, on the responses of both
-    first, second : the jurors of each
+    first, second : the jurors of each jury
 
     Returns
     -------
@@ -89,8 +89,8 @@ def _reasons(
 
 def _difference(row: DifferenceRow) -> Note:
     names = ("difference", "low", "high", "p", "p_holm")
-    known = {name: getattr(row, name) for name in names if isfinite(getattr(row, name))}
-    return note(Code.DIFFERENCE, **dict.fromkeys(names) | known, n_tried=row.n_tried)
+    finite = {name: getattr(row, name) for name in names if isfinite(getattr(row, name))}
+    return note(Code.DIFFERENCE, **dict.fromkeys(names) | finite, n_tried=row.n_tried)
 
 
 def _doubts(row: DifferenceRow) -> Iterator[Note | None]:
@@ -104,15 +104,15 @@ def _doubts(row: DifferenceRow) -> Iterator[Note | None]:
 
 
 def _basis(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Note:
-    both = row.told(Code.ONLY_BOTH)
-    of_each = (both["of_first"], both["of_second"]) if both else (row.n_responses,) * 2
+    on_both = row.told(Code.ONLY_BOTH)
+    responses = (on_both["of_first"], on_both["of_second"]) if on_both else (row.n_responses,) * 2
     return note(
         Code.JURIES_COMPARED,
         responses=row.n_responses,
         first=first,
-        of_first=of_each[0],
+        of_first=responses[0],
         second=second,
-        of_second=of_each[1],
+        of_second=responses[1],
     )
 
 
@@ -130,13 +130,13 @@ def _next(kind: Kind, row: DifferenceRow, juries: tuple[Sequence[str], Sequence[
 
 
 def _to_decide(row: DifferenceRow) -> Note:
-    """Return what would show a difference of this size, if anything would."""
+    """Return how many responses would show a difference of this size, or what else to do."""
     if row.p <= LEVEL:
         return note(Code.DO_SHARED_RESPONSES)
     if row.difference == 0:
         return note(Code.DO_CHEAPER_JURY)
     toward_zero = row.difference - row.low if row.difference > 0 else row.high - row.difference
-    narrower = toward_zero / abs(row.difference)  # so many times, for an interval that ends at 0
+    narrower = toward_zero / abs(row.difference)  # the factor that makes the interval end at 0
     if narrower > MOST_TIMES**0.5:
         return note(Code.DO_CHEAPER_JURY)
     responses = ceil(max(narrower, 1) ** 2 * row.n_responses)  # its width shrinks as 1 / sqrt(n)
@@ -161,11 +161,11 @@ def compared_rows(
     row: DifferenceRow, first: Sequence[str], second: Sequence[str]
 ) -> list[ComparedRow]:
     """Return two juries with their ICCs on the responses that both have, then the difference."""
-    made_up = tuple(one for one in row.notes if one.code is Code.SIMULATED)
+    simulated = tuple(remark for remark in row.notes if remark.code is Code.SIMULATED)
     juries = ((first, row.icc_a), (second, row.icc_b))
     return [
         *(
-            ComparedRow(listed(jurors), icc, row.n_responses, notes=made_up)
+            ComparedRow(listed(jurors), icc, row.n_responses, notes=simulated)
             for jurors, icc in juries
         ),
         ComparedRow(

@@ -28,102 +28,104 @@ Sizes = range
 
 
 @dataclass(frozen=True, eq=False)
-class Bench:
-    """Columns of the whole sample.
+class JurorColumns:
+    """Scores of clinicians and jurors on n responses, in the sample itself.
 
     Attributes
     ----------
-    clinicians : shape (n,), the clinicians' column; 0 where there is none
-    heard : shape (n,), True where there is one
+    clinicians : shape (n,), the clinicians' mean; 0 where there is none
+    has_clinicians : shape (n,), True where there is one
     jurors : shape (n, k), each juror's z (method "paper") or composites; 0 where missing
-    given : shape (n, k), True where the juror has one
+    has_score : shape (n, k), True where the juror has one
     clusters : shape (n,), the instance of each response
     method : of the ICC
     """
 
     clinicians: Array
-    heard: Flags
+    has_clinicians: Flags
     jurors: Array
-    given: Flags
+    has_score: Flags
     clusters: Integers
     method: Method
 
     def present(self, members: Flags) -> Flags:
         """Return where all members (B, k) gave a score, shape (B, n)."""
-        lost = members.astype(np.float64) @ (~self.given).T.astype(np.float64)
+        lost = members.astype(np.float64) @ (~self.has_score).T.astype(np.float64)
         whole: Flags = lost < 0.5
         return whole
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """What some resamples say of all juries.
+class ResampledIccs:
+    """ICCs of all juries in B resamples.
 
     Attributes
     ----------
     icc : shape (B, M), NaN where undefined
-    too_high : shape (B, M) or None
+    optimism : shape (B, M) or None
         By how much Fisher's z of an ICC is too high because weights were learnt on the responses
         that they are judged by; None where nothing is learnt.
     """
 
     icc: Array
-    too_high: Array | None = None
+    optimism: Array | None = None
 
 
-class Pool(Protocol):
-    """A way to make one column of several jurors: the mean, the median or a weighted mean."""
+class JuryPool(Protocol):
+    """Juries whose score is the mean, the median or a weighted mean of their members' scores."""
 
     @property
-    def bench(self) -> Bench:
-        """Return the columns of the whole sample."""
+    def columns(self) -> JurorColumns:
+        """Return the scores of clinicians and jurors in the sample itself."""
 
     @property
     def subsets(self) -> Flags:
         """Return the juries, shape (M, k)."""
 
-    def learn(self, counts: Counts) -> Learnt:
-        """Return what resamples (B, clusters) say."""
+    def resample(self, counts: Counts) -> ResampledIccs:
+        """Return the ICC of every jury in resamples, counts (B, clusters)."""
 
 
-def bench_of(grid: Grid, jurors: Integers, method: Method) -> Bench:
-    """Return the columns of some jurors, column numbers (k,), and of the clinicians."""
-    values = z_within_raters(grid.composites) if method == "paper" else grid.composites
+def juror_columns(grid: Grid, jurors: Integers, method: Method) -> JurorColumns:
+    """Return the scores of some jurors, columns (k,) of the grid, and of the clinicians."""
+    scores = z_within_raters(grid.composites) if method == "paper" else grid.composites
     clinicians = columns(grid, one(grid.raters[jurors[0]]), method).clinicians
-    own = values[:, jurors]
-    return Bench(
+    jurors_z = scores[:, jurors]
+    return JurorColumns(
         clinicians=np.nan_to_num(clinicians),
-        heard=~np.isnan(clinicians),
-        jurors=np.nan_to_num(own),
-        given=~np.isnan(own),
+        has_clinicians=~np.isnan(clinicians),
+        jurors=np.nan_to_num(jurors_z),
+        has_score=~np.isnan(jurors_z),
         clusters=grid.clusters,
         method=method,
     )
 
 
 def number_of_juries(k: int, sizes: Sizes) -> int:
-    """Return how many juries of these sizes k jurors can make up."""
+    """Return how many juries of these sizes k jurors can form."""
     return sum(comb(k, size) for size in sizes)
 
 
 def compositions(k: int, sizes: Sizes) -> Flags:
     """Return every jury of these sizes of k jurors, shape (M, k): by size, then by juror."""
-    found = np.zeros((number_of_juries(k, sizes), k), dtype=np.bool_)
-    every = (members for size in sizes for members in combinations(range(k), size))
-    for place, members in enumerate(every):
-        found[place, list(members)] = True
-    return found
+    juries = np.zeros((number_of_juries(k, sizes), k), dtype=np.bool_)
+    juries_members = (members for size in sizes for members in combinations(range(k), size))
+    for row, members in enumerate(juries_members):
+        juries[row, list(members)] = True
+    return juries
 
 
 def common_grid(grid: Grid, jurors: Integers) -> Grid:
-    """Return the grid of the responses that all of some jurors rated, as if no other were there."""
+    """Return the grid of only the responses that all of some jurors, columns (k,), rated."""
     rows = np.all(~np.isnan(grid.composites[:, jurors]), axis=1, keepdims=True)[:, 0]
     _, clusters = np.unique(grid.clusters[rows], return_inverse=True)
-    kept = tuple(name for name, stays in zip(grid.responses, rows, strict=True) if stays)
+    responses = tuple(
+        name for name, is_common in zip(grid.responses, rows, strict=True) if is_common
+    )
     return replace(
         grid,
         composites=grid.composites[rows],
-        responses=kept,
+        responses=responses,
         clusters=clusters.astype(np.int64),
     )
 
@@ -132,22 +134,22 @@ def common_grid(grid: Grid, jurors: Integers) -> Grid:
 class MeanPool:
     """Juries whose score is the mean of all members, on the responses that all of them rated.
 
-    A resample takes each rater's z anew, as `agreement.ScorerReplicates` does. All juries
-    share its sums over responses: of products of two jurors, of jurors and clinicians. Where
-    jurors lack responses, these sums are kept apart by who rated a response, and each jury
-    takes those of the responses that all its members rated.
+    In a resample each rater's z is computed anew, as `agreement.ScorerReplicates` does. All
+    juries share its sums over responses: of products of two jurors, of jurors and clinicians.
+    Where jurors lack responses, these sums are computed for each pattern, the set of jurors who
+    rated a response, and each jury takes those of the responses that all its members rated.
 
     Attributes
     ----------
-    bench, subsets : as `Pool`
+    columns, subsets : as `JuryPool`
     prepared : of the grid
     clinicians, jurors : columns of the grid
-    inside : shape (M, patterns), which sets of jurors who rated a response hold all of a jury
-    member : shape (patterns, n), 1 where a response was rated by this set of jurors
+    inside : shape (M, patterns), 1 where a pattern holds all members of the jury
+    member : shape (patterns, n), 1 where a response has this pattern
     pairs : two jurors, or one twice, and the juries that have both
     """
 
-    bench: Bench
+    columns: JurorColumns
     subsets: Flags
     prepared: Prepared
     clinicians: Integers
@@ -159,30 +161,32 @@ class MeanPool:
     @property
     def responses(self) -> Array:
         """Return how many responses a clinician and all members rated, shape (M,)."""
-        found: Array = self.inside @ (self.member @ self.bench.heard.astype(np.float64))
-        return found
+        rated_by_all: Array = self.inside @ (
+            self.member @ self.columns.has_clinicians.astype(np.float64)
+        )
+        return rated_by_all
 
-    def learn(self, counts: Counts) -> Learnt:
+    def resample(self, counts: Counts) -> ResampledIccs:
         """Return the ICC of every jury in every resample."""
-        return Learnt(self.icc(counts))
+        return ResampledIccs(self.icc(counts))
 
     def icc(self, counts: Counts) -> Array:
         """Return the ICC of every jury in every resample, (B, M); NaN where undefined."""
         data = self.prepared
-        by = scale(data, counts)
-        column = panel_column(data, by, self.clinicians)
+        scales = scale(data, counts)
+        column = panel_column(data, scales, self.clinicians)
         weights = counts[:, data.clusters] * (column.count > 0)
-        take = self._whole if self.inside.shape[1] == 1 else self._apart
-        sums = take(weights, column.mean, by)
+        take = self._sums_of_complete if self.inside.shape[1] == 1 else self._sums_by_pattern
+        sums = take(weights, column.mean, scales)
         icc = icc_of_moments(sums, restandardise=data.method == "published").T
-        undefined = by.defined[:, self.jurors] == 0
+        undefined = scales.defined[:, self.jurors] == 0
         if undefined.any():
             icc = np.where(undefined.astype(np.float64) @ self.subsets.T > 0, np.nan, icc)
         return icc
 
-    def _whole(self, weights: Array, y: Array, by: Scale) -> Moments:
-        """Return the sums (M, B) where all jurors rated all responses: matrix products alone."""
-        values, factor = self.prepared.values[:, self.jurors], by.factor[:, self.jurors]
+    def _sums_of_complete(self, weights: Array, y: Array, scales: Scale) -> Moments:
+        """Return the sums (M, B) where all jurors rated all responses, by matrix products alone."""
+        values, factor = self.prepared.values[:, self.jurors], scales.factor[:, self.jurors]
         share = self.subsets / self.subsets.sum(axis=1, keepdims=True)
         first, second = np.array([pair[:2] for pair in self.pairs]).T
         products = weights @ (values[:, first] * values[:, second])
@@ -197,9 +201,9 @@ class MeanPool:
             xy=share @ ((weighted @ values) * factor).T,
         )
 
-    def _apart(self, weights: Array, y: Array, by: Scale) -> Moments:
-        """Return the sums (M, B) by who rated a response: each jury from where all its members did."""
-        values, factor = self.prepared.values[:, self.jurors].T, by.factor[:, self.jurors].T
+    def _sums_by_pattern(self, weights: Array, y: Array, scales: Scale) -> Moments:
+        """Return the sums (M, B), each jury's from the responses that all its members rated."""
+        values, factor = self.prepared.values[:, self.jurors].T, scales.factor[:, self.jurors].T
         drawn, weighted = weights.T, (weights * y).T
         n, sum_y, yy = (
             self.inside @ (self.member @ part) for part in (drawn, weighted, weighted * y.T)
@@ -223,23 +227,23 @@ class MeanPool:
 def mean_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MeanPool:
     """Return the pool of the mean of subsets (M, k) of some jurors, columns of the grid (k,)."""
     grid, method = scope.grid, scope.asked.method
-    bench = bench_of(grid, jurors, method)
-    patterns, of = np.unique(bench.given, axis=0, return_inverse=True)
-    lost = subsets.astype(np.float64) @ (~patterns).T.astype(np.float64)
+    columns = juror_columns(grid, jurors, method)
+    patterns, pattern = np.unique(columns.has_score, axis=0, return_inverse=True)
+    lacking = subsets.astype(np.float64) @ (~patterns).T.astype(np.float64)
     k = len(jurors)
-    both = [
+    juror_pairs = [
         (i, j, np.flatnonzero(subsets[:, i] & subsets[:, j])) for i in range(k) for j in range(i, k)
     ]
-    entries = (np.ones(len(of)), (of.ravel(), np.arange(len(of))))
+    entries = (np.ones(len(pattern)), (pattern.ravel(), np.arange(len(pattern))))
     return MeanPool(
-        bench=bench,
+        columns=columns,
         subsets=subsets,
         prepared=prepare(grid, method),
         clinicians=grid.of_kind("clinician"),
         jurors=jurors,
-        inside=(lost == 0).astype(np.float64),
-        member=sparse.csr_array(entries, shape=(len(patterns), len(of))),
-        pairs=tuple(pair for pair in both if len(pair[2])),
+        inside=(lacking == 0).astype(np.float64),
+        member=sparse.csr_array(entries, shape=(len(patterns), len(pattern))),
+        pairs=tuple(pair for pair in juror_pairs if len(pair[2])),
     )
 
 
@@ -247,45 +251,45 @@ def mean_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MeanPool:
 class MedianPool:
     """Juries whose score is the median of all members, where all of them gave a score.
 
-    A median is no sum: each jury is made anew, response by response, in each resample.
+    A median is not a sum over members: it is computed anew for each jury, response and resample.
     """
 
-    bench: Bench
+    columns: JurorColumns
     subsets: Flags
     prepared: Prepared
     clinicians: Integers
     jurors: Integers
 
-    def learn(self, counts: Counts) -> Learnt:
+    def resample(self, counts: Counts) -> ResampledIccs:
         """Return the ICC of every jury in every resample."""
         data = self.prepared
-        by = scale(data, counts)
-        clinical = panel_column(data, by, self.clinicians)
+        scales = scale(data, counts)
+        clinical = panel_column(data, scales, self.clinicians)
         weights, y = counts[:, data.clusters] * (clinical.count > 0), clinical.mean
-        mean, factor = by.mean[:, self.jurors].T, by.factor[:, self.jurors].T
+        mean, factor = scales.mean[:, self.jurors].T, scales.factor[:, self.jurors].T
         z = factor[:, :, None] * (data.values[:, self.jurors].T[:, None, :] - mean[:, :, None])
         icc = np.empty((len(counts), len(self.subsets)))
         for place, members in enumerate(self.subsets):
-            rows = self.bench.given[:, members].all(axis=1)
-            x = middle(z[members][:, :, rows])
+            rows = self.columns.has_score[:, members].all(axis=1)
+            x = median_of_columns(z[members][:, :, rows])
             sums = moments(weights[:, rows], x, y[:, rows])
             icc[:, place] = icc_of_moments(sums, restandardise=data.method == "published")
-        flat = (1.0 - by.defined[:, self.jurors]) @ self.subsets.T > 0
-        return Learnt(np.where(flat, np.nan, icc))
+        undefined = (1.0 - scales.defined[:, self.jurors]) @ self.subsets.T > 0
+        return ResampledIccs(np.where(undefined, np.nan, icc))
 
 
 def median_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MedianPool:
     """Return the pool of the median of subsets (M, k) of jurors, columns of the grid (k,)."""
     grid, method = scope.grid, scope.asked.method
-    bench, prepared = bench_of(grid, jurors, method), prepare(grid, method)
-    return MedianPool(bench, subsets, prepared, grid.of_kind("clinician"), jurors)
+    columns, prepared = juror_columns(grid, jurors, method), prepare(grid, method)
+    return MedianPool(columns, subsets, prepared, grid.of_kind("clinician"), jurors)
 
 
-def middle(columns: Array) -> Array:
-    """Return the median over the first axis, without NaN; of an even number the middle two's mean.
+def median_of_columns(columns: Array) -> Array:
+    """Return the median over the first axis, of values without NaN.
 
-    Neighbours change places until all are in order: with few columns that is ten times
-    as fast as to sort each response by itself.
+    It sorts by exchanging neighbours, all responses at once: with few columns that is ten times
+    as fast as sorting each response by itself.
     """
     ordered, size = list(columns), len(columns)
     for turn in range(size):

@@ -11,7 +11,7 @@ from calibration import remarks
 from calibration.agreement import why_undefined
 from calibration.codes import NoteCode as Code
 from calibration.juries.pools import (
-    Pool,
+    JuryPool,
     Sizes,
     common_grid,
     compositions,
@@ -19,7 +19,7 @@ from calibration.juries.pools import (
     median_pool,
     number_of_juries,
 )
-from calibration.juries.resampled import Found, resampled
+from calibration.juries.resampled import JuryIccs, jury_iccs
 from calibration.juries.weighted import WeightedPool, weighted_pool
 from calibration.messages.form import counted, listed
 from calibration.rating_matrix import without_variance
@@ -29,18 +29,31 @@ from calibration.values import NAN, Note, Noted, note, noted
 from data.errors import BadInput, TooFew
 
 PoolName = Literal["mean", "median", "weighted"]
+LARGEST = 5  # jurors of a jury, where no sizes are asked for
+MOST_CELLS = 2**26  # juries x resamples: half a gigabyte of replicates
+MOST_WEIGHTED = 10_000_000  # juries x resamples: half a minute
+MOST_MEDIANS = 2**32  # juries x resamples x responses: a minute or two
+POOLS: dict[PoolName, Callable[[Scope, Integers, Flags], JuryPool]] = {
+    "mean": mean_pool,
+    "median": median_pool,
+    "weighted": weighted_pool,
+}
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked of the juries.
+class RankingOptions:
+    """Which juries are ranked, and how.
 
     Attributes
     ----------
-    sizes : of the juries, as a range; None takes 1 to 5, or to as many as there are jurors
-    pool : how members' scores become one
-    common : only responses that all jurors of the pool rated, as if no others were there
-    usd : juror -> US dollars a verdict; None, or no entry, where that is not known
+    sizes : range or None
+        Numbers of jurors of the juries; None takes 1 to 5, or to as many as there are jurors.
+    pool : "mean", "median" or "weighted"
+        How the scores of a jury's members become one.
+    common : bool
+        Whether only the responses that all jurors of the pool rated are kept.
+    usd : juror -> US dollars a verdict
+        None, or no entry, where the cost is not known.
     """
 
     sizes: Sizes | None = None
@@ -51,7 +64,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class JuryRow(Noted):
-    """One jury. NaN or None: undefined, not known, or not computed.
+    """One jury: a row of `juries --json`. NaN or None where undefined, not known or not computed.
 
     Attributes
     ----------
@@ -59,14 +72,14 @@ class JuryRow(Noted):
         ICC(C,2) with the clinicians, and the percentile 95 % interval of this jury as if no
         other had been tried.
     icc_honest, honest_low, honest_high : float
-        Expected ICC on new responses, without the luck of having been chosen, and its 95 %
-        interval, which holds for the best of many too (`resampled.expected`).
+        Expected ICC on new responses, corrected for choosing the best of many, and its 95 %
+        interval, which holds for the best of many too (`resampled.expected_iccs`).
     rank : int or None
         1 is the highest ICC; None without one.
     usd_per_response : float or None
-        What its members' verdicts on a response cost together.
+        Cost of the verdicts of all its members on one response.
     on_front : bool
-        No cheaper jury agrees as well, see `on_front`.
+        True where no cheaper jury agrees as well, see `on_front`.
     weights : tuple or None
         Of its members, summing to 1; of weighted juries only.
     """
@@ -87,7 +100,7 @@ class JuryRow(Noted):
 
     @property
     def name(self) -> str:
-        """Return its jurors as a reader sees them."""
+        """Return the names of its jurors in one text, for a reader."""
         return listed(self.jurors)
 
 
@@ -100,54 +113,62 @@ class Winner:
 
     @property
     def optimism(self) -> float:
-        """Return by how much it looks better than it is; NaN where that is not known."""
+        """Return its ICC minus the one to expect on new responses; NaN where that is not known."""
         return self.row.icc - self.row.icc_honest
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """Juries (M,) with their jurors' names, and all that was computed of them."""
+class JuryFigures:
+    """Juries (M,) and what was computed of them.
+
+    Attributes
+    ----------
+    names : of all jurors of the pool
+    pool : JuryPool
+    juries : numbers of the ranked juries in the pool
+    iccs : JuryIccs
+    """
 
     names: tuple[str, ...]
-    pool: Pool
-    asked: Sequence[int]
-    found: Found
+    pool: JuryPool
+    juries: Sequence[int]
+    iccs: JuryIccs
 
     def members(self, jury: int) -> list[int]:
         """Return the numbers of a jury's jurors."""
-        members: list[int] = np.flatnonzero(self.pool.subsets[self.asked[jury]]).tolist()
+        members: list[int] = np.flatnonzero(self.pool.subsets[self.juries[jury]]).tolist()
         return members
 
     def jurors(self, jury: int) -> tuple[str, ...]:
         """Return the names of a jury's jurors."""
-        return tuple(self.names[one] for one in self.members(jury))
+        return tuple(self.names[juror] for juror in self.members(jury))
 
 
-def ranked(scope: Scope, judged: Judged, usd: Mapping[str, float | None]) -> list[JuryRow]:
-    """Return the rows, the highest ICC first and of equal ones the smaller; undefined ones last."""
-    found = judged.found
-    order = np.argsort(-np.nan_to_num(found.icc, nan=-np.inf), kind="stable").tolist()
-    costs = [cost(judged.jurors(jury), usd) for jury in range(len(order))]
-    front = on_front(found.icc, np.array([NAN if one is None else one for one in costs]))
-    weights = _weights(judged)
+def jury_rows(scope: Scope, figures: JuryFigures, usd: Mapping[str, float | None]) -> list[JuryRow]:
+    """Return the rows by ICC, the highest first, of equal ones the smaller; undefined ones last."""
+    iccs = figures.iccs
+    order = np.argsort(-np.nan_to_num(iccs.icc, nan=-np.inf), kind="stable").tolist()
+    costs = [cost(figures.jurors(jury), usd) for jury in range(len(order))]
+    front = on_front(iccs.icc, np.array([NAN if usd is None else usd for usd in costs]))
+    weights = _weights(figures)
     rows = []
     for place, jury in enumerate(order):
-        known, jurors = bool(np.isfinite(found.icc[jury])), judged.jurors(jury)
+        is_known, jurors = bool(np.isfinite(iccs.icc[jury])), figures.jurors(jury)
         row = JuryRow(
             jurors=jurors,
             size=len(jurors),
-            icc=float(found.icc[jury]),
-            low=found.ends[jury].low,
-            high=found.ends[jury].high,
-            icc_honest=float(found.expected.icc[jury]),
-            honest_low=float(found.expected.low[jury]),
-            honest_high=float(found.expected.high[jury]),
-            rank=place + 1 if known else None,
+            icc=float(iccs.icc[jury]),
+            low=iccs.intervals[jury].low,
+            high=iccs.intervals[jury].high,
+            icc_honest=float(iccs.expected.icc[jury]),
+            honest_low=float(iccs.expected.low[jury]),
+            honest_high=float(iccs.expected.high[jury]),
+            rank=place + 1 if is_known else None,
             usd_per_response=costs[jury],
             on_front=bool(front[jury]),
-            n_responses=int(found.n[jury]),
-            weights=None if weights is None or not known else weights[jury],
-            notes=noted(*_row_notes(scope, judged, jury)),
+            n_responses=int(iccs.n[jury]),
+            weights=None if weights is None or not is_known else weights[jury],
+            notes=noted(*_row_notes(scope, figures, jury)),
         )
         rows.append(row)
     return rows
@@ -156,86 +177,74 @@ def ranked(scope: Scope, judged: Judged, usd: Mapping[str, float | None]) -> lis
 def winners(rows: Sequence[JuryRow], sizes: Sizes) -> Iterator[Winner]:
     """Yield the best jury of each size that has one with an ICC."""
     for size in sizes:
-        own = [row for row in rows if row.size == size]
-        if own and own[0].rank is not None:
-            yield Winner(own[0], len(own))
+        of_size = [row for row in rows if row.size == size]
+        if of_size and of_size[0].rank is not None:
+            yield Winner(of_size[0], len(of_size))
 
 
 def cost(jurors: Sequence[str], usd: Mapping[str, float | None]) -> float | None:
-    """Return what a verdict of each of some jurors costs together; None if one is not known."""
-    each = [usd.get(name) for name in jurors]
-    known = [one for one in each if one is not None]
-    return fsum(known) if len(known) == len(each) else None
+    """Return the US dollars of one verdict of each juror together; None if any is not known."""
+    prices = [usd.get(name) for name in jurors]
+    known = [price for price in prices if price is not None]
+    return fsum(known) if len(known) == len(prices) else None
 
 
 def ranking_notes(
-    whole: Scope, kept: Scope, judged: Judged, rows: Sequence[JuryRow], *, common: bool
+    study: Scope, ranked: Scope, figures: JuryFigures, rows: Sequence[JuryRow], *, common: bool
 ) -> Iterator[Note | None]:
-    """Yield what must be known beside the ranking of the responses kept of a whole scope."""
+    """Yield the notes on a ranking: which responses and jurors of the study it leaves out."""
     n = [row.n_responses for row in rows]
     if common:
-        left = len(whole.grid.responses) - len(kept.grid.responses)
+        dropped = len(study.grid.responses) - len(ranked.grid.responses)
         yield note(Code.COMMON_RESPONSES, responses=n[0])
-        yield note(Code.NOT_RATED_BY_ALL, responses=left) if left else None
+        yield note(Code.NOT_RATED_BY_ALL, responses=dropped) if dropped else None
     elif min(n) < max(n):
         yield note(Code.OWN_RESPONSES, least=min(n), most=max(n))
-    yield whole.analysed
-    yield remarks.incomplete(sum(whole.incomplete.get(name, 0) for name in judged.names))
-    absent = [name for name in whole.jurors if name not in judged.names]
+    yield study.analysed
+    yield remarks.incomplete(sum(study.incomplete.get(name, 0) for name in figures.names))
+    absent = [name for name in study.jurors if name not in figures.names]
     yield note(Code.SIT_NOWHERE, jurors=absent) if absent else None
-    yield remarks.few_instances(kept.grid.n_clusters)
-    yield remarks.simulated(whole.simulated & {*judged.names, *whole.clinicians})
+    yield remarks.few_instances(ranked.grid.n_clusters)
+    yield remarks.simulated(study.simulated & {*figures.names, *study.clinicians})
 
 
-def _weights(judged: Judged) -> list[tuple[float, ...]] | None:
-    if not isinstance(judged.pool, WeightedPool):
+def _weights(figures: JuryFigures) -> list[tuple[float, ...]] | None:
+    if not isinstance(figures.pool, WeightedPool):
         return None
-    found: Array = judged.pool.weights()[list(judged.asked)]
-    juries = range(len(judged.asked))
-    return [tuple(found[jury][judged.members(jury)].tolist()) for jury in juries]
+    weights: Array = figures.pool.weights()[list(figures.juries)]
+    juries = range(len(figures.juries))
+    return [tuple(weights[jury][figures.members(jury)].tolist()) for jury in juries]
 
 
-def _row_notes(scope: Scope, judged: Judged, jury: int) -> Iterator[Note | None]:
-    found = judged.found
-    if np.isnan(found.icc[jury]):
-        yield _why_undefined(judged, jury)
-    elif lost := int(found.undefined[jury]):
+def _row_notes(scope: Scope, figures: JuryFigures, jury: int) -> Iterator[Note | None]:
+    iccs = figures.iccs
+    if np.isnan(iccs.icc[jury]):
+        yield _why_undefined(figures, jury)
+    elif lost := int(iccs.undefined[jury]):
         yield note(Code.UNDEFINED_RESAMPLES, lost=lost, resamples=scope.asked.reps)
-    yield remarks.simulated(scope.simulated & set(judged.jurors(jury)))
+    yield remarks.simulated(scope.simulated & set(figures.jurors(jury)))
 
 
-def _why_undefined(judged: Judged, jury: int) -> Note:
-    bench, own = judged.pool.bench, judged.members(jury)
-    rows = bench.heard & bench.given[:, own].all(axis=1)
-    column = bench.jurors[rows][:, own].mean(axis=1)
-    reason = why_undefined(bench.clinicians[rows], column, names=("the clinicians", "the jury"))
+def _why_undefined(figures: JuryFigures, jury: int) -> Note:
+    columns, members = figures.pool.columns, figures.members(jury)
+    rows = columns.has_clinicians & columns.has_score[:, members].all(axis=1)
+    column = columns.jurors[rows][:, members].mean(axis=1)
+    reason = why_undefined(columns.clinicians[rows], column, names=("the clinicians", "the jury"))
     return reason or note(Code.NOBODY_AGREES)
-
-
-LARGEST = 5  # jurors of a jury, where no sizes are asked for
-MOST_CELLS = 2**26  # juries x resamples: half a gigabyte of replicates
-MOST_WEIGHTED = 10_000_000  # juries x resamples: half a minute
-MOST_MEDIANS = 2**32  # juries x resamples x responses: a minute or two
-
-POOLS: dict[PoolName, Callable[[Scope, Integers, Flags], Pool]] = {
-    "mean": mean_pool,
-    "median": median_pool,
-    "weighted": weighted_pool,
-}
 
 
 @dataclass(frozen=True)
 class Ranking(Noted):
-    """All juries, the best first and those without an ICC last; its notes are on the whole.
+    """All juries by ICC, the highest first and those without one last, with notes on the whole.
 
     Attributes
     ----------
-    pool : the jurors they are made of
-    sizes : of the juries
+    pool : names of the jurors that the juries are made of
+    sizes : numbers of jurors of the juries
     rows : one a jury
-    winner : the best of all; None if no jury has an ICC
-    by_size : the best of each size that has one with an ICC
-    n_responses, n_instances : responses that a clinician scored and that may count; instances
+    winner : the jury with the highest ICC; None if none has one
+    by_size : the jury with the highest ICC of each size
+    n_responses, n_instances : responses that a clinician scored and that count, and instances
     common : whether only responses that all jurors of the pool rated were kept
     """
 
@@ -255,99 +264,101 @@ class Ranking(Noted):
 
     @property
     def front(self) -> list[JuryRow]:
-        """Return the juries than which no cheaper one agrees as well, the cheapest first."""
-        found = [row for row in self.rows if row.on_front]
-        return sorted(found, key=lambda row: row.usd_per_response or 0.0)
+        """Return the juries on the Pareto front of ICC and cost, the cheapest first."""
+        rows = [row for row in self.rows if row.on_front]
+        return sorted(rows, key=lambda row: row.usd_per_response or 0.0)
 
 
-def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
-    """Return every jury of the scope's jurors, ranked by its ICC(C,2) with the clinicians.
+def jury_ranking(scope: Scope, options: RankingOptions) -> Ranking:
+    """Rank every jury that the scope's jurors can form by its ICC(C,2) with the clinicians.
 
-    The ICC of a jury is that of `agreement.column_icc`, over the responses that all its
-    members and a clinician scored. The best of many looks better than it is, so beside each ICC
-    stands what to expect of the jury on new responses, with an interval that holds for the best
-    too (`resampled.expected`): juries of one size are drawn together as far as they differ by chance.
+    The ICC of a jury is that of `agreement.column_icc`, over the responses that all its members
+    and a clinician scored. The highest of many ICCs is too high by chance. So each jury also
+    has the ICC to expect on new responses, with an interval that holds for the best one too
+    (`resampled.expected_iccs`): the ICCs of juries of one size are shrunk towards their mean.
 
     Parameters
     ----------
     scope : Scope
-        Its jurors are the pool; its `asked` has method, replicates and seed.
-    wanted : Wanted
+        Its jurors are the pool; its options have method, resamples and seed.
+    options : RankingOptions
 
     Returns
     -------
     Ranking
-        A juror without scores, or whose z is undefined, is left out and named.
+        A juror without scores, or whose z is undefined, is left out and named in a note.
 
     Raises
     ------
     BadInput
-        If sizes do not fit the jurors, or juries x replicates are more than can be done.
+        If sizes do not fit the jurors, or juries x resamples are more than can be computed.
     TooFew
-        If no juror can be judged, or no response was rated by all (`common`, "weighted").
+        If no juror has scores that vary, or no response was rated by all (`common`, "weighted").
     """
-    common = wanted.common or wanted.pool == "weighted"
-    whole = scope
-    scope, own = _kept(whole, common=common)
-    sizes = _sizes(len(own), wanted.sizes)
-    every = range(1, sizes[-1] + 1) if wanted.pool == "weighted" else sizes
-    _check_work(scope, number_of_juries(len(own), every), wanted.pool)
-    pool = POOLS[wanted.pool](scope, own, compositions(len(own), every))
-    asked = np.flatnonzero(np.isin(pool.subsets.sum(axis=1), list(sizes)))
-    found = resampled(scope, pool, asked)
-    names = tuple(scope.grid.raters[column] for column in own)
-    judged = Judged(names, pool, asked.tolist(), found)
-    rows = ranked(scope, judged, wanted.usd)
-    known = rows[0].rank is not None
+    common = options.common or options.pool == "weighted"
+    study = scope
+    scope, jurors = _eligible(study, common=common)
+    sizes = _sizes(len(jurors), options.sizes)
+    all_sizes = range(1, sizes[-1] + 1) if options.pool == "weighted" else sizes
+    _check_work(scope, number_of_juries(len(jurors), all_sizes), options.pool)
+    pool = POOLS[options.pool](scope, jurors, compositions(len(jurors), all_sizes))
+    juries = np.flatnonzero(np.isin(pool.subsets.sum(axis=1), list(sizes)))
+    iccs = jury_iccs(scope, pool, juries)
+    names = tuple(scope.grid.raters[column] for column in jurors)
+    figures = JuryFigures(names, pool, juries.tolist(), iccs)
+    rows = jury_rows(scope, figures, options.usd)
+    has_icc = rows[0].rank is not None
     return Ranking(
         pool=names,
         sizes=sizes,
         rows=tuple(rows),
-        winner=Winner(rows[0], len(rows)) if known else None,
+        winner=Winner(rows[0], len(rows)) if has_icc else None,
         by_size=tuple(winners(rows, sizes)),
-        n_responses=int(pool.bench.heard.sum()),
+        n_responses=int(pool.columns.has_clinicians.sum()),
         n_instances=scope.grid.n_clusters,
         common=common,
-        notes=noted(*ranking_notes(whole, scope, judged, rows, common=common)),
+        notes=noted(*ranking_notes(study, scope, figures, rows, common=common)),
     )
 
 
-def _kept(scope: Scope, *, common: bool) -> tuple[Scope, Integers]:
-    """Return the scope of the responses that count, and the columns of jurors who can sit."""
-    own = _judgeable(scope, scope.grid.columns(scope.jurors))
-    if common and len(own):
-        scope = replace(scope, grid=common_grid(scope.grid, own))
+def _eligible(scope: Scope, *, common: bool) -> tuple[Scope, Integers]:
+    """Return the scope of the responses that count, and the columns of jurors with scores."""
+    jurors = _with_scores(scope, scope.grid.columns(scope.jurors))
+    if common and len(jurors):
+        scope = replace(scope, grid=common_grid(scope.grid, jurors))
         if not scope.grid.responses:
-            who = ", ".join(scope.grid.raters[column] for column in own)
-            raise TooFew(f"{scope.name}: no response was rated by all of {who}; name fewer jurors")
-        own = _judgeable(scope, own)
-    if not len(own):
+            names = ", ".join(scope.grid.raters[column] for column in jurors)
+            raise TooFew(
+                f"{scope.name}: no response was rated by all of {names}; name fewer jurors"
+            )
+        jurors = _with_scores(scope, jurors)
+    if not len(jurors):
         raise TooFew(f"{scope.name}: no juror has scores that vary, so there is no jury to rank")
-    return scope, own
+    return scope, jurors
 
 
-def _judgeable(scope: Scope, own: Integers) -> Integers:
+def _with_scores(scope: Scope, jurors: Integers) -> Integers:
     """Return the columns of jurors who have a z, or for raw composites any score."""
-    table = scope.grid.composites[:, own]
+    composites = scope.grid.composites[:, jurors]
     if scope.asked.method == "published":
-        return own[(~np.isnan(table)).any(axis=0)]
-    return own[~without_variance(table)]
+        return jurors[(~np.isnan(composites)).any(axis=0)]
+    return jurors[~without_variance(composites)]
 
 
 def _sizes(k: int, sizes: Sizes | None) -> Sizes:
     if sizes is None:
         return range(1, min(LARGEST, k) + 1)
     if not len(sizes) or sizes[0] < 1 or sizes[-1] > k:
-        given = f"{sizes[0]}-{sizes[-1]}" if len(sizes) else "none"
+        requested = f"{sizes[0]}-{sizes[-1]}" if len(sizes) else "none"
         raise BadInput(
-            f"sizes {given}: there are {counted(k, 'juror')} to choose from; "
+            f"sizes {requested}: there are {counted(k, 'juror')} to choose from; "
             f"give sizes within 1-{k}"
         )
     return sizes
 
 
 def _check_work(scope: Scope, juries: int, pool: PoolName) -> None:
-    """Refuse what would take many minutes, or more memory than a laptop has to spare."""
+    """Raise BadInput where the work would take many minutes, or too much memory for a laptop."""
     work = juries * scope.asked.reps
     medians = work * len(scope.grid.responses) if pool == "median" else 0
     weights = work if pool == "weighted" else 0
@@ -359,26 +370,26 @@ def _check_work(scope: Scope, juries: int, pool: PoolName) -> None:
 
 
 def on_front(icc: Array, usd: Array) -> Flags:
-    """Return which juries are on the front of agreement against money.
+    """Return which juries are on the Pareto front of agreement and cost.
 
     Parameters
     ----------
     icc, usd : shape (M,)
-        NaN where there is no ICC or a cost is not known: such a jury is not on the front,
-        and keeps no other off it.
+        ICC and cost of each jury. NaN where there is no ICC or the cost is not known: such a
+        jury is not on the front, and does not count against the others.
 
     Returns
     -------
     shape (M,)
         True where no other jury has at least this ICC at no higher cost, one of the two
-        being better. Juries equal in both stand or fall together.
+        being better. Juries equal in both are on the front together, or not at all.
     """
     known = np.flatnonzero(~np.isnan(icc) & ~np.isnan(usd))
     front = np.zeros(len(icc), dtype=np.bool_)
     order = known[np.lexsort((-icc[known], usd[known]))]
     best, price = -np.inf, np.nan
-    for one in order:
-        front[one] = icc[one] > best or (icc[one] == best and usd[one] == price)
-        if icc[one] > best:
-            best, price = icc[one], usd[one]
+    for jury in order:
+        front[jury] = icc[jury] > best or (icc[jury] == best and usd[jury] == price)
+        if icc[jury] > best:
+            best, price = icc[jury], usd[jury]
     return front

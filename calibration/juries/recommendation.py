@@ -10,17 +10,17 @@ from calibration.juries.ranking import JuryRow, Ranking
 from calibration.remarks import FEW_INSTANCES
 from calibration.values import NAN, Note, note, noted
 
-ALIKE = 0.01  # ICCs nearer than this are the same for whoever uses a jury
+ALIKE = 0.01  # a smaller difference of two ICCs makes no practical difference
 MOST_LOST = 0.01  # share of resamples without the ICC above which its interval decides nothing
 MOST_REASONS = 3
-UNLIKE = 0.9  # a jury with a smaller share of the responses may have been spared the hard ones
+UNLIKE = 0.9  # a jury with a smaller share of the responses may lack the difficult ones
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The best jury of a size, and its expected ICC on new responses.
+    """The jury with the highest ICC of its size, and its expected ICC on new responses.
 
-    `compared` is of how many juries it was chosen; of 1 only where all jurors sit on it.
+    `compared` is the number of juries it was chosen from: 1 only where it has all jurors.
     """
 
     row: JuryRow
@@ -31,13 +31,17 @@ class Candidate:
 def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
     """Return which jury to take, or why none can be recommended.
 
-    `is_made_up` tells that the prices of the jurors are made up, as they are themselves.
+    Candidates are the juries with the highest ICC of each size. Each is judged by its expected
+    ICC on new responses; that of all jurors together, which was not chosen among others, is its
+    ICC itself. Only candidates with an interval above 0 count where there are any. Of those
+    within `ALIKE` of the highest expected ICC the cheapest is taken; where a cost is not known,
+    or is the same, the one with the fewest jurors.
 
-    Candidates are the best jury of each size. What is expected of one is its ICC without the
-    luck of choosing; of all jurors together, whom nobody chose, their ICC as it is. Only those
-    with an interval above 0 count where there are any. Of those within `ALIKE` of the highest
-    the cheapest is taken, and where a cost is not known, or is the same, the one with the
-    fewest jurors.
+    Parameters
+    ----------
+    ranking : Ranking
+    is_made_up : bool
+        Whether the prices of the jurors are made up, as those of simulated jurors are.
 
     Returns
     -------
@@ -48,8 +52,8 @@ def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
         agree beyond chance: nothing above 0 is expected, or its interval reaches 0; else
         "recommended". `estimate` is the expected ICC, with its interval.
     """
-    every = candidates(ranking)
-    chosen = simplest(every)
+    considered = candidates(ranking)
+    chosen = simplest(considered)
     kind = _kind(ranking, chosen)
     cost = _cost(chosen.row, is_made_up) if chosen else None
     return Decision(
@@ -58,7 +62,7 @@ def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
         estimate=chosen.expected if chosen else NAN,
         low=chosen.row.honest_low if chosen else NAN,
         high=chosen.row.honest_high if chosen else NAN,
-        reasons=noted(*_reasons(kind, ranking, every, chosen), cost),
+        reasons=noted(*_reasons(kind, ranking, considered, chosen), cost),
         basis=(_basis(ranking),),
         next=_next(kind, ranking, chosen),
         names=(chosen.row.name,) if chosen else (),
@@ -66,62 +70,65 @@ def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
 
 
 def recommended_jurors(ranking: Ranking) -> tuple[str, ...]:
-    """Return who sits on the jury that `recommendation` names; () where there is none."""
+    """Return the jurors of the jury that `recommendation` names; () where there is none."""
     chosen = simplest(candidates(ranking))
     return chosen.row.jurors if chosen else ()
 
 
-def judged(found: Decision, verdict: Decision) -> Decision:
-    """Return a recommendation as the study's verdict on its jury allows it.
+def with_verdict(recommended: Decision, verdict: Decision) -> Decision:
+    """Return a recommendation, limited by the study's verdict on the recommended jury.
 
     Parameters
     ----------
-    found : of `recommendation`
+    recommended : of `recommendation`
     verdict : of `verdict.decide` on the jury that it names
 
     Returns
     -------
     Decision
-        "recommended" only where the verdict is "non_inferior"; else "no_protocol" or "inferior" as
-        the verdict is, or "inconclusive" where it claims nothing.
+        "recommended" only where the verdict is "non_inferior"; else the verdict's own kind where
+        that is "no_protocol" or "inferior"; else "inconclusive".
     """
-    if found.kind is not Kind.RECOMMENDED or verdict.kind is Kind.NON_INFERIOR:
-        return found
+    if recommended.kind is not Kind.RECOMMENDED or verdict.kind is Kind.NON_INFERIOR:
+        return recommended
     claimed = verdict.kind in (Kind.NO_PROTOCOL, Kind.INFERIOR)
-    why = note(Code.VERDICT_ON, jury=found.names[0], verdict=verdict.kind.value)
+    why = note(Code.VERDICT_ON, jury=recommended.names[0], verdict=verdict.kind.value)
     return replace(
-        found,
+        recommended,
         kind=verdict.kind if claimed else Kind.INCONCLUSIVE,
-        reasons=(why, *found.reasons),
+        reasons=(why, *recommended.reasons),
         next=verdict.next,
     )
 
 
 def candidates(ranking: Ranking) -> list[Candidate]:
-    """Return the best jury of each size of which something is to be expected."""
-    found = []
-    for best in ranking.by_size:
-        compared = best.n_compared
-        if best.row.rank == 1 and compared > 1 and ranking.winner:
+    """Return the jury with the highest ICC of each size, where it has an expected ICC."""
+    best_by_size = []
+    for winner in ranking.by_size:
+        compared = winner.n_compared
+        if winner.row.rank == 1 and compared > 1 and ranking.winner:
             compared = ranking.winner.n_compared
-        found.append(Candidate(best.row, best.row.icc_honest, compared))
-    return [one for one in found if isfinite(one.expected)]
+        best_by_size.append(Candidate(winner.row, winner.row.icc_honest, compared))
+    return [candidate for candidate in best_by_size if isfinite(candidate.expected)]
 
 
-def simplest(every: list[Candidate]) -> Candidate | None:
-    """Return the cheapest candidate that is as good as the best, or the smallest."""
-    sound = [one for one in every if _is_above_zero(one)] or every
-    if not sound:
+def simplest(considered: list[Candidate]) -> Candidate | None:
+    """Return the cheapest of the candidates that are as good as the best; else the smallest."""
+    positive = [candidate for candidate in considered if _is_above_zero(candidate)] or considered
+    if not positive:
         return None
-    highest = max(one.expected for one in sound)
-    near = [one for one in sound if one.expected > highest - ALIKE]
-    costs = [one.row.usd_per_response for one in near]
+    highest = max(candidate.expected for candidate in positive)
+    alike = [candidate for candidate in positive if candidate.expected > highest - ALIKE]
+    costs = [candidate.row.usd_per_response for candidate in alike]
     known = all(usd is not None for usd in costs)
-    return min(near, key=lambda one: ((one.row.usd_per_response or 0) * known, one.row.size))
+    return min(
+        alike,
+        key=lambda candidate: ((candidate.row.usd_per_response or 0) * known, candidate.row.size),
+    )
 
 
-def _is_above_zero(one: Candidate) -> bool:
-    return one.expected > 0 and one.row.honest_low > 0
+def _is_above_zero(candidate: Candidate) -> bool:
+    return candidate.expected > 0 and candidate.row.honest_low > 0
 
 
 def _kind(ranking: Ranking, chosen: Candidate | None) -> Kind:
@@ -149,12 +156,12 @@ def _why_too_few(ranking: Ranking, row: JuryRow) -> Note | None:
 
 
 def _reasons(
-    kind: Kind, ranking: Ranking, every: list[Candidate], chosen: Candidate | None
+    kind: Kind, ranking: Ranking, considered: list[Candidate], chosen: Candidate | None
 ) -> Iterator[Note | None]:
     if kind is Kind.SIMULATED:
         yield note(Code.MADE_UP, raters=ranking.simulated)
     if kind is Kind.UNDEFINED:
-        why = dict.fromkeys(one for row in ranking.rows for one in row.notes[:1])
+        why = dict.fromkeys(remark for row in ranking.rows for remark in row.notes[:1])
         yield from [*why][:MOST_REASONS]
     if chosen is None:
         yield note(Code.NO_EXPECTED) if kind is Kind.TOO_FEW else None
@@ -164,7 +171,7 @@ def _reasons(
     if kind is Kind.INCONCLUSIVE:
         yield _not_above_zero(chosen.row)
     yield _expected(chosen, ranking)
-    yield from _beside(ranking, every, chosen)
+    yield from _comparisons(ranking, considered, chosen)
 
 
 def _not_above_zero(row: JuryRow) -> Note:
@@ -173,7 +180,7 @@ def _not_above_zero(row: JuryRow) -> Note:
 
 
 def _expected(chosen: Candidate, ranking: Ranking) -> Note:
-    """Return what is to be expected of a jury on new responses."""
+    """Return a note with the ICC to expect of a jury on new responses."""
     row = chosen.row
     figures = {"expected": chosen.expected, "icc": row.icc}
     figures |= {"low": row.honest_low, "high": row.honest_high}
@@ -183,12 +190,14 @@ def _expected(chosen: Candidate, ranking: Ranking) -> Note:
     return note(code, jurors=row.jurors, **figures)
 
 
-def _beside(ranking: Ranking, every: list[Candidate], chosen: Candidate) -> Iterator[Note | None]:
-    """Yield why it is not the jury with the highest ICC, expected or seen, or all jurors together."""
-    highest, best = max(every, key=lambda one: one.expected), ranking.winner
-    whole = next((one for one in every if one.compared == 1), None)
+def _comparisons(
+    ranking: Ranking, considered: list[Candidate], chosen: Candidate
+) -> Iterator[Note | None]:
+    """Yield why not the jury with the highest ICC, expected or estimated, nor all jurors together."""
+    highest, best = max(considered, key=lambda candidate: candidate.expected), ranking.winner
+    all_jurors = next((candidate for candidate in considered if candidate.compared == 1), None)
     if highest is not chosen:
-        yield _of_highest(highest, chosen)
+        yield _why_not_highest(highest, chosen)
     if best and chosen.compared == 1 and best.row.icc_honest < chosen.expected:
         figures = {"compared": best.n_compared, "expected": best.row.icc_honest}
         yield note(Code.CHOOSING_EXPECTED, **figures)
@@ -200,12 +209,12 @@ def _beside(ranking: Ranking, every: list[Candidate], chosen: Candidate) -> Iter
             expected=best.row.icc_honest,
             compared=best.n_compared,
         )
-    if whole and whole not in (chosen, highest):
-        yield note(Code.ALL_TOGETHER, jurors=whole.row.size, expected=whole.expected)
+    if all_jurors and all_jurors not in (chosen, highest):
+        yield note(Code.ALL_TOGETHER, jurors=all_jurors.row.size, expected=all_jurors.expected)
 
 
-def _of_highest(highest: Candidate, chosen: Candidate) -> Note:
-    """Return why the jury of which most is expected is not taken."""
+def _why_not_highest(highest: Candidate, chosen: Candidate) -> Note:
+    """Return why the jury with the highest expected ICC is not taken."""
     row = highest.row
     if _is_above_zero(chosen) and not _is_above_zero(highest):
         return _not_above_zero(row)

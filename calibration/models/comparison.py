@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision
 from calibration.models.decision import decide
-from calibration.models.estimates import estimate, figures
+from calibration.models.estimates import model_means, resampled_figures
 from calibration.models.gaps import Gap, detectable_row, gaps
 from calibration.models.model_rows import category_rows, model_rows
-from calibration.models.model_scores import Table, check_names, model_table
+from calibration.models.model_scores import ModelScores, check_names, model_scores
 from calibration.models.rows import CORRECTED, JURY, WAYS, CategoryRow, DetectableRow, ModelRow
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions, Note, note
@@ -17,12 +17,17 @@ from data.errors import BadInput
 
 
 @dataclass(frozen=True)
-class Compared:
-    """All rows of a comparison: models by win rate, the best first, for each way of scoring.
+class ModelComparison:
+    """Models compared, by each way of scoring.
 
-    `gaps` are the differences between two models, `decision` says whether a model leads.
-    `n_both` is the number of responses that both clinicians and the jury scored, `benchmarks`
-    those that are compared: of all, without those that lack the criterion.
+    Attributes
+    ----------
+    rows : models by win rate, the best first, for each way of scoring
+    categories, detectable : rows of the categories, and of the minimum detectable effects
+    gaps : differences between two models
+    decision : whether a model leads
+    n_both : responses that both clinicians and the jury scored
+    benchmarks : those compared; benchmarks that lack the criterion are left out
     """
 
     rows: tuple[ModelRow, ...]
@@ -42,7 +47,7 @@ def compare_models(
     by: Sequence[str] = WAYS,
     *,
     tick: Callable[[float], None] = lambda share: None,
-) -> Compared:
+) -> ModelComparison:
     """Compare the models of a study by their responses' scores.
 
     Intervals resample the instances of each benchmark with all their responses; the
@@ -53,55 +58,55 @@ def compare_models(
     scores : Scores
     authors : response_id -> model
     categories : benchmark -> category; absent or "" for none
-    options : its jurors (none where clinicians alone score), criterion, reps and seed
+    options : of which jurors (None for clinicians alone), criterion, reps and seed are used
     by : some of "clinicians", "jury" and "corrected"
-    tick : told the share of the work done, from above 0 to 1
+    tick : called with the share of the work done, in (0, 1]
 
     Raises
     ------
     BadInput
         If an option is out of range or a jury is needed and there is none; also as
-        `model_scores.model_table`.
+        `model_scores.model_scores`.
     """
-    check(scores, options, by)
-    table = model_table(scores, authors, options.jurors or (), options.criterion)
+    check_comparison(scores, options, by)
+    table = model_scores(scores, authors, options.jurors or (), options.criterion)
     both = table.frame[["clinicians", "jury"]].notna().all(axis=1)
     rows: list[ModelRow] = []
     of_categories: list[CategoryRow] = []
-    apart: list[Gap] = []
-    for place, way in enumerate(by):
-        advance = _progress(tick, place * options.reps, len(by) * options.reps)
-        drawing = (options.reps, options.seed)
-        own = figures(table, estimate(table, way), categories, drawing, advance)
-        own_gaps = [*gaps(own, table.layout.models)]
-        rows += model_rows(table, own, own_gaps)
-        of_categories += category_rows(table, own)
-        apart += own_gaps
+    all_gaps: list[Gap] = []
+    for number, way in enumerate(by):
+        advance = _progress_of(tick, number * options.reps, len(by) * options.reps)
+        resampling = (options.reps, options.seed)
+        figures = resampled_figures(table, model_means(table, way), categories, resampling, advance)
+        gaps_of_way = [*gaps(figures, table.layout.models)]
+        rows += model_rows(table, figures, gaps_of_way)
+        of_categories += category_rows(table, figures)
+        all_gaps += gaps_of_way
     rows = [*_with_bias(rows)]
-    return Compared(
+    return ModelComparison(
         tuple(rows),
         tuple(of_categories),
-        tuple(row for way in by for row in _detectable(table, way, scores.rubrics)),
-        tuple(apart),
-        decide(rows, apart),
+        tuple(row for way in by for row in _detectable_rows(table, way, scores.rubrics)),
+        tuple(all_gaps),
+        decide(rows, all_gaps),
         int(both.sum()),
         table.layout.benchmarks,
     )
 
 
-def check(scores: Scores, options: AnalysisOptions, by: Sequence[str] = WAYS) -> None:
-    """Raise what `compare_models` would, before any author is known: BadInput or Unknown."""
+def check_comparison(scores: Scores, options: AnalysisOptions, by: Sequence[str] = WAYS) -> None:
+    """Raise the BadInput or Unknown that `compare_models` would, without reading any author."""
     check_names(scores, options.jurors or (), options.criterion)
     if options.reps < 1 or options.seed < 0:
         raise BadInput(f"reps={options.reps}, seed={options.seed}: at least 1, and 0 or more")
-    if odd := [one for one in by if one not in WAYS]:
-        raise BadInput(f"by={odd[0]}: it is {', '.join(WAYS)}")
+    if unknown := [way for way in by if way not in WAYS]:
+        raise BadInput(f"by={unknown[0]}: it is {', '.join(WAYS)}")
     if not options.jurors and {*by} & {JURY, CORRECTED}:
         raise BadInput("there is no jury to compare by: no juror has rated anything in this study")
 
 
 def jury_bias(jury: ModelRow, corrected: ModelRow) -> Note | None:
-    """Return a note where the intervals of both macro-averages have nothing in common."""
+    """Return a note where the intervals of both macro-averages do not overlap."""
     if not (jury.low > corrected.high or jury.high < corrected.low):
         return None
     return note(
@@ -114,16 +119,16 @@ def jury_bias(jury: ModelRow, corrected: ModelRow) -> Note | None:
 
 
 def _with_bias(rows: Sequence[ModelRow]) -> Iterator[ModelRow]:
-    """Yield the rows, those by the jury with a note where the corrected mean is elsewhere."""
+    """Yield the rows, those by the jury with a note where the corrected interval does not overlap."""
     corrected = {row.model: row for row in rows if row.by == CORRECTED}
     for row in rows:
-        other = corrected.get(row.model) if row.by == JURY else None
-        bias = jury_bias(row, other) if other else None
+        corrected_row = corrected.get(row.model) if row.by == JURY else None
+        bias = jury_bias(row, corrected_row) if corrected_row else None
         yield replace(row, notes=(*row.notes, bias)) if bias else row
 
 
-def _progress(tick: Callable[[float], None], done: int, work: int) -> Callable[[int], None]:
-    """Return what turns resamples done into the share of all work."""
+def _progress_of(tick: Callable[[float], None], done: int, work: int) -> Callable[[int], None]:
+    """Return a function that takes resamples done and calls `tick` with the share of all work."""
 
     def advance(resamples: int) -> None:
         nonlocal done
@@ -133,10 +138,10 @@ def _progress(tick: Callable[[float], None], done: int, work: int) -> Callable[[
     return advance
 
 
-def _detectable(
-    table: Table, by: str, rubrics: Mapping[str, RubricShape]
+def _detectable_rows(
+    table: ModelScores, by: str, rubrics: Mapping[str, RubricShape]
 ) -> Iterator[DetectableRow]:
-    """Yield what each benchmark can detect; corrected means have no paired differences."""
+    """Yield the minimum detectable effect of each benchmark; none for corrected means."""
     for name in table.layout.benchmarks if by != CORRECTED else ():
         shape = rubrics[name]
         points = shape.low + table.by_instance(name, by) * (shape.high - shape.low)

@@ -11,7 +11,7 @@ from calibration.models.rows import CLINICIANS, CORRECTED, JURY, ModelRow
 from calibration.remarks import FEW_INSTANCES
 from calibration.values import Note, note, noted, simulated_in
 
-MOST_TIMES = 50  # a study that would have to grow more than this is no advice
+MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 
 def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
@@ -36,21 +36,21 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
         to the first one that cannot be told apart.
     """
     by = deciding_way(rows)
-    own = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
-    left = [row.model for row in rows if row.by == by and row.rank is None]
-    if len(own) < 2:
-        return _undefined(by, left)
-    leader = own[0]
-    gap = _deciding_gap(own, [one for one in gaps if one.by == by])
-    kind = _kind(own, gap)
-    figures: dict[str, Any] = {} if gap is None else dict(_figures(gap))
+    ranked = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
+    unranked = [row.model for row in rows if row.by == by and row.rank is None]
+    if len(ranked) < 2:
+        return _undefined(by, unranked)
+    leader = ranked[0]
+    gap = _deciding_gap(ranked, [difference for difference in gaps if difference.by == by])
+    kind = _kind(ranked, gap)
+    interval: dict[str, Any] = {} if gap is None else dict(_figures(gap))
     return Decision(
         "models",
         kind,
-        **figures,
-        reasons=noted(*_reasons(kind, own, gap), _doubt(rows), *_left_out(left)),
-        basis=(_basis(own),),
-        next=_next(kind, own, gap),
+        **interval,
+        reasons=noted(*_reasons(kind, ranked, gap), _doubt(rows), *_left_out(unranked)),
+        basis=(_basis(ranked),),
+        next=_next(kind, ranked, gap),
         names=(leader.model,),
     )
 
@@ -61,10 +61,10 @@ def deciding_way(rows: Sequence[ModelRow]) -> str:
     as_many = _means(corrected) >= _means(clinical)
     if len(corrected) > 1 and as_many and not _doubt(corrected):
         return CORRECTED
-    asked = {row.by for row in rows}
-    if asked == {JURY}:
+    ways = {row.by for row in rows}
+    if ways == {JURY}:
         return JURY
-    by_clinicians = CLINICIANS in asked and (len(clinical) > 1 or len(corrected) < 2)
+    by_clinicians = CLINICIANS in ways and (len(clinical) > 1 or len(corrected) < 2)
     return CLINICIANS if by_clinicians else CORRECTED
 
 
@@ -85,44 +85,44 @@ def _left_out(models: Sequence[str]) -> tuple[Note, ...]:
     return (note(Code.NOT_RANKED, models=models),) if models else ()
 
 
-def _undefined(by: str, left: Sequence[str]) -> Decision:
+def _undefined(by: str, unranked: Sequence[str]) -> Decision:
     return Decision(
         "models",
         Kind.UNDEFINED,
-        reasons=(note(Code.FEWER_THAN_TWO, by=by, models=left),),
+        reasons=(note(Code.FEWER_THAN_TWO, by=by, models=unranked),),
         next=note(Code.DO_RATE_TWO_MODELS),
     )
 
 
-def _deciding_gap(own: Sequence[ModelRow], gaps: Sequence[Gap]) -> Gap | None:
+def _deciding_gap(ranked: Sequence[ModelRow], gaps: Sequence[Gap]) -> Gap | None:
     """Return the leader's difference to the first model that it cannot be told from, or the next."""
-    leader = own[0].model
-    every = {
+    leader = ranked[0].model
+    gap_to = {
         gap.of(leader).second: gap.of(leader) for gap in gaps if leader in (gap.first, gap.second)
     }
-    known = [every[row.model] for row in own[1:] if row.model in every]
-    close = [gap for gap in known if gap.second in own[0].not_told_apart]
-    return next(iter(close or known), None)
+    gaps_in_order = [gap_to[row.model] for row in ranked[1:] if row.model in gap_to]
+    not_told_apart = [gap for gap in gaps_in_order if gap.second in ranked[0].not_told_apart]
+    return next(iter(not_told_apart or gaps_in_order), None)
 
 
 def _figures(gap: Gap) -> dict[str, float]:
     return {"estimate": gap.difference, "low": gap.low, "high": gap.high}
 
 
-def _kind(own: Sequence[ModelRow], gap: Gap | None) -> Kind:
-    if simulated_in(own):
+def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> Kind:
+    if simulated_in(ranked):
         return Kind.SIMULATED
-    if gap is None or own[0].by == JURY:
+    if gap is None or ranked[0].by == JURY:
         return Kind.INCONCLUSIVE
     if not gap.is_trusted:
         return Kind.TOO_FEW
-    alone = own[0].shared_rank_high == 1 and gap.is_told
-    return Kind.TOLD_APART if alone and not _doubt(own) else Kind.INCONCLUSIVE
+    leads = ranked[0].shared_rank_high == 1 and gap.is_told
+    return Kind.TOLD_APART if leads and not _doubt(ranked) else Kind.INCONCLUSIVE
 
 
-def _reasons(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
-    leader = own[0]
-    if raters := simulated_in(own):
+def _reasons(kind: Kind, ranked: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
+    leader = ranked[0]
+    if raters := simulated_in(ranked):
         yield note(Code.SIMULATED, raters=raters)
     if leader.by == JURY:
         yield note(Code.BY_JURY_ALONE)
@@ -131,16 +131,16 @@ def _reasons(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Iterator[N
     if kind is Kind.TOLD_APART:
         yield leader.told(Code.OTHER_INSTANCES)
     if kind is Kind.INCONCLUSIVE:
-        yield from _of_ranks(own, gap)
+        yield from _of_ranks(ranked, gap)
 
 
 def _of_gap(kind: Kind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
     """Yield the difference, and how it lies to what can be detected."""
-    known = math.isfinite(gap.low)
+    has_interval = math.isfinite(gap.low)
     figures = {
         "difference": gap.difference,
-        "low": gap.low if known else None,
-        "high": gap.high if known else None,
+        "low": gap.low if has_interval else None,
+        "high": gap.high if has_interval else None,
     }
     if kind is Kind.TOLD_APART:
         yield note(Code.LEADS_BY, of=leader.macro_average, next=gap.second, **figures)
@@ -156,53 +156,53 @@ def _of_gap(kind: Kind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
 
 
 def _too_few(gap: Gap) -> Note:
-    every = gap.resamples + gap.lost
+    drawn = gap.resamples + gap.lost
     if gap.instances < FEW_INSTANCES:
         return note(Code.FEW_ON_BENCHMARK, instances=gap.instances, least=FEW_INSTANCES)
-    if every < LEAST_RESAMPLES:
-        return note(Code.FEW_DRAWN, resamples=every, least=LEAST_RESAMPLES)
-    return note(Code.LOST_DRAWN, lost=gap.lost, resamples=every)
+    if drawn < LEAST_RESAMPLES:
+        return note(Code.FEW_DRAWN, resamples=drawn, least=LEAST_RESAMPLES)
+    return note(Code.LOST_DRAWN, lost=gap.lost, resamples=drawn)
 
 
-def _of_ranks(own: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
+def _of_ranks(ranked: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
     """Yield what else keeps the leader by macro-average from leading."""
-    leader = own[0]
+    leader = ranked[0]
     if gap is not None and gap.is_told and gap.second in leader.not_told_apart:
         yield note(Code.WIN_RATE_ELSEWHERE, model=gap.second)
-    if apart := _on_other_benchmarks(own):
-        yield note(Code.OTHER_BENCHMARKS, models=apart)
+    if elsewhere := _on_other_benchmarks(ranked):
+        yield note(Code.OTHER_BENCHMARKS, models=elsewhere)
 
 
-def _on_other_benchmarks(own: Sequence[ModelRow]) -> list[str]:
-    return [row.model for row in own[1:] if row.without != own[0].without]
+def _on_other_benchmarks(ranked: Sequence[ModelRow]) -> list[str]:
+    return [row.model for row in ranked[1:] if row.without != ranked[0].without]
 
 
-def _basis(own: Sequence[ModelRow]) -> Note:
+def _basis(ranked: Sequence[ModelRow]) -> Note:
     return note(
         Code.MODELS_COMPARED,
-        by=own[0].by,
-        models=len(own),
-        benchmarks=max(row.n_benchmarks for row in own),
-        responses=sum(row.n_responses for row in own),
-        rated=sum(row.n_rated for row in own),
+        by=ranked[0].by,
+        models=len(ranked),
+        benchmarks=max(row.n_benchmarks for row in ranked),
+        responses=sum(row.n_responses for row in ranked),
+        rated=sum(row.n_rated for row in ranked),
     )
 
 
-def _next(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Note | None:
+def _next(kind: Kind, ranked: Sequence[ModelRow], gap: Gap | None) -> Note | None:
     """Return the next useful action."""
     if kind is Kind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if own[0].by == JURY:
+    if ranked[0].by == JURY:
         return note(Code.DO_COMPARE_WITH_CLINICIANS)
     if kind is Kind.TOLD_APART:
         return None
-    if gap is None or (gap.is_told and _on_other_benchmarks(own)):
+    if gap is None or (gap.is_told and _on_other_benchmarks(ranked)):
         return note(Code.DO_SCORE_SAME_BENCHMARKS)
     if kind is Kind.TOO_FEW:
         return _more_data(gap)
-    if _doubt(own):
+    if _doubt(ranked):
         return note(Code.DO_RATE_A_SAMPLE)
-    return note(Code.DO_SEE_BENCHMARKS) if gap.is_told else _more_responses(own, gap)
+    return note(Code.DO_SEE_BENCHMARKS) if gap.is_told else _more_responses(ranked, gap)
 
 
 def _more_data(gap: Gap) -> Note:
@@ -213,9 +213,9 @@ def _more_data(gap: Gap) -> Note:
     return note(Code.DO_SCORE_SAME_BENCHMARKS)
 
 
-def _more_responses(own: Sequence[ModelRow], gap: Gap) -> Note:
+def _more_responses(ranked: Sequence[ModelRow], gap: Gap) -> Note:
     """Say how many responses would find the difference, what is found shrinking as 1/sqrt(n)."""
-    rated = min(row.n_rated for row in own if row.model in (gap.first, gap.second))
+    rated = min(row.n_rated for row in ranked if row.model in (gap.first, gap.second))
     if not gap.difference or abs(gap.detectable / gap.difference) > math.sqrt(MOST_TIMES):
         return note(Code.DO_TAKE_AS_EQUAL, times=MOST_TIMES)
     times = max(1.0, (gap.detectable / gap.difference) ** 2)

@@ -8,23 +8,29 @@ import pandas as pd
 
 from calibration.bootstrap import Counts, draw_counts
 from calibration.codes import NoteCode as Code
-from calibration.models.model_scores import Layout, Table
+from calibration.models.model_scores import ModelLayout, ModelScores
 from calibration.models.rows import CORRECTED
 from calibration.models.win_rate import ROUNDING, benchmark_win_rates, win_rates
 from calibration.predicting.prediction_powered import (
-    Sample,
+    UNLIKE,
+    RatedSample,
     prediction_powered_mean,
     standardised_difference,
 )
 from calibration.scores import Array, Flags, Integers
 from calibration.values import Note, note
 
+LEAST_RATED = 5  # instances of a model and benchmark; with fewer the correction is a guess
+WIN, MACRO, CATEGORIES = 0, 1, 2  # where a resample's figures stand
+
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """Sums and numbers of scores by instance: whatever is drawn, a mean is their quotient.
+class ScoreSums:
+    """Sums and numbers of scores by instance, from which the means of any resample follow.
 
-    One array a benchmark in each, shape (instances, models).
+    Attributes
+    ----------
+    sums, numbers : an array for each benchmark, shape (instances, models)
     """
 
     sums: tuple[Array, ...]
@@ -32,175 +38,186 @@ class Cells:
 
     def means(self) -> Array:
         """Return the mean over responses, shape (models, benchmarks); NaN without a score."""
-        means: Array = self.drawn([np.ones((1, len(one))) for one in self.sums])[0]
+        means: Array = self.resampled_means([np.ones((1, len(sums))) for sums in self.sums])[0]
         return means
 
-    def drawn(self, counts: Sequence[Counts]) -> Array:
+    def resampled_means(self, counts: Sequence[Counts]) -> Array:
         """Return the means of resamples, counts (B, instances) of each benchmark.
 
         Shape (B, models, benchmarks); NaN where a resample holds no score.
         """
         with np.errstate(invalid="ignore"):
-            parts = [
-                (drawn @ own) / (drawn @ number)
-                for drawn, own, number in zip(counts, self.sums, self.numbers, strict=True)
+            means_by_benchmark = [
+                (resampled @ sums) / (resampled @ numbers)
+                for resampled, sums, numbers in zip(counts, self.sums, self.numbers, strict=True)
             ]
-        return np.stack(parts, axis=-1)
+        return np.stack(means_by_benchmark, axis=-1)
 
 
-def cells(table: Table, values: pd.Series) -> Cells:
-    """Return the cells of some value of each response; where it is NaN there is none."""
+def score_sums(table: ModelScores, values: pd.Series) -> ScoreSums:
+    """Return the sums and numbers of one value of each response; NaN counts as no value."""
     sums, numbers = [], []
     for name, size in zip(table.layout.benchmarks, table.layout.sizes, strict=True):
-        own = values[table.frame["benchmark"] == name].dropna()
-        where = table.frame.loc[own.index, ["instance", "model"]].to_numpy(dtype=np.int64)
+        scores = values[table.frame["benchmark"] == name].dropna()
+        places = table.frame.loc[scores.index, ["instance", "model"]].to_numpy(dtype=np.int64)
         shape = (size, len(table.layout.models))
-        sums.append(_added(where, own.to_numpy(dtype=np.float64), shape))
-        numbers.append(_added(where, np.ones(len(own)), shape))
-    return Cells(tuple(sums), tuple(numbers))
+        sums.append(_sum_by_place(places, scores.to_numpy(dtype=np.float64), shape))
+        numbers.append(_sum_by_place(places, np.ones(len(scores)), shape))
+    return ScoreSums(tuple(sums), tuple(numbers))
 
 
-def draws(layout: Layout, reps: int, seed: int) -> Iterator[list[Counts]]:
-    """Draw instances within every benchmark; yield counts (B, instances) of each, B together.
+def instance_counts(layout: ModelLayout, reps: int, seed: int) -> Iterator[list[Counts]]:
+    """Yield how often each instance is drawn in B resamples: counts (B, instances) by benchmark.
 
-    The benchmarks are not drawn: a figure speaks of these ones. Each has draws of its own.
+    Instances are drawn within each benchmark by itself. Benchmarks are not drawn: all figures
+    are for these benchmarks.
     """
     models = len(layout.models)
-    held = max(sum(layout.sizes), models * models * len(layout.benchmarks))
+    cells = max(sum(layout.sizes), models * models * len(layout.benchmarks))
     streams = [
-        draw_counts(size, reps=reps, seed=_own_seed(seed, place), rows=held)
-        for place, size in enumerate(layout.sizes)
+        draw_counts(size, reps=reps, seed=_benchmark_seed(seed, number), rows=cells)
+        for number, size in enumerate(layout.sizes)
     ]
     for counts in zip(*streams, strict=True):
         yield list(counts)
 
 
-def replicates(
+def statistic_replicates(
     statistic: Callable[[Array], Array],
     means: Callable[[Sequence[Counts]], Array],
     resamples: Iterator[list[Counts]],
     tick: Callable[[int], None],
 ) -> Array:
-    """Return a statistic of the means in every resample, shape (reps, ...)."""
-    found = []
+    """Return a statistic of the means in every resample, shape (reps, ...).
+
+    `means` gives the means from counts, `tick` is called with the number of resamples done.
+    """
+    batches = []
     for counts in resamples:
-        found.append(statistic(means(counts)))
+        batches.append(statistic(means(counts)))
         tick(len(counts[0]))
-    return np.concatenate(found)
+    return np.concatenate(batches)
 
 
-def _added(where: Integers, values: Array, shape: tuple[int, int]) -> Array:
-    table = np.zeros(shape)
-    np.add.at(table, tuple(where.T), values)
-    return table
+def _sum_by_place(places: Integers, values: Array, shape: tuple[int, int]) -> Array:
+    sums = np.zeros(shape)
+    np.add.at(sums, tuple(places.T), values)
+    return sums
 
 
-def _own_seed(seed: int, place: int) -> int:
+def _benchmark_seed(seed: int, place: int) -> int:
     return int(np.random.SeedSequence([seed, place]).generate_state(1)[0])
 
 
-UNLIKE = 0.25  # standard deviations; below it samples are commonly taken as alike (Rubin 2001)
-LEAST_RATED = 5  # instances of a model and benchmark; with fewer the correction is a guess
-
-
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class ModelMeans:
     """Means of models on benchmarks by one way of scoring; each is the sum of its terms.
 
     Attributes
     ----------
     by : "clinicians", "jury" or "corrected"
-    terms : Cells
+    terms : tuple of ScoreSums
     counted : shape (responses,), True where a response's score enters
     instances : shape (models, benchmarks), instances with a score; of "corrected" those
-        that clinicians rated, on which its certainty rests
-    warning : of "corrected", where rated responses may be no random sample, or None
+        that clinicians rated, which limit its precision
+    warning : of "corrected", where the rated responses may not be a random sample, or None
     """
 
     by: str
-    terms: tuple[Cells, ...]
+    terms: tuple[ScoreSums, ...]
     counted: pd.Series
     instances: Integers
     warning: Note | None = None
 
     def means(self) -> Array:
-        """Return shape (models, benchmarks); NaN where there is none."""
-        means: Array = self.drawn([np.ones((1, len(one))) for one in self.terms[0].sums])[0]
+        """Return the means, shape (models, benchmarks); NaN where there is none."""
+        means: Array = self.resampled_means(
+            [np.ones((1, len(sums))) for sums in self.terms[0].sums]
+        )[0]
         return means
 
-    def drawn(self, counts: Sequence[Counts]) -> Array:
+    def resampled_means(self, counts: Sequence[Counts]) -> Array:
         """Return the means of resamples, shape (B, models, benchmarks)."""
-        total: Array = np.sum([term.drawn(counts) for term in self.terms], axis=0)
+        total: Array = np.sum([term.resampled_means(counts) for term in self.terms], axis=0)
         return total
 
 
-def estimate(table: Table, by: str) -> Estimate:
+def model_means(table: ModelScores, by: str) -> ModelMeans:
     """Return a model's mean on a benchmark as clinicians, the jury, or both together give it.
 
     "clinicians" and "jury" are the means over the responses that have such a score.
     "corrected" is the prediction-powered mean of the model's own responses to the
-    benchmark (`prediction_powered.prediction_powered_mean`): the jury on the responses
-    nobody rated, moved by what clinicians and jury differ by on those that both rated. A
-    jury that favours one model is so corrected for that model. Where clinicians rated all of
-    them there is nothing to predict, and it is the clinicians' mean; else NaN with fewer than
-    5 rated instances. In resamples its weight stays as it is: how the weight varies changes the
-    mean's variance in the second order only (Angelopoulos et al. 2023, section 6).
+    benchmark (`prediction_powered.prediction_powered_mean`): the jury's mean on the responses
+    that no clinician rated, corrected by the difference of clinicians and jury on those that
+    both rated, for each model by itself. Where clinicians rated all of a model's responses it is
+    their mean; else it is NaN with fewer than 5 rated instances. In resamples the weight of the
+    jury is fixed: its variation affects the mean's variance only in the second order
+    (Angelopoulos et al. 2023, section 6).
     """
     if by == CORRECTED:
-        return _corrected(table)
+        return _corrected_means(table)
     values = table.frame[by]
-    own = cells(table, values)
-    return Estimate(by, (own,), values.notna(), _instances(own))
+    sums = score_sums(table, values)
+    return ModelMeans(by, (sums,), values.notna(), _scored_instances(sums))
 
 
-def _corrected(table: Table) -> Estimate:
+def _corrected_means(table: ModelScores) -> ModelMeans:
     frame = table.frame
-    rated = frame["clinicians"].notna() & frame["jury"].notna()
-    far = frame["clinicians"].isna() & frame["jury"].notna()
-    near, beyond = pd.Series(np.nan, frame.index), pd.Series(np.nan, frame.index)
-    plain: list[tuple[int, int]] = []
-    for _, own in frame.groupby(["benchmark", "model"]):
-        here, there = own[rated[own.index]], own[far[own.index]]
-        place = table.layout.benchmarks.index(own["benchmark"].iloc[0])
-        model = int(own["model"].iloc[0])
-        if own["clinicians"].notna().all():
-            near[own.index] = own["clinicians"]
-            plain.append((place, model))
+    is_rated = frame["clinicians"].notna() & frame["jury"].notna()
+    is_unrated = frame["clinicians"].isna() & frame["jury"].notna()
+    residuals, predicted = pd.Series(np.nan, frame.index), pd.Series(np.nan, frame.index)
+    uncorrected: list[tuple[int, int]] = []
+    for _, responses in frame.groupby(["benchmark", "model"]):
+        rated, unrated = (responses[flag[responses.index]] for flag in (is_rated, is_unrated))
+        benchmark = table.layout.benchmarks.index(responses["benchmark"].iloc[0])
+        model = int(responses["model"].iloc[0])
+        if responses["clinicians"].notna().all():
+            residuals[responses.index] = responses["clinicians"]
+            uncorrected.append((benchmark, model))
             continue
-        if here["instance"].nunique() < LEAST_RATED:
+        if rated["instance"].nunique() < LEAST_RATED:
             continue
-        weight = prediction_powered_mean(_sample(here, there)).weight
-        near[here.index] = here["clinicians"] - weight * here["jury"]
-        beyond[there.index] = weight * there["jury"]
+        weight = prediction_powered_mean(_rated_sample(rated, unrated)).weight
+        residuals[rated.index] = rated["clinicians"] - weight * rated["jury"]
+        predicted[unrated.index] = weight * unrated["jury"]
         if not weight:
-            plain.append((place, model))
-    first, second = cells(table, near), cells(table, beyond)
-    for place, model in plain:  # nothing to add, whatever is drawn: 0 / 1, never 0 / 0
-        second.sums[place][:, model], second.numbers[place][:, model] = 0.0, 1.0
-    counted = near.notna() | beyond.notna()
-    return Estimate(CORRECTED, (first, second), counted, _instances(first), _unlike(frame))
+            uncorrected.append((benchmark, model))
+    residual_sums, predicted_sums = score_sums(table, residuals), score_sums(table, predicted)
+    for benchmark, model in uncorrected:  # adds 0 / 1 in every resample, never 0 / 0
+        predicted_sums.sums[benchmark][:, model] = 0.0
+        predicted_sums.numbers[benchmark][:, model] = 1.0
+    counted = residuals.notna() | predicted.notna()
+    return ModelMeans(
+        CORRECTED,
+        (residual_sums, predicted_sums),
+        counted,
+        _scored_instances(residual_sums),
+        _unlike_benchmarks(frame),
+    )
 
 
-def _unlike(frame: pd.DataFrame) -> Note | None:
-    """Name the benchmarks whose rated responses the jury scores otherwise than the unrated.
+def _unlike_benchmarks(frame: pd.DataFrame) -> Note | None:
+    """Return a note on the benchmarks where the jury scores rated and unrated responses unlike.
 
-    By over a quarter of a standard deviation (`standardised_difference`) and two standard
-    errors; each model's own mean taken out, and the responses to one instance averaged.
+    They are unlike if their means differ by over a quarter of a standard deviation
+    (`standardised_difference`) and two standard errors, with each model's own mean subtracted
+    and the responses to one instance averaged.
     """
     unlike = []
-    for name, own in frame.dropna(subset=["jury"]).groupby("benchmark"):
-        apart = own["jury"] - own.groupby("model")["jury"].transform("mean")
-        means = apart.groupby([own["clinicians"].notna(), own["instance"]]).mean()
+    for name, responses in frame.dropna(subset=["jury"]).groupby("benchmark"):
+        deviations = responses["jury"] - responses.groupby("model")["jury"].transform("mean")
+        means = deviations.groupby([responses["clinicians"].notna(), responses["instance"]]).mean()
         rated = means.index.get_level_values(0).to_numpy(dtype=np.bool_)
-        near, far = means.to_numpy()[rated], means.to_numpy()[~rated]
-        size = float(standardised_difference(near, far))
-        if abs(size) > UNLIKE and abs(size) > 2 * np.sqrt(1 / len(near) + 1 / len(far)):
+        rated_means, unrated_means = means.to_numpy()[rated], means.to_numpy()[~rated]
+        size = float(standardised_difference(rated_means, unrated_means))
+        n_rated, n_unrated = len(rated_means), len(unrated_means)
+        if abs(size) > UNLIKE and abs(size) > 2 * np.sqrt(1 / n_rated + 1 / n_unrated):
             unlike.append((str(name), size))
     return note(Code.NOT_RANDOM, benchmarks=unlike) if unlike else None
 
 
-def _sample(rated: pd.DataFrame, unrated: pd.DataFrame) -> Sample:
-    return Sample(
+def _rated_sample(rated: pd.DataFrame, unrated: pd.DataFrame) -> RatedSample:
+    return RatedSample(
         clinicians=rated["clinicians"].to_numpy(),
         jury=rated["jury"].to_numpy(),
         instances=rated["instance"].to_numpy(),
@@ -209,86 +226,102 @@ def _sample(rated: pd.DataFrame, unrated: pd.DataFrame) -> Sample:
     )
 
 
-def _instances(own: Cells) -> Integers:
-    return np.stack([(one > 0).sum(axis=0) for one in own.numbers], axis=-1).astype(np.int64)
-
-
-WIN, MACRO, CATEGORIES = 0, 1, 2  # where a resample's figures stand
+def _scored_instances(sums: ScoreSums) -> Integers:
+    return np.stack([(numbers > 0).sum(axis=0) for numbers in sums.numbers], axis=-1).astype(
+        np.int64
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
-    """The means of one way of scoring, and its figures in the resamples.
+class ResampledFigures:
+    """The means of one way of scoring, and its figures in resamples.
 
     Attributes
     ----------
+    estimate : ModelMeans
     means : shape (models, benchmarks)
-    drawn : shape (reps, models, 2 + categories)
+    replicates : shape (reps, models, 2 + categories)
         Win rate, macro-average, then the mean of each category. NaN where a mean that the
-        study has is lost in the resample, and throughout where one rests on one instance:
-        its resamples are all the same.
-    members : category -> which benchmarks, in the order of `drawn`
+        study has is undefined in the resample, and in all resamples where it rests on one
+        instance, which would make them all equal.
+    members : category -> which benchmarks, in the order of `replicates`
     """
 
-    of: Estimate
+    estimate: ModelMeans
     means: Array
-    drawn: Array
+    replicates: Array
     members: Mapping[str, Flags]
 
     @property
     def ranks(self) -> tuple[Array, Array]:
         """Return the best and the worst rank by win rate in each resample, (reps, models).
 
-        They differ where models tie. All NaN in a resample where any win rate is lost.
+        They differ where models tie. All NaN in a resample where any win rate is undefined.
         """
-        wins = self.drawn[:, :, WIN]
+        wins = self.replicates[:, :, WIN]
         ranked = ~np.isnan(win_rates(self.means))
-        lost = np.isnan(wins[:, ranked]).any(axis=1)
+        is_lost = np.isnan(wins[:, ranked]).any(axis=1)
         best, worst = rank_ends(wins)
-        best[lost] = worst[lost] = np.nan
+        best[is_lost] = worst[is_lost] = np.nan
         return best, worst
 
 
-def figures(
-    table: Table,
-    of: Estimate,
+def resampled_figures(
+    table: ModelScores,
+    estimate: ModelMeans,
     categories: Mapping[str, str],
-    drawing: tuple[int, int],
+    resampling: tuple[int, int],
     tick: Callable[[int], None],
-) -> Figures:
-    """Return the figures of one way of scoring; `drawing` is how many resamples, and the seed."""
-    means, names = of.means(), [categories.get(one, "") for one in table.layout.benchmarks]
-    members = {name: np.array([one == name for one in names]) for name in sorted(set(names))}
-    won, given = ~np.isnan(benchmark_win_rates(means)), ~np.isnan(means)
+) -> ResampledFigures:
+    """Return the figures of one way of scoring, in the study and in resamples.
 
-    def statistic(drawn: Array) -> Array:
-        parts = [_over(benchmark_win_rates(drawn), won), _over(drawn, given)]
-        parts += [_over(drawn, given & own) for own in members.values()]
-        return np.stack(parts, axis=-1)
+    Parameters
+    ----------
+    table, estimate : the scores, and the means of the way of scoring
+    categories : benchmark -> category
+    resampling : number of resamples, and seed
+    tick : called with the number of resamples done
+    """
+    means = estimate.means()
+    names = [categories.get(benchmark, "") for benchmark in table.layout.benchmarks]
+    members = {
+        name: np.array([benchmark == name for benchmark in names]) for name in sorted(set(names))
+    }
+    has_win_rate, has_mean = ~np.isnan(benchmark_win_rates(means)), ~np.isnan(means)
 
-    drawn = replicates(statistic, of.drawn, draws(table.layout, *drawing), tick)
-    alone = (of.instances == 1) & given
-    drawn[:, alone.any(axis=1), :CATEGORIES] = np.nan
-    for place, own in enumerate(members.values(), start=CATEGORIES):
-        drawn[:, (alone & own).any(axis=1), place] = np.nan
-    return Figures(of, means, drawn, members)
+    def statistic(resampled: Array) -> Array:
+        columns = [
+            _mean_over(benchmark_win_rates(resampled), has_win_rate),
+            _mean_over(resampled, has_mean),
+        ]
+        columns += [_mean_over(resampled, has_mean & is_member) for is_member in members.values()]
+        return np.stack(columns, axis=-1)
+
+    replicates = statistic_replicates(
+        statistic, estimate.resampled_means, instance_counts(table.layout, *resampling), tick
+    )
+    single_instance = (estimate.instances == 1) & has_mean
+    replicates[:, single_instance.any(axis=1), :CATEGORIES] = np.nan
+    for place, is_member in enumerate(members.values(), start=CATEGORIES):
+        replicates[:, (single_instance & is_member).any(axis=1), place] = np.nan
+    return ResampledFigures(estimate, means, replicates, members)
 
 
 def rank_ends(wins: Array) -> tuple[Array, Array]:
-    """Return the best and the worst rank that each win rate can claim, 1 the highest.
+    """Return the best and the worst rank of each win rate, 1 for the highest.
 
-    Shape (..., models). Models that tie share the ranks between; NaN where there is no win
-    rate, which is ranked against nobody.
+    Shape (..., models). Models that tie share the ranks between the two. NaN where there is no
+    win rate; the others are ranked without it.
     """
     ahead = wins[..., None, :] - wins[..., :, None]
     best = 1.0 + (ahead > ROUNDING).sum(axis=-1)
     worst = (ahead >= -ROUNDING).sum(axis=-1).astype(np.float64)
-    none = np.isnan(wins)
-    return np.where(none, np.nan, best), np.where(none, np.nan, worst)
+    undefined = np.isnan(wins)
+    return np.where(undefined, np.nan, best), np.where(undefined, np.nan, worst)
 
 
-def _over(values: Array, defined: Flags) -> Array:
-    """Return the mean over the defined benchmarks; NaN if one of them is lost or none is."""
+def _mean_over(values: Array, defined: Flags) -> Array:
+    """Return the mean over the defined benchmarks; NaN if any of them is NaN, or none is defined."""
     with np.errstate(invalid="ignore"):
         mean: Array = np.where(defined, values, 0.0).sum(axis=-1) / defined.sum(axis=-1)
     return mean

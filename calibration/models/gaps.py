@@ -10,16 +10,24 @@ from scipy import stats
 from calibration.bootstrap import percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.icc import Interval
-from calibration.models.estimates import MACRO, Figures
+from calibration.models.estimates import MACRO, ResampledFigures
 from calibration.models.rows import DetectableRow
-from calibration.models.win_rate import NAN, ROUNDING, macro_averages, unit_scale
+from calibration.models.win_rate import ROUNDING, macro_averages, unit_scale
 from calibration.remarks import FEW_INSTANCES
 from calibration.scores import Array, RubricShape
-from calibration.values import Note, note, noted
+from calibration.values import NAN, Note, note, noted
 
 DETECTABLE = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
-LEAST_RESAMPLES = 40  # with fewer, none lies beyond a 95 % interval
+LEAST_RESAMPLES = 40  # with fewer, none lies outside a 95 % interval
 MOST_LOST = 0.01  # share of resamples without the figure above which its interval decides nothing
+UNSEEN_WEIGHT = (
+    0.5  # of one instance: the weight that Jeffreys' interval gives to what was not seen
+)
+UPPER = 0.975
+LEAST_WIDTH = 1e-9  # ends that are closer differ by rounding only
+PAPER = 1.96 + 0.84  # 5 % two-sided and 80 % power, rounded as in the paper's script
+EXACT = float(stats.norm.ppf(0.975) + stats.norm.ppf(0.8))
+LEAST_SHARED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +37,8 @@ class Gap:
     Attributes
     ----------
     by, first, second : the way of scoring, and the two models
-    difference, low, high : of the first less the second, with its percentile 95 % interval
-    detectable : what 80 % power would find at 5 %; NaN where the resamples do not say
+    difference, low, high : of the first minus the second, with its percentile 95 % interval
+    detectable : difference that is found with 80 % power at 5 %; NaN with fewer than 2 resamples
     instances : the fewest that a mean of either rests on
     resamples, lost : how many have a difference, and how many have none
     """
@@ -48,7 +56,7 @@ class Gap:
 
     @property
     def exceeds_detectable(self) -> bool:
-        """Whether the difference is greater than what can be detected."""
+        """Whether the difference is larger than the one that can be detected."""
         return bool(abs(self.difference) > self.detectable)
 
     @property
@@ -59,8 +67,8 @@ class Gap:
     @property
     def is_trusted(self) -> bool:
         """Whether the interval rests on enough instances and resamples to decide anything."""
-        every = self.resamples + self.lost
-        enough = self.resamples >= LEAST_RESAMPLES and self.lost <= MOST_LOST * every
+        drawn = self.resamples + self.lost
+        enough = self.resamples >= LEAST_RESAMPLES and self.lost <= MOST_LOST * drawn
         return self.instances >= FEW_INSTANCES and enough
 
     @property
@@ -80,7 +88,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RankRange:
     """The ranks that a model may have, and the models that it cannot be told apart from."""
 
     low: int
@@ -88,53 +96,55 @@ class Standing:
     not_told_apart: tuple[str, ...]
 
 
-def gaps(figures: Figures, models: Sequence[str]) -> Iterator[Gap]:
+def gaps(figures: ResampledFigures, models: Sequence[str]) -> Iterator[Gap]:
     """Yield the difference of each two models whose means are of the same benchmarks."""
-    macro, given = macro_averages(figures.means), ~np.isnan(figures.means)
+    macro, has_mean = macro_averages(figures.means), ~np.isnan(figures.means)
     for first, second in combinations(range(len(models)), 2):
-        if not given[first].any() or (given[first] != given[second]).any():
+        if not has_mean[first].any() or (has_mean[first] != has_mean[second]).any():
             continue
-        drawn = figures.drawn[:, first, MACRO] - figures.drawn[:, second, MACRO]
-        finite, own = drawn[np.isfinite(drawn)], given[first]
-        instances = figures.of.instances[[first, second]][:, own].min(axis=0)
-        apart = figures.means[first, own] - figures.means[second, own]
-        ends = gap_interval(percentile_interval(drawn), apart, instances)
+        replicates = figures.replicates[:, first, MACRO] - figures.replicates[:, second, MACRO]
+        finite, shared = replicates[np.isfinite(replicates)], has_mean[first]
+        instances = figures.estimate.instances[[first, second]][:, shared].min(axis=0)
+        benchmark_gaps = figures.means[first, shared] - figures.means[second, shared]
+        ends = gap_interval(percentile_interval(replicates), benchmark_gaps, instances)
         yield Gap(
-            figures.of.by,
+            figures.estimate.by,
             models[first],
             models[second],
             difference=float(macro[first] - macro[second]),
             low=ends.low,
             high=ends.high,
-            detectable=_detectable(finite),
+            detectable=_detectable_difference(finite),
             instances=int(instances.min()),
             resamples=len(finite),
-            lost=len(drawn) - len(finite),
+            lost=len(replicates) - len(finite),
         )
 
 
-def standings(win_rates: Mapping[str, float], gaps: Iterable[Gap]) -> dict[str, Standing]:
-    """Return the standing of each ranked model.
+def rank_ranges(win_rates: Mapping[str, float], gaps: Iterable[Gap]) -> dict[str, RankRange]:
+    """Return the ranks that each ranked model may have.
 
-    One model stands before another where their macro-averages tell them apart and its win
-    rate is the higher one too. A rank then leaves out those who stand before, and those who
-    stand behind.
+    One model is ahead of another where their macro-averages can be told apart and its win rate
+    is the higher one too. A model's ranks begin behind all models that are ahead of it, and end
+    before all those that it is ahead of.
     """
-    before = {(one.first, one.second) for gap in gaps for one in _ordered(gap, win_rates)}
-    every = {}
+    before = {
+        (better.first, better.second) for gap in gaps for better in _better_first(gap, win_rates)
+    }
+    ranges = {}
     for model in win_rates:
         ahead = sum((other, model) in before for other in win_rates)
         behind = sum((model, other) in before for other in win_rates)
-        alike = [
+        not_told_apart = [
             other
             for other in win_rates
             if other != model and not {(other, model), (model, other)} & before
         ]
-        every[model] = Standing(1 + ahead, len(win_rates) - behind, tuple(alike))
-    return every
+        ranges[model] = RankRange(1 + ahead, len(win_rates) - behind, tuple(not_told_apart))
+    return ranges
 
 
-def _ordered(gap: Gap, win_rates: Mapping[str, float]) -> Iterator[Gap]:
+def _better_first(gap: Gap, win_rates: Mapping[str, float]) -> Iterator[Gap]:
     """Yield a difference with the better model first, if both figures agree on which that is."""
     if not gap.is_told or not {gap.first, gap.second} <= win_rates.keys():
         return
@@ -143,17 +153,12 @@ def _ordered(gap: Gap, win_rates: Mapping[str, float]) -> Iterator[Gap]:
         yield better
 
 
-def _detectable(drawn: Array) -> float:
-    return DETECTABLE * float(np.std(drawn, ddof=1)) if len(drawn) > 1 else NAN
-
-
-UNSEEN = 0.5  # of one instance: the weight that Jeffreys' interval gives to what was not seen
-TAIL = 0.975
-SAME = 1e-9  # ends that are nearer are one figure, summed in another order
+def _detectable_difference(replicates: Array) -> float:
+    return DETECTABLE * float(np.std(replicates, ddof=1)) if len(replicates) > 1 else NAN
 
 
 def unseen_reach(distances: Array, instances: Array) -> float:
-    """Return how far a mean may lie towards an end for want of instances that would show it.
+    """Return how far a mean may lie towards an end of its scale although no instance shows it.
 
     Parameters
     ----------
@@ -167,29 +172,32 @@ def unseen_reach(distances: Array, instances: Array) -> float:
 
     Notes
     -----
-    On each benchmark one further instance is imagined at the end, with a weight of
-    Beta(1/2, n + 1/2), as if half of one had been there. The reach is the 97.5 % quantile of the mean over benchmarks
-    of weight x distance; for several it is that of the Beta of the same mean and variance. Where all
-    n scores are 1, 1 - reach is the lower end of Jeffreys' interval of n successes of n.
+    On each benchmark one more instance at the end is assumed, with a weight of
+    Beta(1/2, n + 1/2), as if half an instance had been there. The reach is the 97.5 % quantile
+    of the mean over benchmarks of weight x distance; for several benchmarks it is that of the
+    Beta of the same mean and variance. Where all n scores are 1, 1 - reach is the lower end of
+    Jeffreys' interval of n successes of n.
 
     References
     ----------
-    Brown, Cai & DasGupta (2001), Statistical Science 16, 101 (Jeffreys' interval). Imagined at the
-    end with weight Beta(1, n) it is the bound of Gaffke (2005), which is never too near.
+    Brown, Cai & DasGupta (2001), Statistical Science 16, 101 (Jeffreys' interval). With a weight
+    of Beta(1, n) it is the bound of Gaffke (2005), which is never too close.
     """
     from scipy import stats  # as slow to load as all else that a table takes
 
-    away = np.maximum(distances, 0.0)
-    total = float(away.sum())
+    reaches = np.maximum(distances, 0.0)
+    total = float(reaches.sum())
     if not total > 0:
         return 0.0
-    mean = UNSEEN / (2 * UNSEEN + instances)
-    variance = mean * (1 - mean) / (2 * UNSEEN + instances + 1)
-    middle = float(away @ mean) / total
-    spread = float(away**2 @ variance) / total**2
-    size = middle * (1 - middle) / spread - 1
-    quantile = float(stats.beta.ppf(TAIL, middle * size, (1 - middle) * size))
-    return quantile * total / len(away)
+    mean = UNSEEN_WEIGHT / (2 * UNSEEN_WEIGHT + instances)
+    variance = mean * (1 - mean) / (2 * UNSEEN_WEIGHT + instances + 1)
+    mean_share = float(reaches @ mean) / total
+    variance_share = float(reaches**2 @ variance) / total**2
+    concentration = mean_share * (1 - mean_share) / variance_share - 1
+    quantile = float(
+        stats.beta.ppf(UPPER, mean_share * concentration, (1 - mean_share) * concentration)
+    )
+    return quantile * total / len(reaches)
 
 
 def mean_interval(ends: Interval, means: Array, instances: Array) -> Interval:
@@ -197,34 +205,35 @@ def mean_interval(ends: Interval, means: Array, instances: Array) -> Interval:
 
     Parameters
     ----------
-    ends : its percentile interval, which stays where it has any width, or is NaN
+    ends : its percentile interval, which is returned where it has any width, or is NaN
     means, instances : shape (benchmarks,), of each benchmark that the mean is of
     """
-    return _unseen(ends, means, (0.0, 1.0), instances)
+    return _with_unseen(ends, means, (0.0, 1.0), instances)
 
 
 def gap_interval(ends: Interval, gaps: Array, instances: Array) -> Interval:
     """Return the interval of a mean difference, on -1 to 1; `unseen_reach` if it has no width."""
-    return _unseen(ends, gaps, (-1.0, 1.0), instances)
+    return _with_unseen(ends, gaps, (-1.0, 1.0), instances)
 
 
-def _unseen(
+def _with_unseen(
     ends: Interval, values: Array, scale: tuple[float, float], instances: Array
 ) -> Interval:
     if not has_no_width(ends):
         return ends
-    middle = float(values.mean())
+    mean = float(values.mean())
     return Interval(
-        middle - unseen_reach(values - scale[0], instances),
-        middle + unseen_reach(scale[1] - values, instances),
+        mean - unseen_reach(values - scale[0], instances),
+        mean + unseen_reach(scale[1] - values, instances),
     )
 
 
 def share_interval(ends: Interval, share: float, instances: float) -> Interval:
-    """Return the interval of a win rate; Wilson's with so many instances if it has no width.
+    """Return the interval of a win rate; Wilson's for a number of instances if it has no width.
 
-    A win rate is a count of means that lie above others, so where a model leads clearly all
-    resamples agree on it: that is no certainty. Wilson's is what as many single contests would say.
+    A win rate counts means that lie above others, so where a model leads clearly it is the same
+    in all resamples, which does not make it certain. Wilson's interval is that of as many
+    independent comparisons.
 
     References
     ----------
@@ -234,22 +243,17 @@ def share_interval(ends: Interval, share: float, instances: float) -> Interval:
         return ends
     from scipy import stats  # as slow to load as all else that a table takes
 
-    square = float(stats.norm.ppf(TAIL)) ** 2 / instances
-    middle = (share + square / 2) / (1 + square)
+    square = float(stats.norm.ppf(UPPER)) ** 2 / instances
+    centre = (share + square / 2) / (1 + square)
     reach = float(np.sqrt(square * (share * (1 - share) + square / 4))) / (1 + square)
-    # Rounding may put an end short of the share, which Wilson's interval holds, or beyond 0 to 1.
-    low, high = max(0.0, middle - reach), min(1.0, middle + reach)
+    # By rounding an end may miss the share, which Wilson's interval contains, or exceed 0 to 1.
+    low, high = max(0.0, centre - reach), min(1.0, centre + reach)
     return Interval(min(share, low), max(share, high))
 
 
 def has_no_width(ends: Interval) -> bool:
-    """Return whether an interval is a single figure; not if it is undefined."""
-    return bool(ends.high - ends.low <= SAME)
-
-
-PAPER = 1.96 + 0.84  # 5 % two-sided and 80 % power, rounded as in the paper's script
-EXACT = float(stats.norm.ppf(0.975) + stats.norm.ppf(0.8))
-LEAST_SHARED = 2
+    """Return whether both ends of an interval are equal; False if it is undefined."""
+    return bool(ends.high - ends.low <= LEAST_WIDTH)
 
 
 def paper_mde(differences: Array) -> float:
@@ -273,53 +277,64 @@ def exact_mde(differences: Array) -> float:
 
 
 def detectable_row(benchmark: str, by: str, points: Array, shape: RubricShape) -> DetectableRow:
-    """Return what can be detected between the models of a benchmark.
+    """Return the minimum detectable effect between the models of a benchmark.
 
     Parameters
     ----------
-    benchmark, by : names of the row
+    benchmark, by : of the row
     points : shape (models, instances)
         Mean scores of a model's responses to an instance, in points of the scale; NaN
         where there is none. Each pair is compared on the instances that both have.
     shape : of the benchmark's rubric, for the ends of the scale
     """
     scored = points[(~np.isnan(points)).any(axis=1)]
-    shared = [_common(own, other) for own, other in combinations(scored, 2)]
-    pairs = [own for own in shared if own.shape[1] >= LEAST_SHARED]
-    rows = (~np.isnan(points)).sum(axis=0) > 1
-    if not pairs:
-        why = noted(note(Code.NO_TWO_MODELS))
-        return DetectableRow(benchmark, by, NAN, NAN, int(rows.sum()), 0, notes=why)
-    top = [paper_mde((own[0] - own[1]) / shape.high) for own in pairs] if shape.high > 0 else [NAN]
-    scaled = [np.subtract(*unit_scale(own, shape.low, shape.high)) for own in pairs]
-    exact = [exact_mde(own) for own in scaled]
+    pair_scores = [_common_scores(scores, other) for scores, other in combinations(scored, 2)]
+    usable = [scores for scores in pair_scores if scores.shape[1] >= LEAST_SHARED]
+    is_shared = (~np.isnan(points)).sum(axis=0) > 1
+    if not usable:
+        notes = noted(note(Code.NO_TWO_MODELS))
+        return DetectableRow(benchmark, by, NAN, NAN, int(is_shared.sum()), 0, notes=notes)
+    paper_effects = (
+        [paper_mde((scores[0] - scores[1]) / shape.high) for scores in usable]
+        if shape.high > 0
+        else [NAN]
+    )
+    differences = [np.subtract(*unit_scale(scores, shape.low, shape.high)) for scores in usable]
+    exact_effects = [exact_mde(scores) for scores in differences]
     return DetectableRow(
         benchmark,
         by,
-        mde=float(np.mean(top)),
-        mde_exact=float(np.mean(exact)),
-        n_instances=int(rows.sum()),
-        n_pairs=len(pairs),
-        notes=tuple(_notes(pairs, scaled, exact, len(shared), shape)),
+        mde=float(np.mean(paper_effects)),
+        mde_exact=float(np.mean(exact_effects)),
+        n_instances=int(is_shared.sum()),
+        n_pairs=len(usable),
+        notes=tuple(_detectable_notes(usable, differences, exact_effects, len(pair_scores), shape)),
     )
 
 
-def _common(first: Array, second: Array) -> Array:
+def _common_scores(first: Array, second: Array) -> Array:
     """Return the scores of two models on the instances that both have, shape (2, n)."""
     both = ~np.isnan(first) & ~np.isnan(second)
     return np.stack([first[both], second[both]])
 
 
-def _notes(
-    pairs: list[Array], scaled: list[Array], exact: list[float], every: int, shape: RubricShape
+def _detectable_notes(
+    pairs: list[Array],
+    differences: list[Array],
+    effects: list[float],
+    n_pairs: int,
+    shape: RubricShape,
 ) -> Iterator[Note]:
-    small = sum(abs(float(np.mean(d))) < least for d, least in zip(scaled, exact, strict=True))
-    yield note(Code.PAIRS_NOT_DETECTED, small=small, pairs=len(pairs))
-    fewest, most = (take(own.shape[1] for own in pairs) for take in (min, max))
+    n_undetected = sum(
+        abs(float(np.mean(difference))) < least
+        for difference, least in zip(differences, effects, strict=True)
+    )
+    yield note(Code.PAIRS_NOT_DETECTED, small=n_undetected, pairs=len(pairs))
+    fewest, most = (extreme(scores.shape[1] for scores in pairs) for extreme in (min, max))
     if fewest < most:
         yield note(Code.PAIRS_SHARE, fewest=fewest, most=most)
-    if left := every - len(pairs):
-        yield note(Code.MODEL_PAIRS_LEFT, pairs=left, least=LEAST_SHARED)
+    if n_left_out := n_pairs - len(pairs):
+        yield note(Code.MODEL_PAIRS_LEFT, pairs=n_left_out, least=LEAST_SHARED)
     if shape.high <= 0:
         yield note(Code.NO_PAPER_FIGURE)
     if fewest < FEW_INSTANCES:

@@ -10,12 +10,18 @@ from calibration import remarks
 from calibration.bootstrap import percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.icc import Interval
-from calibration.models.estimates import CATEGORIES, LEAST_RATED, MACRO, WIN, Figures, rank_ends
-from calibration.models.gaps import Gap, Standing, mean_interval, share_interval, standings
-from calibration.models.model_scores import Table
+from calibration.models.estimates import (
+    CATEGORIES,
+    LEAST_RATED,
+    MACRO,
+    WIN,
+    ResampledFigures,
+    rank_ends,
+)
+from calibration.models.gaps import Gap, RankRange, mean_interval, rank_ranges, share_interval
+from calibration.models.model_scores import ModelScores
 from calibration.models.rows import CORRECTED, CategoryRow, ModelRow
 from calibration.models.win_rate import (
-    NAN,
     ROUNDING,
     benchmark_win_rates,
     macro_average_sd,
@@ -26,285 +32,315 @@ from calibration.models.win_rate import (
     win_rates,
 )
 from calibration.scores import Array, Flags, Integers
-from calibration.values import Note, note, noted
+from calibration.values import NAN, Note, note, noted
 
 
 @dataclass(frozen=True, eq=False)
-class Sharing:
-    """What single instances say of the models, shape (models,) each.
+class CommonInstances:
+    """The instances that models have in common, and their wins on them, shape (models,) each.
 
     Attributes
     ----------
     rates : win rate on common instances (`win_rate.paired_wins`), mean over benchmarks
-    pairs : how many pairs (instance, opponent) that rests on
-    own : instances with a score of this model
+    pairs : number of pairs (instance, opponent) behind it
+    scored : instances with a score of this model
     common : those of them with a score of every model that the benchmark has
-    every : instances with a score of any model
+    total : instances with a score of any model, an int
     """
 
     rates: Array
     pairs: Integers
-    own: Integers
+    scored: Integers
     common: Integers
-    every: int
+    total: int
 
 
-def sharing(table: Table, by: str) -> Sharing:
-    """Return what the models share where scores are of single responses.
+def common_instances(table: ModelScores, by: str) -> CommonInstances:
+    """Return the instances that models have in common, by scores of single responses.
 
     `by` is "clinicians" or "jury"; a corrected mean has no score of a single response.
     """
     scores = [table.by_instance(name, by) for name in table.layout.benchmarks]
-    found = [paired_wins(one) for one in scores]
-    given = [~np.isnan(one) for one in scores]
-    everybody = [one[one.any(axis=1)].all(axis=0) & one.any(axis=0) for one in given]
-    return Sharing(
-        rates=mean_of_defined(np.stack([one.rates for one in found], axis=-1)),
-        pairs=np.sum([one.pairs for one in found], axis=0),
-        own=np.sum([one.sum(axis=1) for one in given], axis=0),
-        common=np.sum(
-            [(one & all_).sum(axis=1) for one, all_ in zip(given, everybody, strict=True)], axis=0
-        ),
-        every=sum(int(one.any(axis=0).sum()) for one in given),
+    wins = [paired_wins(benchmark) for benchmark in scores]
+    is_scored = [~np.isnan(benchmark) for benchmark in scores]
+    by_all = [scored[scored.any(axis=1)].all(axis=0) & scored.any(axis=0) for scored in is_scored]
+    n_common = [
+        (scored & common).sum(axis=1) for scored, common in zip(is_scored, by_all, strict=True)
+    ]
+    return CommonInstances(
+        rates=mean_of_defined(np.stack([benchmark.rates for benchmark in wins], axis=-1)),
+        pairs=np.sum([benchmark.pairs for benchmark in wins], axis=0),
+        scored=np.sum([scored.sum(axis=1) for scored in is_scored], axis=0),
+        common=np.sum(n_common, axis=0),
+        total=sum(int(scored.any(axis=0).sum()) for scored in is_scored),
     )
 
 
-def model_rows(table: Table, found: Figures, gaps: Sequence[Gap]) -> list[ModelRow]:
-    """Return a row a model, by win rate and then by macro-average, the best first."""
-    shared = None if found.of.by == CORRECTED else sharing(table, found.of.by)
-    columns, places = _columns(found, shared), _ranks(found)
-    standing = _standings(table, found, gaps)
+def model_rows(
+    table: ModelScores, figures: ResampledFigures, gaps: Sequence[Gap]
+) -> list[ModelRow]:
+    """Return a row for each model, by win rate and then by macro-average, the best first."""
+    by = figures.estimate.by
+    common = None if by == CORRECTED else common_instances(table, by)
+    columns, ranks = _columns(figures, common), _ranks(figures)
+    ranges = _rank_ranges(table, figures, gaps)
     rows = [
         ModelRow(
             model=name,
-            by=found.of.by,
-            **_of_model(columns, places, model),
-            **_standing(standing.get(name)),
-            **_counts(table, found, model, shared),
-            notes=model_notes(table, found, model, shared, gaps),
+            by=by,
+            **_figures_of_model(columns, ranks, model),
+            **_rank_range_fields(ranges.get(name)),
+            **_counts(table, figures, model, common),
+            notes=model_notes(table, figures, model, common, gaps),
         )
         for model, name in enumerate(table.layout.models)
     ]
-    return sorted(rows, key=lambda row: (-_last(row.win_rate), -_last(row.macro_average)))
+    return sorted(rows, key=lambda row: (-_nan_last(row.win_rate), -_nan_last(row.macro_average)))
 
 
-def category_rows(table: Table, found: Figures) -> Iterator[CategoryRow]:
+def category_rows(table: ModelScores, figures: ResampledFigures) -> Iterator[CategoryRow]:
     """Yield a row for each category and model, in alphabetical order."""
     benchmarks = np.array(table.layout.benchmarks)
-    for place, (category, own) in enumerate(found.members.items(), start=CATEGORIES):
-        here = table.frame["benchmark"].isin(benchmarks[own]) & found.of.counted
-        mean = mean_of_defined(found.means[:, own])
+    for column, (category, is_member) in enumerate(figures.members.items(), start=CATEGORIES):
+        in_category = table.frame["benchmark"].isin(benchmarks[is_member])
+        counted = in_category & figures.estimate.counted
+        mean = mean_of_defined(figures.means[:, is_member])
         for model, name in enumerate(table.layout.models):
-            drawn = found.drawn[:, model, place]
-            ends = percentile_interval(drawn)
-            given = own & ~np.isnan(found.means[model])
-            if given.any():
-                of_each = found.of.instances[model, given]
-                ends = mean_interval(ends, found.means[model, given], of_each)
+            replicates = figures.replicates[:, model, column]
+            interval = percentile_interval(replicates)
+            has_mean = is_member & ~np.isnan(figures.means[model])
+            if has_mean.any():
+                instances = figures.estimate.instances[model, has_mean]
+                interval = mean_interval(interval, figures.means[model, has_mean], instances)
             yield CategoryRow(
-                *(name, category, found.of.by, float(mean[model]), ends.low, ends.high),
-                unchanged=_unchanged(drawn, mean[model]),
-                n=int((here & (table.frame["model"] == model)).sum()),
-                without=_named(benchmarks, own & np.isnan(found.means[model])),
-                notes=category_notes(table, found, model, category),
+                model=name,
+                category=category,
+                by=figures.estimate.by,
+                mean=float(mean[model]),
+                low=interval.low,
+                high=interval.high,
+                unchanged=_unchanged(replicates, mean[model]),
+                n=int((counted & (table.frame["model"] == model)).sum()),
+                without=tuple(_benchmark_names(table, is_member & ~has_mean)),
+                notes=category_notes(table, figures, model, category),
             )
 
 
-def _columns(found: Figures, shared: Sharing | None) -> dict[str, Array]:
+def _columns(figures: ResampledFigures, common: CommonInstances | None) -> dict[str, Array]:
     """Return the figures of all models, shape (models,), by the name of their field."""
-    wins, macro = win_rates(found.means), macro_averages(found.means)
+    wins, macro = win_rates(figures.means), macro_averages(figures.means)
     return {
         "win_rate": wins,
-        "win_rate_sd": win_rate_sd(found.means),
-        "win_rate_by_instance": shared.rates if shared else np.full(len(wins), NAN),
+        "win_rate_sd": win_rate_sd(figures.means),
+        "win_rate_by_instance": common.rates if common else np.full(len(wins), NAN),
         "macro_average": macro,
-        "macro_average_sd": macro_average_sd(found.means),
-        **_ends(found, WIN, wins, "win_rate_"),
-        **_ends(found, MACRO, macro, ""),
+        "macro_average_sd": macro_average_sd(figures.means),
+        **_interval_columns(figures, WIN, wins, "win_rate_"),
+        **_interval_columns(figures, MACRO, macro, ""),
     }
 
 
-def _of_model(
+def _figures_of_model(
     figures: Mapping[str, Array], ranks: Mapping[str, Array], model: int
 ) -> dict[str, Any]:
     """Return the figures and ranks of one model by the name of their field."""
-    whole = {name: _whole(values[model]) for name, values in ranks.items()}
+    whole = {name: _whole_rank(values[model]) for name, values in ranks.items()}
     return whole | {name: float(values[model]) for name, values in figures.items()}
 
 
-def _ends(found: Figures, place: int, values: Array, name: str) -> dict[str, Array]:
-    """Return every model's interval of a figure (models,), and what its replicates say, as columns."""
-    drawn = found.drawn[:, :, place].T
-    ends = [
-        _interval(found, model, place, percentile_interval(own)) for model, own in enumerate(drawn)
+def _interval_columns(
+    figures: ResampledFigures, column: int, values: Array, name: str
+) -> dict[str, Array]:
+    """Return the intervals of a figure (models,), and how many replicates equal it, as columns."""
+    replicates = figures.replicates[:, :, column].T
+    intervals = [
+        _interval(figures, model, column, percentile_interval(of_model))
+        for model, of_model in enumerate(replicates)
     ]
-    same = [_unchanged(own, value) for own, value in zip(drawn, values, strict=True)]
+    unchanged = [
+        _unchanged(of_model, value) for of_model, value in zip(replicates, values, strict=True)
+    ]
     return {
-        f"{name}low": np.array([one.low for one in ends]),
-        f"{name}high": np.array([one.high for one in ends]),
-        f"{name}unchanged": np.array(same),
+        f"{name}low": np.array([interval.low for interval in intervals]),
+        f"{name}high": np.array([interval.high for interval in intervals]),
+        f"{name}unchanged": np.array(unchanged),
     }
 
 
-def _interval(found: Figures, model: int, place: int, ends: Interval) -> Interval:
-    """Return a model's interval, as `edges` has it where all resamples agree."""
-    means, instances = found.means[model], found.of.instances[model].astype(np.float64)
-    if place == MACRO:
-        given = ~np.isnan(means)
-        return mean_interval(ends, means[given], instances[given]) if given.any() else ends
-    won = benchmark_win_rates(found.means)[model]
-    given = ~np.isnan(won)
-    if not given.any():
-        return ends
-    return share_interval(ends, float(won[given].mean()), float(instances[given].sum()))
+def _interval(figures: ResampledFigures, model: int, column: int, percentile: Interval) -> Interval:
+    """Return a model's interval, which has a width although all resamples may be equal."""
+    means, instances = figures.means[model], figures.estimate.instances[model].astype(np.float64)
+    if column == MACRO:
+        defined = ~np.isnan(means)
+        if not defined.any():
+            return percentile
+        return mean_interval(percentile, means[defined], instances[defined])
+    rates = benchmark_win_rates(figures.means)[model]
+    defined = ~np.isnan(rates)
+    if not defined.any():
+        return percentile
+    return share_interval(percentile, float(rates[defined].mean()), float(instances[defined].sum()))
 
 
-def _unchanged(drawn: Array, value: float) -> float:
-    """Return the share of the finite replicates that are the figure itself; NaN without any."""
-    finite = drawn[np.isfinite(drawn)]
+def _unchanged(replicates: Array, value: float) -> float:
+    """Return the share of the finite replicates that equal the figure; NaN without any."""
+    finite = replicates[np.isfinite(replicates)]
     return float((np.abs(finite - value) <= ROUNDING).mean()) if len(finite) else NAN
 
 
-def _ranks(found: Figures) -> dict[str, Array]:
-    best, worst = found.ranks
+def _ranks(figures: ResampledFigures) -> dict[str, Array]:
+    best, worst = figures.ranks
     return {
-        "rank": rank_ends(win_rates(found.means))[0],
-        "rank_low": np.array([_quantile(own, 0.025, "lower") for own in best.T]),
-        "rank_high": np.array([_quantile(own, 0.975, "higher") for own in worst.T]),
+        "rank": rank_ends(win_rates(figures.means))[0],
+        "rank_low": np.array([_quantile(ranks, 0.025, "lower") for ranks in best.T]),
+        "rank_high": np.array([_quantile(ranks, 0.975, "higher") for ranks in worst.T]),
     }
 
 
 def _quantile(ranks: Array, share: float, side: str) -> float:
-    """Return a quantile that is a rank itself; NaN without any."""
+    """Return the quantile of ranks that is itself one of them; NaN without any."""
     finite = ranks[~np.isnan(ranks)]
     if not len(finite):
         return NAN
     return float(np.quantile(finite, share, method="lower" if side == "lower" else "higher"))
 
 
-def _standings(table: Table, found: Figures, gaps: Sequence[Gap]) -> Mapping[str, Standing]:
-    """Return the standing of each model that has a win rate."""
-    wins = dict(zip(table.layout.models, win_rates(found.means).tolist(), strict=True))
-    return standings({name: rate for name, rate in wins.items() if not np.isnan(rate)}, gaps)
+def _rank_ranges(
+    table: ModelScores, figures: ResampledFigures, gaps: Sequence[Gap]
+) -> Mapping[str, RankRange]:
+    """Return the ranks that each model with a win rate may have."""
+    wins = dict(zip(table.layout.models, win_rates(figures.means).tolist(), strict=True))
+    return rank_ranges({name: rate for name, rate in wins.items() if not np.isnan(rate)}, gaps)
 
 
-def _standing(found: Standing | None) -> dict[str, Any]:
-    """Return the fields of a row that say which ranks are open to a model, if it has one."""
-    low, high, alike = (found.low, found.high, found.not_told_apart) if found else (None, None, ())
-    return {"shared_rank_low": low, "shared_rank_high": high, "not_told_apart": alike}
-
-
-def _counts(table: Table, found: Figures, model: int, shared: Sharing | None) -> dict[str, Any]:
-    """Return the fields of a row that say what its figures rest on."""
-    given = ~np.isnan(found.means[model])
-    own = table.frame["model"] == model
-    scored = found.of.counted[own]
-    rated = table.frame["clinicians"].notna()[own]
+def _rank_range_fields(ranks: RankRange | None) -> dict[str, Any]:
+    """Return the ranks that a model may have, as the fields of its row."""
     return {
-        "n_benchmarks": int(given.sum()),
-        "without": _named(np.array(table.layout.benchmarks), ~given),
-        "n_responses": int(scored.sum()),
-        "n_missing": int((~scored).sum()),
-        "n_rated": int((scored & rated).sum()),
-        "n_paired": int(shared.pairs[model]) if shared else 0,
-        "least_instances": int(found.of.instances[model, given].min()) if given.any() else 0,
+        "shared_rank_low": ranks.low if ranks else None,
+        "shared_rank_high": ranks.high if ranks else None,
+        "not_told_apart": ranks.not_told_apart if ranks else (),
     }
 
 
-def _named(
-    benchmarks: "np.ndarray[tuple[int], np.dtype[np.str_]]", which: Flags
-) -> tuple[str, ...]:
-    return tuple(map(str, benchmarks[which]))
+def _counts(
+    table: ModelScores, figures: ResampledFigures, model: int, common: CommonInstances | None
+) -> dict[str, Any]:
+    """Return the counts behind a model's figures, as the fields of its row."""
+    has_mean = ~np.isnan(figures.means[model])
+    is_of_model = table.frame["model"] == model
+    is_scored = figures.estimate.counted[is_of_model]
+    is_rated = table.frame["clinicians"].notna()[is_of_model]
+    return {
+        "n_benchmarks": int(has_mean.sum()),
+        "without": tuple(_benchmark_names(table, ~has_mean)),
+        "n_responses": int(is_scored.sum()),
+        "n_missing": int((~is_scored).sum()),
+        "n_rated": int((is_scored & is_rated).sum()),
+        "n_paired": int(common.pairs[model]) if common else 0,
+        "least_instances": int(figures.estimate.instances[model, has_mean].min())
+        if has_mean.any()
+        else 0,
+    }
 
 
-def _whole(rank: float) -> int | None:
+def _whole_rank(rank: float) -> int | None:
     return None if np.isnan(rank) else int(rank)
 
 
-def _last(value: float) -> float:
+def _nan_last(value: float) -> float:
     """Return a value for sorting that puts NaN after all others."""
     return -np.inf if np.isnan(value) else value
 
 
 def model_notes(
-    table: Table, found: Figures, model: int, shared: Sharing | None, gaps: Iterable[Gap]
+    table: ModelScores,
+    figures: ResampledFigures,
+    model: int,
+    common: CommonInstances | None,
+    gaps: Iterable[Gap],
 ) -> tuple[Note, ...]:
-    """Return the notes on a model's row; `shared` says which instances all models have."""
-    left = table.left_out
+    """Return the notes on a model's row; `common` says which instances all models have."""
+    left_out = table.left_out
     return noted(
-        *_coverage(table, found, model),
-        _absent(table, found, model),
-        note(Code.CRITERION_LEFT_OUT, benchmarks=left) if left else None,
-        _alone(table, found, model),
-        _other_instances(shared, model) if shared else None,
-        _few(found, model, np.ones(len(table.layout.benchmarks), dtype=np.bool_)),
-        _lost(found, model, MACRO),
+        *_coverage(table, figures, model),
+        _missing_benchmarks(table, figures, model),
+        note(Code.CRITERION_LEFT_OUT, benchmarks=left_out) if left_out else None,
+        _no_opponent(table, figures, model),
+        _other_instances_note(common, model) if common else None,
+        _few_instances(figures, model, np.ones(len(table.layout.benchmarks), dtype=np.bool_)),
+        _lost_resamples(figures, model, MACRO),
         _not_detected(table.layout.models, model, gaps),
-        found.of.warning,
-        remarks.simulated(_simulated(table, found.of.by)),
+        figures.estimate.warning,
+        remarks.simulated(_simulated(table, figures.estimate.by)),
     )
 
 
-def category_notes(table: Table, found: Figures, model: int, category: str) -> tuple[Note, ...]:
+def category_notes(
+    table: ModelScores, figures: ResampledFigures, model: int, category: str
+) -> tuple[Note, ...]:
     """Return the notes on a model's mean of a category."""
-    own = found.members[category]
-    lost = _names(table, own & np.isnan(found.means[model]))
+    is_member = figures.members[category]
+    missing = _benchmark_names(table, is_member & np.isnan(figures.means[model]))
     return noted(
-        note(Code.WITHOUT_BENCHMARKS, benchmarks=lost) if lost else None,
-        _few(found, model, own),
-        _lost(found, model, CATEGORIES + [*found.members].index(category)),
-        remarks.simulated(_simulated(table, found.of.by)),
+        note(Code.WITHOUT_BENCHMARKS, benchmarks=missing) if missing else None,
+        _few_instances(figures, model, is_member),
+        _lost_resamples(figures, model, CATEGORIES + [*figures.members].index(category)),
+        remarks.simulated(_simulated(table, figures.estimate.by)),
     )
 
 
-def _coverage(table: Table, found: Figures, model: int) -> Sequence[Note]:
-    own = table.frame["model"] == model
-    counted = found.of.counted & own
-    scored, every = int(counted.sum()), int(own.sum())
-    said = remarks.coverage(scored, every, scored, every)
-    if found.of.by != CORRECTED:
-        return [said]
+def _coverage(table: ModelScores, figures: ResampledFigures, model: int) -> Sequence[Note]:
+    is_of_model = table.frame["model"] == model
+    counted = figures.estimate.counted & is_of_model
+    scored, total = int(counted.sum()), int(is_of_model.sum())
+    coverage = remarks.coverage(scored, total, scored, total)
+    if figures.estimate.by != CORRECTED:
+        return [coverage]
     rated = counted & table.frame["clinicians"].notna()
-    return [said, note(Code.RATED_BY_CLINICIANS, responses=rated.sum())]
+    return [coverage, note(Code.RATED_BY_CLINICIANS, responses=rated.sum())]
 
 
-def _absent(table: Table, found: Figures, model: int) -> Note | None:
-    none = np.isnan(found.means[model])
-    if not none.any():
+def _missing_benchmarks(table: ModelScores, figures: ResampledFigures, model: int) -> Note | None:
+    missing = np.isnan(figures.means[model])
+    if not missing.any():
         return None
-    why = note(Code.NOTHING_SCORED)
-    if found.of.by == CORRECTED:
-        why = note(Code.FEW_RATED_BY_BOTH, least=LEAST_RATED)
-    if none.all():
-        return why
-    lost = _names(table, none)
+    reason = note(Code.NOTHING_SCORED)
+    if figures.estimate.by == CORRECTED:
+        reason = note(Code.FEW_RATED_BY_BOTH, least=LEAST_RATED)
+    if missing.all():
+        return reason
+    names = _benchmark_names(table, missing)
     return note(
-        Code.LACKS_BENCHMARKS, why=why, benchmarks=lost, on=int((~none).sum()), of=len(none)
+        Code.LACKS_BENCHMARKS,
+        why=reason,
+        benchmarks=names,
+        on=int((~missing).sum()),
+        of=len(missing),
     )
 
 
-def _alone(table: Table, found: Figures, model: int) -> Note | None:
-    """Say where no other model has a mean, so that there is nobody to win against."""
-    wins = benchmark_win_rates(found.means)[model]
-    alone = ~np.isnan(found.means[model]) & np.isnan(wins)
-    if not alone.any():
+def _no_opponent(table: ModelScores, figures: ResampledFigures, model: int) -> Note | None:
+    """Return a note where no other model has a mean, so that there is no win rate."""
+    wins = benchmark_win_rates(figures.means)[model]
+    without_opponent = ~np.isnan(figures.means[model]) & np.isnan(wins)
+    if not without_opponent.any():
         return None
     if np.isnan(wins).all():
         return note(Code.NO_OPPONENT)
-    return note(Code.NO_OPPONENT_ON, benchmarks=_names(table, alone))
+    return note(Code.NO_OPPONENT_ON, benchmarks=_benchmark_names(table, without_opponent))
 
 
-def _other_instances(shared: Sharing, model: int) -> Note | None:
+def _other_instances_note(instances: CommonInstances, model: int) -> Note | None:
     """Say how many of a model's instances all others have too, unless they all do."""
-    own, common = int(shared.own[model]), int(shared.common[model])
-    if own == common == shared.every:
+    n_own, n_common = int(instances.scored[model]), int(instances.common[model])
+    if n_own == n_common == instances.total:
         return None
-    return note(Code.OTHER_INSTANCES, common=common, own=own)
+    return note(Code.OTHER_INSTANCES, common=n_common, own=n_own)
 
 
-def _few(found: Figures, model: int, own: Flags) -> Note | None:
+def _few_instances(figures: ResampledFigures, model: int, is_member: Flags) -> Note | None:
     """Warn of the benchmark where a model has fewest instances with a score."""
-    counts = found.of.instances[model, own & ~np.isnan(found.means[model])]
+    counts = figures.estimate.instances[model, is_member & ~np.isnan(figures.means[model])]
     if not len(counts) or counts.min() >= remarks.FEW_INSTANCES:
         return None
     if counts.min() == 1:
@@ -312,32 +348,36 @@ def _few(found: Figures, model: int, own: Flags) -> Note | None:
     return note(
         Code.FEW_SCORED_INSTANCES,
         instances=counts.min(),
-        are_rated=found.of.by == CORRECTED,
+        are_rated=figures.estimate.by == CORRECTED,
         least=remarks.FEW_INSTANCES,
     )
 
 
-def _lost(found: Figures, model: int, place: int) -> Note | None:
-    drawn = found.drawn[:, model, place]
+def _lost_resamples(figures: ResampledFigures, model: int, column: int) -> Note | None:
+    drawn = figures.replicates[:, model, column]
     return remarks.undefined_resamples(drawn) if np.isfinite(drawn).any() else None
 
 
 def _not_detected(models: Sequence[str], model: int, gaps: Iterable[Gap]) -> Note | None:
     """Name the models whose macro-average differs by no more than 80 % power would find."""
-    own = [gap.of(models[model]) for gap in gaps if models[model] in (gap.first, gap.second)]
-    close = [
+    gaps_of_model = [
+        gap.of(models[model]) for gap in gaps if models[model] in (gap.first, gap.second)
+    ]
+    undetected = [
         gap.second
-        for gap in own
+        for gap in gaps_of_model
         if np.isfinite(gap.detectable) and not (gap.exceeds_detectable and gap.excludes_zero)
     ]
-    return note(Code.NOT_DETECTED, models=sorted(close, key=models.index)) if close else None
+    return (
+        note(Code.NOT_DETECTED, models=sorted(undetected, key=models.index)) if undetected else None
+    )
 
 
-def _names(table: Table, which: Flags) -> list[str]:
-    return [name for name, one in zip(table.layout.benchmarks, which, strict=True) if one]
+def _benchmark_names(table: ModelScores, flags: Flags) -> list[str]:
+    return [name for name, is_named in zip(table.layout.benchmarks, flags, strict=True) if is_named]
 
 
-def _simulated(table: Table, by: str) -> frozenset[str]:
+def _simulated(table: ModelScores, by: str) -> frozenset[str]:
     if by == CORRECTED:
         return frozenset().union(*table.simulated.values())
     return table.simulated[by]

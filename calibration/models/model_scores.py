@@ -8,13 +8,16 @@ import pandas as pd
 
 from calibration.clustered_intervals import clustered_mean
 from calibration.composite import composites, required_criteria
+from calibration.models.rows import CLINICIANS, JURY
 from calibration.models.win_rate import unit_scale
 from calibration.scores import Array, Scores
 from data.errors import BadInput, TooFew, Unknown
 
+JUROR = "juror:"
+
 
 @dataclass(frozen=True)
-class Layout:
+class ModelLayout:
     """Which models and benchmarks there are, and how many instances each benchmark has."""
 
     models: tuple[str, ...]
@@ -23,8 +26,8 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Every response of the study with its model and what it was given.
+class ModelScores:
+    """Every response of the study with its model and its scores.
 
     Attributes
     ----------
@@ -32,47 +35,44 @@ class Table:
         response_id, benchmark, instance (numbered from 0 within its benchmark), model
         (its number in `layout.models`), clinicians and jury: means of composites from 0,
         the worst, to 1, the best; NaN where there is none.
-    layout : Layout
-    simulated : column -> simulated raters whose scores are in it
+    layout : ModelLayout
+    simulated : "clinicians" or "jury" -> simulated raters whose scores are in that column
     left_out : benchmarks whose rubric lacks the criterion
     """
 
     frame: pd.DataFrame
-    layout: Layout
+    layout: ModelLayout
     simulated: Mapping[str, frozenset[str]]
     left_out: tuple[str, ...] = ()
 
-    def of(self, benchmark: str) -> pd.DataFrame:
-        """Return the responses to one benchmark."""
-        return self.frame[self.frame["benchmark"] == benchmark]
-
     def by_instance(self, benchmark: str, column: str) -> Array:
         """Return the mean over a model's responses to an instance, shape (models, instances)."""
-        own, place = self.of(benchmark), self.layout.benchmarks.index(benchmark)
-        means = own.dropna(subset=[column]).groupby(["model", "instance"])[column].mean()
-        found = np.full((len(self.layout.models), self.layout.sizes[place]), np.nan)
-        where = np.array(list(means.index), dtype=np.int64).reshape(-1, 2)
-        found[where[:, 0], where[:, 1]] = means.to_numpy()
-        return found
+        responses = self.frame[self.frame["benchmark"] == benchmark].dropna(subset=[column])
+        means = responses.groupby(["model", "instance"])[column].mean()
+        size = self.layout.sizes[self.layout.benchmarks.index(benchmark)]
+        by_instance = np.full((len(self.layout.models), size), np.nan)
+        places = np.array(list(means.index), dtype=np.int64).reshape(-1, 2)
+        by_instance[places[:, 0], places[:, 1]] = means.to_numpy()
+        return by_instance
 
 
-def model_table(
+def model_scores(
     scores: Scores,
     authors: Mapping[str, str],
     jurors: Sequence[str],
     criterion: str | None = None,
-) -> Table:
+) -> ModelScores:
     """Return every response with its model, the clinicians' mean and the jury's.
 
-    Raw composites, no z: it would take away what is asked for. The jury has a score only
-    where all its jurors have a composite. Both are put on 0 to 1 (`unit_scale`).
+    These are raw composites on a scale from 0 to 1 (`unit_scale`); z within raters would remove
+    differences between models. The jury has a score only where all its jurors have a composite.
 
     Parameters
     ----------
     scores : Scores
     authors : response_id -> model, of every response
     jurors : the jury; empty for none
-    criterion : instead of the composite; benchmarks without it are left out
+    criterion : a criterion to use instead of the composite; benchmarks without it are left out
 
     Raises
     ------
@@ -88,68 +88,67 @@ def model_table(
     responses = scores.responses[scores.responses["benchmark"].isin(list(names))]
     if not len(responses):
         raise TooFew("the study has no responses to compare models by")
-    if lost := [name for name in responses["response_id"] if name not in authors]:
-        raise BadInput(f"{len(lost)} responses, {lost[0]} first, have no author in the study")
+    if without_author := [name for name in responses["response_id"] if name not in authors]:
+        raise BadInput(
+            f"{len(without_author)} responses, {without_author[0]} first, have no author in the study"
+        )
     values = composites(scores, criterion).values
-    given = values[values["kind"].isin(["clinician", "juror"])]
     frame = responses.assign(
-        clinicians=_scaled(scores, responses, _clinicians(given)),
-        jury=_scaled(scores, responses, _jury(given, jurors)),
+        clinicians=_on_unit_scale(scores, responses, _clinicians_composites(values)),
+        jury=_on_unit_scale(scores, responses, _jury_composites(values, jurors)),
         author=responses["response_id"].map(dict(authors)),
     )
-    doctors = frozenset(given.loc[given["kind"] == "clinician", "rater"])
-    of = {"clinicians": doctors, "jury": frozenset(jurors)}
-    table = _numbered(frame, {name: who & scores.simulated for name, who in of.items()})
-    return replace(table, left_out=tuple(one for one in scores.benchmarks if one not in names))
+    clinicians = frozenset(values.loc[values["kind"] == "clinician", "rater"])
+    raters_of = {"clinicians": clinicians, "jury": frozenset(jurors)}
+    simulated = {column: raters & scores.simulated for column, raters in raters_of.items()}
+    left_out = tuple(benchmark for benchmark in scores.benchmarks if benchmark not in names)
+    return replace(_with_numbers(frame, simulated), left_out=left_out)
 
 
 def check_names(scores: Scores, jurors: Sequence[str], criterion: str | None) -> None:
     """Raise Unknown if a juror or the criterion is not in the study."""
     known = scores.raters("juror")
-    if lost := [name for name in jurors if name not in known]:
-        has = f"it has {', '.join(known)}" if known else "it has none"
-        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
-    criteria = dict.fromkeys(name for one in scores.rubrics.values() for name in one.criteria)
+    if unknown := [name for name in jurors if name not in known]:
+        known_jurors = f"it has {', '.join(known)}" if known else "it has none"
+        raise Unknown(f"no ratings by a juror {', '.join(unknown)} in this study: {known_jurors}")
+    criteria = dict.fromkeys(name for rubric in scores.rubrics.values() for name in rubric.criteria)
     if criterion is not None and criterion not in criteria:
         raise Unknown(f"no rubric has the criterion {criterion}: they have {', '.join(criteria)}")
 
 
-def _clinicians(given: pd.DataFrame) -> pd.Series:
-    own = given[given["kind"] == "clinician"]
-    return own.groupby("response_id")["composite"].mean()
+def _clinicians_composites(composites: pd.DataFrame) -> pd.Series:
+    of_clinicians = composites[composites["kind"] == "clinician"]
+    return of_clinicians.groupby("response_id")["composite"].mean()
 
 
-def _jury(given: pd.DataFrame, jurors: Sequence[str]) -> pd.Series:
-    own = given[(given["kind"] == "juror") & given["rater"].isin(list(jurors))]
-    found = own.groupby("response_id")["composite"].agg(["mean", "count"])
-    return found.loc[found["count"] == len(set(jurors)), "mean"]
+def _jury_composites(composites: pd.DataFrame, jurors: Sequence[str]) -> pd.Series:
+    of_jurors = composites[(composites["kind"] == "juror") & composites["rater"].isin(list(jurors))]
+    jury_mean = of_jurors.groupby("response_id")["composite"].agg(["mean", "count"])
+    return jury_mean.loc[jury_mean["count"] == len(set(jurors)), "mean"]
 
 
-def _scaled(scores: Scores, responses: pd.DataFrame, points: pd.Series) -> Array:
+def _on_unit_scale(scores: Scores, responses: pd.DataFrame, points: pd.Series) -> Array:
     """Return scores of the responses in their order, from 0 to 1; NaN where there is none."""
     shapes = [scores.rubrics[name] for name in responses["benchmark"]]
-    low = np.array([one.low for one in shapes], dtype=np.float64)
-    high = np.array([one.high for one in shapes], dtype=np.float64)
-    own = points.reindex(responses["response_id"]).to_numpy(dtype=np.float64)
-    return unit_scale(own, low, high)
+    low = np.array([shape.low for shape in shapes], dtype=np.float64)
+    high = np.array([shape.high for shape in shapes], dtype=np.float64)
+    values = points.reindex(responses["response_id"]).to_numpy(dtype=np.float64)
+    return unit_scale(values, low, high)
 
 
-def _numbered(frame: pd.DataFrame, simulated: Mapping[str, frozenset[str]]) -> Table:
-    """Return the table with models and instances by number."""
+def _with_numbers(frame: pd.DataFrame, simulated: Mapping[str, frozenset[str]]) -> ModelScores:
+    """Return the scores with models and instances numbered from 0."""
     benchmarks = tuple(sorted(frame["benchmark"].unique()))
     models, model = np.unique(frame["author"].to_numpy(dtype=str), return_inverse=True)
     codes = [
         frame.loc[frame["benchmark"] == name, "instance_id"].astype("category").cat.codes
         for name in benchmarks
     ]
-    sizes = tuple(int(own.max()) + 1 for own in codes)
+    sizes = tuple(int(numbers.max()) + 1 for numbers in codes)
     numbered = frame.assign(model=model, instance=pd.concat(codes).astype(np.int64))
     columns = ["response_id", "benchmark", "instance", "model", "clinicians", "jury"]
-    layout = Layout(tuple(map(str, models)), benchmarks, sizes)
-    return Table(numbered[columns].reset_index(drop=True), layout, simulated)
-
-
-CLINICIANS, JURY, JUROR = "clinicians", "jury", "juror:"
+    layout = ModelLayout(tuple(map(str, models)), benchmarks, sizes)
+    return ModelScores(numbered[columns].reset_index(drop=True), layout, simulated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +192,7 @@ def benchmark_means(
 ) -> list[BenchmarkMean]:
     """Return the means of all models by clinicians, by the jury, and by each of its jurors.
 
-    A jury has a score only where all its jurors have a composite. Models in alphabetical order.
+    A jury has a score only where all its jurors have a composite. Sorted by benchmark and model.
 
     Parameters
     ----------
@@ -207,60 +206,55 @@ def benchmark_means(
         If a juror is not in the study.
     """
     check_names(scores, jurors, None)
-    given = composites(scores).values
     responses = scores.responses.assign(model=scores.responses["response_id"].map(dict(authors)))
-    columns = dict(_columns(given, jurors))
+    points_by_scorer = dict(_scorer_points(composites(scores).values, jurors))
+    groups = responses.groupby(["benchmark", "model"], sort=True)
     return [
-        _mean(scores, own, (str(model), str(benchmark), scorer), points, raters)
-        for (benchmark, model), own in responses.groupby(["benchmark", "model"], sort=True)
-        for scorer, (points, raters) in columns.items()
+        _benchmark_mean(scores, group, (str(model), str(benchmark), scorer), points, raters)
+        for (benchmark, model), group in groups
+        for scorer, (points, raters) in points_by_scorer.items()
     ]
 
 
-def _columns(
-    given: pd.DataFrame, jurors: Sequence[str]
+def _scorer_points(
+    composites: pd.DataFrame, jurors: Sequence[str]
 ) -> Iterator[tuple[str, tuple[pd.Series, frozenset[str]]]]:
-    """Yield each scorer's points by response, and whose scores are in them."""
-    doctors = given[given["kind"] == "clinician"]
-    if len(doctors):
-        own = doctors.groupby("response_id")["composite"].mean()
-        yield CLINICIANS, (own, frozenset(doctors["rater"]))
-    seated = given[(given["kind"] == "juror") & given["rater"].isin(list(jurors))]
+    """Yield each scorer with its mean composites by response, and the raters behind them."""
+    clinicians = frozenset(composites.loc[composites["kind"] == "clinician", "rater"])
+    if clinicians:
+        yield CLINICIANS, (_clinicians_composites(composites), clinicians)
     if jurors:
-        found = seated.groupby("response_id")["composite"].agg(["mean", "count"])
-        whole = found.loc[found["count"] == len(set(jurors)), "mean"]
-        yield JURY, (whole, frozenset(jurors))
+        yield JURY, (_jury_composites(composites, jurors), frozenset(jurors))
     for name in jurors:
-        own = seated[seated["rater"] == name].set_index("response_id")["composite"]
-        yield f"{JUROR}{name}", (own, frozenset([name]))
+        yield f"{JUROR}{name}", (_jury_composites(composites, [name]), frozenset([name]))
 
 
-def _mean(
+def _benchmark_mean(
     scores: Scores,
-    own: pd.DataFrame,
-    about: tuple[str, str, str],
+    responses: pd.DataFrame,
+    keys: tuple[str, str, str],
     points: pd.Series,
     raters: frozenset[str],
 ) -> BenchmarkMean:
     """Return the mean of a model's responses to one benchmark by one scorer."""
-    model, benchmark, scorer = about
-    values = points.reindex(own["response_id"]).to_numpy(dtype=np.float64)
-    _, clusters = np.unique(own["instance_id"].to_numpy(dtype=str), return_inverse=True)
-    found = clustered_mean(values, clusters.astype(np.int64), int(clusters.max()) + 1)
-    ends, shape = found.interval(), scores.rubrics[benchmark]
-    rated = int((~np.isnan(values)).sum())
+    model, benchmark, scorer = keys
+    values = points.reindex(responses["response_id"]).to_numpy(dtype=np.float64)
+    _, clusters = np.unique(responses["instance_id"].to_numpy(dtype=str), return_inverse=True)
+    mean = clustered_mean(values, clusters.astype(np.int64), int(clusters.max()) + 1)
+    interval, rubric = mean.interval(), scores.rubrics[benchmark]
+    n_rated = int((~np.isnan(values)).sum())
     return BenchmarkMean(
         model=model,
         benchmark=benchmark,
         scorer=scorer,
-        mean=found.value,
-        error=found.error,
-        low=ends.low,
-        high=ends.high,
-        n_responses=rated,
-        n_missing=len(values) - rated,
-        n_instances=found.instances,
-        scale_low=shape.low,
-        scale_high=shape.high,
+        mean=mean.value,
+        error=mean.error,
+        low=interval.low,
+        high=interval.high,
+        n_responses=n_rated,
+        n_missing=len(values) - n_rated,
+        n_instances=mean.instances,
+        scale_low=rubric.low,
+        scale_high=rubric.high,
         simulated=tuple(sorted(raters & scores.simulated)),
     )

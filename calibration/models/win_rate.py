@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN
 
 ROUNDING = 1e-9  # means that are closer are one mean, summed in another order
-NAN = float("nan")
 
 
 def benchmark_win_rates(means: Array) -> Array:
@@ -32,14 +32,14 @@ def benchmark_win_rates(means: Array) -> Array:
     stanford-crfm/helm, whose ties are half a win too (in versions since 2025).
     """
     wins = np.zeros_like(means)
-    others = np.zeros_like(means)
+    opponents = np.zeros_like(means)
     for model in range(means.shape[-2]):
-        other = means[..., model : model + 1, :]
-        wins += _wins(means, other)
-        others += ~np.isnan(other)
-    defined = ~np.isnan(means) & (others > 1)
+        opponent = means[..., model : model + 1, :]
+        wins += _wins(means, opponent)
+        opponents += ~np.isnan(opponent)
+    defined = ~np.isnan(means) & (opponents > 1)
     # Each model was held against itself, too: half a win against one other.
-    return np.where(defined, (wins - 0.5) / np.maximum(others - 1, 1), np.nan)
+    return np.where(defined, (wins - 0.5) / np.maximum(opponents - 1, 1), np.nan)
 
 
 def win_rates(means: Array) -> Array:
@@ -73,13 +73,13 @@ def win_rate_sd(means: Array) -> Array:
     one, as in the win rate itself. Without ties or gaps the two are the same.
     """
     models = len(means)
-    against = np.full((models, models), np.nan)
+    rates = np.full((models, models), np.nan)
     for model in range(models):
         for other in range(models):
-            both = ~np.isnan(means[model]) & ~np.isnan(means[other])
-            if model != other and both.any():
-                against[model, other] = _wins(means[model, both], means[other, both]).mean()
-    return np.array([_sd_over_opponents(row[~np.isnan(row)]) for row in against])
+            shared = ~np.isnan(means[model]) & ~np.isnan(means[other])
+            if model != other and shared.any():
+                rates[model, other] = _wins(means[model, shared], means[other, shared]).mean()
+    return np.array([_sd_over_opponents(row[~np.isnan(row)]) for row in rates])
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +110,13 @@ def paired_wins(scores: Array) -> PairedWins:
     models = len(scores)
     rates, pairs = np.full(models, np.nan), np.zeros(models, dtype=np.int64)
     for model in range(models):
-        both: Flags = ~np.isnan(scores) & ~np.isnan(scores[model])
-        both[model] = False
-        common = both.sum(axis=1)
-        won = np.where(both, _wins(scores[model], scores), 0.0).sum(axis=1)
-        pairs[model] = common.sum()
+        is_shared: Flags = ~np.isnan(scores) & ~np.isnan(scores[model])
+        is_shared[model] = False
+        n_shared = is_shared.sum(axis=1)
+        wins = np.where(is_shared, _wins(scores[model], scores), 0.0).sum(axis=1)
+        pairs[model] = n_shared.sum()
         if pairs[model]:
-            rates[model] = float(np.mean(won[common > 0] / common[common > 0]))
+            rates[model] = float(np.mean(wins[n_shared > 0] / n_shared[n_shared > 0]))
     return PairedWins(rates, pairs)
 
 
@@ -128,11 +128,11 @@ def mean_of_defined(values: Array) -> Array:
     return mean
 
 
-def _wins(own: Array, other: Array) -> Array:
+def _wins(scores: Array, opponents: Array) -> Array:
     """Return 1 for a win, half for a tie, 0 for a loss or where one has no score."""
-    apart = own - other
-    won: Array = (apart > ROUNDING) + 0.5 * (np.abs(apart) <= ROUNDING)
-    return won
+    difference = scores - opponents
+    wins: Array = (difference > ROUNDING) + 0.5 * (np.abs(difference) <= ROUNDING)
+    return wins
 
 
 def _sd_over_opponents(rates: Array) -> float:

@@ -24,44 +24,49 @@ from calibration.values import NAN, Note, note, noted
 
 LEAST_INSTANCES = 2
 CONFIDENCE = 0.95
+MIN_GAP = timedelta(days=7)  # replicates made within a week show a juror's noise, not its drift
+READING_KEYS = ["response_id", "instance_id", "benchmark", "rater", "pass_", "replicate"]
+SCORE_KEYS = ["response_id", "rater", "pass_", "replicate"]
 
 
-def anchor_rows(scope: Scope, jurors: Sequence[str], found: pd.DataFrame) -> list[AnchorRow]:
-    """Return how each juror, and then the jury, has changed on its anchor.
+def anchor_rows(scope: Scope, jurors: Sequence[str], readings: pd.DataFrame) -> list[AnchorRow]:
+    """Return how the scores of each juror, and then of the jury, have changed on its anchor.
 
     Parameters
     ----------
     scope : Scope
-        Its clinicians are whom the ICCs are with; responses they did not rate count for the
-        shift alone.
+        The ICCs are with its clinicians; responses they did not rate count only for the shift.
     jurors : the jury
-    found : DataFrame
+    readings : DataFrame
         As `anchors` returns it; only the scope's benchmarks are taken.
 
     Returns
     -------
     list of AnchorRow
-        None where no juror has an anchor. A juror without one has n_responses 0 and says so.
+        Empty where no juror has an anchor. A juror without one has n_responses 0 and a note.
         NaN where undefined. p by t with instances - 1 degrees of freedom; p_holm is Holm's.
     """
-    here = found[found["benchmark"].isin(scope.given["benchmark"].unique())]
-    if not here["rater"].isin(list(jurors)).any():
+    analysed = readings[readings["benchmark"].isin(scope.given["benchmark"].unique())]
+    if not analysed["rater"].isin(list(jurors)).any():
         return []
-    rows = [_row(scope, f"juror:{name}", (name,), here[here["rater"] == name]) for name in jurors]
+    rows = [
+        _row(scope, f"juror:{name}", (name,), analysed[analysed["rater"] == name])
+        for name in jurors
+    ]
     adjusted = holm(np.array([row.p for row in rows]))
     rows = [replace(row, p_holm=float(p)) for row, p in zip(rows, adjusted, strict=True)]
     if len(jurors) == 1:
         return rows
-    return [*rows, _row(scope, "jury", tuple(jurors), _together(here, jurors))]
+    return [*rows, _row(scope, "jury", tuple(jurors), _jury_readings(analysed, jurors))]
 
 
 def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval, float]:
-    """Return the mean of differences, its 95 % interval over clusters, and the p of 0.
+    """Return the mean of differences, its 95 % interval over clusters, and the p of a mean of 0.
 
     SE = sqrt(m / (m - 1) * sum over clusters of (sum of residuals)^2) / n, t with m - 1
-    degrees of freedom: with one difference a cluster that is the paired t test. NaN interval
-    and p with fewer than 2 clusters; p is 1 where all differences are 0, and NaN where they
-    are all the same and not 0: they have no spread to judge by.
+    degrees of freedom: with one difference a cluster this is the paired t test. Interval and p
+    are NaN with fewer than 2 clusters; p is 1 where all differences are 0, and NaN where they
+    are all equal and not 0, since they have no variance.
     (Cameron & Miller 2015, Journal of Human Resources 50, 317.)
     """
     if not len(differences):
@@ -69,8 +74,8 @@ def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval,
     mean, m = float(differences.mean()), len(np.unique(clusters))
     if m < LEAST_INSTANCES:
         return mean, UNDEFINED, NAN
-    _, place = np.unique(clusters, return_inverse=True)
-    sums = np.bincount(place, weights=differences - mean)
+    _, cluster = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(cluster, weights=differences - mean)
     error = float(np.sqrt(m / (m - 1) * np.square(sums).sum()) / len(differences))
     if error <= 1e-12:
         return mean, Interval(mean, mean), 1.0 if abs(mean) <= 1e-12 else NAN
@@ -79,10 +84,10 @@ def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval,
     return mean, Interval(mean - reach, mean + reach), p
 
 
-def _together(found: pd.DataFrame, jurors: Sequence[str]) -> pd.DataFrame:
-    """Return the jury's means on the responses that are anchors of all its jurors."""
-    own = found[found["rater"].isin(list(jurors))]
-    grouped = own.groupby(["response_id", "instance_id", "benchmark"])
+def _jury_readings(readings: pd.DataFrame, jurors: Sequence[str]) -> pd.DataFrame:
+    """Return the jury's first and latest mean on responses that all its jurors scored again."""
+    of_jurors = readings[readings["rater"].isin(list(jurors))]
+    grouped = of_jurors.groupby(["response_id", "instance_id", "benchmark"])
     means = grouped.agg(
         first=("first", "mean"),
         latest=("latest", "mean"),
@@ -93,18 +98,18 @@ def _together(found: pd.DataFrame, jurors: Sequence[str]) -> pd.DataFrame:
     return means[means["jurors"] == len(jurors)]
 
 
-def _row(scope: Scope, scorer: str, members: Sequence[str], own: pd.DataFrame) -> AnchorRow:
-    pair = own[["first", "latest"]].to_numpy(dtype=np.float64)
-    _, clusters = np.unique(own["instance_id"].to_numpy(dtype=str), return_inverse=True)
+def _row(scope: Scope, scorer: str, members: Sequence[str], readings: pd.DataFrame) -> AnchorRow:
+    pair = readings[["first", "latest"]].to_numpy(dtype=np.float64)
+    _, clusters = np.unique(readings["instance_id"].to_numpy(dtype=str), return_inverse=True)
     shift, ends, p = mean_shift(pair[:, 1] - pair[:, 0], clusters)
-    clinical, iccs, change = _with_clinicians(scope, own)
+    clinical, iccs, change = _with_clinicians(scope, readings)
     return AnchorRow(
         benchmark=scope.name,
         scorer=scorer,
         n_responses=len(pair),
         n_instances=len(np.unique(clusters)),
-        first_day=own["first_at"].min().date() if len(own) else None,
-        latest_day=own["latest_at"].max().date() if len(own) else None,
+        first_day=readings["first_at"].min().date() if len(readings) else None,
+        latest_day=readings["latest_at"].max().date() if len(readings) else None,
         mean_first=float(pair[:, 0].mean()) if len(pair) else NAN,
         mean_latest=float(pair[:, 1].mean()) if len(pair) else NAN,
         shift=shift,
@@ -123,45 +128,46 @@ def _row(scope: Scope, scorer: str, members: Sequence[str], own: pd.DataFrame) -
     )
 
 
-def _with_clinicians(scope: Scope, own: pd.DataFrame) -> tuple[int, Array, Interval]:
-    """Return how many anchors clinicians rated, the ICCs first and latest, and their change."""
+def _with_clinicians(scope: Scope, readings: pd.DataFrame) -> tuple[int, Array, Interval]:
+    """Return how many anchor responses clinicians rated, both ICCs, and the interval of the change."""
     if scope.jury is None:
         return 0, np.full(2, np.nan), UNDEFINED
     place = {name: row for row, name in enumerate(scope.grid.responses)}
-    rated = own[own["response_id"].isin(place)]
+    rated = readings[readings["response_id"].isin(place)]
     rows = rated["response_id"].map(place).to_numpy(dtype=np.int64)
     x = columns(scope.grid, scope.jury, scope.asked.method).clinicians[rows]
-    kept = ~np.isnan(x)
-    if kept.sum() < LEAST_RESPONSES:
-        return int(kept.sum()), np.full(2, np.nan), UNDEFINED
-    _, clusters = np.unique(scope.grid.clusters[rows][kept], return_inverse=True)
-    y = rated[["first", "latest"]].to_numpy(dtype=np.float64)[kept].T
+    is_rated = ~np.isnan(x)
+    if is_rated.sum() < LEAST_RESPONSES:
+        return int(is_rated.sum()), np.full(2, np.nan), UNDEFINED
+    _, clusters = np.unique(scope.grid.clusters[rows][is_rated], return_inverse=True)
+    y = rated[["first", "latest"]].to_numpy(dtype=np.float64)[is_rated].T
 
-    def both(counts: Array) -> Array:
+    def iccs_of_both(counts: Array) -> Array:
         weights = counts[:, clusters]
-        return np.column_stack([z_icc(weights, x[kept], one) for one in y])
+        return np.column_stack([z_icc(weights, x[is_rated], scores) for scores in y])
 
     m = int(clusters.max()) + 1
-    drawn = replicates(both, Resampling(m, len(clusters), scope.asked.reps, scope.asked.seed))
-    return len(clusters), both(np.ones((1, m)))[0], percentile_interval(drawn[:, 1] - drawn[:, 0])
+    drawn = replicates(
+        iccs_of_both, Resampling(m, len(clusters), scope.asked.reps, scope.asked.seed)
+    )
+    return (
+        len(clusters),
+        iccs_of_both(np.ones((1, m)))[0],
+        percentile_interval(drawn[:, 1] - drawn[:, 0]),
+    )
 
 
 def _notes(
     scope: Scope, members: Sequence[str], pair: Array, clinical: int
 ) -> Iterator[Note | None]:
     if not len(pair):
-        yield note(MonitoringCode.NO_ANCHOR, days=APART.days)
+        yield note(MonitoringCode.NO_ANCHOR, days=MIN_GAP.days)
         return
     if np.ptp(pair[:, 1] - pair[:, 0]) == 0 and pair[0, 0] != pair[0, 1]:
         yield note(MonitoringCode.SAME_MOVE)
     if clinical < LEAST_RESPONSES:
         yield note(MonitoringCode.FEW_ANCHORS_RATED, responses=clinical)
     yield remarks.simulated(scope.simulated & set(members))
-
-
-APART = timedelta(days=7)  # replicates made within a week show a juror's noise, not its drift
-READING = ["response_id", "instance_id", "benchmark", "rater", "pass_", "replicate"]
-LATER = ["response_id", "rater", "pass_", "replicate"]
 
 
 def anchors(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.DataFrame:
@@ -171,51 +177,57 @@ def anchors(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.Da
     ----------
     readings : DataFrame
         response_id, instance_id, benchmark, rater, criterion, pass_, replicate, score and at,
-        a row a score. A score that replaced another of the same replicate is no second
-        reading: had it been the same, nothing would have been stored.
+        a row for each score. A score that replaced another of the same replicate is not a
+        second reading: an equal one would not have been stored.
     rubrics : benchmark -> shape
 
     Returns
     -------
     DataFrame
-        response_id, instance_id, benchmark, rater, first, latest, first_at, latest_at; the
-        two at least 7 days apart. A reading without all criteria has no composite.
+        response_id, instance_id, benchmark, rater, first, latest, first_at, latest_at, with the
+        two readings at least 7 days apart. A reading without all criteria has no composite.
     """
     ordered = _complete(readings, rubrics)
     pairs = ordered.groupby(["response_id", "instance_id", "benchmark", "rater"])
-    both = pairs.agg(
+    first_and_latest = pairs.agg(
         first=("composite", "first"),
         latest=("composite", "last"),
         first_at=("at", "first"),
         latest_at=("at", "last"),
     ).reset_index()
-    return both[both["latest_at"] - both["first_at"] >= APART].reset_index(drop=True)
+    return first_and_latest[
+        first_and_latest["latest_at"] - first_and_latest["first_at"] >= MIN_GAP
+    ].reset_index(drop=True)
 
 
 def without_later(scores: Scores, readings: pd.DataFrame) -> Scores:
-    """Return the scores without what jurors said of a response a week or more after the first.
+    """Return the scores without those by a juror a week or more after its first of the response.
 
-    Such readings show how a juror has changed; averaged with the first they would make what it
-    said then look like what it says now. `readings` as in `anchors`.
+    Such readings show how a juror has changed; averaged with the first they would hide that.
+    `readings` are as in `anchors`.
     """
-    found = _complete(readings, scores.rubrics)
-    first = found.groupby(["response_id", "rater"])["at"].transform("min")
-    late = pd.MultiIndex.from_frame(found.loc[found["at"] - first >= APART, LATER])
-    dropped = pd.MultiIndex.from_frame(scores.ratings[LATER]).isin(late)
-    return replace(scores, ratings=scores.ratings[~dropped].reset_index(drop=True))
+    complete = _complete(readings, scores.rubrics)
+    first = complete.groupby(["response_id", "rater"])["at"].transform("min")
+    later = pd.MultiIndex.from_frame(complete.loc[complete["at"] - first >= MIN_GAP, SCORE_KEYS])
+    is_later = pd.MultiIndex.from_frame(scores.ratings[SCORE_KEYS]).isin(later)
+    return replace(scores, ratings=scores.ratings[~is_later].reset_index(drop=True))
 
 
 def _complete(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.DataFrame:
     """Return the readings with all criteria, each with its composite and time, in order."""
     required = required_criteria(rubrics, None)
-    wanted = pd.MultiIndex.from_tuples(
-        [(name, one) for name, criteria in required.items() for one in criteria]
+    needed_criteria = pd.MultiIndex.from_tuples(
+        [(name, criterion) for name, criteria in required.items() for criterion in criteria]
     )
-    asked = pd.MultiIndex.from_frame(readings[["benchmark", "criterion"]]).isin(wanted)
-    grouped = readings[asked].dropna(subset=["score"]).groupby(READING, sort=False)
-    found = grouped.agg(
+    is_required = pd.MultiIndex.from_frame(readings[["benchmark", "criterion"]]).isin(
+        needed_criteria
+    )
+    grouped = readings[is_required].dropna(subset=["score"]).groupby(READING_KEYS, sort=False)
+    composites = grouped.agg(
         composite=("score", "mean"), given=("score", "size"), at=("at", "max")
     ).reset_index()
-    needed = found["benchmark"].map({name: len(own) for name, own in required.items()})
-    whole = found[found["given"] == needed]
-    return whole.sort_values(["at", "replicate"], kind="stable")
+    n_required = composites["benchmark"].map(
+        {name: len(criteria) for name, criteria in required.items()}
+    )
+    complete = composites[composites["given"] == n_required]
+    return complete.sort_values(["at", "replicate"], kind="stable")

@@ -13,24 +13,25 @@ from scipy import special
 
 from calibration.bootstrap import CELLS, LEAST_CLUSTERS, Statistic
 from calibration.scores import Array, Integers
+from calibration.values import NAN
 
 SHORTEST = 2  # periods: one alone is never a fall
-YEARS = 3  # whose limits are simulated; later years have that of the last
-STUDIES, SIMULATED = 20_000, 260_000  # at most so many are simulated, and so many of their periods
-STEEPEST = 1.6
+YEARS = 3  # limits are simulated for so many; later years have the last one
+STUDIES, SIMULATED = 20_000, 260_000  # at most so many studies, and periods of a year in them all
+MOST_FACTOR = 1.6
 POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class Cusum:
-    """The falls added up at the end of each period.
+    """The CUSUM at the end of each period.
 
     Attributes
     ----------
     sums : shape (..., periods)
         -inf before the second period.
     windows : shape (..., periods)
-        Over how many of the latest periods the sum is the largest; 0 before the second period.
+        Number of the latest periods over which the sum is largest; 0 before the second period.
     """
 
     sums: Array
@@ -40,10 +41,10 @@ class Cusum:
 def falling_cusum(
     falls: Array, weights: Array, factor: Array, target_variance: Array, year: int
 ) -> Cusum:
-    """Add up by how much the latest periods lie below a target, over the window that shows it most.
+    """Return the CUSUM of falls below a target, over the window of periods that shows them most.
 
     For the last w periods with weights a, fall d = sum(a * falls) / sum(a), and
-    S_t = max over w of d / sqrt(target_variance_t + factor_t / sum(a)) / demand(w, year).
+    S_t = max over w of d / sqrt(target_variance_t + factor_t / sum(a)) / window_factor(w, year).
 
     Parameters
     ----------
@@ -58,45 +59,47 @@ def falling_cusum(
 
     Notes
     -----
-    With equal weights and a known target it is, but for the shortest windows, Page's sum
-    without allowance over a year at most, divided by what chance adds up to in a year.
+    With equal weights and a known target it is, except for the shortest windows, Page's sum
+    without allowance over at most a year, divided by its standard deviation after a year.
 
     References
     ----------
     Page (1954), Biometrika 41, 100. Lai (1995), Journal of the Royal Statistical Society B 57,
     613, for limits on windows. O'Brien & Fleming (1979), Biometrics 35, 549, for a limit on
     the sum that is the same at each look; Haybittle (1971), British Journal of Radiology 44,
-    793, for one on early looks that is no higher than need be.
+    793, for a maximum of the limit at early looks.
     """
     total = np.cumsum(falls * weights, axis=-1)
-    whole = np.cumsum(weights)
+    total_weight = np.cumsum(weights)
     sums = np.full(total.shape, -np.inf)
     windows = np.zeros(total.shape, dtype=np.int64)
-    for length in range(SHORTEST, min(year, len(whole)) + 1):
+    for length in range(SHORTEST, min(year, len(total_weight)) + 1):
         ends = slice(length - 1, None)
-        own = _last(whole, length)
-        error = np.sqrt(target_variance[ends] + factor[ends] / own)
-        found = _last(total, length) / own / error / demand(length, year)
-        larger = found > sums[..., ends]
-        windows[..., ends][larger] = length
-        sums[..., ends] = np.maximum(sums[..., ends], found)
+        window_weight = _window_sums(total_weight, length)
+        error = np.sqrt(target_variance[ends] + factor[ends] / window_weight)
+        candidate = (
+            _window_sums(total, length) / window_weight / error / window_factor(length, year)
+        )
+        is_larger = candidate > sums[..., ends]
+        windows[..., ends][is_larger] = length
+        sums[..., ends] = np.maximum(sums[..., ends], candidate)
     return Cusum(sums, windows)
 
 
-def demand(window: int, year: int) -> float:
-    """Return how many times further a window's fall must reach, in its errors, than a year's.
+def window_factor(window: int, year: int) -> float:
+    """Return how many times larger a fall over a window must be, in its errors, than over a year.
 
-    sqrt(year / window), which makes a fall that lasts found soonest, and at most 1.6, so that a
-    collapse need not last.
+    sqrt(year / window), with which lasting falls are found soonest, and at most 1.6, so that a
+    large fall is found although it is short.
     """
-    return min(math.sqrt(year / window), STEEPEST)
+    return min(math.sqrt(year / window), MOST_FACTOR)
 
 
-def _last(cumulated: Array, length: int) -> Array:
-    """Return sums over the last `length` places, of cumulated sums."""
-    found = cumulated[..., length - 1 :].copy()
-    found[..., 1:] -= cumulated[..., :-length]
-    return found
+def _window_sums(cumulated: Array, length: int) -> Array:
+    """Return the sums over the last `length` places, from cumulative sums."""
+    sums = cumulated[..., length - 1 :].copy()
+    sums[..., 1:] -= cumulated[..., :-length]
+    return sums
 
 
 @lru_cache(maxsize=64)
@@ -112,7 +115,7 @@ def limits(target_periods: float, year: int, rate: float, years: int = YEARS) ->
     rate : float
         In each year, the share of unchanged juries without an earlier alarm that have one.
     years : int
-        How many limits are wanted.
+        How many limits to return.
 
     Returns
     -------
@@ -124,12 +127,12 @@ def limits(target_periods: float, year: int, rate: float, years: int = YEARS) ->
     target, periods = _errors(target_periods, year, years)
     ones = np.ones(year * years)
     sums = falling_cusum(target - periods, ones, ones, ones / target_periods, year).sums
-    quiet, found = np.ones(len(sums), dtype=np.bool_), []
+    without_alarm, year_limits = np.ones(len(sums), dtype=np.bool_), []
     for begin in range(0, years * year, year):
-        most = sums[:, begin : begin + year].max(axis=1)
-        found.append(float(np.quantile(most[quiet], 1 - rate)))
-        quiet &= most < found[-1]
-    return tuple(found)
+        largest = sums[:, begin : begin + year].max(axis=1)
+        year_limits.append(float(np.quantile(largest[without_alarm], 1 - rate)))
+        without_alarm &= largest < year_limits[-1]
+    return tuple(year_limits)
 
 
 @lru_cache(maxsize=64)
@@ -143,9 +146,9 @@ def detectable_fall(target_periods: float, year: int, rate: float) -> float:
     total = np.cumsum(periods, axis=1)
     needed = np.full(len(target), np.inf)
     for length in range(SHORTEST, year + 1):
-        falls = target - _last(total, length) / length
+        falls = target - _window_sums(total, length) / length
         error = np.sqrt(1 / target_periods + 1 / length)
-        lacking = limit * demand(length, year) * error - falls
+        lacking = limit * window_factor(length, year) * error - falls
         needed = np.minimum(needed, lacking.min(axis=1))
     return float(np.quantile(needed, POWER))
 
@@ -156,9 +159,6 @@ def _errors(target_periods: float, year: int, years: int) -> tuple[Array, Array]
     studies = min(STUDIES, SIMULATED // year)
     target = random.normal(size=(studies, 1)) / np.sqrt(target_periods)
     return target, np.hstack([random.normal(size=(studies, year)) for _ in range(years)])
-
-
-NAN = float("nan")
 
 
 def fisher_z(icc: Array | float) -> Array:
@@ -206,14 +206,14 @@ def independent_se(n: int) -> float:
 
 
 def error_of_interval(low: float | None, high: float | None, n: int) -> float:
-    """Return the standard error of Fisher's z that a 95 % interval of an ICC(C,2) stands for.
+    """Return the standard error of Fisher's z behind a 95 % interval of an ICC(C,2).
 
-    Half the interval's width on z by 1.96, and never less than that of n independent responses,
-    which it is too where the interval is undefined.
+    It is half the interval's width on z divided by 1.96, but not less than that of n independent
+    responses, which is also returned where the interval is undefined.
     """
     ends = fisher_z(np.array([low, high], dtype=np.float64))
-    half = float(ends[1] - ends[0]) / 2 / special.ndtri(0.975)
-    return float(np.fmax(half, independent_se(n)))
+    half_width = float(ends[1] - ends[0]) / 2 / special.ndtri(0.975)
+    return float(np.fmax(half_width, independent_se(n)))
 
 
 def jackknife_se(statistic: Statistic, clusters: int) -> float:
@@ -229,7 +229,7 @@ def jackknife_se(statistic: Statistic, clusters: int) -> float:
     -------
     float
         sqrt((m - 1) / m * sum of squared distances to their mean) over the m values without
-        one instance. No chance enters. NaN with fewer than 2 instances, or where the ICC
+        one instance: no random numbers. NaN with fewer than 2 instances, or where the ICC
         without one of them has no z.
 
     References
@@ -238,15 +238,20 @@ def jackknife_se(statistic: Statistic, clusters: int) -> float:
     """
     if clusters < LEAST_CLUSTERS:
         return NAN
-    at_once = max(1, CELLS // clusters)
-    blocks = [np.arange(at, min(at + at_once, clusters)) for at in range(0, clusters, at_once)]
-    left = np.concatenate([fisher_z(statistic(_without(own, clusters))) for own in blocks])
-    away = left - left.mean()
-    return float(np.sqrt((clusters - 1) / clusters * np.square(away).sum()))
+    batch_size = max(1, CELLS // clusters)
+    blocks = [
+        np.arange(start, min(start + batch_size, clusters))
+        for start in range(0, clusters, batch_size)
+    ]
+    left_out_z = np.concatenate(
+        [fisher_z(statistic(_leave_one_out_counts(batch, clusters))) for batch in blocks]
+    )
+    deviations = left_out_z - left_out_z.mean()
+    return float(np.sqrt((clusters - 1) / clusters * np.square(deviations).sum()))
 
 
-def _without(own: Integers, clusters: int) -> Array:
+def _leave_one_out_counts(batch: Integers, clusters: int) -> Array:
     """Return counts, a row for each of some clusters, with that one left out."""
-    counts = np.ones((len(own), clusters))
-    counts[np.arange(len(own)), own] = 0.0
+    counts = np.ones((len(batch), clusters))
+    counts[np.arange(len(batch)), batch] = 0.0
     return counts

@@ -9,25 +9,25 @@ from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import Decision, Kind
 from calibration.messages import REASONS
 from calibration.monitoring.rows import CaseMix, Fall, PeriodRow
-from calibration.monitoring.watch import Watched
+from calibration.monitoring.watch import CusumResult
 from calibration.values import Note, note, noted
 
 
 def decide(
-    watched: Watched,
+    watched: CusumResult,
     mix: CaseMix | None,
     *,
     anchored: bool = False,
     simulated: Sequence[str] = (),
 ) -> Decision:
-    """Return what the periods allow to be said of the jury's agreement.
+    """Return whether the jury's agreement has fallen.
 
     Parameters
     ----------
-    watched : Watched
-    mix : the judged period against the baseline or the first period; None where it is that
-    anchored : whether any juror has scored responses again, which tells of a changed model
-    simulated : raters behind the figures that are not real
+    watched : CusumResult
+    mix : the judged period compared with the baseline or the first period, unless it is that
+    anchored : whether any juror has scored responses again, which shows a changed model
+    simulated : simulated raters behind the figures
 
     Returns
     -------
@@ -35,16 +35,17 @@ def decide(
         Of subject "monitoring". Its figure is the ICC of the periods of the alarm together, else
         of the judged one. The first that holds is its kind:
 
-        "simulated" : any rater behind the figures is; the reasons say what else would hold
+        "simulated" : any rater behind the figures is; the reasons are those of the kind it
+            would be
         "fallen" : a CUSUM has raised an alarm, of falls below the target or below the floor,
             which stands until watching begins anew
-        "undefined" : the judged period has no ICC: no all-clear
+        "undefined" : the judged period has no ICC
         "too_few" : the judged period has too few instances
         "no_baseline" : there is neither an earlier period nor a target; one period alone is
             never a fall, however far below the floor
-        "inconclusive" : the judged period is below the floor, or lower than the baseline with
-            the whole interval of the change, without an alarm
-        "steady" : it is watched by the CUSUM, without an alarm
+        "inconclusive" : without an alarm, the judged period is below the floor, or the whole
+            interval of its change from the baseline is below 0
+        "steady" : periods are watched by the CUSUM, without an alarm
         "no_baseline" : there are too few periods for a CUSUM
     """
     kind = _kind(watched, mix)
@@ -56,19 +57,19 @@ def decide(
         low=fall.low if fall else row.boot_low,
         high=fall.high if fall else row.boot_high,
         reasons=noted(*_reasons(kind, watched, mix)),
-        basis=noted(_rests_on(watched.alarm or row), _target(watched), _detectable(watched)),
+        basis=noted(_basis(watched.alarm or row), _target(watched), _detectable(watched)),
         next=_next(kind, watched, anchored=anchored),
     )
     if not simulated:
         return decision
-    made_up = note(NoteCode.SIMULATED, raters=simulated)
-    reasons = (made_up, *decision.reasons)
+    simulated_note = note(NoteCode.SIMULATED, raters=simulated)
+    reasons = (simulated_note, *decision.reasons)
     return replace(
         decision, kind=Kind.SIMULATED, reasons=reasons, next=note(MonitoringCode.DO_REAL_STUDY)
     )
 
 
-def _kind(watched: Watched, mix: CaseMix | None) -> Kind:
+def _kind(watched: CusumResult, mix: CaseMix | None) -> Kind:
     row = watched.judged
     if watched.fall:
         return Kind.FALLEN
@@ -83,26 +84,26 @@ def _kind(watched: Watched, mix: CaseMix | None) -> Kind:
     return Kind.STEADY if _has_cusum(watched) else Kind.NO_BASELINE
 
 
-def _has_cusum(watched: Watched) -> bool:
+def _has_cusum(watched: CusumResult) -> bool:
     return any(row.role == "watched" for row in watched.rows)
 
 
-def _reasons(kind: Kind, watched: Watched, mix: CaseMix | None) -> Iterator[Note | None]:
+def _reasons(kind: Kind, watched: CusumResult, mix: CaseMix | None) -> Iterator[Note | None]:
     row = watched.judged
     if watched.fall:
         yield _alarm(watched, watched.fall)
-        yield _newest(watched, watched.fall) if row is not watched.alarm else None
+        yield _newest_period(watched, watched.fall) if row is not watched.alarm else None
         return
     if kind is Kind.UNDEFINED:
         yield _undefined(row)
     else:
-        yield _lower(mix) if kind is Kind.INCONCLUSIVE else None
+        yield _lower_than_baseline(mix) if kind is Kind.INCONCLUSIVE else None
         yield _to_floor(row, watched.rule.floor)
         yield row.told(MonitoringCode.FEW_OF_PERIOD)
     yield watched.reason or (_no_alarm(watched) if _has_cusum(watched) else None)
 
 
-def _alarm(watched: Watched, fall: Fall) -> Note:
+def _alarm(watched: CusumResult, fall: Fall) -> Note:
     figures = {"period": fall.periods[-1].period, "periods": len(fall.periods), "icc": fall.icc}
     if fall.of == "floor":
         floor = watched.rule.floor
@@ -115,23 +116,25 @@ def _percent(share: float) -> float:
     return round(100 * share, 1)
 
 
-def _no_alarm(watched: Watched) -> Note:
+def _no_alarm(watched: CusumResult) -> Note:
     return note(MonitoringCode.NO_ALARM, target=watched.target_icc)
 
 
-def _newest(watched: Watched, fall: Fall) -> Note:
-    """Return how the newest period stands to the target or floor, after an earlier alarm."""
+def _newest_period(watched: CusumResult, fall: Fall) -> Note:
+    """Return a note that compares the newest period with target or floor after an earlier alarm."""
     row = watched.judged
     if not np.isfinite(row.icc):
         return _undefined(row)
     figures = {"period": row.period, **_figures(row)}
-    aim = watched.rule.floor if fall.of == "floor" else watched.target_icc
-    return note(MonitoringCode.NEWEST_PERIOD, **figures, aim=fall.of, is_below=row.icc < aim)
+    compared_with = watched.rule.floor if fall.of == "floor" else watched.target_icc
+    return note(
+        MonitoringCode.NEWEST_PERIOD, **figures, aim=fall.of, is_below=row.icc < compared_with
+    )
 
 
 def _undefined(row: PeriodRow) -> Note:
-    why = next((one for one in row.notes if one.code in REASONS), None)
-    return note(MonitoringCode.NEWEST_UNDEFINED, period=row.period, why=why)
+    reason = next((remark for remark in row.notes if remark.code in REASONS), None)
+    return note(MonitoringCode.NEWEST_UNDEFINED, period=row.period, why=reason)
 
 
 def _to_floor(row: PeriodRow, floor: float) -> Note:
@@ -152,7 +155,7 @@ def _figures(row: PeriodRow) -> dict[str, float | None]:
     return {"icc": row.icc, "low": low, "high": high}
 
 
-def _lower(mix: CaseMix | None) -> Note | None:
+def _lower_than_baseline(mix: CaseMix | None) -> Note | None:
     if mix is None or not mix.change_high < 0:
         return None
     return note(
@@ -167,7 +170,7 @@ def _lower(mix: CaseMix | None) -> Note | None:
     )
 
 
-def _rests_on(row: PeriodRow) -> Note:
+def _basis(row: PeriodRow) -> Note:
     return note(
         MonitoringCode.PERIOD_RESTS_ON,
         period=row.period,
@@ -178,7 +181,7 @@ def _rests_on(row: PeriodRow) -> Note:
     )
 
 
-def _target(watched: Watched) -> Note | None:
+def _target(watched: CusumResult) -> Note | None:
     if not _has_cusum(watched):
         return None
     known = bool(np.isfinite(watched.target_low))
@@ -191,20 +194,20 @@ def _target(watched: Watched) -> Note | None:
     )
 
 
-def _detectable(watched: Watched) -> Note | None:
-    found = watched.detectable
-    if found is None:
+def _detectable(watched: CusumResult) -> Note | None:
+    fall = watched.detectable
+    if fall is None:
         return None
     return note(
         MonitoringCode.DETECTABLE,
-        icc=found.icc if np.isfinite(found.icc) else None,
-        responses=found.responses,
-        periods=found.periods,
-        percent=_percent(found.power),
+        icc=fall.icc if np.isfinite(fall.icc) else None,
+        responses=fall.responses,
+        periods=fall.periods,
+        percent=_percent(fall.power),
     )
 
 
-def _next(kind: Kind, watched: Watched, *, anchored: bool) -> Note | None:
+def _next(kind: Kind, watched: CusumResult, *, anchored: bool) -> Note | None:
     """Return the next useful action."""
     row = watched.judged
     if kind is Kind.FALLEN:
@@ -215,11 +218,11 @@ def _next(kind: Kind, watched: Watched, *, anchored: bool) -> Note | None:
         return note(MonitoringCode.DO_FREEZE)
     if kind in (Kind.NO_BASELINE, Kind.INCONCLUSIVE):
         return note(MonitoringCode.DO_LOOK_AGAIN, period=row.period, over=row.over)
-    return _more(row) if kind in (Kind.UNDEFINED, Kind.TOO_FEW) else None
+    return _more_ratings(row) if kind in (Kind.UNDEFINED, Kind.TOO_FEW) else None
 
 
-def _more(row: PeriodRow) -> Note | None:
-    """Return what gives a period an ICC that counts."""
+def _more_ratings(row: PeriodRow) -> Note | None:
+    """Return what to do so that a period has an ICC from enough instances."""
     few = row.told(MonitoringCode.FEW_OF_PERIOD)
     if row.n_missing and not row.unfilled:
         return note(MonitoringCode.DO_SCORE_REST_OF, period=row.period, responses=row.n_missing)

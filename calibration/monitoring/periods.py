@@ -32,9 +32,10 @@ from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, note, noted
 
-Every = Literal["week", "month", "quarter"]
-EVERY: tuple[Every, ...] = ("week", "month", "quarter")
+PeriodLength = Literal["week", "month", "quarter"]
+PERIOD_LENGTHS: tuple[PeriodLength, ...] = ("week", "month", "quarter")
 MONTHS = {"month": 1, "quarter": 3}
+LEAST_INSTANCES = 20  # with fewer, an ICC says next to nothing and its interval is too narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class Period:
     n_instances: int
 
 
-def start_of(day: date, every: Every) -> date:
+def start_of(day: date, every: PeriodLength) -> date:
     """Return the first day of the week (Monday), month or quarter that a day belongs to."""
     if every == "week":
         return day - timedelta(days=day.weekday())
@@ -66,7 +67,7 @@ def start_of(day: date, every: Every) -> date:
     return date(day.year, (day.month - 1) // months * months + 1, 1)
 
 
-def next_start(start: date, every: Every) -> date:
+def next_start(start: date, every: PeriodLength) -> date:
     """Return the first day of the period after the one that starts on a day."""
     if every == "week":
         return start + timedelta(days=7)
@@ -74,8 +75,8 @@ def next_start(start: date, every: Every) -> date:
     return date(start.year + months // 12, months % 12 + 1, 1)
 
 
-def label_of(start: date, every: Every) -> str:
-    """Return what people call the period that starts on a day."""
+def label_of(start: date, every: PeriodLength) -> str:
+    """Return the label of the period that starts on a day, such as "2026-03"."""
     if every == "week":
         year, week, _ = start.isocalendar()
         return f"{year}-W{week:02d}"
@@ -84,7 +85,9 @@ def label_of(start: date, every: Every) -> str:
     return f"{start.year}-{start.month:02d}"
 
 
-def periods(days: Sequence[date], clusters: Integers, every: Every, least: int) -> list[Period]:
+def periods(
+    days: Sequence[date], clusters: Integers, every: PeriodLength, least: int
+) -> list[Period]:
     """Return the periods from the first day to the last, in order; each response is in one.
 
     Parameters
@@ -94,76 +97,80 @@ def periods(days: Sequence[date], clusters: Integers, every: Every, least: int) 
     every : "week", "month" or "quarter"
     least : int
         A period with fewer instances is joined with those after it until there are as many.
-        What is left at the end stays a period of its own, with fewer.
+        The last one may have fewer.
     """
     if not days:
         return []
-    begun = np.array([start_of(day, every) for day in days], dtype="datetime64[D]")
-    found: list[Period] = []
+    starts = np.array([start_of(day, every) for day in days], dtype="datetime64[D]")
+    joined_periods: list[Period] = []
     start, last = min(days), max(days)
-    first = at = start_of(start, every)
-    while at <= last:
-        after = next_start(at, every)
-        rows = (begun >= np.datetime64(first)) & (begun <= np.datetime64(at))
+    first_start = current = start_of(start, every)
+    while current <= last:
+        following = next_start(current, every)
+        rows = (starts >= np.datetime64(first_start)) & (starts <= np.datetime64(current))
         instances = len(np.unique(clusters[rows]))
-        if instances >= least or after > last:
-            found.append(_period(first, at, every, rows, instances))
-            first = after
-        at = after
-    return found
+        if instances >= least or following > last:
+            joined_periods.append(_period(first_start, current, every, rows, instances))
+            first_start = following
+        current = following
+    return joined_periods
 
 
-def _period(first: date, at: date, every: Every, rows: Flags, instances: int) -> Period:
-    joined, one = 1, first
-    while one < at:
-        one, joined = next_start(one, every), joined + 1
+def _period(first: date, last: date, every: PeriodLength, rows: Flags, instances: int) -> Period:
+    joined, start = 1, first
+    while start < last:
+        start, joined = next_start(start, every), joined + 1
     label = label_of(first, every)
     if joined > 1:
-        label = f"{label} to {label_of(at, every)}"
-    return Period(label, first, next_start(at, every), joined, rows, instances)
+        label = f"{label} to {label_of(last, every)}"
+    return Period(label, first, next_start(last, every), joined, rows, instances)
 
 
-LEAST_INSTANCES = 20  # with fewer, an ICC says next to nothing and its interval is too narrow
-
-
-class Days(NamedTuple):
-    """From the first day to the last."""
+class DayRange(NamedTuple):
+    """A range of days, both ends included."""
 
     first: date
     last: date
 
 
 @dataclass(frozen=True)
-class Asking:
-    """What is asked of the calendar.
+class PeriodOptions:
+    """How responses are put into calendar periods.
 
     Attributes
     ----------
     rated : response_id -> days on which its clinicians rated it; it belongs to the last
-    scored : response_id -> days from the first to the last score of the jury
-    today : whose period is not over
+    scored : response_id -> days on which the jury scored it
+    today : the period that this day is in is not over
     every, least : the calendar period, and the instances it needs
-    since : responses before this day are shown in no period; z is over all all the same
+    since : responses before this day are in no period, but count for z
     """
 
-    rated: Mapping[str, Days]
+    rated: Mapping[str, DayRange]
     today: date
-    every: Every = "month"
+    every: PeriodLength = "month"
     least: int = LEAST_INSTANCES
     since: date | None = None
-    scored: Mapping[str, Days] = field(default_factory=dict)
+    scored: Mapping[str, DayRange] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class PeriodIcc:
-    """The ICC of a period's responses, with its instances drawn anew and all others once.
+    """The ICC of a period's responses in resamples of its instances, all others counting once.
 
     Every mean, sd and z is recomputed in each resample. Called with counts (B, m) over the
     period's m instances it returns shape (B,), NaN where undefined.
+
+    Attributes
+    ----------
+    analysed, in_period : the analysed set, and the period's responses of it
+    clusters : shape (m,), the period's instances
+    clinicians, jury : columns of the grid
+    present : shape (n,), 1 where the jury has a score on a response of the period
     """
 
-    every: Prepared
-    own: Prepared
+    analysed: Prepared
+    in_period: Prepared
     clusters: Integers
     clinicians: Integers
     jury: Integers
@@ -171,32 +178,36 @@ class PeriodIcc:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the ICC of every resample."""
-        whole = np.ones((len(counts), len(self.every.sums)))
-        whole[:, self.clusters] = counts
-        by = scale(self.every, whole)
-        clinical = panel_column(self.own, by, self.clinicians)
-        jury = panel_column(self.own, by, self.jury)
-        weights = whole[:, self.own.clusters] * (clinical.count > 0) * (jury.count > 0)
-        sums = moments(weights * self.present, jury.mean, clinical.mean)
-        return icc_of_moments(sums, restandardise=self.every.method == "published")
+        all_counts = np.ones((len(counts), len(self.analysed.sums)))
+        all_counts[:, self.clusters] = counts
+        scales = scale(self.analysed, all_counts)
+        clinicians = panel_column(self.in_period, scales, self.clinicians)
+        jury = panel_column(self.in_period, scales, self.jury)
+        has_both = (clinicians.count > 0) * (jury.count > 0)
+        weights = all_counts[:, self.in_period.clusters] * has_both
+        sums = moments(weights * self.present, jury.mean, clinicians.mean)
+        return icc_of_moments(sums, restandardise=self.analysed.method == "published")
 
 
 def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
-    """Return the resampled ICC of a jury on some responses, shape (n,) of the scope's grid."""
+    """Return the statistic that gives a jury's ICC on some responses in resamples.
+
+    `rows` has shape (n,), the responses of the scope's grid.
+    """
     grid = scope.grid
-    every = prepare(grid, scope.asked.method)
-    values, given, clusters = every.values[rows], every.given[rows], every.clusters[rows]
+    analysed = prepare(grid, scope.asked.method)
+    in_period = analysed.of(rows)
     return PeriodIcc(
-        every=every,
-        own=replace(every, values=values, given=given, clusters=clusters),
-        clusters=np.unique(clusters),
+        analysed=analysed,
+        in_period=in_period,
+        clusters=np.unique(in_period.clusters),
         clinicians=grid.of_kind("clinician"),
         jury=grid.columns(jury.members),
         present=jury.present(grid)[rows].astype(np.float64),
     )
 
 
-def period_rows(scope: Scope, jury: Panel, asking: Asking) -> list[PeriodRow]:
+def period_rows(scope: Scope, jury: Panel, options: PeriodOptions) -> list[PeriodRow]:
     """Return the jury's agreement in each calendar period, in the order of time.
 
     Parameters
@@ -205,71 +216,79 @@ def period_rows(scope: Scope, jury: Panel, asking: Asking) -> list[PeriodRow]:
         One benchmark, or all combined.
     jury : Panel
         Whose members have columns in the scope's grid.
-    asking : Asking
+    options : PeriodOptions
         `rated` must have every response of the analysed set.
 
     Returns
     -------
     list of PeriodRow
-        Under "paper" z is within each rater over the whole analysed set, not within the
-        period: with the two or three ratings that one clinician gives in a week z is noise.
-        Fewer than `least` instances are joined with the next period; what is left at the end
-        is marked too few. NaN where undefined, with the reason in the note.
+        With method "paper" z is within each rater over the whole analysed set, not within the
+        period: over the two or three ratings of a clinician in a week z is noise. A period with
+        fewer than `least` instances is joined with the next; the last is marked too few. NaN
+        where undefined, with the reason in its notes.
     """
-    pair = columns(scope.grid, jury, scope.asked.method)
-    return [_row(scope, jury, pair, asking, one) for one in periods_of(scope, asking)]
+    columns_of_both = columns(scope.grid, jury, scope.asked.method)
+    return [
+        _row(scope, jury, columns_of_both, options, period) for period in periods_of(scope, options)
+    ]
 
 
-def periods_of(scope: Scope, asking: Asking) -> list[Period]:
+def periods_of(scope: Scope, options: PeriodOptions) -> list[Period]:
     """Return the periods of a scope, their rows as in its grid."""
     grid = scope.grid
-    days = [asking.rated[name].last for name in grid.responses]
-    since = asking.since or date.min
-    kept = np.flatnonzero([day >= since for day in days])
-    found = periods([days[i] for i in kept], grid.clusters[kept], asking.every, asking.least)
-    return [replace(one, rows=_spread(kept[one.rows], len(days))) for one in found]
+    days = [options.rated[name].last for name in grid.responses]
+    since = options.since or date.min
+    shown = np.flatnonzero([day >= since for day in days])
+    periods_shown = periods(
+        [days[i] for i in shown], grid.clusters[shown], options.every, options.least
+    )
+    return [
+        replace(period, rows=_flags_at(shown[period.rows], len(days))) for period in periods_shown
+    ]
 
 
-def _spread(places: Integers, n: int) -> Flags:
+def _flags_at(places: Integers, n: int) -> Flags:
     rows = np.zeros(n, dtype=np.bool_)
     rows[places] = True
     return rows
 
 
-def _row(scope: Scope, jury: Panel, pair: Columns, asking: Asking, period: Period) -> PeriodRow:
-    grid, both = scope.grid, period.rows & pair.both
-    x, y = pair.clinicians[both], pair.scorer[both]
+def _row(
+    scope: Scope, jury: Panel, columns_of_both: Columns, options: PeriodOptions, period: Period
+) -> PeriodRow:
+    grid, both = scope.grid, period.rows & columns_of_both.both
+    x, y = columns_of_both.clinicians[both], columns_of_both.scorer[both]
     reason, instances = why_undefined(x, y), grid.instances(both)
     statistic = period_icc(scope, jury, period.rows)
-    drawn = np.empty(0) if reason else _drawn(scope, statistic)
-    boot = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
+    drawn = np.empty(0) if reason else _resampled_iccs(scope, statistic)
+    interval = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
     icc = column_icc(x, y, scope.asked.method)
     clinicians = _clinicians(scope, both)
-    scored = [asking.scored[name] for name in _names(scope, both) if name in asking.scored]
+    scoring_days = _scoring_days(scope, options, both)
     return PeriodRow(
         benchmark=scope.name,
         period=period.label,
         start=period.start,
         end=date.fromordinal(period.end.toordinal() - 1),
         joined=period.joined,
-        over=period.end <= asking.today,
-        too_few=instances < asking.least,
-        unfilled=period.n_instances < asking.least,
+        over=period.end <= options.today,
+        too_few=instances < options.least,
+        unfilled=period.n_instances < options.least,
         icc=icc,
-        boot_low=boot.low,
-        boot_high=boot.high,
+        boot_low=interval.low,
+        boot_high=interval.high,
         fisher_z=float(fisher_z(icc)),
         se=NAN if reason else jackknife_se(statistic, len(statistic.clusters)),
         n_responses=len(x),
         n_instances=instances,
         n_clinicians=len(clinicians),
         n_missing=int((period.rows & ~jury.present(grid)).sum()),
-        jury_first=min((one.first for one in scored), default=None),
-        jury_last=max((one.last for one in scored), default=None),
+        jury_first=min((days.first for days in scoring_days), default=None),
+        jury_last=max((days.last for days in scoring_days), default=None),
         notes=noted(
-            *_notes(period, asking, instances, int(period.rows.sum()), len(x)),
+            *_notes(period, options, instances, int(period.rows.sum()), len(x)),
             reason,
-            _flat(scope, (*clinicians, *jury.members)),
+            _raters_without_variance(scope, (*clinicians, *jury.members)),
             remarks.undefined_resamples(drawn),
             remarks.simulated(scope.simulated & {*jury.members, *clinicians}),
         ),
@@ -277,36 +296,37 @@ def _row(scope: Scope, jury: Panel, pair: Columns, asking: Asking, period: Perio
 
 
 def _clinicians(scope: Scope, rows: Flags) -> list[str]:
-    own = scope.grid.composites[:, scope.grid.of_kind("clinician")][rows]
-    heard = np.flatnonzero((~np.isnan(own)).any(axis=0))
-    return [scope.clinicians[place] for place in heard]
+    composites = scope.grid.composites[:, scope.grid.of_kind("clinician")][rows]
+    raters = np.flatnonzero((~np.isnan(composites)).any(axis=0))
+    return [scope.clinicians[place] for place in raters]
 
 
-def _drawn(scope: Scope, statistic: PeriodIcc) -> Array:
-    asked, rows = scope.asked, len(scope.grid.responses)
-    how = Resampling(len(statistic.clusters), rows, asked.reps, asked.seed)
-    return replicates(statistic, how, scope.tick)
+def _resampled_iccs(scope: Scope, statistic: PeriodIcc) -> Array:
+    analysis, rows = scope.asked, len(scope.grid.responses)
+    resampling = Resampling(len(statistic.clusters), rows, analysis.reps, analysis.seed)
+    return replicates(statistic, resampling, scope.tick)
 
 
-def _flat(scope: Scope, raters: Sequence[str]) -> Note | None:
+def _raters_without_variance(scope: Scope, raters: Sequence[str]) -> Note | None:
     if scope.asked.method != "paper":
         return None
     return remarks.no_variance(unscaled(scope.grid, raters))
 
 
-def _names(scope: Scope, rows: Flags) -> list[str]:
-    return [scope.grid.responses[place] for place in np.flatnonzero(rows)]
+def _scoring_days(scope: Scope, options: PeriodOptions, rows: Flags) -> list[DayRange]:
+    names = [scope.grid.responses[place] for place in np.flatnonzero(rows)]
+    return [options.scored[name] for name in names if name in options.scored]
 
 
 def _notes(
-    period: Period, asking: Asking, instances: int, analysed: int, scored: int
+    period: Period, options: PeriodOptions, instances: int, analysed: int, scored: int
 ) -> Iterator[Note]:
     yield note(MonitoringCode.SCORED_OF, scored=scored, analysed=analysed)
     if period.joined > 1:
         yield note(
-            MonitoringCode.JOINED, periods=period.joined, every=asking.every, least=asking.least
+            MonitoringCode.JOINED, periods=period.joined, every=options.every, least=options.least
         )
-    if instances < asking.least:
-        yield note(MonitoringCode.FEW_OF_PERIOD, instances=instances, least=asking.least)
-    if period.end > asking.today:
+    if instances < options.least:
+        yield note(MonitoringCode.FEW_OF_PERIOD, instances=instances, least=options.least)
+    if period.end > options.today:
         yield note(MonitoringCode.NOT_OVER)

@@ -82,15 +82,15 @@ class CusumRow(Noted):
 
 @dataclass(frozen=True)
 class Fall:
-    """What an alarm rests on.
+    """A fall that raised an alarm.
 
     Attributes
     ----------
-    of : "target" or "floor", below which agreement is shown to be
+    of : "target" or "floor", whichever agreement is shown to be below
     periods : at least 2, the last of which raised the alarm
     icc, low, high : of these periods together, with a 95 % interval
-    most : upper end that holds for all looks of a year, which is below what was compared with
-        by more than its error
+    most : upper end that holds for all looks of a year; it is below the target or floor by more
+        than the error of that
     """
 
     of: str
@@ -102,15 +102,15 @@ class Fall:
 
 
 @dataclass(frozen=True)
-class Detectable:
-    """A fall to this ICC or lower, right after the baseline, would be found.
+class DetectableFall:
+    """The smallest fall right after the baseline that would be found.
 
     Attributes
     ----------
-    icc : NaN where no fall would be
-    responses : a period, on average
-    periods : within how many
-    power : in which share of studies
+    icc : a fall to this ICC or lower is found; NaN where none would be
+    responses : in a period, on average
+    periods : within which it is found
+    power : share of studies that find it
     """
 
     icc: float
@@ -156,8 +156,8 @@ class AnchorRow(Noted):
 
 
 @dataclass(frozen=True)
-class Share:
-    """How much of the responses of a period a benchmark has, 0 to 1."""
+class BenchmarkShare:
+    """A benchmark's share of the responses of a period, 0 to 1, and their number."""
 
     benchmark: str
     n_baseline: int
@@ -168,7 +168,7 @@ class Share:
 
 @dataclass(frozen=True)
 class CaseMix(Noted):
-    """What was rated in the baseline and now, and how far that alone would move the ICC.
+    """The responses rated in the baseline and now, and how much that alone would change the ICC.
 
     Attributes
     ----------
@@ -183,13 +183,14 @@ class CaseMix(Noted):
         Of now, its benchmarks weighted to the baseline's shares. NaN where that rests on
         fewer than 10 effective responses, (sum of weights)^2 / sum of squares (Kish 1965).
     icc_spread : float
-        Of the baseline, if the clinicians' column had now's spread and the jury's line and
-        errors were the baseline's (Thorndike 1949, case 2: selection on the clinicians).
+        Of the baseline, if the clinicians' scores had the spread of now, and the jury's
+        regression on them and its errors were those of the baseline (Thorndike 1949, case 2:
+        selection on the clinicians).
     """
 
     baseline: str
     now: str
-    shares: tuple[Share, ...] = ()
+    shares: tuple[BenchmarkShare, ...] = ()
     moved: float = NAN
     mean_baseline: float = NAN
     mean_now: float = NAN

@@ -27,19 +27,19 @@ from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, note, noted
 
 NORMAL = 3.92  # standard errors between the ends of a 95 % interval
-HEAVY = 1.25  # a standard deviation so much above what its interval tells is of rare extremes
+HEAVY = 1.25  # a standard deviation that exceeds its interval's by this factor has rare extremes
 FEW_COMPOSITES = 5  # a z over fewer composites says little
 
 
 def clinicians_reliability(scope: Scope) -> Reliability:
-    """Return the ICC(C,1) of single clinicians from all responses that two of them rated.
+    """Return the ICC(C,1) of single clinicians, from all responses that two or more rated.
 
-    The pooled correlation, over all ordered pairs of clinicians of a response, of their z
-    (within clinician, over the analysed set): sum z_a z_b over sum z_a^2, about the mean of
-    the z used. Unlike a mean over pairs of clinicians it stands on every response once, and
-    few shared responses do not make it fall below -1. z takes some of the differences between
-    responses along where a clinician has few composites: the ICC is then too low, which
-    errs to more responses.
+    It is the pooled correlation, over all ordered pairs of clinicians of a response, of their z
+    (within clinician, over the analysed set): sum z_a z_b over sum z_a^2, about the mean of the
+    z used. Unlike a mean over pairs of clinicians it uses every response once, and few shared
+    responses do not take it below -1. Where a clinician has few composites, z removes some of
+    the differences between responses: the ICC is then too low, and the plan asks for more
+    responses than it needs.
 
     Parameters
     ----------
@@ -48,24 +48,24 @@ def clinicians_reliability(scope: Scope) -> Reliability:
     Returns
     -------
     Reliability
-        NaN where fewer than three responses have two clinicians with a z, or none differ.
+        NaN where fewer than three responses have two clinicians with a z, or their z do not vary.
     """
     grid = scope.grid
-    own = grid.of_kind("clinician")
-    statistic = PairedReadings(prepare(grid, "paper"), own)
+    clinicians = grid.of_kind("clinician")
+    statistic = PairedReadings(prepare(grid, "paper"), clinicians)
     rows = statistic.rows()
     instances = grid.instances(rows)
     icc = (
         float(statistic(np.ones((1, grid.n_clusters)))[0]) if rows.sum() >= LEAST_RESPONSES else NAN
     )
-    reason = _why_unreliable(int(rows.sum()), icc)
+    reason = _why_undefined_reliability(int(rows.sum()), icc)
     drawn = np.empty(0) if reason else scope.resample(statistic)
-    boot = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
+    interval = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
     return Reliability(
         "clinicians",
         icc,
-        boot.low,
-        boot.high,
+        interval.low,
+        interval.high,
         int(rows.sum()),
         instances,
         notes=noted(reason, *_clinicians_notes(scope, instances, drawn)),
@@ -74,7 +74,7 @@ def clinicians_reliability(scope: Scope) -> Reliability:
 
 @dataclass(frozen=True, eq=False)
 class PairedReadings:
-    """The pooled correlation of clinicians, resample by resample: counts (B, clusters) to (B,)."""
+    """The pooled correlation of clinicians in resamples: from counts (B, clusters) to (B,)."""
 
     prepared: Prepared
     clinicians: Integers
@@ -82,27 +82,29 @@ class PairedReadings:
     def rows(self) -> Flags:
         """Return which responses have two clinicians with a z."""
         usable = self.prepared.usable[self.clinicians]
-        both: Flags = (self.prepared.given[:, self.clinicians] * usable).sum(axis=1) >= 2
-        return both
+        paired: Flags = (self.prepared.given[:, self.clinicians] * usable).sum(axis=1) >= 2
+        return paired
 
     def __call__(self, counts: Counts) -> Array:
         """Return the correlation; NaN where no response has two clinicians, or none varies."""
-        data, own = self.prepared, self.clinicians
-        by = scale(data, counts)
-        column = panel_column(data, by, own)
-        values, given = data.values[:, own].T, data.given[:, own].T
-        factor, mean = by.factor[:, own], by.mean[:, own]
+        data, clinicians = self.prepared, self.clinicians
+        scales = scale(data, counts)
+        column = panel_column(data, scales, clinicians)
+        values, has_composite = data.values[:, clinicians].T, data.given[:, clinicians].T
+        factor, mean = scales.factor[:, clinicians], scales.mean[:, clinicians]
         squares = factor**2 @ values**2 - 2 * (factor**2 * mean) @ values
-        squares += (factor * mean) ** 2 @ given
+        squares += (factor * mean) ** 2 @ has_composite
         weights = counts[:, data.clusters] * (column.count >= 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             centre = (weights * column.total).sum(axis=1) / (weights * column.count).sum(axis=1)
             centre = centre[:, None]
             total = column.total - column.count * centre
-            about = squares - 2 * centre * column.total + column.count * centre**2
-            below = (weights * (column.count - 1) * about).sum(axis=1)
-            above = (weights * (total**2 - about)).sum(axis=1)
-            return np.where(below > ROUNDING * weights.sum(axis=1), above / below, np.nan)
+            squares_about_centre = squares - 2 * centre * column.total + column.count * centre**2
+            denominator = (weights * (column.count - 1) * squares_about_centre).sum(axis=1)
+            numerator = (weights * (total**2 - squares_about_centre)).sum(axis=1)
+            return np.where(
+                denominator > ROUNDING * weights.sum(axis=1), numerator / denominator, np.nan
+            )
 
 
 def jury_reliability(scope: Scope) -> Reliability:
@@ -117,8 +119,8 @@ def jury_reliability(scope: Scope) -> Reliability:
     drawn = np.empty(0)
     if not reason:
         drawn = scope.resample(scorer_replicates(grid, jury, (), scope.asked.method))[:, 0]
-    boot = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
-    told = noted(
+    interval = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
+    notes = noted(
         reason,
         remarks.coverage(int(jury.present(grid).sum()), len(both), int(both.sum()), len(both)),
         *_common_notes(scope, instances, drawn, {*jury.members, *scope.clinicians}),
@@ -126,84 +128,92 @@ def jury_reliability(scope: Scope) -> Reliability:
     return Reliability(
         "jury",
         column_icc(pair.clinicians[both], pair.scorer[both], scope.asked.method),
-        boot.low,
-        boot.high,
+        interval.low,
+        interval.high,
         int(both.sum()),
         instances,
-        notes=told,
+        notes=notes,
     )
 
 
 def variations(scope: Scope) -> list[Variation]:
-    """Return how the jury's ICC minus each metric's, juror's and held-out clinician's varies.
+    """Return how much the jury's ICC minus each metric's, juror's and left-out clinician's varies.
 
-    The paired difference on the responses that both have, everything computed anew in each
-    resample of instances, as in `differences` and `like_for_like`. None without a jury. The
-    differences themselves are not told: a plan needs their spread alone.
+    These are paired differences on the responses that both have, computed anew in each resample
+    of instances, as in `differences` and `like_for_like`. Empty without a jury. The differences
+    themselves are not reported: a plan needs only their spread.
     """
     if scope.jury is None:
         return []
     jury = scope.jury
-    found = [_variation(scope, jury, name, panel) for name, panel in compared(scope)]
-    return [*found, _held_out(scope, jury)]
+    compared_variations = [_variation(scope, jury, name, panel) for name, panel in compared(scope)]
+    return [*compared_variations, _clinician_variation(scope, jury)]
 
 
 def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
     rows = jury.present(scope.grid) & other.present(scope.grid)
-    grid = _only(scope.grid, rows)
+    grid = _grid_of_rows(scope.grid, rows)
     pairs = [columns(grid, panel, scope.asked.method) for panel in (jury, other)]
     both = pairs[0].both & pairs[1].both
     reasons = [why_undefined(pair.clinicians[both], pair.scorer[both]) for pair in pairs]
     raters = {*jury.members, *other.members, *scope.clinicians}
-    if why := noted(*reasons):
-        return Variation(name, notes=noted(why[0], remarks.simulated(scope.simulated & raters)))
+    if reasons_undefined := noted(*reasons):
+        return Variation(
+            name, notes=noted(reasons_undefined[0], remarks.simulated(scope.simulated & raters))
+        )
     statistics = [scorer_replicates(grid, panel, (), scope.asked.method) for panel in (jury, other)]
-    drawn = scope.resample(lambda counts: np.hstack([one(counts) for one in statistics]))
-    return _varied(scope, name, drawn[:, 0] - drawn[:, 1], both, raters)
+    drawn = scope.resample(
+        lambda counts: np.hstack([statistic(counts) for statistic in statistics])
+    )
+    return _variation_of_resamples(scope, name, drawn[:, 0] - drawn[:, 1], both, raters)
 
 
-def _held_out(scope: Scope, jury: Panel) -> Variation:
-    found = like_for_like(scope.grid, jury, scope.asked.method)
+def _clinician_variation(scope: Scope, jury: Panel) -> Variation:
+    held_out = like_for_like(scope.grid, jury, scope.asked.method)
     name, raters = "like_for_like", {*jury.members, *scope.clinicians}
-    if not found.defined:
-        why = noted(note(NoteCode.NONE_HELD), remarks.simulated(scope.simulated & raters))
-        return Variation(name, notes=why)
-    drawn = scope.resample(held_replicates(scope.grid, jury, found, scope.asked.method))
-    rows = np.isin(np.arange(len(scope.grid.responses)), found.rows)
-    return _varied(scope, name, drawn, rows, raters)
+    if not held_out.defined:
+        notes = noted(note(NoteCode.NONE_HELD), remarks.simulated(scope.simulated & raters))
+        return Variation(name, notes=notes)
+    drawn = scope.resample(held_replicates(scope.grid, jury, held_out, scope.asked.method))
+    rows = np.isin(np.arange(len(scope.grid.responses)), held_out.rows)
+    return _variation_of_resamples(scope, name, drawn, rows, raters)
 
 
-def _varied(scope: Scope, name: str, drawn: Array, rows: Flags, raters: set[str]) -> Variation:
-    """Return the spread of drawn differences that rest on some rows of the grid."""
+def _variation_of_resamples(
+    scope: Scope, name: str, drawn: Array, rows: Flags, raters: set[str]
+) -> Variation:
+    """Return the standard deviation of resampled differences that rest on some rows of the grid."""
     finite, counts = drawn[np.isfinite(drawn)], (int(rows.sum()), scope.grid.instances(rows))
     if counts[1] < LEAST_CLUSTERS or len(finite) < 2:
-        alone = noted(
+        notes_undefined = noted(
             note(PlanningCode.INSTANCE_ALONE), remarks.simulated(scope.simulated & raters)
         )
-        return Variation(name, NAN, *counts, notes=alone)
+        return Variation(name, NAN, *counts, notes=notes_undefined)
     ends = percentile_interval(finite)
-    robust, sd = (ends.high - ends.low) / NORMAL, float(np.std(finite, ddof=1))
-    told = _common_notes(scope, counts[1], drawn, raters)
-    if sd > HEAVY * robust:
+    robust_sd, sd = (ends.high - ends.low) / NORMAL, float(np.std(finite, ddof=1))
+    notes = _common_notes(scope, counts[1], drawn, raters)
+    if sd > HEAVY * robust_sd:
         return Variation(
-            name, robust, *counts, notes=noted(note(PlanningCode.RARE_EXTREMES, sd=sd), *told)
+            name, robust_sd, *counts, notes=noted(note(PlanningCode.RARE_EXTREMES, sd=sd), *notes)
         )
-    return Variation(name, sd, *counts, notes=noted(*told))
+    return Variation(name, sd, *counts, notes=noted(*notes))
 
 
-def _only(grid: Grid, rows: Flags) -> Grid:
+def _grid_of_rows(grid: Grid, rows: Flags) -> Grid:
     return replace(grid, composites=np.where(rows[:, None], grid.composites, np.nan))
 
 
-def _why_unreliable(responses: int, icc: float) -> Note | None:
+def _why_undefined_reliability(responses: int, icc: float) -> Note | None:
     if responses < LEAST_RESPONSES:
         return note(PlanningCode.FEW_PAIRED, responses=responses, least=LEAST_RESPONSES)
     return None if np.isfinite(icc) else note(PlanningCode.READINGS_ALIKE)
 
 
 def _clinicians_notes(scope: Scope, instances: int, drawn: Array) -> Iterator[Note | None]:
-    given = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(axis=0)
-    if few := int((given < FEW_COMPOSITES).sum()):
+    n_composites = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(
+        axis=0
+    )
+    if few := int((n_composites < FEW_COMPOSITES).sum()):
         yield note(PlanningCode.FEW_COMPOSITES, clinicians=few, least=FEW_COMPOSITES)
     yield from _common_notes(scope, instances, drawn, set(scope.clinicians))
 

@@ -11,8 +11,8 @@ from calibration.icc import spearman_brown
 from calibration.planning.power import (
     CRITICAL,
     DRAWS,
-    LEAST,
-    Contest,
+    LEAST_FOR_POWER,
+    ComparedScorers,
     detectable,
     power,
     responses_for,
@@ -21,9 +21,9 @@ from calibration.planning.rows import (
     EITHER,
     JURY,
     Basis,
-    Expected,
     NonInferiorityRow,
     Pilot,
+    PlannedIcc,
     PlanOptions,
     PlanRow,
     PowerRow,
@@ -31,12 +31,12 @@ from calibration.planning.rows import (
     Variation,
 )
 from calibration.planning.sample_size import (
-    Aim,
+    TargetIcc,
     bonett_n,
-    corrected,
     exact_n,
     f_width,
-    single_of,
+    finite_population_n,
+    single_rater_icc,
     zou_n,
 )
 from calibration.remarks import FEW_INSTANCES
@@ -45,80 +45,88 @@ from calibration.values import NAN, Note, note, noted, simulated_in
 PAPER = 0.31  # the single-rater ICC that the MedHELM paper obtained, having planned with 0.75
 
 
-def assumed_iccs(icc: float | None, single: float | None, per_response: int) -> Iterator[Expected]:
-    """Yield what an assumed ICC means for clinicians and jury, and what the paper obtained.
+def assumed_iccs(
+    icc: float | None, single: float | None, per_response: int
+) -> Iterator[PlannedIcc]:
+    """Yield the ICCs to plan with for an assumed one: of clinicians and jury, and the paper's.
 
     Parameters
     ----------
     icc, single : the ICC(C,2), or instead the single-rater ICC; the other is None
     per_response : clinicians who rate each response
     """
-    of = 2 if single is None else 1
-    single = single_of(icc or 0.0) if single is None else single
-    whom = [(JURY, 2)] if per_response == 1 else [("clinicians", per_response), (JURY, 2)]
-    whom = [(EITHER, 2)] if per_response == 2 else whom
-    for scorer, columns in whom:
-        expected = Expected(scorer, "assumed", single, columns, of)
-        yield expected
+    icc_of = 2 if single is None else 1
+    single = single_rater_icc(icc or 0.0) if single is None else single
+    scorers = [(JURY, 2)] if per_response == 1 else [("clinicians", per_response), (JURY, 2)]
+    scorers = [(EITHER, 2)] if per_response == 2 else scorers
+    for scorer, columns in scorers:
+        planned = PlannedIcc(scorer, "assumed", single, columns, icc_of)
+        yield planned
         if single > PAPER:
-            yield replace(expected, basis="paper obtained", single=PAPER)
+            yield replace(planned, basis="paper obtained", single=PAPER)
 
 
-def pilot_iccs(pilot: Pilot, per_response: int) -> Iterator[Expected]:
-    """Yield the ICCs of a pilot's clinicians and jury, each as found and at its lower limit."""
-    own, jury = pilot.clinicians, pilot.jury
+def pilot_iccs(pilot: Pilot, per_response: int) -> Iterator[PlannedIcc]:
+    """Yield the ICCs of a pilot's clinicians and jury, each as estimated and at its lower end."""
+    clinicians, jury = pilot.clinicians, pilot.jury
     ends: tuple[Basis, ...] = ("pilot", "low end")
     if per_response > 1:
-        for basis, icc in zip(ends, (own.icc, own.low), strict=True):
-            yield Expected("clinicians", basis, icc, per_response, notes=own.notes)
+        for basis, icc in zip(ends, (clinicians.icc, clinicians.low), strict=True):
+            yield PlannedIcc("clinicians", basis, icc, per_response, notes=clinicians.notes)
     for basis, icc in zip(ends, (jury.icc, jury.low), strict=True):
-        yield Expected(JURY, basis, single_of(icc), notes=jury.notes)
+        yield PlannedIcc(JURY, basis, single_rater_icc(icc), notes=jury.notes)
 
 
-def plan_rows(expected: Sequence[Expected], options: PlanOptions) -> list[PlanRow]:
-    """Return a row for every ICC to plan with, an undefined one with the reason."""
-    return [_plan_row(one, options) for one in expected]
+def plan_rows(planned: Sequence[PlannedIcc], options: PlanOptions) -> list[PlanRow]:
+    """Return a row for every ICC to plan with; an undefined one has the reason in its notes."""
+    return [_plan_row(icc, options) for icc in planned]
 
 
-def _plan_row(one: Expected, options: PlanOptions) -> PlanRow:
-    who = (options.per_response, one.scorer, one.basis, one.columns, one.of)
-    if reason := _impossible(one):
-        return PlanRow(*who, one.single, notes=(reason, *one.notes))
-    aim = Aim(one.single, one.columns, one.of)
+def _plan_row(planned: PlannedIcc, options: PlanOptions) -> PlanRow:
+    identity = (options.per_response, planned.scorer, planned.basis, planned.columns, planned.of)
+    if reason := _impossible(planned):
+        return PlanRow(*identity, planned.single, notes=(reason, *planned.notes))
+    target = TargetIcc(planned.single, planned.columns, planned.of)
     share = (options.width, options.assurance)
-    needed = [bonett_n(aim, options.width), zou_n(aim, *share), exact_n(aim, *share)]
+    needed = [bonett_n(target, options.width), zou_n(target, *share), exact_n(target, *share)]
     if options.population:
-        needed = [corrected(n, options.population) for n in needed]
+        needed = [finite_population_n(n, options.population) for n in needed]
     n = options.responses or max(needed)
-    each = math.ceil(n * options.per_response / options.clinicians) if options.clinicians else None
-    width = f_width(aim, n, options.assurance)
+    per_clinician = (
+        math.ceil(n * options.per_response / options.clinicians) if options.clinicians else None
+    )
+    width = f_width(target, n, options.assurance)
     return PlanRow(
-        *who,
-        icc_single=one.single,
-        icc_panel=spearman_brown(one.single, one.columns),
+        *identity,
+        icc_single=planned.single,
+        icc_panel=spearman_brown(planned.single, planned.columns),
         width=options.width,
         n_bonett=needed[0],
         n_zou=needed[1],
         n_exact=needed[2],
         n=n,
         readings=n * options.per_response,
-        per_clinician=each,
-        minutes_per_clinician=each * options.minutes if each and options.minutes else NAN,
+        per_clinician=per_clinician,
+        minutes_per_clinician=per_clinician * options.minutes
+        if per_clinician and options.minutes
+        else NAN,
         width_expected=width.mean,
         width_assured=width.assured,
-        notes=noted(_population_note(options), *one.notes),
+        notes=noted(_population_note(options), *planned.notes),
     )
 
 
-def _impossible(one: Expected) -> Note | None:
+def _impossible(planned: PlannedIcc) -> Note | None:
     """Return why an ICC cannot be planned for, or None."""
-    if not math.isfinite(one.single):
+    if not math.isfinite(planned.single):
         return note(
-            PlanningCode.NO_PILOT_ICC if one.basis == "pilot" else PlanningCode.NO_PILOT_INTERVAL
+            PlanningCode.NO_PILOT_ICC
+            if planned.basis == "pilot"
+            else PlanningCode.NO_PILOT_INTERVAL
         )
-    if one.single >= 1:
+    if planned.single >= 1:
         return note(PlanningCode.ICC_OF_ONE)
-    return note(PlanningCode.PLANNED_BELOW_ZERO, icc=one.single) if one.single < 0 else None
+    return note(PlanningCode.PLANNED_BELOW_ZERO, icc=planned.single) if planned.single < 0 else None
 
 
 def _population_note(options: PlanOptions) -> Note | None:
@@ -129,49 +137,57 @@ def _population_note(options: PlanOptions) -> Note | None:
 def power_rows(
     rows: Sequence[PlanRow], options: PlanOptions, pilot: Pilot | None = None
 ) -> list[PowerRow]:
-    """Return what the responses planned for the jury can show, from pilot or assumptions."""
+    """Return the power of the responses planned for the jury, from a pilot or from assumptions."""
     planned = [row for row in rows if row.is_of_jury and row.n is not None]
     if pilot is None:
         return [_power_by_simulation(row, options) for row in planned]
-    enough = [row.n for row in (*planned, *rows) if row.n is not None]
-    return [_power_from_pilot(one, enough[0], options) for one in pilot.varied] if enough else []
+    numbers = [row.n for row in (*planned, *rows) if row.n is not None]
+    return (
+        [_power_from_pilot(variation, numbers[0], options) for variation in pilot.varied]
+        if numbers
+        else []
+    )
 
 
-def _power_from_pilot(one: Variation, n: int, options: PlanOptions) -> PowerRow:
+def _power_from_pilot(variation: Variation, n: int, options: PlanOptions) -> PowerRow:
     """Return the power that the pilot's standard deviation gives, scaled by 1 / sqrt(n)."""
-    sd, gap = one.at(n), NAN if options.difference is None else options.difference
+    sd, gap = variation.at(n), NAN if options.difference is None else options.difference
     known = math.isfinite(sd) and math.isfinite(gap) and sd > 0
-    needed = max(LEAST, math.ceil(n * (DETECTABLE * sd / gap) ** 2)) if known else None
+    needed = max(LEAST_FOR_POWER, math.ceil(n * (DETECTABLE * sd / gap) ** 2)) if known else None
     return PowerRow(
-        compared=one.b,
+        compared=variation.b,
         n=n,
-        source=note(PlanningCode.FROM_PILOT, responses=one.n_responses, instances=one.n_instances),
+        source=note(
+            PlanningCode.FROM_PILOT,
+            responses=variation.n_responses,
+            instances=variation.n_instances,
+        ),
         difference=gap,
         power=NormalDist().cdf(gap / sd - CRITICAL) if known else NAN,
         mde=DETECTABLE * sd if DETECTABLE * sd <= 1 else NAN,
         n_for_difference=needed,
         sd=sd,
         rule=DETECTABLE * sd,
-        notes=noted(*one.notes, _beyond_population(needed, options)),
+        notes=noted(*variation.notes, _beyond_population(needed, options)),
     )
 
 
 def _power_by_simulation(row: PlanRow, options: PlanOptions) -> PowerRow:
     """Return the power by simulation from the ICC of a row and the shared error."""
-    n, jury = max(LEAST, row.n or 0), row.icc_of_two
-    null = Contest(jury, 0.0, options.shared)
-    asked = replace(null, difference=options.difference) if options.difference else None
-    sd, least = power(null, n, options.seed).sd, detectable(null, n, options.seed)
-    found = power(asked, n, options.seed) if asked else None
-    needed = responses_for(asked, options.seed) if asked else None
+    n, jury = max(LEAST_FOR_POWER, row.n or 0), row.icc_of_two
+    no_difference = ComparedScorers(jury, 0.0, options.shared)
+    scorers = replace(no_difference, difference=options.difference) if options.difference else None
+    sd, least = power(no_difference, n, options.seed).sd, detectable(no_difference, n, options.seed)
+    estimate = power(scorers, n, options.seed) if scorers else None
+    needed = responses_for(scorers, options.seed) if scorers else None
     basis = {"jury": jury, "basis": row.basis, "shared": options.shared}
     return PowerRow(
         compared="another scorer",
         n=n,
         source=note(PlanningCode.FROM_SIMULATION, draws=DRAWS, **basis),
-        difference=asked.difference if asked else NAN,
-        power=found.power if found else NAN,
-        mc_error=found.mc_error if found else NAN,
+        difference=scorers.difference if scorers else NAN,
+        power=estimate.power if estimate else NAN,
+        mc_error=estimate.mc_error if estimate else NAN,
         mde=least,
         n_for_difference=needed,
         sd=sd,
@@ -180,11 +196,11 @@ def _power_by_simulation(row: PlanRow, options: PlanOptions) -> PowerRow:
     )
 
 
-def _power_warning(least: float, jury: float, n: int) -> Note | None:
-    """Say where a power is not to be counted on, or is of a scorer that disagrees."""
+def _power_warning(smallest: float, jury: float, n: int) -> Note | None:
+    """Return a note where the power is uncertain, or the smallest difference exceeds the ICC."""
     if n < FEW_INSTANCES:
         return note(PlanningCode.FEW_FOR_POWER, least=FEW_INSTANCES)
-    return note(PlanningCode.BEYOND_NO_AGREEMENT) if least > jury else None
+    return note(PlanningCode.BEYOND_NO_AGREEMENT) if smallest > jury else None
 
 
 def _beyond_population(needed: int | None, options: PlanOptions) -> Note | None:
@@ -201,7 +217,7 @@ def protocol(
     pilot: Pilot | None = None,
     at_margin: Sequence[NonInferiorityRow] = (),
 ) -> tuple[Note, ...]:
-    """Return the sentences of a plan."""
+    """Return the notes whose sentences make up the protocol of a plan, in order."""
     return noted(
         *(_plan_note(row, options) for row in rows if row.n is not None),
         *(_nothing_to_plan(row) for row in rows if row.n is None),
@@ -276,22 +292,22 @@ def _power_note(row: PowerRow) -> Note:
 
 def _reasons(row: PlanRow | PowerRow | Reliability) -> tuple[Note, ...]:
     """Return the notes of a row but for the simulated raters, who are named once for all."""
-    return tuple(one for one in row.notes if one.code is not NoteCode.SIMULATED)
+    return tuple(remark for remark in row.notes if remark.code is not NoteCode.SIMULATED)
 
 
 def _pilot_notes(pilot: Pilot) -> Iterator[Note]:
-    """Yield what the pilot found, and what of it carries over only to a study like it."""
+    """Yield the figures of the pilot, and which of them hold only for a study like it."""
     yield note(PlanningCode.PILOT_OF, benchmark=pilot.benchmark, jurors=pilot.jurors)
-    for one in (pilot.clinicians, pilot.jury):
-        if math.isfinite(one.icc):
+    for reliability in (pilot.clinicians, pilot.jury):
+        if math.isfinite(reliability.icc):
             yield note(
                 PlanningCode.PILOT_ICC,
-                scorer=one.scorer,
-                icc=one.icc,
-                low=one.low,
-                high=one.high,
-                instances=one.n_instances,
-                because=_reasons(one),
+                scorer=reliability.scorer,
+                icc=reliability.icc,
+                low=reliability.low,
+                high=reliability.high,
+                instances=reliability.n_instances,
+                because=_reasons(reliability),
             )
     yield note(PlanningCode.AS_IN_THE_PILOT)
     if pilot.minutes is not None:

@@ -16,7 +16,7 @@ from data.errors import BadInput
 
 POWER = 0.8
 CRITICAL = 1.959964  # standard errors, 5 % two-sided
-LEAST = 4  # responses for which power is told
+LEAST_FOR_POWER = 4  # responses; of fewer no power is computed
 DRAWS = 20_000  # so that a power of 80 % is known to 0.3 points
 MOST_RESPONSES = 1_000_000
 CLOSE = 5e-4
@@ -24,8 +24,8 @@ RATERS = 3  # clinicians' mean, jury, other scorer
 
 
 @dataclass(frozen=True)
-class Contest:
-    """A jury and another scorer before the same clinicians, as assumed.
+class ComparedScorers:
+    """A jury and another scorer compared with the same clinicians: the assumptions.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Contest:
     shared : float
         Correlation of the two scorers' errors, in [-1, 1]: of what the clinicians' mean leaves
         unexplained of each (their partial correlation). 0.5 is two juries of similar models;
-        near 0 a jury and a metric. The more is shared, the smaller a difference can be shown.
+        near 0 a jury and a metric. The higher it is, the smaller the differences that are shown.
 
     Raises
     ------
@@ -66,11 +66,12 @@ class Contest:
 
 @dataclass(frozen=True)
 class Power:
-    """What n responses can show.
+    """A power by simulation; NaN for too few responses.
 
-    `power`: share of simulated studies that show the difference; `mc_error` its standard
-    error from simulating; `sd`: of the difference of the two estimated ICCs. NaN of too few
-    responses to simulate.
+    Attributes
+    ----------
+    power, mc_error : share of simulated studies that show the difference, and its standard error
+    sd : of the difference of the two estimated ICCs
     """
 
     power: float
@@ -78,7 +79,7 @@ class Power:
     sd: float
 
 
-def power(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> Power:
+def power(scorers: ComparedScorers, n: int, seed: int = 0, draws: int = DRAWS) -> Power:
     """Return the power to show, at 5 % two-sided, that the jury's ICC is the larger one.
 
     Clinicians' mean, jury and other scorer are jointly normal; a study is drawn as their
@@ -89,7 +90,7 @@ def power(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> Power:
 
     Parameters
     ----------
-    contest : Contest
+    scorers : ComparedScorers
     n : int
         Responses, one an instance, at least 4.
     seed, draws : of the simulation
@@ -108,12 +109,12 @@ def power(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> Power:
     Olkin & Siotani (1976) for the covariance of two correlations with one variable in common;
     Odell & Feiveson (1966) for drawing a Wishart matrix by its triangular factor.
     """
-    if n < LEAST:
-        raise BadInput(f"{n} responses: power is told for {LEAST} or more")
-    return _power(contest, n, wishart_factors(n, RATERS, seed, draws))
+    if n < LEAST_FOR_POWER:
+        raise BadInput(f"{n} responses: power is told for {LEAST_FOR_POWER} or more")
+    return _power(scorers, n, wishart_factors(n, RATERS, seed, draws))
 
 
-def detectable(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> float:
+def detectable(scorers: ComparedScorers, n: int, seed: int = 0, draws: int = DRAWS) -> float:
     """Return the smallest difference that n responses show with 80 % power.
 
     `contest.difference` is not read. The other scorer is the worse one; where the difference
@@ -126,21 +127,23 @@ def detectable(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> f
     """
     factors = wishart_factors(n, RATERS, seed, draws)
 
-    def enough(gap: float) -> bool:
-        return _power(Contest(contest.jury, gap, contest.shared), n, factors).power >= POWER
+    def is_enough(gap: float) -> bool:
+        return _power(ComparedScorers(scorers.jury, gap, scorers.shared), n, factors).power >= POWER
 
-    return least(enough, 0.0, 1.0) if enough(1.0) else math.nan
+    return least_sufficient(is_enough, 0.0, 1.0) if is_enough(1.0) else math.nan
 
 
-def responses_for(contest: Contest, seed: int = 0, draws: int = DRAWS) -> int | None:
-    """Return how many responses show the difference with 80 % power, or None above a million."""
+def responses_for(scorers: ComparedScorers, seed: int = 0, draws: int = DRAWS) -> int | None:
+    """Return the responses that show the difference with 80 % power; None above a million."""
 
-    def enough(log_n: float) -> bool:
-        return power(contest, round(math.exp(log_n)), seed, draws).power >= POWER
+    def is_enough(log_n: float) -> bool:
+        return power(scorers, round(math.exp(log_n)), seed, draws).power >= POWER
 
-    if contest.difference == 0 or not enough(math.log(MOST_RESPONSES)):
+    if scorers.difference == 0 or not is_enough(math.log(MOST_RESPONSES)):
         return None
-    return round(math.exp(least(enough, math.log(LEAST), math.log(MOST_RESPONSES))))
+    return round(
+        math.exp(least_sufficient(is_enough, math.log(LEAST_FOR_POWER), math.log(MOST_RESPONSES)))
+    )
 
 
 def wishart_factors(n: int, raters: int, seed: int, draws: int) -> Array:
@@ -156,8 +159,8 @@ def wishart_factors(n: int, raters: int, seed: int, draws: int) -> Array:
     return factors
 
 
-def _power(contest: Contest, n: int, factors: Array) -> Power:
-    root = _root(contest.correlations)
+def _power(scorers: ComparedScorers, n: int, factors: Array) -> Power:
+    root = _root(scorers.correlations)
     drawn = root @ factors
     moments = drawn @ drawn.transpose(0, 2, 1)
     scale = np.sqrt(np.einsum("bii->bi", moments))
@@ -169,7 +172,7 @@ def _power(contest: Contest, n: int, factors: Array) -> Power:
 
 
 def simulated(differences: Array, shown: NDArray[np.bool_]) -> Power:
-    """Return the power of simulated studies: what each estimates, and whether it shows it."""
+    """Return the power of simulated studies, from the estimate of each and whether it is shown."""
     share = float(np.mean(shown))
     error = math.sqrt(share * (1 - share) / len(shown))
     return Power(share, error, float(differences.std(ddof=1)))
@@ -187,34 +190,34 @@ def standard_error(a: Array, b: Array, c: Array, n: int) -> Array:
 
 
 def _root(correlations: Array) -> Array:
-    """Return a root of a correlation matrix that may be singular (all error shared)."""
+    """Return a square root of a correlation matrix, which may be singular (all error shared)."""
     values, vectors = np.linalg.eigh(correlations)
     root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
     return root
 
 
-def least(enough: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the least value that is enough, by halving; `high` is."""
+def least_sufficient(is_enough: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the least sufficient value between two by bisection; `high` must be sufficient."""
     while high - low > CLOSE:
         middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 
 @dataclass(frozen=True)
-class Rivals:
-    """A jury and `clinicians` on the same responses, as assumed.
+class JuryAndClinicians:
+    """A jury and clinicians who rate the same responses: the assumptions.
 
     Attributes
     ----------
     single : single-rater ICC of the clinicians, in (-1 / (clinicians - 1), 1)
-    jury : correlation of the jury with each clinician; equal to `single` where it is one like them
-    clinicians : on each response, 2 or more
+    jury : correlation of the jury with each clinician; equal to `single` if it is like them
+    clinicians : who rate each response, 2 or more
 
     Raises
     ------
     BadInput
-        If one is outside its range, or no such raters can be.
+        If one is outside its range, or no raters can have these correlations.
     """
 
     single: float
@@ -232,22 +235,22 @@ class Rivals:
 
     @property
     def least_responses(self) -> int:
-        """Return the responses for which power is told: fewer leave a rater no freedom."""
+        """Return the fewest responses for which a power can be simulated."""
         return self.clinicians + 2
 
     @property
     def correlations(self) -> Array:
         """Return the correlations of the clinicians and, last, the jury."""
-        found = np.full((self.clinicians + 1, self.clinicians + 1), self.single)
-        found[-1], found[:, -1] = self.jury, self.jury
-        np.fill_diagonal(found, 1.0)
-        return found
+        matrix = np.full((self.clinicians + 1, self.clinicians + 1), self.single)
+        matrix[-1], matrix[:, -1] = self.jury, self.jury
+        np.fill_diagonal(matrix, 1.0)
+        return matrix
 
 
 def non_inferiority_rows(rows: Sequence[PlanRow], options: PlanOptions) -> list[NonInferiorityRow]:
-    """Return what the responses of a plan show at its margin, for each ICC it is made for.
+    """Return the power of a plan's responses to show non-inferiority, for each ICC planned with.
 
-    None where the plan has no margin or one clinician a response.
+    Empty where the plan has no margin, or one clinician a response.
     """
     if options.margin is None or options.per_response < 2:
         return []
@@ -258,29 +261,29 @@ def non_inferiority_rows(rows: Sequence[PlanRow], options: PlanOptions) -> list[
 def _non_inferiority_row(
     row: PlanRow, n: int, margin: float, options: PlanOptions
 ) -> NonInferiorityRow:
-    rivals = Rivals(row.icc_single, row.icc_single, options.per_response)
-    found = non_inferiority_power(rivals, margin, n, options.seed)
+    assumption = JuryAndClinicians(row.icc_single, row.icc_single, options.per_response)
+    estimate = non_inferiority_power(assumption, margin, n, options.seed)
     return NonInferiorityRow(
         basis=row.basis,
         icc_single=row.icc_single,
         per_response=options.per_response,
         margin=margin,
         n=n,
-        power=found.power,
-        mc_error=found.mc_error,
-        sd=found.sd,
-        n_for_power=non_inferiority_responses(rivals, margin, options.assurance, options.seed),
-        notes=noted(note(PlanningCode.JURY_LIKE_CLINICIAN), _too_few(rivals, n)),
+        power=estimate.power,
+        mc_error=estimate.mc_error,
+        sd=estimate.sd,
+        n_for_power=non_inferiority_responses(assumption, margin, options.assurance, options.seed),
+        notes=noted(note(PlanningCode.JURY_LIKE_CLINICIAN), _few_responses_note(assumption, n)),
     )
 
 
-def _too_few(rivals: Rivals, n: int) -> Note | None:
-    few = n < rivals.least_responses
-    return note(PlanningCode.FEW_FOR_POWER, least=rivals.least_responses) if few else None
+def _few_responses_note(assumption: JuryAndClinicians, n: int) -> Note | None:
+    few = n < assumption.least_responses
+    return note(PlanningCode.FEW_FOR_POWER, least=assumption.least_responses) if few else None
 
 
 def non_inferiority_power(
-    rivals: Rivals, margin: float, n: int, seed: int = 0, draws: int = DRAWS
+    assumption: JuryAndClinicians, margin: float, n: int, seed: int = 0, draws: int = DRAWS
 ) -> Power:
     """Return the power to show non-inferiority, and the difference's SD.
 
@@ -292,7 +295,7 @@ def non_inferiority_power(
 
     Parameters
     ----------
-    rivals : Rivals
+    assumption : JuryAndClinicians
     margin : above 0
     n : responses, one an instance
     seed, draws : of the simulation
@@ -306,44 +309,58 @@ def non_inferiority_power(
     ----------
     Odell & Feiveson (1966), JASA 61, 199, for the triangular factor.
     """
-    if n < rivals.least_responses:
+    if n < assumption.least_responses:
         return Power(NAN, NAN, NAN)
-    raters = rivals.clinicians + 1
-    drawn = np.linalg.cholesky(rivals.correlations + 1e-12 * np.eye(raters))
+    raters = assumption.clinicians + 1
+    drawn = np.linalg.cholesky(assumption.correlations + 1e-12 * np.eye(raters))
     moments = drawn @ wishart_factors(n, raters, seed, draws)
-    found = _like_for_like(moments @ moments.transpose(0, 2, 1))
-    return simulated(found, found > CRITICAL * float(found.std(ddof=1)) - margin)
+    differences = _like_for_like_differences(moments @ moments.transpose(0, 2, 1))
+    return simulated(differences, differences > CRITICAL * float(differences.std(ddof=1)) - margin)
 
 
 def non_inferiority_responses(
-    rivals: Rivals, margin: float, wanted: float, seed: int = 0, draws: int = DRAWS
+    assumption: JuryAndClinicians,
+    margin: float,
+    share: float,
+    seed: int = 0,
+    draws: int = DRAWS,
 ) -> int | None:
-    """Return the responses with which a share of studies show it; None above a million."""
+    """Return the responses with which a share of studies show it; None above a million.
+
+    Parameters are as for `non_inferiority_power`; `share` is in (0, 1).
+    """
     most = math.log(MOST_RESPONSES)
 
-    def enough(log_n: float) -> bool:
+    def is_enough(log_n: float) -> bool:
         return (
-            non_inferiority_power(rivals, margin, round(math.exp(log_n)), seed, draws).power
-            >= wanted
+            non_inferiority_power(assumption, margin, round(math.exp(log_n)), seed, draws).power
+            >= share
         )
 
-    return math.ceil(math.exp(least(enough, math.log(LEAST), most))) if enough(most) else None
+    return (
+        math.ceil(math.exp(least_sufficient(is_enough, math.log(LEAST_FOR_POWER), most)))
+        if is_enough(most)
+        else None
+    )
 
 
-def _like_for_like(moments: Array) -> Array:
-    """Return the jury's ICC with the others less a clinician's, of covariances (draws, k, k)."""
+def _like_for_like_differences(moments: Array) -> Array:
+    """Return the jury's ICC minus a left-out clinician's with the others, from covariances.
+
+    Shape (draws, k, k), the jury last, to (draws,).
+    """
     scale = np.sqrt(np.einsum("bii->bi", moments))
     z = moments / scale[:, :, None] / scale[:, None, :]
     clinicians = z.shape[1] - 1
     others = (1 - np.eye(clinicians)) / (clinicians - 1)  # a row for each one held out
-    own = z[:, :clinicians, :clinicians]
+    clinicians_z = z[:, :clinicians, :clinicians]
     of_jury = np.einsum("bc,hc->b", z[:, -1, :clinicians], others)
-    of_clinician = np.einsum("bhc,hc->b", own, others)
-    of_others = np.einsum("hc,bcd,hd->b", others, own, others)
-    alone = np.full_like(of_others, clinicians)  # a variance of 1 for each one held out
+    of_clinician = np.einsum("bhc,hc->b", clinicians_z, others)
+    of_others = np.einsum("hc,bcd,hd->b", others, clinicians_z, others)
+    own_variance = np.full_like(of_others, clinicians)  # a variance of 1 for each one held out
     jury, clinician = (
-        pooled_icc(np.array([alone, of_others, shared]), "paper")
+        pooled_icc(np.array([own_variance, of_others, shared]), "paper")
         for shared in (of_jury, of_clinician)
     )
-    gap: Array = jury - clinician
-    return gap
+    differences: Array = jury - clinician
+    return differences

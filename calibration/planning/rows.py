@@ -13,20 +13,20 @@ Basis = Literal["assumed", "paper obtained", "pilot", "low end"]
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What is wanted and what there is.
+    """What a plan is to achieve, and the resources it has.
 
     Attributes
     ----------
     width : of the 95 % interval, from end to end
     per_response : clinicians who rate each response
     assurance : share of studies that are to obtain the width
-    clinicians, minutes : clinicians there are, and minutes a reading takes: for the load of each
-    responses : what there will be; None is what the width takes
+    clinicians, minutes : number of clinicians, and minutes to rate a response, for their load
+    responses : number of responses; None for as many as the width takes
     difference : between two ICC(C,2), to be shown
-    population : the instances there are at all, if few
-    shared : of the errors of the two scorers compared, where no pilot tells
+    population : number of instances that exist at all, if few
+    shared : correlation of the errors of the two scorers compared, where no pilot tells it
     seed : of the simulation
-    margin : in ICC of like for like, to show that the jury is no worse than a clinician
+    margin : in ICC, to show that the jury is no worse than a clinician (leave-one-clinician-out)
     """
 
     width: float = 0.3
@@ -43,8 +43,17 @@ class PlanOptions:
 
 
 @dataclass(frozen=True)
-class Expected(Noted):
-    """An ICC to plan with: of whom, on what basis, from how many columns, and of how many ratings."""
+class PlannedIcc(Noted):
+    """An ICC to plan with.
+
+    Attributes
+    ----------
+    scorer : "clinicians", "jury" or "clinicians or jury"
+    basis : where the ICC comes from
+    single : the single-rater ICC(C,1)
+    columns : how many columns of scores it is estimated from
+    of : the plan is for the interval of ICC(C,of)
+    """
 
     scorer: str
     basis: Basis
@@ -71,12 +80,17 @@ class Reliability(Noted):
 
 @dataclass(frozen=True)
 class Variation(Noted):
-    """How much the jury's ICC minus another's varies from study to study of the pilot's size.
+    """How much the jury's ICC minus another's varies between studies of the pilot's size.
 
-    `b` is what the jury is compared with: "metric:NAME", "juror:NAME", or "like_for_like" for
-    a held-out clinician before the same others. `sd` is of the bootstrap over `n_instances`
-    with their `n_responses`; where rare extremes make it more than 1.25 times that of a normal
-    curve with the same 95 % interval, it is the latter, for a larger study has no such extremes.
+    Attributes
+    ----------
+    b : str
+        What the jury is compared with: "metric:NAME", "juror:NAME", or "like_for_like" for a
+        clinician left out, both before the same other clinicians.
+    sd : float
+        Of the difference in a bootstrap over `n_instances` with their `n_responses`. Where rare
+        extremes make it more than 1.25 times that of a normal curve with the same 95 %
+        interval, it is the latter, since a larger study has no such extremes.
     """
 
     b: str
@@ -87,17 +101,21 @@ class Variation(Noted):
     def at(self, n: int) -> float:
         """Return the standard deviation expected with n responses: it falls as 1 / sqrt(n).
 
-        For as many responses an instance as in the pilot. With fewer it is smaller, where
-        responses to one instance are alike: to read it for them errs to more responses.
+        It holds for as many responses an instance as in the pilot. With fewer, and responses to
+        one instance that are alike, it is smaller: a plan then asks for more than it needs.
         """
         return self.sd * math.sqrt(self.n_responses / n) if self.n_responses else NAN
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a study's own ratings say; `minutes` is the median of `timed` finished readings.
+    """Reliabilities and variations in a study's own ratings.
 
-    `told` is when and why the blind was lifted or the study reopened.
+    Attributes
+    ----------
+    varied : how much the jury's ICC minus each other scorer's varies
+    minutes, timed : median minutes of rating a response, and how many ratings were timed
+    told : sentences on when and why the study was unblinded or reopened
     """
 
     benchmark: str
@@ -112,7 +130,17 @@ class Pilot:
 
 @dataclass(frozen=True)
 class PlanRow(Noted):
-    """Responses for one ICC; `n` is those asked about, else the largest. NaN or None: undefined."""
+    """How many responses one ICC takes. NaN or None where undefined.
+
+    Attributes
+    ----------
+    icc_single, icc_panel : ICC(C,1), and that of the mean of `columns`
+    n_bonett, n_zou, n_exact : responses by each formula
+    n : the number of responses in the options, else the largest of the three
+    readings, per_clinician : ratings of a response by a clinician, in all and for each clinician
+    width_expected, width_assured : of the interval with n responses, on average and in a share
+        `assurance` of studies
+    """
 
     per_response: int
     scorer: str
@@ -135,7 +163,7 @@ class PlanRow(Noted):
     @property
     def icc_of_two(self) -> float:
         """Return its ICC as the agreement table has it: ICC(C,2)."""
-        return two(self.icc_single)
+        return icc_of_two_raters(self.icc_single)
 
     @property
     def is_of_jury(self) -> bool:
@@ -145,11 +173,16 @@ class PlanRow(Noted):
 
 @dataclass(frozen=True)
 class PowerRow(Noted):
-    """What n responses can show of a difference between the jury and what it is `compared` with.
+    """The power of n responses to show a difference between the jury and another scorer.
 
-    `mde` is the smallest difference found with 80 % power; `sd` that of the estimated difference
-    where there is none, and `rule` 2.8 times it. `n_for_difference`: for 80 % power to find it.
-    `source` says what all of it rests on.
+    Attributes
+    ----------
+    compared : the other scorer
+    difference, power, mc_error : of ICCs, the power to show it, and that one's simulation error
+    mde : smallest difference that is found with 80 % power
+    n_for_difference : responses with which `difference` is found with 80 % power
+    sd, rule : of the estimated difference where there is none, and 2.8 times it
+    source : note on what these figures rest on
     """
 
     compared: str
@@ -166,10 +199,13 @@ class PowerRow(Noted):
 
 @dataclass(frozen=True)
 class PanelSizeRow(Noted):
-    """How reliable the mean of so many raters is: a decision study.
+    """The reliability of the mean of a number of raters: a decision study.
 
-    `raters` is "clinicians" or "jurors"; consistency is ICC(C,m), agreement ICC(A,m), which an
-    assumed ICC does not tell: None. That of jurors is with one another, not with clinicians.
+    Attributes
+    ----------
+    raters : "clinicians" or "jurors"; jurors with one another, not with clinicians
+    number : of raters, m
+    consistency, agreement : ICC(C,m) and ICC(A,m); None where only an ICC(C) is assumed
     """
 
     raters: str
@@ -180,13 +216,13 @@ class PanelSizeRow(Noted):
 
 @dataclass(frozen=True)
 class NonInferiorityRow(Noted):
-    """What n responses show of a jury that is truly as good as a clinician.
+    """The power of n responses to show that a jury as good as a clinician is no worse.
 
     Attributes
     ----------
     basis : of the single-rater ICC `icc_single`, as in the rows of the plan
-    margin : in ICC of like for like
-    power, mc_error : share of simulated studies that show it, and its error from simulating
+    margin : in ICC of the leave-one-clinician-out comparison
+    power, mc_error : share of simulated studies that show it, and its simulation error
     sd : of the estimated difference
     n_for_power : responses for the share that the plan is to assure; None above a million
     """
@@ -202,6 +238,6 @@ class NonInferiorityRow(Noted):
     n_for_power: int | None = None
 
 
-def two(single: float) -> float:
-    """Return the ICC(C,2) over a single-rater ICC."""
+def icc_of_two_raters(single: float) -> float:
+    """Return the ICC(C,2) that a single-rater ICC(C,1) amounts to: 2 r / (1 + r)."""
     return 2 * single / (1 + single)

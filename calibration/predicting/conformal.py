@@ -14,6 +14,10 @@ from data.errors import TooFew
 
 LEAST_FIT = 3  # responses: as few as an ICC takes
 DIGITS = 9  # means of the same scores, added in another order, are one composite
+FOLDS = 5  # of the check on held-out responses
+MOST_PARTS = 10  # that instances are dealt into; of fewer instances each is a part
+CELLS = 2**21  # responses x jury composites held at a time
+ROUNDING = 1e-9  # 1 / (1 - 0.9) is a little more than 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +48,13 @@ class IsotonicMap:
         return beyond
 
     @property
-    def flat(self) -> bool:
-        """Tell whether every response is given the same value: the jury told it nothing."""
+    def is_flat(self) -> bool:
+        """Whether the map gives every response the same value."""
         return bool(np.ptp(self.values) <= 10**-DIGITS)
 
 
 def isotonic_map(jury: Array, clinicians: Array) -> IsotonicMap:
-    """Fit the map that never falls and is nearest to the clinicians by least squares.
+    """Fit the non-decreasing map that is nearest to the clinicians by least squares.
 
     Parameters
     ----------
@@ -61,9 +65,9 @@ def isotonic_map(jury: Array, clinicians: Array) -> IsotonicMap:
     Returns
     -------
     IsotonicMap
-        value[i] = max over a <= i of min over b >= i of the mean of knots a to b. Where a
-        higher jury composite does not go with a higher clinicians' one it is level; with a
-        jury that ranks against the clinicians it is level throughout.
+        value[i] = max over a <= i of min over b >= i of the mean of knots a to b. It is level
+        where a higher jury composite does not come with a higher clinicians' one, and level
+        throughout for a jury that ranks the responses in reverse.
 
     Raises
     ------
@@ -79,19 +83,15 @@ def isotonic_map(jury: Array, clinicians: Array) -> IsotonicMap:
         raise TooFew(f"{len(jury)} rated responses to fit the map on, and {LEAST_FIT} are needed")
     _, place = np.unique(np.round(jury, DIGITS), return_inverse=True)
     weights = np.bincount(place).astype(np.float64)
-    knots, means = (np.bincount(place, weights=one) / weights for one in (jury, clinicians))
+    knots, means = (
+        np.bincount(place, weights=composites) / weights for composites in (jury, clinicians)
+    )
     values = isotonic_regression(means, weights=weights).x
     return IsotonicMap(knots, np.asarray(values, dtype=np.float64))
 
 
-FOLDS = 5  # of the check on held-out responses
-MOST_PARTS = 10  # that instances are dealt into; of fewer instances each is a part
-CELLS = 2**21  # responses x jury composites held at a time
-ROUNDING = 1e-9  # 1 / (1 - 0.9) is a little more than 10
-
-
 @dataclass(frozen=True, eq=False)
-class Rated:
+class RatedResponses:
     """Responses that both jury and clinicians rated, in points, no NaN.
 
     Attributes
@@ -104,24 +104,24 @@ class Rated:
     clinicians: Array
     instances: Integers
 
-    def of(self, rows: Flags | Integers) -> "Rated":
+    def of(self, rows: Flags | Integers) -> "RatedResponses":
         """Return some of the responses."""
-        return Rated(self.jury[rows], self.clinicians[rows], self.instances[rows])
+        return RatedResponses(self.jury[rows], self.clinicians[rows], self.instances[rows])
 
 
 @dataclass(frozen=True, eq=False)
-class Conformal:
-    """A map of all rated responses, and for each of them one that has not seen it, with its error.
+class ConformalMap:
+    """A map fitted on all rated responses, and maps without each part of them, for the intervals.
 
     Attributes
     ----------
     map : None where there were too few responses to fit it on
-    maps : without each part of the instances in turn; empty where undefined
+    maps : fitted without each part of the instances in turn; empty where undefined
     part, errors, weights : shape (n,)
-        Which part a response is in, |clinicians - map without that part|, and its share of
-        1 / (instances + 1), which responses to one instance have together.
+        The part that a response is in, |clinicians - map without that part|, and its share of
+        the weight 1 / (instances + 1) that all responses to an instance have together.
     level : of the intervals
-    n_fit, n_calibration : responses the map rests on, and instances the intervals do
+    n_fit, n_calibration : responses the map was fitted on, and instances behind the intervals
     radius : float, half the mean width of the intervals at the rated responses, not cut at the
         ends of any scale, in points; NaN where undefined
     reason : why map or intervals are undefined, or None
@@ -143,28 +143,29 @@ class Conformal:
         if not self.maps:
             return np.full(jury.shape, np.nan), np.full(jury.shape, np.nan)
         values, place = np.unique(jury, return_inverse=True)
-        at_once = max(1, CELLS // len(self.errors))
+        batch_size = max(1, CELLS // len(self.errors))
         parts = [
-            self._ends(values[start : start + at_once]) for start in range(0, len(values), at_once)
+            self._ends(values[start : start + batch_size])
+            for start in range(0, len(values), batch_size)
         ]
         low, high = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
         return low[place], high[place]
 
     def _ends(self, jury: Array) -> Array:
         """Return both ends for jury composites (N,), shape (2, N)."""
-        middle = np.stack([one(jury) for one in self.maps])[self.part]
+        middle = np.stack([map_(jury) for map_ in self.maps])[self.part]
         error = self.errors[:, None]
         low = -weighted_quantile(error - middle, self.weights, self.level)
         return np.stack([low, weighted_quantile(error + middle, self.weights, self.level)])
 
 
-def cross_conformal(rated: Rated, level: float, seed: int) -> Conformal:
-    """Fit the map on all rated responses, and measure its error on parts it has not seen.
+def cross_conformal(rated: RatedResponses, level: float, seed: int) -> ConformalMap:
+    """Fit the map on all rated responses, and estimate its error on parts left out of the fit.
 
-    The instances are dealt into 10 parts, or each is one of its own. Of every response i, the
-    map without its part gives the error e_i and, for a new jury composite x, the two values
+    The instances are dealt into 10 parts; fewer instances are each a part. For every response i,
+    the map without its part gives the error e_i and, for a new jury composite x, the two values
     map_i(x) - e_i and map_i(x) + e_i. The interval is from the lower quantile of the first to
-    the upper quantile of the second (CV+): all responses fit, and all measure.
+    the upper quantile of the second (CV+).
 
     Parameters
     ----------
@@ -183,10 +184,10 @@ def cross_conformal(rated: Rated, level: float, seed: int) -> Conformal:
     Notes
     -----
     For a random response of a new instance that is exchangeable with these, the interval holds
-    the clinicians' composite with probability `level`, up to how much the map hangs on the
-    instances left out: that is typical, and what simulations find. Guaranteed, whatever the
-    distributions and however bad the map, is 2 level - 1 where each instance is a part of its
-    own, and with 10 parts at most 1 / 11 less.
+    the clinicians' composite with a probability of about `level`, in simulations too, as far as
+    the map changes little when a part is left out. For any distribution and any map the
+    guarantee is 2 level - 1 where each instance is a part of its own, and at most 1 / 11 less
+    with 10 parts.
 
     References
     ----------
@@ -196,24 +197,31 @@ def cross_conformal(rated: Rated, level: float, seed: int) -> Conformal:
     """
     names, place = np.unique(rated.instances, return_inverse=True)
     n, m = len(place), len(names)
-    whole = isotonic_map(rated.jury, rated.clinicians) if n >= LEAST_FIT else None
+    full_map = isotonic_map(rated.jury, rated.clinicians) if n >= LEAST_FIT else None
     parts = np.random.default_rng(seed).permutation(m) % max(1, min(MOST_PARTS, m))
     part = parts[place].astype(np.int64)
     reason = _why_undefined(n, part, m, level)
     if reason:
         none = np.empty(0)
-        return Conformal(whole, (), part, none, none, level, n, m, reason=reason)
+        return ConformalMap(full_map, (), part, none, none, level, n, m, reason=reason)
     maps = tuple(
-        isotonic_map(rated.jury[part != own], rated.clinicians[part != own])
-        for own in range(int(parts.max()) + 1)
+        isotonic_map(rated.jury[part != number], rated.clinicians[part != number])
+        for number in range(int(parts.max()) + 1)
     )
-    seen = np.stack([one(rated.jury) for one in maps])[part, np.arange(n)]
+    held_out = np.stack([fitted(rated.jury) for fitted in maps])[part, np.arange(n)]
     weights = 1 / (np.bincount(place)[place] * (m + 1))
-    made = Conformal(
-        whole, maps, part, np.abs(rated.clinicians - seen), weights, level, n_fit=n, n_calibration=m
+    conformal = ConformalMap(
+        full_map,
+        maps,
+        part,
+        np.abs(rated.clinicians - held_out),
+        weights,
+        level,
+        n_fit=n,
+        n_calibration=m,
     )
-    low, high = made.interval(rated.jury)
-    return replace(made, radius=float((high - low).mean()) / 2)
+    low, high = conformal.interval(rated.jury)
+    return replace(conformal, radius=float((high - low).mean()) / 2)
 
 
 def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
@@ -232,8 +240,8 @@ def weighted_quantile(values: Array, weights: Array, level: float) -> Array:
     order = np.argsort(values, axis=0)
     reached = np.cumsum(weights[order], axis=0) >= level - ROUNDING
     first = np.take_along_axis(order, reached.argmax(axis=0)[None], axis=0)
-    found: Array = np.take_along_axis(values, first, axis=0)[0]
-    return np.where(reached[-1], found, np.inf)
+    quantiles: Array = np.take_along_axis(values, first, axis=0)[0]
+    return np.where(reached[-1], quantiles, np.inf)
 
 
 def least_calibration(level: float) -> int:
@@ -242,17 +250,16 @@ def least_calibration(level: float) -> int:
 
 
 def within_scale(ends: tuple[Array, Array], scale: tuple[float, float]) -> tuple[Array, Array]:
-    """Return what of intervals lies on a scale.
+    """Return intervals cut at the ends of a scale; NaN stays NaN.
 
-    No composite is off its scale, so the part cut off never held the truth: the interval
-    covers as often as before. NaN stays NaN.
+    No composite lies outside its scale, so the intervals cover as often as before.
     """
     low, high = np.maximum(ends[0], scale[0]), np.minimum(ends[1], scale[1])
     return low, high
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class Coverage:
     """Of `checked` rated responses, how many their intervals `covered`."""
 
     covered: int
@@ -264,37 +271,37 @@ class HeldOut:
         return self.covered / self.checked if self.checked else NAN
 
 
-def held_out_coverage(rated: Rated, level: float, seed: int) -> HeldOut:
-    """Check the whole procedure on rated responses that it has not seen.
+def held_out_coverage(rated: RatedResponses, level: float, seed: int) -> Coverage:
+    """Return how many rated responses lie inside intervals computed without them.
 
-    The instances are dealt into 5 folds; maps and errors are made of four, and the responses
-    of the fifth are checked. Each response counts once. Made of 4/5 of the instances, the
-    intervals checked are a little less steady than those of the whole. A fold whose other
-    four are too few for an interval is not checked.
+    The instances are dealt into 5 folds: maps and errors come from four, and the responses of
+    the fifth are checked. Each response counts once. Since the intervals rest on 4/5 of the
+    instances, they vary a little more than those of the whole. A fold whose other four are too
+    few for an interval is not checked.
     """
-    found = list(_folds(rated, level, seed))
-    return HeldOut(sum(one.covered for one in found), sum(one.checked for one in found))
+    folds = list(_fold_coverage(rated, level, seed))
+    return Coverage(sum(fold.covered for fold in folds), sum(fold.checked for fold in folds))
 
 
-def _folds(rated: Rated, level: float, seed: int) -> Iterator[HeldOut]:
+def _fold_coverage(rated: RatedResponses, level: float, seed: int) -> Iterator[Coverage]:
     names, place = np.unique(rated.instances, return_inverse=True)
     fold = np.random.default_rng([seed, FOLDS]).permutation(len(names)) % FOLDS
     for number in range(FOLDS):
-        held = fold[place] == number
-        made = cross_conformal(rated.of(~held), level, seed)
-        if made.reason or not held.any():
+        in_fold = fold[place] == number
+        conformal = cross_conformal(rated.of(~in_fold), level, seed)
+        if conformal.reason or not in_fold.any():
             continue
-        low, high = made.interval(rated.jury[held])
-        true = rated.clinicians[held]
-        inside = (true >= low - ROUNDING) & (true <= high + ROUNDING)
-        yield HeldOut(int(inside.sum()), int(held.sum()))
+        low, high = conformal.interval(rated.jury[in_fold])
+        clinicians = rated.clinicians[in_fold]
+        inside = (clinicians >= low - ROUNDING) & (clinicians <= high + ROUNDING)
+        yield Coverage(int(inside.sum()), int(in_fold.sum()))
 
 
 def _why_undefined(n: int, part: Integers, instances: int, level: float) -> Note | None:
     """Return why n responses in some parts have no interval, or None."""
-    left = n - int(np.bincount(part).max()) if n else 0
-    if left < LEAST_FIT:
-        return note(PlanningCode.FEW_TO_FIT, responses=left, least=LEAST_FIT)
+    responses_left = n - int(np.bincount(part).max()) if n else 0
+    if responses_left < LEAST_FIT:
+        return note(PlanningCode.FEW_TO_FIT, responses=responses_left, least=LEAST_FIT)
     least = least_calibration(level)
     if instances < least:
         return note(PlanningCode.FEW_TO_CALIBRATE, responses=instances, least=least, level=level)

@@ -12,19 +12,18 @@ from calibration.scores import Array, Integers
 from calibration.values import NAN
 
 LEAST_INSTANCES = 2  # rated ones: of one instance there is no standard error
-LEAST_WEIGHED = (
-    5  # rated ones: of fewer, lambda fits itself to chance and the interval is too narrow
-)
+LEAST_WEIGHED = 5  # rated ones: with fewer, lambda overfits and the interval is too narrow
+UNLIKE = 0.25  # standard deviations; samples that differ by less are taken as alike (Rubin 2001)
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Composites of responses, in points, no NaN; an instance has one number in both parts.
+class RatedSample:
+    """Composites of responses that clinicians rated, and of all others, in points without NaN.
 
     Attributes
     ----------
     clinicians, jury, instances : shape (n,), responses that clinicians rated
-    unrated_jury, unrated_instances : shape (N,), all others
+    unrated_jury, unrated_instances : shape (N,), all others; instances are numbered as above
     """
 
     clinicians: Array
@@ -39,14 +38,14 @@ class Sample:
         return len(np.unique(self.instances))
 
     @property
-    def several(self) -> bool:
-        """Tell whether any instance has several responses."""
-        every = np.concatenate([self.instances, self.unrated_instances])
-        return len(np.unique(every)) < len(every)
+    def has_repeated_instances(self) -> bool:
+        """Whether any instance has several responses."""
+        instances = np.concatenate([self.instances, self.unrated_instances])
+        return len(np.unique(instances)) < len(instances)
 
 
 @dataclass(frozen=True)
-class Mean:
+class MeanEstimate:
     """A mean in points with its standard error and the t distribution's degrees of freedom."""
 
     mean: float = NAN
@@ -69,27 +68,27 @@ class PredictionPowered:
     ----------
     clinicians, corrected : Mean
     jury : float, mean of the jury on all n + N responses
-    weight : float, lambda in [0, 1]: how far the jury is believed
+    weight : float, lambda in [0, 1]: the weight of the jury
     """
 
-    clinicians: Mean
-    corrected: Mean
+    clinicians: MeanEstimate
+    corrected: MeanEstimate
     jury: float
     weight: float
 
     @property
     def gain(self) -> float:
-        """Return by what factor more ratings would help as much: the ratio of variances."""
-        return gain(self.clinicians, self.corrected)
+        """Return the ratio of variances: as many times more ratings would help as much."""
+        return variance_ratio(self.clinicians, self.corrected)
 
 
-def prediction_powered_mean(sample: Sample) -> PredictionPowered:
+def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
     """Return the clinicians' mean composite over all responses, from a sample and the jury.
 
     corrected = lambda mean(jury, N unrated) + mean(clinicians - lambda jury, n rated), with
     lambda = cov(clinicians, jury) / ((1 + n/N) var(jury)), cut to [0, 1]: cov over the n
-    (divided by n), var over all n + N. Where instances have several responses, that lambda
-    is not the best one; taken is the one that makes the sum of squares below least.
+    (divided by n), var over all n + N. Where instances have several responses, lambda is instead
+    the one with the smallest sum of squares below.
 
     With e = clinicians - lambda jury, a rated response has (e - mean e) / n, an unrated one
     lambda (jury - mean) / N; they are summed within each instance, the squares of the sums
@@ -102,43 +101,47 @@ def prediction_powered_mean(sample: Sample) -> PredictionPowered:
     -------
     PredictionPowered
         Without unrated responses, with a jury that does not vary, or with G < 5, lambda is 0
-        and corrected is the clinicians' mean. All NaN if n = 0; errors NaN if G < 2. Right
-        where the rated responses are a random sample of all, whatever the jury is worth. It
-        is of the population these responses are drawn from: for exactly these, where most
-        are rated, the interval is wider than it need be.
+        and corrected is the clinicians' mean. All NaN if n = 0; errors NaN if G < 2. The
+        interval is right where the rated responses are a random sample of all, however well
+        the jury agrees. It is for the population these responses are drawn from; for exactly
+        these responses it is wider than necessary where most are rated.
 
     References
     ----------
     Angelopoulos, Duchi & Zrnic (2023), PPI++, sections 2 and 6; sums within instances:
     Liang & Zeger (1986).
     """
-    every = np.concatenate([sample.jury, sample.unrated_jury])
-    jury = float(every.mean()) if len(every) else NAN
+    jury_scores = np.concatenate([sample.jury, sample.unrated_jury])
+    jury = float(jury_scores.mean()) if len(jury_scores) else NAN
     if not len(sample.clinicians):
-        return PredictionPowered(Mean(), Mean(), jury, NAN)
-    weight = _weight(sample, every)
+        return PredictionPowered(MeanEstimate(), MeanEstimate(), jury, NAN)
+    weight = _weight(sample, jury_scores)
     return PredictionPowered(_mean(sample, 0.0), _mean(sample, weight), jury, weight)
 
 
-def gain(clinicians: Mean, corrected: Mean) -> float:
+def variance_ratio(clinicians: MeanEstimate, corrected: MeanEstimate) -> float:
     """Return error^2 of the clinicians alone / error^2 of the corrected mean; NaN of 0 / 0."""
     if not corrected.error > 0:
         return NAN
     return (clinicians.error / corrected.error) ** 2
 
 
-def stratified(means: Sequence[Mean], sizes: Sequence[int]) -> Mean:
+def stratified(means: Sequence[MeanEstimate], sizes: Sequence[int]) -> MeanEstimate:
     """Return the mean over strata of given sizes, each sampled by itself.
 
-    sum w mean, error^2 = sum w^2 error^2 with w = size / all sizes. Degrees of freedom after
-    Satterthwaite (1946). A stratum with an undefined mean or error makes the whole so.
+    sum w mean, error^2 = sum w^2 error^2 with w = size / sum of sizes. Degrees of freedom after
+    Satterthwaite (1946). NaN where a stratum's mean or error is.
     """
     shares = np.array(sizes, dtype=np.float64) / sum(sizes)
-    parts = (shares * [one.error for one in means]) ** 2
-    mean, squared = float(shares @ [one.mean for one in means]), float(parts.sum())
-    below = float((parts**2 / [one.freedom for one in means]).sum())
-    freedom = squared**2 / below if below else float(sum(one.freedom for one in means))
-    return Mean(mean, math.sqrt(squared), freedom)
+    parts = (shares * [stratum.error for stratum in means]) ** 2
+    mean, squared = float(shares @ [stratum.mean for stratum in means]), float(parts.sum())
+    denominator = float((parts**2 / [stratum.freedom for stratum in means]).sum())
+    freedom = (
+        squared**2 / denominator
+        if denominator
+        else float(sum(stratum.freedom for stratum in means))
+    )
+    return MeanEstimate(mean, math.sqrt(squared), freedom)
 
 
 def standardised_difference(rated: Array, unrated: Array) -> float:
@@ -153,60 +156,68 @@ def standardised_difference(rated: Array, unrated: Array) -> float:
     return float((rated.mean() - unrated.mean()) / spread) if spread > FLAT else NAN
 
 
-def _weight(sample: Sample, every: Array) -> float:
-    n, unrated = len(sample.clinicians), len(sample.unrated_jury)
-    if not unrated or sample.n_instances < LEAST_WEIGHED or np.ptp(every) <= FLAT:
+def _weight(sample: RatedSample, jury_scores: Array) -> float:
+    n, n_unrated = len(sample.clinicians), len(sample.unrated_jury)
+    if not n_unrated or sample.n_instances < LEAST_WEIGHED or np.ptp(jury_scores) <= FLAT:
         return 0.0
-    if sample.several:
-        clinical, jury = _of_each(sample)
-        return float(_cut(np.array(clinical @ jury), np.array(jury @ jury)))
+    if sample.has_repeated_instances:
+        clinical, jury = _linear_parts(sample)
+        return float(_ratio_within_unit(np.array(clinical @ jury), np.array(jury @ jury)))
     covariance = np.cov(sample.clinicians, sample.jury, ddof=0)[0, 1]
-    return float(_cut(covariance, np.array((1 + n / unrated) * every.var(ddof=1))))
+    return float(
+        _ratio_within_unit(covariance, np.array((1 + n / n_unrated) * jury_scores.var(ddof=1)))
+    )
 
 
-def _cut(above: Array, below: Array) -> Array:
-    """Return a ratio cut to [0, 1]; 0 where there is nothing below."""
-    ratio = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-    cut: Array = np.clip(ratio, 0.0, 1.0)
-    return cut
+def _ratio_within_unit(numerator: Array, denominator: Array) -> Array:
+    """Return a ratio clipped to [0, 1]; 0 where the denominator is not above 0."""
+    ratio = np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+    clipped: Array = np.clip(ratio, 0.0, 1.0)
+    return clipped
 
 
-def _mean(sample: Sample, weight: float) -> Mean:
+def _mean(sample: RatedSample, weight: float) -> MeanEstimate:
     mean = float((sample.clinicians - weight * sample.jury).mean())
     if weight:
         mean += weight * float(sample.unrated_jury.mean())
     instances = sample.n_instances
     if instances < LEAST_INSTANCES:
-        return Mean(mean)
-    parts = _held_out(sample) if weight and sample.several else _by_instance(sample, weight)
-    return Mean(mean, math.sqrt(float(parts @ parts)), instances - 1)
+        return MeanEstimate(mean)
+    parts = (
+        _jackknifed_parts(sample)
+        if weight and sample.has_repeated_instances
+        else _by_instance(sample, weight)
+    )
+    return MeanEstimate(mean, math.sqrt(float(parts @ parts)), instances - 1)
 
 
-def _held_out(sample: Sample) -> Array:
-    """Return each instance's part in the error, with the lambda of all other instances."""
-    clinical, jury = _of_each(sample)
-    above, below = clinical * jury, jury * jury
-    parts: Array = clinical - _cut(above.sum() - above, below.sum() - below) * jury
+def _jackknifed_parts(sample: RatedSample) -> Array:
+    """Return each instance's part in the error, with the lambda from all other instances."""
+    clinical, jury = _linear_parts(sample)
+    products, squares = clinical * jury, jury * jury
+    parts: Array = (
+        clinical - _ratio_within_unit(products.sum() - products, squares.sum() - squares) * jury
+    )
     return parts
 
 
-def _of_each(sample: Sample) -> tuple[Array, Array]:
-    """Return what clinicians, and jury, have of each instance's part: clinical - weight jury."""
+def _linear_parts(sample: RatedSample) -> tuple[Array, Array]:
+    """Return the parts of clinicians and jury in each instance's error: clinical - weight * jury."""
     clinical = _by_instance(sample, 0.0)
     return clinical, clinical - _by_instance(sample, 1.0)
 
 
-def _by_instance(sample: Sample, weight: float) -> Array:
-    """Return each instance's part in the corrected mean's error, linear in the weight."""
-    rated = _parts(sample.clinicians - weight * sample.jury, sample.instances)
-    unrated = weight * _parts(sample.unrated_jury, sample.unrated_instances)
-    every = np.concatenate([sample.instances, sample.unrated_instances])
-    _, place = np.unique(every, return_inverse=True)
+def _by_instance(sample: RatedSample, weight: float) -> Array:
+    """Return each instance's part in the error of the corrected mean, for a weight."""
+    rated = _error_parts(sample.clinicians - weight * sample.jury, sample.instances)
+    unrated = weight * _error_parts(sample.unrated_jury, sample.unrated_instances)
+    instances = np.concatenate([sample.instances, sample.unrated_instances])
+    _, place = np.unique(instances, return_inverse=True)
     return np.bincount(place, weights=np.concatenate([rated, unrated])).astype(np.float64)
 
 
-def _parts(values: Array, instances: Integers) -> Array:
-    """Return each value's part in the error of their mean: enlarged for few instances."""
+def _error_parts(values: Array, instances: Integers) -> Array:
+    """Return each value's part in the error of their mean, enlarged for few instances."""
     if not len(values):
         return values
     groups = len(np.unique(instances))

@@ -10,33 +10,32 @@ from calibration import remarks
 from calibration.codes import NoteCode, PlanningCode
 from calibration.decision import Decision, Kind
 from calibration.json_values import json_value
-from calibration.predicting.conformal import Conformal
-from calibration.predicting.prediction_powered import LEAST_WEIGHED, Sample
+from calibration.predicting.conformal import ConformalMap
+from calibration.predicting.prediction_powered import LEAST_WEIGHED, UNLIKE, RatedSample
 from calibration.scope import AgreementRow, Scope
 from calibration.values import COMBINED, NAN, Note, Noted, note, noted, simulated_in
 
-UNLIKE = 0.25  # standard deviations between rated and unrated (Rubin 2001): less is taken as alike
 NO_AGREEMENT = AgreementRow("", "jury")
-VALIDATED = "non_inferior"
 NOTES = ("note", "notes")  # the last keys of a row
 IN_JSON = {"weight": "lambda", "n_rated": "n", "n_unrated": "N"}
+USABLE = (Kind.USABLE, Kind.USABLE_COMBINED)
 
 
 @dataclass(frozen=True)
 class PredictedRow(Noted):
-    """One benchmark, or all combined. Means and q are in points; NaN is undefined, see `notes`.
+    """One benchmark, or all combined. Means and q are in points; undefined is NaN, see `notes`.
 
     Attributes
     ----------
     n_both, n_fit, n_calibration : int
         Responses with composites of jury and clinicians; those the map was fitted on; and
-        their instances, which all measure its error.
+        instances that its error was estimated from.
     q : half the mean width of the intervals of single responses, before any cut at the scale
     n_predicted : responses with a value on the clinicians' scale
     mean_clinicians, mean_jury, mean_corrected : of the rated, of all, prediction-powered
     weight, n_rated, n_unrated, gain : lambda, n, N and ratio of variances of the last
     rated_unrated_difference : of jury means, in standard deviations
-    coverage : share of `n_checked` rated responses held by intervals made without them
+    coverage : share of `n_checked` rated responses inside intervals computed without them
     agreement : the jury's row of the agreement table
     verdict : the kind of the study's decision on the jury, such as "non_inferior"
     """
@@ -66,12 +65,12 @@ class PredictedRow(Noted):
 
     @property
     def validated(self) -> bool:
-        """Tell whether real jurors agree with real clinicians as the study's protocol asks."""
-        return self.verdict == VALIDATED and not self.simulated
+        """Whether real jurors agree with real clinicians as well as the study's protocol asks."""
+        return self.verdict == Kind.NON_INFERIOR and not self.simulated
 
     @property
     def unlike(self) -> bool:
-        """Tell whether the jury finds the rated responses better or worse than the others."""
+        """Whether the jury scores the rated responses higher or lower than the others."""
         return abs(self.rated_unrated_difference) > UNLIKE
 
 
@@ -80,34 +79,36 @@ def to_json(row: PredictedRow) -> dict[str, Any]:
     figures = {IN_JSON.get(name, name): value for name, value in json_value(row).items()}
     agreement, notes = figures.pop("agreement"), {name: figures.pop(name) for name in NOTES}
     ends = {"icc": "icc", "icc_low": "boot_low", "icc_high": "boot_high"}
-    figures |= {name: agreement[own] for name, own in ends.items()}
+    figures |= {name: agreement[field] for name, field in ends.items()}
     figures["n_instances"] = agreement["n_instances"]
     return figures | {"validated": row.validated} | notes
 
 
 def row_notes(
-    scope: Scope, sample: Sample, row: PredictedRow, fitted: Conformal
+    scope: Scope, sample: RatedSample, row: PredictedRow, fitted: ConformalMap
 ) -> Iterator[Note | None]:
-    """Say what a benchmark's figures rest on, and what not to conclude from them."""
+    """Yield the notes on a benchmark's figures: what they rest on and what they do not show."""
     yield warning(scope, row.verdict)
     yield fitted.reason
-    if fitted.map and fitted.map.flat:
+    if fitted.map and fitted.map.is_flat:
         yield note(PlanningCode.MAP_LEVEL)
     yield from _mean_notes(sample, row)
     if scope.jury:
         yield remarks.fewer_jurors(scope.jury.needed, len(scope.jury.members))
-    short = sum(scope.incomplete.get(name, 0) for name in (*scope.jurors, *scope.clinicians))
-    yield remarks.incomplete(short)
+    n_incomplete = sum(scope.incomplete.get(name, 0) for name in (*scope.jurors, *scope.clinicians))
+    yield remarks.incomplete(n_incomplete)
 
 
 def warning(scope: Scope, verdict: str) -> Note | None:
-    """Return what to be told of a jury that is not validated, or None."""
+    """Return the note that a jury is simulated or not validated, or None."""
     if simulated(scope):
         return note(PlanningCode.SIMULATED_VALIDATE_NOT)
-    return None if verdict == VALIDATED else note(PlanningCode.NOT_VALIDATED, verdict=verdict)
+    return (
+        None if verdict == Kind.NON_INFERIOR else note(PlanningCode.NOT_VALIDATED, verdict=verdict)
+    )
 
 
-def _mean_notes(sample: Sample, row: PredictedRow) -> Iterator[Note | None]:
+def _mean_notes(sample: RatedSample, row: PredictedRow) -> Iterator[Note | None]:
     if row.unlike:
         yield note(
             PlanningCode.RATED_UNLIKE,
@@ -117,11 +118,11 @@ def _mean_notes(sample: Sample, row: PredictedRow) -> Iterator[Note | None]:
         )
     yield _correction(sample, row)
     yield remarks.few_instances(sample.n_instances)
-    yield note(PlanningCode.ERRORS_OVER_INSTANCES) if sample.several else None
+    yield note(PlanningCode.ERRORS_OVER_INSTANCES) if sample.has_repeated_instances else None
 
 
-def _correction(sample: Sample, row: PredictedRow) -> Note | None:
-    """Say where the jury corrects nothing, and why."""
+def _correction(sample: RatedSample, row: PredictedRow) -> Note | None:
+    """Return why the jury corrects nothing, or None where it does."""
     if not row.n_rated:
         return note(PlanningCode.NONE_OF_BOTH)
     if not row.n_unrated:
@@ -131,25 +132,22 @@ def _correction(sample: Sample, row: PredictedRow) -> Note | None:
     return None if row.weight else note(PlanningCode.JURY_TELLS_NOTHING)
 
 
-def unscored(every: pd.DataFrame) -> Note | None:
-    """Count the responses without a composite of the jury, which are in no figure."""
-    lost = every[every["jury"].isna()]
-    if lost.empty:
+def unscored(composites: pd.DataFrame) -> Note | None:
+    """Return a note that counts the responses the jury did not score; None where there are none."""
+    without_jury = composites[composites["jury"].isna()]
+    if without_jury.empty:
         return None
     return note(
         PlanningCode.JURY_UNSCORED,
-        scored=len(every) - len(lost),
-        responses=len(every),
-        rated=int(lost["clinicians"].notna().sum()),
+        scored=len(composites) - len(without_jury),
+        responses=len(composites),
+        rated=int(without_jury["clinicians"].notna().sum()),
     )
 
 
 def simulated(scope: Scope) -> Note | None:
-    """Name the raters of a scope that are not real."""
+    """Return a note that names the simulated raters of a scope, or None."""
     return remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
-
-
-USABLE = (Kind.USABLE, Kind.USABLE_COMBINED)
 
 
 def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> Decision:
@@ -186,11 +184,11 @@ def _deciding(
     rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]
 ) -> tuple[PredictedRow, Decision]:
     """Return the row that decides, with the verdict on it."""
-    whole = next((row for row in rows if row.benchmark == COMBINED), None)
-    if whole and verdicts[COMBINED].kind is not Kind.UNDEFINED:
-        return whole, verdicts[COMBINED]
-    parts = [row for row in rows if row.benchmark != COMBINED]
-    row = min(parts, key=lambda one: one.validated)
+    combined = next((row for row in rows if row.benchmark == COMBINED), None)
+    if combined and verdicts[COMBINED].kind is not Kind.UNDEFINED:
+        return combined, verdicts[COMBINED]
+    benchmarks = [row for row in rows if row.benchmark != COMBINED]
+    row = min(benchmarks, key=lambda benchmark: benchmark.validated)
     return row, verdicts[row.benchmark]
 
 
@@ -199,8 +197,8 @@ def _kind(rows: Sequence[PredictedRow], verdict: Decision) -> Kind:
         return Kind.SIMULATED
     if verdict.kind is not Kind.NON_INFERIOR:
         return verdict.kind
-    each = all(row.validated for row in rows if row.benchmark != COMBINED)
-    return Kind.USABLE if each else Kind.USABLE_COMBINED
+    all_validated = all(row.validated for row in rows if row.benchmark != COMBINED)
+    return Kind.USABLE if all_validated else Kind.USABLE_COMBINED
 
 
 def _reasons(
@@ -210,20 +208,22 @@ def _reasons(
         yield note(NoteCode.SIMULATED, raters=simulated_in(rows))
         return
     yield from verdict.reasons
-    for other in (one for one in rows if one is not row and not one.validated):
+    for other in (other for other in rows if other is not row and not other.validated):
         yield note(PlanningCode.UNSHOWN_IN, benchmark=other.benchmark)
-    for one in rows:
-        unlike = one.told(PlanningCode.RATED_UNLIKE)
+    for other in rows:
+        unlike = other.told(PlanningCode.RATED_UNLIKE)
         yield (
-            note(PlanningCode.OF_BENCHMARK, benchmark=one.benchmark, what=unlike)
+            note(PlanningCode.OF_BENCHMARK, benchmark=other.benchmark, what=unlike)
             if unlike
             else None
         )
 
 
 def _basis(row: PredictedRow) -> Iterator[Note]:
-    found = row.agreement
-    yield note(PlanningCode.BOTH_RATED, responses=found.n_responses, instances=found.n_instances)
+    agreement = row.agreement
+    yield note(
+        PlanningCode.BOTH_RATED, responses=agreement.n_responses, instances=agreement.n_instances
+    )
     yield note(PlanningCode.PREDICTED_FOR, responses=row.n_unrated)
 
 
@@ -232,4 +232,4 @@ def _next(kind: Kind, rows: Sequence[PredictedRow], verdict: Decision) -> Note |
         return note(NoteCode.DO_RATE_FOR_REAL)
     if kind not in USABLE:
         return verdict.next
-    return note(PlanningCode.DO_RATE_AT_RANDOM) if any(one.unlike for one in rows) else None
+    return note(PlanningCode.DO_RATE_AT_RANDOM) if any(row.unlike for row in rows) else None

@@ -21,6 +21,7 @@ from calibration.report.chart_style import (
     SIDE,
     SOFT,
     WIDTH,
+    drawable,
     of_rows,
     styled,
     zero,
@@ -114,6 +115,7 @@ def chart_distributions(rows: Sequence[Row]) -> alt.TopLevelMixin:
     rows : mappings with `label`, `criterion` and `counts` (point -> how often; "between" for
         scores that are on no point). A rater without scores has no bar.
     """
+    rows = drawable([*rows])
     shares = [
         {"label": row["label"], "criterion": row["criterion"], "point": point, "order": place}
         | {"share": count / sum(row["counts"].values())}

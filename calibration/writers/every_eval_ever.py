@@ -7,17 +7,20 @@ says which. All values of `additional_details` and `details` are texts, as the s
 import hashlib
 import json
 import math
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibration.models.model_scores import CLINICIANS, JUROR, JURY, BenchmarkMean
+from calibration.models.model_scores import JUROR, BenchmarkMean
+from calibration.models.rows import CLINICIANS, JURY
 from calibration.writers.release import INTERVAL, scorer_words
 
 SCHEMA_VERSION = "0.3.0"
 UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
-ODD = str.maketrans(dict.fromkeys(' /\\:*?"<>|', "-"))
+ODD = re.compile(r"[^\w.@+-]|^[.-]+")  # in the name of a folder
+LONGEST_FOLDER = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,15 @@ def _model_info(model: str) -> dict[str, Any]:
 def _id(model: str) -> str:
     """Return a model's name as developer/model, "unknown" where it names no developer."""
     developer, _, short = model.rpartition("/")
-    return f"{developer.translate(ODD) or 'unknown'}/{short.translate(ODD) or 'unknown'}"
+    return f"{_folder(developer)}/{_folder(short)}"
+
+
+def _folder(name: str) -> str:
+    """Return a name as a folder can have it; what was changed is told apart by a hash of it."""
+    plain = ODD.sub("-", name)[:LONGEST_FOLDER]
+    if plain == name:
+        return name or "unknown"
+    return f"{plain}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def _uuid(text: str) -> uuid.UUID:

@@ -9,8 +9,10 @@ from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated
 from calibration.tables.spec import Table, laid_out
 from calibration.values import simulated_in
+from data.said import visible
 
-MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
+MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$^-])")
+NUMBERED = re.compile(r"^(\d+)(?=\.)")  # begins a list, where a line does
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -26,6 +28,9 @@ LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "[": "{[}",  # after a row's end it would begin a length, and a * a command of its own
+    "*": "{*}",
     MINUS: r"$-$",
     DASH: "--",
     THIN: r"\,",
@@ -71,7 +76,7 @@ def latex(rows: Sequence[AgreementRow], how: str) -> str:
         heading = rf"\multicolumn{{{width}}}{{l}}{{\textit{{{_tex(group.heading)}}}}} \\"
         lines += [r"\midrule", heading, *map(_line, group.rows)]
     lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    return "\n".join([*lines, *(f"% {_comment(note.text)}" for note in table.notes)]) + "\n"
+    return "\n".join([*lines, *(f"% {visible(note.text)}" for note in table.notes)]) + "\n"
 
 
 def _table(rows: Sequence[AgreementRow]) -> Table:
@@ -89,15 +94,11 @@ def simulated_words(rows: Sequence[AgreementRow]) -> str:
 
 def _plain(text: str) -> str:
     """Return text that Markdown shows as it is."""
-    return MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+    return NUMBERED.sub(r"\1\\", MARKDOWN.sub(r"\\\1", visible(text)))
 
 
 def _tex(text: str) -> str:
-    return "".join(LATEX.get(one, one) for one in " ".join(text.split()))
-
-
-def _comment(text: str) -> str:
-    return " ".join(text.split())
+    return "".join(LATEX.get(one, one) for one in visible(text))
 
 
 def _line(cells: Sequence[str]) -> str:

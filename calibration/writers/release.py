@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibration.models.model_scores import CLINICIANS, JURY, BenchmarkMean
+from calibration.models.model_scores import BenchmarkMean
+from calibration.models.rows import CLINICIANS, JURY
 
 GROUP = "medjury"
 Cell = dict[str, Any]

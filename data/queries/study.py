@@ -100,10 +100,11 @@ def simulated_raters(engine: Engine) -> frozenset[str]:
 
 
 def pairs(engine: Engine) -> Iterator[Pair]:
-    """Yield every response with its reference, grouped by instance."""
+    """Yield every response with its reference, grouped by instance; training responses left out."""
     query = (
         select(Response.id, Response.response_id, Response.text, Instance.reference)
         .join(Instance)
+        .where(FOR_STUDY)
         .order_by(col(Response.instance), col(Response.id))
     )
     with reading(engine) as session:

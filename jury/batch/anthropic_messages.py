@@ -7,14 +7,14 @@ from typing import Any
 
 from data.schema.jury import JuryBatch
 from jury.batch.client import (
-    SKEW,
+    CLOCK_SKEW,
     BatchClient,
+    BatchLimits,
+    BatchResult,
+    BatchSearch,
+    BatchStatus,
     Body,
-    Entry,
-    Found,
-    Limits,
     Request,
-    Standing,
     id_in,
     numbers,
 )
@@ -39,7 +39,7 @@ HTTP_OF = {
 class AnthropicBatches(BatchClient):
     """Message Batches; the marker of one stands in its custom ids, since it has no metadata."""
 
-    limits = Limits(requests=100_000, bytes=256_000_000)
+    limits = BatchLimits(requests=100_000, bytes=256_000_000)
     path, after = "/v1/messages/batches", "after_id"
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -57,71 +57,71 @@ class AnthropicBatches(BatchClient):
         asking("")
         return id_in(await self.object("post", self.path, body={"requests": requests}))
 
-    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
         """Look for a recent batch of as many requests, and for the marker in its results.
 
         A batch shows its custom ids only once it has ended, so until then one of the right size
         that is not known to be another leaves a doubt.
         """
-        doubt, since = "", (batch.asked or batch.prepared) - SKEW
-        async for one in self.recent(batch):
-            if not self.is_since(one, since):
+        doubt, since = "", (batch.asked or batch.prepared) - CLOCK_SKEW
+        async for candidate in self.recent(batch):
+            if not self.is_since(candidate, since):
                 continue
-            looked_into = (id_in(one), batch.marker) in self._read
-            size = sum(numbers(one.get("request_counts")).values())
-            if id_in(one) in ours or looked_into or size != batch.requests:
+            looked_into = (id_in(candidate), batch.marker) in self._read
+            size = sum(numbers(candidate.get("request_counts")).values())
+            if id_in(candidate) in ours or looked_into or size != batch.requests:
                 continue
-            if one.get("processing_status") != "ended":
-                doubt = f"{id_in(one)} may be it and has not ended"
-            elif one.get("archived_at"):
-                doubt = f"{id_in(one)} may be it and its results are gone"
-            elif await self._marked(id_in(one), batch.marker):
-                return Found(id_in(one))
-        return Found(doubt=doubt)
+            if candidate.get("processing_status") != "ended":
+                doubt = f"{id_in(candidate)} may be it and has not ended"
+            elif candidate.get("archived_at"):
+                doubt = f"{id_in(candidate)} may be it and its results are gone"
+            elif await self._marked(id_in(candidate), batch.marker):
+                return BatchSearch(id_in(candidate))
+        return BatchSearch(doubt=doubt)
 
     async def withdraw(self, batch: JuryBatch) -> None:
         """Do nothing: nothing is uploaded apart from the batch."""
 
-    async def standing(self, provider_id: str) -> Standing:
+    async def standing(self, provider_id: str) -> BatchStatus:
         """Return how far a batch is; until it has ended all its requests count as open."""
-        found = await self.object("get", f"{self.path}/{provider_id}")
-        counts = numbers(found.get("request_counts"))
-        return Standing(
-            ended=found.get("processing_status") == "ended",
+        reply = await self.object("get", f"{self.path}/{provider_id}")
+        counts = numbers(reply.get("request_counts"))
+        return BatchStatus(
+            ended=reply.get("processing_status") == "ended",
             done=sum(counts.values()) - counts.get("processing", 0),
             counts=counts,
-            gone=bool(found.get("archived_at")),
+            gone=bool(reply.get("archived_at")),
         )
 
-    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: BatchStatus) -> None:
         """Delete the batch with its requests and results."""
         await self.delete(f"{self.path}/{batch.provider_id}")
 
-    def files(self, provider_id: str, standing: Standing) -> Sequence[str]:
+    def files(self, provider_id: str, standing: BatchStatus) -> Sequence[str]:
         """Return the address of the results: the juror's own.
 
         The SDK would follow the `results_url` that an answer names, to whatever host that is.
         """
         return [f"{self.path}/{provider_id}/results"]
 
-    def is_since(self, one: Body, since: datetime) -> bool:
+    def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time; one that does not say counts as new."""
         try:
-            return datetime.fromisoformat(text_of(one.get("created_at"))) >= since
+            return datetime.fromisoformat(text_of(listed.get("created_at"))) >= since
         except (ValueError, TypeError):
             return True
 
-    def entry(self, line: Body) -> Entry | None:
+    def entry(self, line: Body) -> BatchResult | None:
         """Return what a line of results says; None where it does not say of which request."""
         name, result = text_of(line.get("custom_id")), line.get("result")
         if not name or not isinstance(result, dict):
             return None
         kind = text_of(result.get("type"))
         if kind in ("canceled", "expired"):
-            return Entry(name, outcome=kind)
+            return BatchResult(name, outcome=kind)
         if kind == "succeeded":
-            return Entry(name, self.endpoint.read(dumps(result.get("message")), {}))
-        return Entry(name, _failure(result.get("error")))
+            return BatchResult(name, self.endpoint.read(dumps(result.get("message")), {}))
+        return BatchResult(name, _failure(result.get("error")))
 
     async def _marked(self, provider_id: str, marker: str) -> bool:
         """Return whether a batch that has ended is the one with this marker."""

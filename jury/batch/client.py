@@ -15,12 +15,12 @@ from data.schema.jury import JuryBatch
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.http_answers import body_of, http_failure, unreadable
 from jury.panel import Juror
-from jury.providers import VENDORS
 from jury.providers.http_client import Endpoint
+from jury.providers.registry import PROVIDERS
 
 UPLOAD_SECONDS = 600.0
-NO_SUCH = (404, 405, 501)
-SKEW = timedelta(hours=1)  # between this machine's clock and the provider's
+NO_SUCH_PATH = (404, 405, 501)
+CLOCK_SKEW = timedelta(hours=1)  # between this machine's clock and the provider's
 PAGE = 100
 PROVIDER_ID = re.compile(r"\w[\w.-]{0,199}")  # never a step out of a path
 Request = dict[str, Any]
@@ -28,7 +28,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BatchLimits:
     """The most that a provider takes in one batch."""
 
     requests: int
@@ -36,7 +36,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BatchStatus:
     """How far a batch is at its provider.
 
     Attributes
@@ -63,7 +63,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BatchResult:
     """One line of a batch's results: an answer, or an outcome without one."""
 
     custom_id: str
@@ -72,14 +72,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BatchSearch:
     """What looking for a batch at its provider has shown; `doubt` says why it is not certain."""
 
     provider_id: str = ""
     doubt: str = ""
 
 
-class Trouble(Exception):
+class BatchError(Exception):
     """A request about a batch that did not succeed, with the answer that it is."""
 
     def __init__(self, answer: Answer) -> None:
@@ -103,7 +103,7 @@ class BatchClient(ABC):
         Where batches are, and how the list of them is told which one the page begins after.
     """
 
-    limits: ClassVar[Limits]
+    limits: ClassVar[BatchLimits]
     path: ClassVar[str]
     after: ClassVar[str]
 
@@ -125,7 +125,7 @@ class BatchClient(ABC):
         """
 
     @abstractmethod
-    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
         """Look for a batch that was handed in and whose id was never heard."""
 
     @abstractmethod
@@ -133,30 +133,30 @@ class BatchClient(ABC):
         """Take back what was uploaded for a batch that has no id."""
 
     @abstractmethod
-    async def standing(self, provider_id: str) -> Standing:
+    async def standing(self, provider_id: str) -> BatchStatus:
         """Return how far a batch is."""
 
     @abstractmethod
-    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: BatchStatus) -> None:
         """Delete what the provider keeps of a batch's texts; what is not there is deleted."""
 
     @abstractmethod
-    def files(self, provider_id: str, standing: Standing) -> Sequence[str]:
+    def files(self, provider_id: str, standing: BatchStatus) -> Sequence[str]:
         """Return the addresses of the results of a batch that has ended."""
 
     @abstractmethod
-    def entry(self, line: Body) -> Entry | None:
+    def entry(self, line: Body) -> BatchResult | None:
         """Return what a line of results says; None where it does not say of which request."""
 
     @abstractmethod
-    def is_since(self, one: Body, since: datetime) -> bool:
+    def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time."""
 
     async def check(self) -> None:
         """Ask for the list of batches; raises Trouble where there is none."""
         await self.listed(self._page(""))
 
-    async def results(self, provider_id: str, standing: Standing) -> AsyncIterator[Entry]:
+    async def results(self, provider_id: str, standing: BatchStatus) -> AsyncIterator[BatchResult]:
         """Yield the results of a batch that has ended, in any order."""
         for path in self.files(provider_id, standing):
             for line in await self.lines(path):
@@ -165,12 +165,12 @@ class BatchClient(ABC):
 
     async def recent(self, batch: JuryBatch) -> AsyncIterator[dict[str, Any]]:
         """Yield the provider's batches, newest first, by pages until they are older than ours."""
-        since, after = (batch.asked or batch.prepared) - SKEW, ""
+        since, after = (batch.asked or batch.prepared) - CLOCK_SKEW, ""
         while True:
             page = await self.listed(self._page(after))
-            rows = [one for one in page["data"] if isinstance(one, dict)]
-            for one in rows:
-                yield one
+            rows = [row for row in page["data"] if isinstance(row, dict)]
+            for row in rows:
+                yield row
             if not page.get("has_more") or not rows or not self.is_since(rows[-1], since):
                 return
             after = id_in(rows[-1])
@@ -181,30 +181,30 @@ class BatchClient(ABC):
 
     async def listed(self, path: str) -> dict[str, Any]:
         """Return a page of a list, or raise Trouble as if there were no such list."""
-        found = body_of((await self.ask("get", path)).text) or {}
-        if not isinstance(found.get("data"), list):
-            raise Trouble(http_failure(404, {}, ""))
-        return found
+        page = body_of((await self.ask("get", path)).text) or {}
+        if not isinstance(page.get("data"), list):
+            raise BatchError(http_failure(404, {}, ""))
+        return page
 
     async def object(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         """Return the JSON object that a request brings, or raise Trouble."""
         text = (await self.ask(method, path, **options)).text
-        found = body_of(text)
-        if found is None:
-            raise Trouble(unreadable(text))
-        return found
+        value = body_of(text)
+        if value is None:
+            raise BatchError(unreadable(text))
+        return value
 
     async def lines(self, path: str) -> list[dict[str, Any]]:
         """Return the objects of a JSON Lines file; a line that holds none is left out."""
         content = (await self.ask("get", path)).content
-        found = (body_of(line.decode("utf-8", "replace")) for line in content.split(b"\n"))
-        return [one for one in found if one is not None]
+        objects = (body_of(line.decode("utf-8", "replace")) for line in content.split(b"\n"))
+        return [value for value in objects if value is not None]
 
     async def delete(self, path: str) -> None:
         """Delete something; what is not there any more is deleted."""
         try:
             await self.ask("delete", path)
-        except Trouble as trouble:
+        except BatchError as trouble:
             if trouble.answer.http != 404:
                 raise
 
@@ -216,30 +216,30 @@ class BatchClient(ABC):
             answer: httpx2.Response = await send(path, cast_to=httpx2.Response, **options)
         except sdk.APITimeoutError as error:
             reason = f"no answer within {seconds:g} s"
-            raise Trouble(Answer(Status.TIMEOUT, reason, transient=True)) from error
+            raise BatchError(Answer(Status.TIMEOUT, reason, transient=True)) from error
         except sdk.APIConnectionError as error:
             reason = f"{NO_CONNECTION}: {type(error.__cause__ or error).__name__}"
-            raise Trouble(Answer(Status.REQUEST_FAILED, reason, transient=True)) from error
+            raise BatchError(Answer(Status.REQUEST_FAILED, reason, transient=True)) from error
         except sdk.APIStatusError as error:
             failed = http_failure(error.status_code, error.response.headers, error.response.text)
-            raise Trouble(failed) from error
+            raise BatchError(failed) from error
         return answer
 
 
 def open_client(juror: Juror, key: str, timeout: float = UPLOAD_SECONDS) -> BatchClient:
     """Return a juror's batches; each SDK is imported only when it is needed."""
-    vendor = VENDORS[juror.provider]
-    endpoint = resolve_name(vendor.endpoint)(juror, key, timeout, httpx2.AsyncClient)
+    vendor = PROVIDERS[juror.provider]
+    endpoint = resolve_name(vendor.client)(juror, key, timeout, httpx2.AsyncClient)
     opened: BatchClient = resolve_name(vendor.batches)(endpoint)
     return opened
 
 
 def id_in(body: Body) -> str:
     """Return the id in an object, or raise Trouble where there is none to use in an address."""
-    found = body.get("id")
-    if not isinstance(found, str) or not PROVIDER_ID.fullmatch(found):
-        raise Trouble(unreadable(""))
-    return found
+    value = body.get("id")
+    if not isinstance(value, str) or not PROVIDER_ID.fullmatch(value):
+        raise BatchError(unreadable(""))
+    return value
 
 
 def numbers(source: Any) -> dict[str, int]:

@@ -9,10 +9,10 @@ from data.schema import Attempt, Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.batches import Collected, collect, count, finish, move
 from data.token_costs import TokenCosts, token_costs
-from jury.batch.client import Entry, Standing, Trouble
+from jury.batch.client import BatchError, BatchResult, BatchStatus
 from jury.batch.context import BatchContext, BatchSession
 from jury.call import Answer
-from jury.conversation import answered
+from jury.conversation import answer_columns
 from jury.cost import Price, above_worst, batch_price, unbilled
 from jury.expected_score import read_for
 from jury.panel import Juror
@@ -34,7 +34,7 @@ async def follow(context: BatchContext, session: BatchSession, batch: JuryBatch)
         return await _settle(context, session, batch)
     if batch.state == BatchState.COLLECTED:
         standing = await _standing(session, batch)
-        await _forget(context, session, batch, standing or Standing(ended=True))
+        await _forget(context, session, batch, standing or BatchStatus(ended=True))
         return False
     return await _look(context, session, batch)
 
@@ -45,22 +45,22 @@ async def _settle(context: BatchContext, session: BatchSession, batch: JuryBatch
     if _age(batch) > KEPT.total_seconds():
         finish(context.engine, batch.id, "unanswered", GONE)
         return True
-    found = await session.client.find(batch, provider_ids(context.engine))
-    if not found.provider_id and not found.doubt and _age(batch) >= context.pace.grace:
+    search = await session.client.find(batch, provider_ids(context.engine))
+    if not search.provider_id and not search.doubt and _age(batch) >= context.pace.grace:
         await session.client.withdraw(batch)  # what has not begun by now cannot begin any more
-        found = await session.client.find(batch, provider_ids(context.engine))
-        if not found.provider_id and not found.doubt:
+        search = await session.client.find(batch, provider_ids(context.engine))
+        if not search.provider_id and not search.doubt:
             finish(context.engine, batch.id, "not_sent", "the provider never took it")
             context.tell(f"juror {name}: a batch of {batch.requests} was never taken; free again")
             return True
-    if not found.provider_id:
-        where = f"{found.doubt}, which is waited for" if found.doubt else "it is being looked for"
+    if not search.provider_id:
+        where = f"{search.doubt}, which is waited for" if search.doubt else "it is being looked for"
         doubt = f"unknown whether a batch of {batch.requests} was taken: {where}"
         context.say_once(f"juror {name}: {doubt}. Nothing is sent twice; {ASK_ANEW}")
         return False
-    move(context.engine, batch.id, BatchState.SUBMITTED, provider_id=found.provider_id)
-    context.tell(f"juror {name}: batch {found.provider_id} found at the provider")
-    batch.provider_id, batch.submitted = found.provider_id, now()
+    move(context.engine, batch.id, BatchState.SUBMITTED, provider_id=search.provider_id)
+    context.tell(f"juror {name}: batch {search.provider_id} found at the provider")
+    batch.provider_id, batch.submitted = search.provider_id, now()
     return await _look(context, session, batch)
 
 
@@ -79,7 +79,7 @@ async def _look(context: BatchContext, session: BatchSession, batch: JuryBatch) 
 
 
 async def _collect(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
 ) -> bool:
     """Store every result of a batch that has ended, then have its texts deleted."""
     waiting = open_requests(context.engine, batch.id)
@@ -94,15 +94,15 @@ async def _collect(
             if len(chunk) >= CHUNK:
                 ends += _store(context, session, batch, chunk)
                 chunk = []
-    except Trouble as trouble:
+    except BatchError as trouble:
         if trouble.answer.http != 404:
             raise
         gone = True
     ends += _store(context, session, batch, chunk)
     session.failures = 0
     ends[standing.leftover] += len(waiting)
-    said = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
-    context.tell(f"juror {session.juror.name}: batch {batch.provider_id} has ended: {said}")
+    counts = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
+    context.tell(f"juror {session.juror.name}: batch {batch.provider_id} has ended: {counts}")
     await _rest(context, session, batch, replace(standing, gone=gone), waiting)
     return any(name not in (*Status,) for name in ends)
 
@@ -111,29 +111,33 @@ async def _rest(
     context: BatchContext,
     session: BatchSession,
     batch: JuryBatch,
-    standing: Standing,
-    left: dict[str, BatchRequest],
+    standing: BatchStatus,
+    unnamed: dict[str, BatchRequest],
 ) -> None:
     """Give what the results do not name its outcome, and let the provider forget the rest."""
-    for one in left.values():
-        _ended(context, session.key(one.response, one.replicate, one.rubric), standing.leftover)
-    if not left or standing.leftover != "unanswered":
+    for request in unnamed.values():
+        _ended(
+            context,
+            session.key(request.response, request.replicate, request.rubric),
+            standing.leftover,
+        )
+    if not unnamed or standing.leftover != "unanswered":
         finish(context.engine, batch.id, standing.leftover, state=BatchState.COLLECTED)
         await _forget(context, session, batch, standing)
         return
     why = GONE if standing.gone else "its results do not name all of its requests"
     finish(context.engine, batch.id, standing.leftover, why)
     name = f"juror {session.juror.name}: batch {batch.provider_id}"
-    context.tell(f"{name}: {len(left)} lost: {why}; what is there was not deleted")
+    context.tell(f"{name}: {len(unnamed)} lost: {why}; what is there was not deleted")
 
 
 async def _failed(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
 ) -> bool:
     """Note that the provider refused a batch as a whole."""
     reason = f"batch {batch.provider_id} was refused as a whole: {standing.failed}"
-    for one in open_requests(context.engine, batch.id).values():
-        key = session.key(one.response, one.replicate, one.rubric)
+    for request in open_requests(context.engine, batch.id).values():
+        key = session.key(request.response, request.replicate, request.rubric)
         context.ended[key] = str(Status.REQUEST_FAILED)
     finish(context.engine, batch.id, "not_sent", reason, BatchState.COLLECTED)
     session.full = (Status.REQUEST_FAILED, reason)
@@ -142,12 +146,12 @@ async def _failed(
 
 
 async def _forget(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
 ) -> None:
     """Delete a batch's texts at the provider, or say that they are still there."""
     try:
         await session.client.forget(batch, standing)
-    except Trouble as trouble:
+    except BatchError as trouble:
         context.say_once(
             f"juror {session.juror.name}: batch {batch.provider_id} is stored, but its texts at "
             f"{batch.host} could not be deleted ({trouble}); the next run with --batch tries again"
@@ -156,11 +160,11 @@ async def _forget(
     move(context.engine, batch.id, BatchState.CLOSED)
 
 
-async def _standing(session: BatchSession, batch: JuryBatch) -> Standing | None:
+async def _standing(session: BatchSession, batch: JuryBatch) -> BatchStatus | None:
     """Return how far a batch is, None where the provider knows none of that id."""
     try:
         standing = await session.client.standing(batch.provider_id)
-    except Trouble as trouble:
+    except BatchError as trouble:
         if trouble.answer.http == 404:
             return None
         raise
@@ -211,7 +215,9 @@ def _tokens(call: Attempt) -> TokenCosts:
     return token_costs((*tokens, call.tokens_out, call.tokens_reasoning), amounts)
 
 
-def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Entry) -> Collected:
+def _collected(
+    juror: Juror, batch: JuryBatch, request: BatchRequest, entry: BatchResult
+) -> Collected:
     """Return a result as the study keeps it: read like a live answer, at the price of its day."""
     answer = entry.answer
     if answer is None:
@@ -229,7 +235,7 @@ def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Ent
         reason=parsed.remark,
         sent={**batch.sent, **where},
         distribution=parsed.distribution,
-        **answered(answer, cost),
+        **answer_columns(answer, cost),
     )
     return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
 

@@ -11,14 +11,13 @@ from data.queries.jury import in_flight
 from data.rubric import Rubric
 from data.schema import Status
 from data.token_costs import TokenCosts
-from jury.batch.client import BatchClient, Trouble
-from jury.call import Call, Message
-from jury.loop import INTERRUPTED, RunResult
+from jury.ask import SamePrompts
+from jury.batch.client import BatchClient, BatchError
+from jury.call import Call, Turn
 from jury.panel import Juror
-from jury.providers import FORMS
-from jury.run_cap import RunCap
-from jury.same_prompts import SamePrompts
-from jury.worklist import Job, Worklist, jobs
+from jury.providers.registry import FORMS
+from jury.run_result import INTERRUPTED, RunCap, RunResult
+from jury.worklist import Job, Worklist, pending_jobs
 
 IN_FLIGHT = "in_flight"
 FAILURES_IN_A_ROW = 10
@@ -27,7 +26,7 @@ Key = tuple[int, int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Polling:
     """How a run waits, in seconds.
 
     Attributes
@@ -87,7 +86,7 @@ class BatchSession:
         """Return the request for a job, in the strictest form the juror may be asked in."""
         form = FORMS[0] if self.juror.form == "auto" else self.juror.form
         rubric, explanation = job.rubric, self.juror.explanation
-        prompt = Message("user", rubric.render(job.card, explanation))
+        prompt = Turn("user", rubric.render(job.card, explanation))
         schema = rubric.json_schema(explanation)
         return Call((prompt,), schema, form, job.replicate, self.juror.expected)
 
@@ -95,7 +94,7 @@ class BatchSession:
         """Return what names a verdict of this juror."""
         return (self.rater, response, replicate, rubric.sha256)
 
-    def troubled(self, trouble: Trouble) -> None:
+    def troubled(self, trouble: BatchError) -> None:
         """Note a request that failed; one that will not pass, or too many in a row, stop it."""
         answer = trouble.answer
         self.failures += 1
@@ -119,7 +118,7 @@ class BatchContext:
     worklist: Worklist
     sessions: list[BatchSession]
     max_usd: float | None
-    pace: Pace
+    pace: Polling
     tell: Callable[[str], None]
     watch: Callable[[BatchProgress], None]
     ended: dict[Key, str] = field(default_factory=dict)
@@ -157,20 +156,20 @@ class BatchContext:
 
     def tick(self) -> None:
         """Tell how far the run is."""
-        rated = sum(one.rated for one in self.sessions)
-        open_ = sum(len(in_flight(self.engine, one.rater)) for one in self.sessions)
-        answered = sum(sum(one.answered.values()) for one in self.sessions)
+        rated = sum(session.rated for session in self.sessions)
+        open_ = sum(len(in_flight(self.engine, session.rater)) for session in self.sessions)
+        answered = sum(sum(session.answered.values()) for session in self.sessions)
         failed = sum(status != Status.OK for status in self.ended.values())
         total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
         self.watch(BatchProgress(total, rated, open_, min(answered, open_), failed, self.usd))
 
     def result(self, panel: str) -> RunResult:
         """Return what the run has come to."""
-        by_juror = {one.juror.name: self._counted(one) for one in self.sessions}
+        by_juror = {session.juror.name: self._counted(session) for session in self.sessions}
         by_status = sum(by_juror.values(), Counter[str]())
         total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
         rated = by_status[str(Status.OK)]
-        ends = {one.juror.name: one.stopped or one.full for one in self.sessions}
+        ends = {session.juror.name: session.stopped or session.full for session in self.sessions}
         return RunResult(
             panel=panel,
             responses=self.worklist.responses,
@@ -194,7 +193,7 @@ class BatchContext:
         def rated(_: Status) -> None:
             session.rated += 1
 
-        for group in jobs(self.engine, self.worklist, session.rater, rated):
+        for group in pending_jobs(self.engine, self.worklist, session.rater, rated):
             yield from group
 
     def _counted(self, session: BatchSession) -> Counter[str]:

@@ -10,12 +10,12 @@ from data.schema.jury import JuryBatch
 from jury.batch.client import (
     PAGE,
     BatchClient,
+    BatchLimits,
+    BatchResult,
+    BatchSearch,
+    BatchStatus,
     Body,
-    Entry,
-    Found,
-    Limits,
     Request,
-    Standing,
     id_in,
     numbers,
 )
@@ -34,7 +34,7 @@ FILES = ("output_file_id", "error_file_id")
 class OpenAIBatches(BatchClient):
     """Batches of an uploaded file; the marker of one stands in its metadata."""
 
-    limits = Limits(requests=50_000, bytes=200_000_000)
+    limits = BatchLimits(requests=50_000, bytes=200_000_000)
     path, after = "/batches", "after"
 
     def request(self, custom_id: str, call: Call) -> Request:
@@ -46,7 +46,7 @@ class OpenAIBatches(BatchClient):
         self, marker: str, requests: Sequence[Request], asking: Callable[[str], None]
     ) -> str:
         """Upload the requests, and ask for a batch of them that carries the marker."""
-        content = "".join(json.dumps(one) + "\n" for one in requests).encode()
+        content = "".join(json.dumps(request) + "\n" for request in requests).encode()
         upload = await self.object(
             "post",
             "/files",
@@ -55,21 +55,21 @@ class OpenAIBatches(BatchClient):
             options={"headers": {"Content-Type": "multipart/form-data"}},
         )
         asking(id_in(upload))
-        wanted = {
+        batch = {
             "completion_window": "24h",
             "endpoint": ENDPOINT,
             "input_file_id": id_in(upload),
             "metadata": {"medjury": marker},
             "output_expires_after": _expiry(OUTPUT_KEPT),
         }
-        return id_in(await self.object("post", self.path, body=wanted))
+        return id_in(await self.object("post", self.path, body=batch))
 
-    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
         """Look through the recent batches for the one whose metadata hold the marker."""
-        async for one in self.recent(batch):
-            if (one.get("metadata") or {}).get("medjury") == batch.marker:
-                return Found(id_in(one))
-        return Found()
+        async for candidate in self.recent(batch):
+            if (candidate.get("metadata") or {}).get("medjury") == batch.marker:
+                return BatchSearch(id_in(candidate))
+        return BatchSearch()
 
     async def withdraw(self, batch: JuryBatch) -> None:
         """Delete the input file; a batch of it that arrives later can then no longer begin."""
@@ -77,47 +77,47 @@ class OpenAIBatches(BatchClient):
         for name in names:
             await self.delete(f"/files/{name}")
 
-    async def standing(self, provider_id: str) -> Standing:
+    async def standing(self, provider_id: str) -> BatchStatus:
         """Return how far a batch is."""
-        found = await self.object("get", f"{self.path}/{provider_id}")
-        state = text_of(found.get("status"))
-        counts = numbers(found.get("request_counts"))
-        return Standing(
+        reply = await self.object("get", f"{self.path}/{provider_id}")
+        state = text_of(reply.get("status"))
+        counts = numbers(reply.get("request_counts"))
+        return BatchStatus(
             ended=state in ENDED,
             done=counts.get("completed", 0) + counts.get("failed", 0),
             counts=counts,
-            failed=_complaint(found) if state == "failed" else "",
+            failed=_complaint(reply) if state == "failed" else "",
             leftover=LEFTOVER.get(state, "unanswered"),
-            files=tuple(id_in({"id": found[key]}) for key in FILES if found.get(key)),
+            files=tuple(id_in({"id": reply[key]}) for key in FILES if reply.get(key)),
         )
 
-    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: BatchStatus) -> None:
         """Delete the input file and the files of results; the batch's own entry holds no text."""
         for name in filter(None, (batch.input_file, *standing.files)):
             await self.delete(f"/files/{name}")
 
-    def files(self, provider_id: str, standing: Standing) -> Sequence[str]:
+    def files(self, provider_id: str, standing: BatchStatus) -> Sequence[str]:
         """Return the addresses of the output file and of the error file."""
         return [f"/files/{name}/content" for name in standing.files]
 
-    def is_since(self, one: Body, since: datetime) -> bool:
+    def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time; one that does not say counts as old."""
-        made = one.get("created_at")
+        made = listed.get("created_at")
         return isinstance(made, int) and made >= since.timestamp()
 
-    def entry(self, line: Body) -> Entry | None:
+    def entry(self, line: Body) -> BatchResult | None:
         """Return what a line of results says; None where it does not say of which request."""
         name = text_of(line.get("custom_id"))
         response, error = line.get("response"), line.get("error")
         if not name:
             return None
         if isinstance(response, dict):
-            return Entry(name, self._answer(response))
+            return BatchResult(name, self._answer(response))
         code = text_of(error.get("code")) if isinstance(error, dict) else ""
         if code in NEVER_RAN:
-            return Entry(name, outcome=NEVER_RAN[code])
+            return BatchResult(name, outcome=NEVER_RAN[code])
         reason = f"failed in its batch: {_bare(code) or 'no code'}"
-        return Entry(name, Answer(Status.REQUEST_FAILED, reason))
+        return BatchResult(name, Answer(Status.REQUEST_FAILED, reason))
 
     def _answer(self, response: Body) -> Answer:
         """Return the answer that a response in a batch is."""
@@ -130,8 +130,8 @@ class OpenAIBatches(BatchClient):
     async def _uploads(self, marker: str) -> list[str]:
         """Return the ids of input files that were uploaded and whose id was never heard."""
         page = await self.listed(f"/files?purpose=batch&order=desc&limit={PAGE}")
-        rows = [one for one in page["data"] if isinstance(one, dict)]
-        return [id_in(one) for one in rows if one.get("filename") == _file_name(marker)]
+        rows = [row for row in page["data"] if isinstance(row, dict)]
+        return [id_in(row) for row in rows if row.get("filename") == _file_name(marker)]
 
 
 def _file_name(marker: str) -> str:
@@ -148,9 +148,9 @@ def _bare(code: str) -> str:
     return code if code.replace("_", "").isalnum() else ""
 
 
-def _complaint(found: Mapping[str, Any]) -> str:
+def _complaint(reply: Mapping[str, Any]) -> str:
     """Return the code, and the line where there is one, of what is wrong with a whole batch."""
-    errors = found.get("errors")
+    errors = reply.get("errors")
     rows = errors.get("data") if isinstance(errors, dict) else None
     first = rows[0] if isinstance(rows, list) and rows and isinstance(rows[0], dict) else {}
     line = first.get("line")

@@ -21,22 +21,28 @@ from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.attempts import add_jurors, record_attempts
 from data.store.batches import finish, move, prepare
-from jury.admission import admit, keys
-from jury.ask import not_asked_record, request_sha256
+from jury.admission import admit, api_keys
+from jury.ask import SamePrompts, hashes_of, not_asked_record, request_sha256
 from jury.asking import NO_TEXT
-from jury.batch.client import NO_SUCH, BatchClient, Limits, Request, Trouble, open_client
+from jury.batch.client import (
+    NO_SUCH_PATH,
+    BatchClient,
+    BatchError,
+    BatchLimits,
+    Request,
+    open_client,
+)
 from jury.batch.collect import follow
-from jury.batch.context import BatchContext, BatchProgress, BatchSession, Pace
+from jury.batch.context import BatchContext, BatchProgress, BatchSession, Polling
 from jury.call import Call
-from jury.conversation import worst_of
+from jury.conversation import worst_case_usd
 from jury.cost import batch_price
-from jury.loop import RunResult, refuse_numbers
 from jury.panel import Juror, Panel, refuse_ended
-from jury.providers import VENDORS
-from jury.run_cap import accounted, run_cap
+from jury.providers.registry import PROVIDERS
+from jury.run import refuse_numbers
 from jury.run_lock import run_lock
-from jury.same_prompts import SamePrompts, hashes_of
-from jury.worklist import Job, Worklist, record_of, refuse_changed, tasks_of
+from jury.run_result import RunResult, run_cap, with_study_spending
+from jury.worklist import Job, Worklist, benchmarks_to_rate, juror_record, refuse_changed
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
@@ -62,21 +68,21 @@ class _Parcel:
     sent: dict[str, Any] = field(default_factory=dict)
     bytes: int = COMMAS
 
-    def takes(self, size: int, limits: Limits) -> bool:
+    def takes(self, size: int, limits: BatchLimits) -> bool:
         """Return whether one request more goes in; the first one always does."""
         full = len(self.records) >= limits.requests or self.bytes + size > limits.bytes
         return not self.records or not full
 
-    def add(self, session: BatchSession, one: _Asking, request: Request, size: int) -> None:
+    def add(self, session: BatchSession, asking: _Asking, request: Request, size: int) -> None:
         """Put in one request more, under an id that holds the marker and no text."""
-        job = one.job
+        job = asking.job
         name = f"{self.marker}-{session.rater}-{job.response}-{job.replicate}"
-        digest = request_sha256(session.juror, one.call)
+        digest = request_sha256(session.juror, asking.call)
         self.requests.append(request | {"custom_id": name})
         self.records.append(
-            BatchRequest(name, job.response, job.replicate, job.rubric, digest, one.usd_most)
+            BatchRequest(name, job.response, job.replicate, job.rubric, digest, asking.usd_most)
         )
-        self.sent = session.client.endpoint.sent(one.call)
+        self.sent = session.client.endpoint.sent(asking.call)
         self.bytes += size
 
 
@@ -104,19 +110,19 @@ async def _hand_in(context: BatchContext, session: BatchSession, parcel: _Parcel
         sent=parcel.sent,
     )
     key = prepare(context.engine, batch, parcel.records)
-    asked = False
+    submitting = False
 
     def asking(input_file: str) -> None:
-        nonlocal asked
+        nonlocal submitting
         move(context.engine, key, BatchState.SUBMITTING, input_file=input_file)
-        asked = True
+        submitting = True
 
-    for one in parcel.records:
-        context.handed_in.add(session.key(one.response, one.replicate, one.rubric))
+    for record in parcel.records:
+        context.handed_in.add(session.key(record.response, record.replicate, record.rubric))
     try:
         name = await session.client.hand_in(parcel.marker, parcel.requests, asking)
-    except Trouble as trouble:
-        if asked and not trouble.sure:
+    except BatchError as trouble:
+        if submitting and not trouble.sure:
             context.tell(f"juror {session.juror.name}: {trouble} on handing a batch in")
             session.troubled(trouble)
         else:
@@ -129,7 +135,7 @@ async def _hand_in(context: BatchContext, session: BatchSession, parcel: _Parcel
     return True
 
 
-def _refused(context: BatchContext, session: BatchSession, key: int, trouble: Trouble) -> None:
+def _refused(context: BatchContext, session: BatchSession, key: int, trouble: BatchError) -> None:
     """Give the requests of a batch that was not taken free again."""
     reason = f"the batch was not taken: {trouble}"
     finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
@@ -139,13 +145,13 @@ def _refused(context: BatchContext, session: BatchSession, key: int, trouble: Tr
 def _parcels(context: BatchContext, session: BatchSession) -> Iterator[_Parcel]:
     """Yield what is to be asked, cut into batches within the provider's limits."""
     parcel = _Parcel()
-    for one in _askings(context, session):
-        request = session.client.request("-" * LONGEST_ID, one.call)
+    for asking in _askings(context, session):
+        request = session.client.request("-" * LONGEST_ID, asking.call)
         size = len(json.dumps(request)) + COMMAS  # in ASCII: never shorter than what is sent
         if not parcel.takes(size, session.client.limits):
             yield parcel
             parcel = _Parcel()
-        parcel.add(session, one, request, size)
+        parcel.add(session, asking, request, size)
     if parcel.records:
         yield parcel
 
@@ -165,7 +171,7 @@ def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
         call = session.call(job)
         if _same(context, session, job, call, open_hashes):
             continue
-        most = worst_of(session.juror, call, batch_price)
+        most = worst_case_usd(session.juror, call, batch_price)
         if most is not None and most > money:
             reason = "the request could pass the cap"
             _not_asked(context, session, job, Status.BUDGET_STOPPED, reason)
@@ -212,7 +218,7 @@ def run_batches(
     benchmarks: Sequence[str] | None = None,
     progress: Callable[[BatchProgress], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
-    pace: Pace = Pace(),  # noqa: B008 - frozen
+    pace: Polling = Polling(),  # noqa: B008 - frozen
     waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
     """Put every response without a verdict before every juror of a panel, in batches.
@@ -231,8 +237,8 @@ def run_batches(
     """
     _refuse(panel, replicates, max_usd)
     panel = admit(panel)
-    secrets = keys(panel)
-    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
+    secrets = api_keys(panel)
+    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
     sessions: list[BatchSession] = []
     context = BatchContext(engine, worklist, sessions, max_usd, pace, tell, progress)
     with run_lock(engine, waiting):
@@ -243,19 +249,21 @@ def run_batches(
             if not sessions:  # nothing was handed in, and nothing is known to count
                 raise
             tell("stopped; what is in flight stays with the providers")
-        return accounted(context.result(panel.name), engine, context.cap)
+        return with_study_spending(context.result(panel.name), engine, context.cap)
 
 
 async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> None:
     """Open the jurors' batches, and let go of connections whatever happens."""
-    clients = {one.name: open_client(one, secrets[one.name]) for one in panel.juror}
+    clients = {juror.name: open_client(juror, secrets[juror.name]) for juror in panel.juror}
     try:
-        troubles = {one.name: await _checked(panel, one, clients[one.name]) for one in panel.juror}
+        troubles = {
+            juror.name: await _checked(panel, juror, clients[juror.name]) for juror in panel.juror
+        }
         refuse_changed(context.engine, panel)
-        raters = add_jurors(context.engine, [record_of(one) for one in panel.juror])
-        for one in panel.juror:
-            session = BatchSession(one, raters[one.name], clients[one.name])
-            trouble = troubles[one.name]
+        raters = add_jurors(context.engine, [juror_record(juror) for juror in panel.juror])
+        for juror in panel.juror:
+            session = BatchSession(juror, raters[juror.name], clients[juror.name])
+            trouble = troubles[juror.name]
             session.stopped = (trouble.answer.status, str(trouble)) if trouble else None
             context.sessions.append(session)
         _bound(context, panel)
@@ -269,9 +277,9 @@ def _bound(context: BatchContext, panel: Panel) -> None:
     """Set what the run may spend; what its jurors have in flight is in `held` already."""
     context.cap = run_cap(context.engine, panel, context.max_usd)
     own = None if context.max_usd is None else context.max_usd - context.cap.carried.usd
-    left, held = study_spending(context.engine).left, context.held()
-    bounds = [own, None if left is None else left + (held if held < inf else 0.0)]
-    context.max_usd = min((one for one in bounds if one is not None), default=None)
+    budget_left, held = study_spending(context.engine).left, context.held()
+    bounds = [own, None if budget_left is None else budget_left + (held if held < inf else 0.0)]
+    context.max_usd = min((bound for bound in bounds if bound is not None), default=None)
 
 
 async def _rounds(context: BatchContext) -> None:
@@ -288,7 +296,9 @@ async def _rounds(context: BatchContext) -> None:
         free = False
         context.tick()
         if not any(
-            one.state in AWAITED for session in context.sessions for one in _of(context, session)
+            batch.state in AWAITED
+            for session in context.sessions
+            for batch in _of(context, session)
         ):
             return
         wait = context.pace.after(wait)
@@ -301,7 +311,7 @@ async def _step(context: BatchContext, session: BatchSession, batch: JuryBatch) 
         return False
     try:
         return await follow(context, session, batch)
-    except Trouble as trouble:
+    except BatchError as trouble:
         session.troubled(trouble)
         return False
 
@@ -311,12 +321,12 @@ def _of(context: BatchContext, session: BatchSession) -> list[JuryBatch]:
     return [] if session.stopped else open_batches(context.engine, session.rater)
 
 
-async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> Trouble | None:
+async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> BatchError | None:
     """Return why batches cannot be had; raise BadPanel where there are none at all."""
     try:
         await client.check()
-    except Trouble as trouble:
-        if trouble.answer.http in NO_SUCH:
+    except BatchError as trouble:
+        if trouble.answer.http in NO_SUCH_PATH:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: this endpoint ({juror.host}) has no "
                 "batches; run without --batch"
@@ -327,16 +337,16 @@ async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> Trouble |
 
 def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
     """Raise before anything happens if this run could not be done as asked."""
-    simulated = [one.name for one in panel.juror if one.simulated]
+    simulated = [juror.name for juror in panel.juror if juror.simulated]
     if simulated:
         raise BadPanel(
             f"panel {panel.name}, juror {simulated[0]}: a simulated juror has no batches and "
             "costs nothing; run without --batch"
         )
-    for one in panel.juror:
-        if not VENDORS[one.provider].batches:
+    for juror in panel.juror:
+        if not PROVIDERS[juror.provider].batches:
             raise BadPanel(
-                f'panel {panel.name}, juror {one.name}: provider "{one.provider}" has no batches '
+                f'panel {panel.name}, juror {juror.name}: provider "{juror.provider}" has no batches '
                 "here; run without --batch"
             )
     refuse_numbers(panel, max_usd, replicates=replicates)

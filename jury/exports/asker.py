@@ -19,13 +19,20 @@ from data.card import Card
 from data.question import json_schema, render
 from data.status import Status
 from jury import chat_completions, messages_api
-from jury.asking import NO_TEXT, Turns, again, first_ask, next_ask
+from jury.asking import (
+    NO_TEXT,
+    FormFallback,
+    Patience,
+    Turns,
+    first_question,
+    retry_question,
+    with_retry,
+)
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.exports.settings import ExportedJuror, ExportedRubric, JurySettings, read_settings
 from jury.exports.verdicts import JuryVerdict
 from jury.http_answers import http_failure
-from jury.parse import Parsed, read_answer
-from jury.patience import FormFallback, Patience
+from jury.parse import ParsedAnswer, read_answer
 
 TIMEOUT_SECONDS = 300.0
 PATIENCE = Patience()
@@ -52,15 +59,15 @@ class JurorLine:
         self.fallback = FormFallback(juror.forms)
         self.unsupported: tuple[str, ...] = ()
 
-    def verdict(self, rubric: ExportedRubric, prompt: str) -> Parsed:
+    def verdict(self, rubric: ExportedRubric, prompt: str) -> ParsedAnswer:
         """Return what the juror says to a prompt; an unusable answer is asked for once more."""
         talk = _Talk(self, json_schema(rubric))
-        turns = first_ask(prompt)
+        turns = first_question(prompt)
         answer = talk.answer(turns)
         reading = read_answer(answer, rubric)
         if answer.status != Status.OK or reading.status == Status.OK:
             return reading
-        turns = next_ask(turns, answer.text, again(reading.reason, rubric.scale))
+        turns = with_retry(turns, answer.text, retry_question(reading.reason, rubric.scale))
         return read_answer(talk.answer(turns), rubric)
 
     def complete(self, call: Call) -> Answer:
@@ -194,4 +201,4 @@ class Jury:
 
     def unasked(self, status: Status, reason: str) -> JuryVerdict:
         """Return the verdict of a jury that was not asked at all."""
-        return JuryVerdict(self.settings, dict.fromkeys(self.lines, Parsed(status, reason)))
+        return JuryVerdict(self.settings, dict.fromkeys(self.lines, ParsedAnswer(status, reason)))

@@ -8,6 +8,7 @@ from typing import Any
 from data.rubric import Rubric
 from data.rubrics.answer_form import Explanation, asked_for
 from data.rubrics.files import rubric_toml
+from data.said import in_markdown
 from jury.exports.export import Export
 from jury.panel import Panel
 
@@ -24,6 +25,7 @@ NOT_SHOWN = {
     "undefined": "whether the jury agrees as well as a clinician is not known",
     "simulated": "the figures are of simulated raters",
 }
+COMMAND = "`medjury verify`"
 SIMULATED = "simulated raters can never validate a jury"
 
 
@@ -108,7 +110,7 @@ def _behind(evidence: Body) -> Iterator[str]:
     if names := evidence["changed_jurors"]:
         yield f"rated with other settings than this panel's: {', '.join(names)}"
     if number := evidence["record_findings"]:
-        yield f"the study's record was changed behind its back ({number} findings): `medjury verify`"
+        yield f"the study's record was changed behind its back ({number} findings): {COMMAND}"
 
 
 def _made_up(evidence: Body) -> Iterator[str]:
@@ -144,15 +146,15 @@ def _page(body: Body) -> str:
     """Return the bundle as Markdown; what is quoted stands in fences no text can close."""
     rubric, record = body["rubric"], body["validation"]
     lines = [
-        f"# {rubric['name']}, version {rubric['version']}",
+        f"# {in_markdown(rubric['name'])}, version {in_markdown(rubric['version'])}",
         "",
-        f"For {rubric['audience']}. Scale {rubric['scale']['min']} to {rubric['scale']['max']}; "
+        f"For {in_markdown(rubric['audience'])}. Scale {rubric['scale']['min']} to {rubric['scale']['max']}; "
         f"reference answer: {rubric['gold']}.",
         "",
         f"**{record['status'].upper()}**",
         "",
-        *(f"- {reason}" for reason in record["reasons"]),
-        *(f"- to know: {caveat}" for caveat in record["caveats"]),
+        *(f"- {_worded(reason)}" for reason in record["reasons"]),
+        *(f"- to know: {_worded(caveat)}" for caveat in record["caveats"]),
         "",
         *_shown(record),
         *_basis(record),
@@ -188,7 +190,7 @@ def _shown(record: Body) -> list[str]:
     ends = (decision["estimate"], decision["low"], decision["high"])
     found = "undefined" if None in ends else "{:.3f} ({:.3f} to {:.3f})".format(*ends)
     limits = [
-        f"unsafe: {one['criterion']} <= {one['threshold']:g}, at most "
+        f"unsafe: {in_markdown(one['criterion'])} <= {one['threshold']:g}, at most "
         f"{one['miss_at_most']:.0%} may be missed."
         for one in protocol["critical"]
         if one["miss_at_most"] is not None
@@ -228,23 +230,31 @@ def _row(row: Body) -> str:
     icc = "undefined" if row["icc"] is None else f"{row['icc']:.3f}"
     ends = (row["boot_low"], row["boot_high"])
     between = "" if None in ends else f"{ends[0]:.3f} to {ends[1]:.3f}"
-    name = row["criterion"] or "composite"
-    return f"| {name} | {row['scorer']} | {icc} | {between} | {row['n_responses']} |"
+    name, scorer = in_markdown(row["criterion"] or "composite"), in_markdown(row["scorer"])
+    return f"| {name} | {scorer} | {icc} | {between} | {row['n_responses']} |"
 
 
 def _panel(panel: Body) -> list[str]:
-    rows = [
-        f"| {one['name']} | {one['provider']} | {one['model']} | {one['temperature']} |"
-        for one in panel["jurors"]
+    shown = ("name", "provider", "model", "temperature")
+    rows = [f"| {' | '.join(in_markdown(one[key]) for key in shown)} |" for one in panel["jurors"]]
+    head = [
+        f"## Panel {in_markdown(panel['name'])}",
+        "",
+        "| juror | provider | model | temperature |",
     ]
-    head = [f"## Panel {panel['name']}", "", "| juror | provider | model | temperature |"]
     named = [
-        f"- {one['name']}: {key} {one[key]}"
+        f"- {in_markdown(one['name'])}: {key} {one[key]}"
         for one in panel["jurors"]
         for key in ("explanation", "scores")
         if key in one
     ]
     return [*head, "| --- | --- | --- | --- |", *rows, *(["", *named] if named else [])]
+
+
+def _worded(line: str) -> str:
+    """Return a line of ours that names others; the one command in it stays in its marks."""
+    before, command, after = line.partition(COMMAND)
+    return f"{in_markdown(before)}{command}{in_markdown(after)}"
 
 
 def _fenced(text: str) -> list[str]:

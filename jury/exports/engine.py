@@ -14,7 +14,7 @@ from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, refuse_untold
 from jury.exports.settings import FORMAT, FORMAT_VERSION
 from jury.panel import Juror
-from jury.providers import VENDORS, forms_of
+from jury.providers.registry import PROVIDERS, forms_of
 
 PACKAGE = "medjury_engine"
 SETTINGS_FILE = "medjury_jury.json"
@@ -25,14 +25,11 @@ MODULES = (
     "data.rubrics.answer_form",
     "data.rubrics.tags",
     "jury.call",
-    "jury.asking",
     "jury.answer_words",
-    "jury.pieces",
+    "jury.json_objects",
     "jury.contradiction",
-    "jury.other_keys",
     "jury.parse",
-    "jury.patience",
-    "jury.refused_parameter",
+    "jury.asking",
     "jury.http_answers",
     "jury.chat_completions",
     "jury.messages_api",
@@ -100,6 +97,6 @@ def exported_juror(juror: Juror) -> dict[str, Any]:
     settings = ("temperature", "max_tokens", "effort")
     return {name: getattr(juror, name) for name in (*names, *settings)} | {
         "forms": list(forms_of(juror)),
-        "own": juror.host == VENDORS["openai"].own_host,
+        "own": juror.host == PROVIDERS["openai"].own_host,
         "profile": juror.profile(),
     }

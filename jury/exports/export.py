@@ -2,15 +2,16 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data.card import ExportRow
 from data.errors import BadFile, BadInput
 from data.rubric import Rubric
+from data.said import short
 from jury.panel import Panel
 
 
@@ -99,6 +100,7 @@ def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> 
         If the folder holds something, or cannot be written.
     """
     made: Path | None = None
+    refuse_outside(texts)
     try:
         refuse_full(out, option)
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -115,6 +117,20 @@ def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> 
     finally:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
+
+
+def refuse_outside(names: Iterable[str]) -> None:
+    """Refuse files whose names lead out of their folder.
+
+    Raises
+    ------
+    BadFile
+        Names the first one.
+    """
+    for name in names:
+        path = PurePosixPath(name.replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts:
+            raise BadFile(f"{short(name)}: leads out of the folder; give the juror another name")
 
 
 def refuse_full(out: Path, option: str = "--out") -> None:

@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from data.card import ExportRow
 from data.errors import BadInput
 from data.rubrics.helm import BENCHMARKS
+from data.said import in_markdown
 from jury.exports.engine import engine
 from jury.exports.export import Export, place_of, program, refuse_untold, texts_of
 from jury.exports.helm_question import ASKED, Question, asked_of, question, table
 from jury.panel import Juror, Panel
-from jury.providers import VENDORS
+from jury.providers.registry import PROVIDERS
 
 MAX_TOKENS = 1024  # of the model under test; HELM's own default
 HELM = "crfm-helm[openai,anthropic] 0.5.16"
-VENDOR = VENDORS["anthropic"].own_host
+VENDOR = PROVIDERS["anthropic"].own_host
 UNDER_TEST = "medjury-under-test/model"
 ODD = re.compile(r"[^A-Za-z0-9_-]")
 ODD_MODEL = re.compile(r"[^A-Za-z0-9_.-]")
@@ -103,9 +104,9 @@ def _page(export: Export, asked: Question, data: str) -> str:
     rubric, name = export.rubric, f"medjury-{export.rubric.name}"
     run = "--suite medjury --max-eval-instances 1000000 --local-path prod_env"
     lines = [
-        f"# {rubric.name} in HELM",
+        f"# {in_markdown(rubric.name)} in HELM",
         "",
-        f"The jury {export.panel.name} is **{str(export.record['status']).upper()}**: see "
+        f"The jury {in_markdown(export.panel.name)} is **{str(export.record['status']).upper()}**: see "
         f"validation.json. Run in this folder, with {HELM}; put the model that is to be evaluated "
         "into prod_env/model_deployments.yaml.",
         "",
@@ -128,11 +129,11 @@ def _page(export: Export, asked: Question, data: str) -> str:
             f"    helm-run --conf-paths {rubric.name.removeprefix('helm_')}.conf {run}",
             "",
             "HELM's own benchmark, data and prompt, with this jury. The rubric is that of "
-            f"{rubric.version}; another release may ask otherwise. There is no configurable "
+            f"{in_markdown(rubric.version)}; another release may ask otherwise. There is no configurable "
             "benchmark: the rubric does not show jurors the task.",
             "",
         ]
-    told = [f"- {one}" for one in differences(export.panel)]
+    told = [f"- {in_markdown(one)}" for one in differences(export.panel)]
     if told:
         lines += ["HELM alone has settings of its own:", "", *told, ""]
     return "\n".join(
@@ -241,8 +242,14 @@ def _deployment(one: Juror, name: str) -> str:
         f"  - name: {name}\n    model_name: {name}\n"
         "    tokenizer_name: simple/tokenizer1\n    max_sequence_length: 1000000\n"
         f"    client_spec:\n      class_name: helm.clients.{client}\n"
-        f"      args: {json.dumps(said, ensure_ascii=False)}\n"
+        f"      args: {_in_yaml(said)}\n"
     )
+
+
+def _in_yaml(texts: dict[str, str]) -> str:
+    """Return texts as YAML reads them back: JSON's, with every sign that YAML refuses or folds escaped."""
+    plain = json.dumps(texts, ensure_ascii=False)
+    return re.sub(r"[^ -~]", lambda found: f"\\U{ord(found[0]):08x}", plain)
 
 
 def _model(name: str) -> str:

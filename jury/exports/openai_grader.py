@@ -12,12 +12,13 @@ from typing import Any
 from data.card import ExportRow
 from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Criterion, Rubric
+from data.said import in_markdown
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, refuse_order
 from jury.panel import Juror
-from jury.providers import VENDORS
+from jury.providers.registry import PROVIDERS
 
-HOST = VENDORS["openai"].own_host
+HOST = PROVIDERS["openai"].own_host
 WITHIN = {
     "context": "{{item.context}}",
     "prompt": "{{item.prompt}}",
@@ -47,8 +48,9 @@ def write(export: Export) -> dict[str, str]:
     files: dict[str, Any] = {}
     for juror in jurors:
         parts = {one.name: score_model(rubric, one, juror) for one in rubric.criterion}
-        files |= {f"{juror.name}/{name}.json": one for name, one in parts.items()}
-        files[f"{juror.name}/multi.json"] = multi(rubric, parts, juror)
+        folder = f"juror{juror.name}" if juror.name in (".", "..") else juror.name
+        files |= {f"{folder}/{name}.json": one for name, one in parts.items()}
+        files[f"{folder}/multi.json"] = multi(rubric, parts, juror)
     items = {row.instance_id: _item(row) for row in export.rows}
     lines = [json.dumps({"item": {"instance_id": name} | one}) for name, one in items.items()]
     texts = {
@@ -113,11 +115,11 @@ def _item(row: ExportRow) -> dict[str, str]:
 
 
 def _warning(export: Export, jurors: list[Juror]) -> str:
-    left = [one.name for one in export.panel.juror if one not in jurors]
+    left = [in_markdown(one.name) for one in export.panel.juror if one not in jurors]
     others = f"The jurors {', '.join(left)} are left out. " if left else ""
     return (
-        f"# {export.rubric.name} as OpenAI graders: NOT VALIDATED\n\n"
-        f"{PAGE} tells of the jury {export.panel.name} ({export.record['status']}), which rates all "
+        f"# {in_markdown(export.rubric.name)} as OpenAI graders: NOT VALIDATED\n\n"
+        f"{PAGE} tells of the jury {in_markdown(export.panel.name)} ({export.record['status']}), which rates all "
         "criteria in one answer. These graders are settings and no program, so they cannot carry "
         "medjury's engine. They ask one model for one criterion at a time; tags in a response are "
         "not broken, so it can pose as the reference; a checklist is not shown; an answer with two "

@@ -2,58 +2,50 @@
 
 promptfoo's own llm-rubric asks one model for one number; a jury's answer is several criteria from
 several models. So the assertion is a Python file, which MLflow uses too.
+
+promptfoo reads whatever stands in its configuration and its variables: as a template, as the name of a
+file that it opens, or of a program that it runs. So none of the study's words stand there: a test has
+the place of its instance in `instances.json`, which two programs of ours read.
 """
 
 import json
-import re
 
 from jury.exports.bundle import PAGE
 from jury.exports.engine import engine
 from jury.exports.export import Export, program, texts_of
 
 INSTANCES_FILE = "instances.json"
-RAW, UNRAW = "{% raw %}", "{% endraw %}"
-RAW_INSIDE = re.compile(r"\{%(?=\s*(?:end)?raw)|\{(?=\{)")  # what would be read all the same
+INSTANCE = "medjury_instance"
+ASKED = f"{{{{ {INSTANCE} | medjury_ask(context, prompt) }}}}\n"
 
 
 def write(export: Export) -> dict[str, str]:
     """Return promptfoo's configuration, its tests, the assertion, and what was validated."""
-    texts = {row.instance_id: texts_of(row) for row in export.rows}
-    cases = [
-        {
-            "description": name,
-            "vars": {"instance_id": name} | {key: _verbatim(text) for key, text in own.items()},
-        }
-        for name, own in texts.items()
-    ]
+    rows = {row.instance_id: row for row in export.rows}.values()
+    texts = [{"instance_id": row.instance_id} | texts_of(row) for row in rows]
+    cases = [{"vars": {INSTANCE: place}} for place in range(len(texts))]
     return {
         "promptfooconfig.yaml": _configuration(export, bool(cases)),
         "tests.json": json.dumps(cases, indent=1) + "\n",
-        "prompt.txt": "{{context}}\n\n{{prompt}}\n",
+        "prompt.txt": ASKED,
         INSTANCES_FILE: json.dumps(texts, indent=1) + "\n",
+        "medjury_ask.cjs": program("promptfoo_ask"),
         "medjury_assert.py": program("promptfoo_assert"),
         **engine(export),
     }
 
 
-def _verbatim(text: str) -> str:
-    """Return a text that promptfoo, which reads variables as templates, shows as it is."""
-    if not any(sign in text for sign in ("{{", "{%", "{#")):
-        return text
-    return RAW + RAW_INSIDE.sub(lambda found: found[0] + UNRAW + RAW, text) + UNRAW
-
-
 def _configuration(export: Export, tests: bool) -> str:
-    """Return the YAML; its only words from outside are a rubric's and a panel's name."""
-    rubric = export.rubric
-    described = json.dumps(f"{rubric.name}, rated by the jury {export.panel.name}")
+    """Return the YAML; it has no word from outside."""
     return f"""\
 # Written by medjury; the jury is {export.record["status"]}: see {PAGE}.
-description: {described}
+description: outputs rated by a jury, with medjury
 prompts:
   - file://prompt.txt
 providers:
   - echo            # put the model that is to be evaluated here
+nunjucksFilters:
+  medjury_ask: medjury_ask.cjs
 defaultTest:
   assert:
     - type: python

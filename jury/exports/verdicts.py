@@ -9,7 +9,7 @@ from typing import Any
 
 from data.status import Status
 from jury.exports.settings import JurySettings
-from jury.parse import Parsed
+from jury.parse import ParsedAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class JuryVerdict:
     """The readings of all jurors, by name. A juror without a reply leaves the jury without scores."""
 
     settings: JurySettings
-    readings: Mapping[str, Parsed]
+    readings: Mapping[str, ParsedAnswer]
 
     @property
     def rated(self) -> bool:
@@ -67,7 +67,7 @@ class JuryVerdict:
         return self.settings.origin() | {"jury": self.settings.status, "jurors": jurors}
 
 
-def said(reading: Parsed) -> dict[str, Any]:
+def said(reading: ParsedAnswer) -> dict[str, Any]:
     """Return a reading as JSON values."""
     told: dict[str, Any] = {"status": Status(reading.status).value}
     if reading.reply is None:

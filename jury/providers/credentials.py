@@ -71,11 +71,11 @@ def entra_token(scope: str) -> Renewed[str]:
     def fetch() -> Credential[str]:
         try:
             with DefaultAzureCredential() as source:  # a new one each time: the old one remembers
-                found = source.get_token(scope)
+                token = source.get_token(scope)
         except AzureError as error:
             passes = isinstance(error, (ServiceRequestError, ServiceResponseError))
             raise NoCredentials(error, passes) from error
-        return Credential(found.token, found.expires_on)
+        return Credential(token.token, token.expires_on)
 
     return Renewed(fetch)
 
@@ -110,10 +110,10 @@ def aws_keys(region: str, profile: str) -> Renewed[Any]:
     def fetch() -> Credential[Any]:
         try:
             session = boto3.Session(profile_name=profile or None, region_name=region)
-            found = session.get_credentials()
-            if found is None:
+            credentials = session.get_credentials()
+            if credentials is None:
                 raise NoCredentialsError
-            keys = found.get_frozen_credentials()
+            keys = credentials.get_frozen_credentials()
         except BotoCoreError as error:
             raise NoCredentials(error, isinstance(error, HTTPClientError)) from error
         return Credential(keys, time.time() + EARLY_SECONDS + AWS_HELD_SECONDS)

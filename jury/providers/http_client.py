@@ -190,7 +190,7 @@ def unanswered(error: BaseException, seconds: float) -> Answer:
     """Return the answer that silence or a broken connection is, named by its cause's kind alone."""
     causes = list(_causes(error))
     cause = causes[-1]
-    unsent = any(isinstance(one, aiohttp.ClientConnectorError) for one in causes)
+    unsent = any(isinstance(cause, aiohttp.ClientConnectorError) for cause in causes)
     if not unsent and isinstance(cause, (TimeoutError, httpx2.TimeoutException)):
         return Answer(Status.TIMEOUT, f"no answer within {seconds:g} s", transient=True)
     reason = f"{NO_CONNECTION}: {type(cause).__name__}"

@@ -1,23 +1,30 @@
 """Jurors behind OpenAI's chat completions, or any server that speaks them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import openai
 
 from data.schema import now
 from jury import chat_completions
-from jury.call import Answer, Call, Message
+from jury.call import Answer, Call, Token, Turn
 from jury.chat_completions import LIMITS
 from jury.cost import cache_writes_cost
-from jury.http_answers import body_of
-from jury.providers import VENDORS
+from jury.http_answers import body_of, refuses_so_many, unsupported_parameter
+from jury.panel import Juror
+from jury.providers.credentials import (
+    AZURE_OPENAI_SCOPE,
+    Renewed,
+    entra_token,
+    google_token,
+)
 from jury.providers.http_client import Endpoint
-from jury.providers.token_probabilities import FEW, MOST, tokens_of
-from jury.refused_parameter import refuses_so_many, unsupported_parameter
+from jury.providers.registry import PROVIDERS, auth_of
 
 CACHING = ("prompt_cache_key", "prompt_cache_options")
 BREAKPOINT = "prompt_cache_breakpoint"
@@ -48,9 +55,9 @@ class OpenAIChat(Endpoint):
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
         where = {"base_url": self.juror.base_url, "schema": call.form}
-        wanted = {"scores": self.juror.scores} if call.probabilities else {}
+        scores = {"scores": self.juror.scores} if call.probabilities else {}
         settings = self._settings() | self._caching(call) | self._probabilities(call)
-        return where | wanted | settings
+        return where | scores | settings
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body; servers that speak the protocol loosely are many."""
@@ -80,7 +87,7 @@ class OpenAIChat(Endpoint):
 
     def newest_names(self) -> bool:
         """Return whether the server is one that calls the limit as OpenAI's newest models do."""
-        return self.juror.host == VENDORS["openai"].own_host
+        return self.juror.host == PROVIDERS["openai"].own_host
 
     def model(self) -> str:
         """Return the model as a request names it."""
@@ -116,17 +123,120 @@ class OpenAIChat(Endpoint):
 
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""
-        own = self.juror.host == VENDORS["openai"].own_host and "store" not in self.unsupported
+        own = self.juror.host == PROVIDERS["openai"].own_host and "store" not in self.unsupported
         limit = chat_completions.limit_name(
             newest=self.newest_names(), unsupported=self.unsupported
         )
         return chat_completions.settings(self.juror, model=self.model(), limit=limit, store=not own)
 
 
-def _marked(turn: Message) -> str | list[dict[str, Any]]:
+def _marked(turn: Turn) -> str | list[dict[str, Any]]:
     """Return a turn with the end of its shared beginning marked, if it has one."""
     first, *rest = turn.pieces
     if not rest:
         return turn.text
     mark = {BREAKPOINT: {"mode": "explicit"}}
     return [{"type": "text", "text": first} | mark, {"type": "text", "text": rest[0]}]
+
+
+ROUNDED = 0.0005  # above 0, the logarithm of certainty, by rounding
+LEAST = -700.0  # below it a probability is 0 to a computer
+MOST, FEW = 20, 5  # alternatives that are asked for, and where a server grants no more
+
+
+def tokens_of(logprobs: Any) -> tuple[Token, ...]:
+    """Return the tokens of an answer with their options; none where a server sends none.
+
+    One entry that cannot be read makes all of them unusable: nothing says what stood there.
+    """
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    tokens = [_token(entry) for entry in content] if isinstance(content, list) else []
+    return tuple(token for token in tokens if token is not None) if None not in tokens else ()
+
+
+def _token(entry: Any) -> Token | None:
+    """Return one token with its options, itself among them even where the server left it out."""
+    own = _option(entry)
+    if own is None:
+        return None
+    others = entry.get("top_logprobs") or []
+    options = [_option(other) for other in others] if isinstance(others, list) else [None]
+    complete = tuple(option for option in options if option is not None)
+    if len(complete) < len(options):
+        return None
+    return Token(own[0], complete if own[0] in dict(complete) else (own, *complete))
+
+
+def _option(entry: Any) -> tuple[bytes, float] | None:
+    """Return the bytes of a token and its probability, None where that is not said."""
+    if not isinstance(entry, dict):
+        return None
+    logprob, text = entry.get("logprob"), _bytes(entry)
+    if text is None or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
+        return None
+    if not logprob <= ROUNDED:  # nor is NaN
+        return None
+    return text, math.exp(logprob) if logprob > LEAST else 0.0
+
+
+def _bytes(entry: dict[str, Any]) -> bytes | None:
+    """Return a token's bytes: as told, or else those of its text."""
+    values, text = entry.get("bytes"), entry.get("token")
+    if isinstance(values, list):
+        whole = all(isinstance(value, int) and 0 <= value < 256 for value in values)
+        return bytes(values) if whole else None
+    return text.encode("utf-8", "replace") if isinstance(text, str) else None
+
+
+AZURE_V1 = "/openai/v1"
+
+
+class AzureChat(OpenAIChat):
+    """A juror at Azure OpenAI: its v1 address, or a deployment with an `api-version`."""
+
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client."""
+        juror = self.juror
+        if juror.api_version:
+            return self._of_deployment(key, common)
+        base = juror.base_url.rstrip("/")
+        address = base if urlsplit(base).path else base + AZURE_V1
+        return openai.AsyncOpenAI(api_key=self._token(juror) or key, base_url=address, **common)
+
+    def newest_names(self) -> bool:
+        """Return that the limit is called as OpenAI's newest models call it."""
+        return True
+
+    def model(self) -> str:
+        """Return the deployment: Azure calls models by what its owner has called them."""
+        return self.juror.deployment or self.juror.model
+
+    def _of_deployment(self, key: str, common: dict[str, Any]) -> Any:
+        """Return a client whose requests name deployment and `api-version` in the address."""
+        juror = self.juror
+        token = self._token(juror)
+        sign_in: dict[str, Any] = {"azure_ad_token_provider": token} if token else {"api_key": key}
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=juror.base_url,
+            azure_deployment=self.model(),
+            api_version=juror.api_version,
+            **sign_in,
+            **common,
+        )
+
+    def _token(self, juror: Juror) -> Renewed[str] | None:
+        """Return Entra's tokens, None where the juror has a key."""
+        if auth_of(juror.provider, juror.auth) == "entra":
+            self.credential = entra_token(AZURE_OPENAI_SCOPE)
+        return self.credential
+
+
+class GeminiChat(OpenAIChat):
+    """A juror at Google's OpenAI-compatible address: Gemini's own with a key, or Vertex AI's."""
+
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client."""
+        juror = self.juror
+        if auth_of(juror.provider, juror.auth) == "google":
+            self.credential = google_token()
+        return openai.AsyncOpenAI(api_key=self.credential or key, base_url=juror.base_url, **common)

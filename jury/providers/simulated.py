@@ -25,8 +25,8 @@ from data.errors import BadPanel
 from data.schema import Status
 from jury.call import Answer, Call, Token, Usage
 from jury.cost import CHARACTERS_PER_TOKEN
+from jury.json_objects import member_spans
 from jury.panel import Juror
-from jury.pieces import members
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 RESPONSE = re.compile(r"^<response>\n(.*)\n</response>$", re.DOTALL | re.MULTILINE)
@@ -67,19 +67,19 @@ class Simulated:
 
     async def complete(self, call: Call) -> Answer:
         """Return a verdict in the form a real juror gives it."""
-        text, scales = _response(call.messages[0].text), _points(call)
-        wanted = {
-            name: self._wanted(text, name, points, call.replicate)
+        response, scales = _response(call.messages[0].text), _points(call)
+        quality = {
+            name: self._wanted(response, name, points, call.replicate)
             for name, points in scales.items()
         }
-        verdict = {name: self._verdict(call, name, value) for name, value in wanted.items()}
-        told = json.dumps(verdict)
+        verdict = {name: self._verdict(call, name, value) for name, value in quality.items()}
+        text = json.dumps(verdict)
         return Answer(
-            tokens=_tokenized(told, scales, wanted) if call.probabilities else (),
+            tokens=_tokenized(text, scales, quality) if call.probabilities else (),
             status=Status.OK,
-            text=told,
+            text=text,
             sent={"simulated": self._juror.model},
-            usage=Usage(_tokens(*(one.text for one in call.messages)), _tokens(told)),
+            usage=Usage(_tokens(*(turn.text for turn in call.messages)), _tokens(text)),
             http=200,
             returned_model=self._juror.model,
         )
@@ -87,12 +87,12 @@ class Simulated:
     async def close(self) -> None:
         """Do nothing: there is no connection."""
 
-    def _verdict(self, call: Call, criterion: str, wanted: float) -> dict[str, Any]:
+    def _verdict(self, call: Call, criterion: str, quality: float) -> dict[str, Any]:
         """Return the verdict on a criterion: the nearest point, in the order that was asked for."""
         verdict = call.schema["properties"][criterion]["properties"]
-        said = f"simulated by {self._juror.model}; not a judgement"
-        score = min(verdict["score"]["enum"], key=lambda point: abs(point - wanted))
-        return {key: score if key == "score" else said for key in verdict}
+        explanation = f"simulated by {self._juror.model}; not a judgement"
+        score = min(verdict["score"]["enum"], key=lambda point: abs(point - quality))
+        return {key: score if key == "score" else explanation for key in verdict}
 
     def _wanted(self, text: str, criterion: str, points: list[int], replicate: int) -> float:
         """Return what this juror makes of a text, on the scale but between its points."""
@@ -111,13 +111,13 @@ class Simulated:
 
 
 def _tokenized(
-    text: str, scales: Mapping[str, list[int]], wanted: Mapping[str, float]
+    text: str, scales: Mapping[str, list[int]], quality: Mapping[str, float]
 ) -> tuple[Token, ...]:
     """Return an answer cut at its scores, each with the probability of every point."""
     tokens, at = [], 0
-    for name, place in members(text, 0):
-        score = dict(members(text, place.start))["score"]
-        spread = _spread(scales[name], wanted[name])
+    for name, place in member_spans(text, 0):
+        score = dict(member_spans(text, place.start))["score"]
+        spread = _spread(scales[name], quality[name])
         tokens += [
             _certain(text[at : score.start]),
             Token(text[score.start : score.end].encode(), spread),
@@ -130,11 +130,11 @@ def _certain(text: str) -> Token:
     return Token(text.encode(), ((text.encode(), 1.0),))
 
 
-def _spread(points: list[int], wanted: float) -> tuple[tuple[bytes, float], ...]:
+def _spread(points: list[int], quality: float) -> tuple[tuple[bytes, float], ...]:
     """Return the points with probabilities that fall off around what was wanted."""
     width = DOUBT * (points[-1] - points[0]) / (PLANNED_ON[1] - PLANNED_ON[0])
-    near = min(points, key=lambda point: abs(point - wanted))  # far off the scale all would be 0
-    middle = wanted if points[0] <= wanted <= points[-1] else near
+    near = min(points, key=lambda point: abs(point - quality))  # far off the scale all would be 0
+    middle = quality if points[0] <= quality <= points[-1] else near
     weights = [exp(-(((point - middle) / width) ** 2) / 2) for point in points]
     return tuple(
         (str(point).encode(), ON_SCALE * weight / sum(weights))
@@ -150,13 +150,13 @@ def _tokens(*texts: str) -> int:
 def _points(call: Call) -> dict[str, list[int]]:
     """Return the points of the scale for each criterion, out of the schema of the answer."""
     criteria = call.schema["properties"]
-    return {name: one["properties"]["score"]["enum"] for name, one in criteria.items()}
+    return {name: criterion["properties"]["score"]["enum"] for name, criterion in criteria.items()}
 
 
 def _response(prompt: str) -> str:
     """Return the response a prompt holds, or the whole prompt of a rubric that tags none."""
-    found = RESPONSE.search(prompt)
-    return (found[1] if found else prompt).strip()
+    match = RESPONSE.search(prompt)
+    return (match[1] if match else prompt).strip()
 
 
 def _quality(text: str, criterion: str) -> float:

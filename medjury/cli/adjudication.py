@@ -1,4 +1,4 @@
-"""`medjury adjudicate` and `medjury flags`: where clinicians differ, and what they flag."""
+"""`medjury rate adjudicate` and `medjury rate flags`: where clinicians differ, and what they flag."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -42,7 +42,7 @@ def adjudicate(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """List where clinicians differ by what the study says is much; have the differences settled."""
+    """List responses on which clinicians differ, and assign a reading that settles them."""
     if reading is None and (raters is not None or plan):
         raise typer.BadParameter("goes with --assign", param_hint="--plan, --raters")
     if reading is not None and reading not in SETTLING:
@@ -138,7 +138,7 @@ def flags(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """List what clinicians flagged, and answer a flag; its clinician sees the answer."""
+    """List the flags that clinicians raised, or answer one."""
     if (number is None) != (not text):
         raise typer.BadParameter("give both or neither", param_hint="--answer, --text")
     engine = study_of(context, db)

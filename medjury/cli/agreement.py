@@ -1,4 +1,4 @@
-"""`medjury calibrate`: how well jury, jurors and metrics agree with clinicians."""
+"""`medjury analyse calibrate`: how well jury, jurors and metrics agree with clinicians."""
 
 import sys
 from dataclasses import dataclass
@@ -9,7 +9,20 @@ import typer
 
 from calibration.values import AnalysisOptions
 from medjury.cli.dask_connect import SCORES, On, computing
-from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
+from medjury.cli.options import (
+    BenchmarkOption,
+    Criterion,
+    Db,
+    Json,
+    Jurors,
+    MinJurors,
+    PanelOption,
+    Reps,
+    Seed,
+    named_jurors,
+    study_of,
+)
+from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import progress, say
 from medjury.cli.places import write_json
 from medjury.cli.reporting import (
@@ -36,52 +49,61 @@ if TYPE_CHECKING:
 METHODS = ("paper", "published")
 REFERENCES = ("all", "sound")
 READINGS = ("independent", "adjudicated")
-Names = Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")]
 
 
 def calibrate(
     context: typer.Context,
-    panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Only its jurors.")] = None,
-    jurors: Names = None,
-    method: Annotated[str, typer.Option(metavar="[paper|published]")] = "paper",
-    benchmark: Annotated[str | None, typer.Option(help="Only this one, not all of them.")] = None,
-    criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
-    reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
+    panel: PanelOption = None,
+    jurors: Jurors = None,
+    method: MethodOption = "paper",
+    benchmark: BenchmarkOption = None,
+    criterion: Criterion = None,
+    reps: Reps = 2000,
     seed: Seed = 0,
-    min_shared: Annotated[int, typer.Option(min=2, help="Responses a pair must share.")] = 2,
-    min_jurors: Annotated[
-        int | None, typer.Option(min=1, help="Jurors a response needs; by default all.")
-    ] = None,
+    min_shared: Annotated[
+        int, typer.Option(min=2, help="Smallest number of responses two clinicians must share.")
+    ] = 2,
+    min_jurors: MinJurors = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this subgrouping; may be repeated."),
+        typer.Option(metavar="NAME", help="Analyse this subgrouping only; repeatable."),
     ] = None,
     kept: Annotated[
-        str, typer.Option("--references", metavar="[all|sound]", help="Whose instances count.")
+        str,
+        typer.Option(
+            "--references",
+            metavar="[all|sound]",
+            help="Instances to use: all, or those whose reference the jurors found sound.",
+        ),
     ] = "all",
     reading: Annotated[
         str,
         typer.Option(
             metavar="[independent|adjudicated]",
-            help="Clinicians' own, or what settled their differences instead.",
+            help="Clinicians' own ratings, or those after adjudication.",
         ),
     ] = "independent",
     more: Annotated[
-        bool, typer.Option("--details", help="Differences, influence, jurors one by one, and more.")
+        bool,
+        typer.Option(
+            "--details", help="Print more tables: differences, influence, each juror, and others."
+        ),
     ] = False,
     by_benchmark: Annotated[
-        bool, typer.Option("--by-benchmark", help="A table for each benchmark too.")
+        bool, typer.Option("--by-benchmark", help="Print a table for each benchmark as well.")
     ] = False,
-    notes: Annotated[bool, typer.Option("--notes", help="All notes below the tables.")] = False,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="Print all notes below the tables.")
+    ] = False,
     pairs: Annotated[
         bool,
         typer.Option(
-            "--pairs", help="In --json: each criterion, each response's means, the facts."
+            "--pairs", help="Add to --json each criterion and the mean scores of each response."
         ),
     ] = False,
     second: Annotated[
         bool,
-        typer.Option("--second-opinion", help="Recompute the figures by other libraries too."),
+        typer.Option("--second-opinion", help="Recompute the figures with independent libraries."),
     ] = False,
     html: Html = None,
     markdown: Markdown = None,
@@ -93,7 +115,7 @@ def calibrate(
     on: On = None,
     db: Db = None,
 ) -> None:
-    """Compare jury, jurors and metrics with the clinicians: the agreement table."""
+    """Compare the jury, its jurors and metrics with the clinicians: the agreement table."""
     if method not in METHODS:
         raise typer.BadParameter(
             f"{method!r} is neither paper nor published", param_hint="--method"

@@ -1,4 +1,4 @@
-"""`medjury blind`, and masking at import: no response names its author to a rater."""
+"""`medjury study blind`, and masking at import: no response names its author to a rater."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,8 +27,8 @@ from medjury.cli.places import write_json
 AROUND = 60
 LONGEST = 40  # characters of a find that are listed
 HOW = (
-    "`medjury blind --mask ID@PLACE` masks one, `--mask ID` all of a response; `--not ID@PLACE` or "
-    "`--not ID` leaves it for good, `--not-words WORDS` leaves these words in every response"
+    "`medjury study blind --mask ID@PLACE` masks one, `--mask ID` all of a response; `--leave ID@PLACE` "
+    "or `--leave ID` leaves it for good, `--leave-words WORDS` leaves these words in every response"
 )
 WHY = {
     Why.NAME: "name of a model or maker",
@@ -45,26 +45,36 @@ WHY = {
 
 def blind(
     context: typer.Context,
-    listed: Annotated[bool, typer.Option("--list", help="List them; the default.")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List possible names of authors; the default.")
+    ] = False,
     masked: Annotated[
         list[str] | None,
-        typer.Option("--mask", metavar="ID[@START]", help="Mask what is listed of it."),
+        typer.Option(
+            "--mask",
+            metavar="ID[@START]",
+            help="Mask this response, or one place in it, as listed.",
+        ),
     ] = None,
     left: Annotated[
         list[str] | None,
-        typer.Option("--not", metavar="ID[@START]", help="It betrays nobody; list it no more."),
+        typer.Option(
+            "--leave",
+            metavar="ID[@START]",
+            help="Leave it unmasked: it names no author; list it no more.",
+        ),
     ] = None,
     words: Annotated[
         list[str] | None,
-        typer.Option("--not-words", metavar="WORDS", help="They betray nobody in any response."),
+        typer.Option(
+            "--leave-words", metavar="WORDS", help="Leave these words unmasked in every response."
+        ),
     ] = None,
-    show_masked: Annotated[
-        bool, typer.Option("--masked", help="List what is masked, to check it.")
-    ] = False,
+    show_masked: Annotated[bool, typer.Option("--masked", help="List what is masked.")] = False,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """List what may name a response's author and is not masked; mask it, or leave it for good.
+    """List text that may name a response's author; mask it or leave it.
 
     For coordinators. ID is a response, ID@START one place of it as listed. What somebody has
     begun or rated is never changed.
@@ -167,7 +177,7 @@ def _say_searched(found: Searched, json_to: Path | None) -> None:
         )
     if found.possible:
         say(
-            f"{found.possible} possible places left as they are: `medjury blind` lists them",
+            f"{found.possible} possible places left as they are: `medjury study blind` lists them",
             json_to,
         )
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from data.errors import BadInput, BadPanel
-from jury.elsewhere import LOST, NO_WORKER, Elsewhere, NobodyThere, missing_keys
 from jury.panel import Panel
+from jury.providers.executor import LOST, NO_WORKER, ExecutorProvider, NoWorker, missing_keys
 from medjury.cli.dask_connect import (
     NotAnswering,
     answers,
@@ -37,7 +37,7 @@ LOOK_SECONDS = 2.0
 @contextmanager
 def calling(
     on: str, panel: Panel, concurrency: int, json_to: Path | None = None
-) -> Iterator[dict[str, Elsewhere]]:
+) -> Iterator[dict[str, ExecutorProvider]]:
     """Yield each juror's line through the workers at an address.
 
     Raises
@@ -54,7 +54,7 @@ def calling(
         for line in told("texts are", on, workers):
             say(line, json_to)
         try:
-            yield {one.name: Elsewhere(one, calls) for one in panel.juror}
+            yield {one.name: ExecutorProvider(one, calls) for one in panel.juror}
         finally:
             client.close()  # first: a call under way would be waited for
             calls.shutdown(wait=False, cancel_futures=True)
@@ -122,7 +122,7 @@ class Calls(ThreadPoolExecutor):
         self._look_around()
         with self._lock:
             if not self._admitted:
-                raise NobodyThere(f"{NO_WORKER} at {self._on}")
+                raise NoWorker(f"{NO_WORKER} at {self._on}")
             worker = min(sorted(self._admitted), key=lambda one: self._under_way[one])
             self._under_way[worker] += 1
             return worker

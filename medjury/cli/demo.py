@@ -47,12 +47,12 @@ PAIRS = {
 def demo(
     context: typer.Context,
     serve_page: Annotated[
-        bool, typer.Option("--serve/--no-serve", help="Serve the rating page at the end.")
+        bool, typer.Option("--serve/--no-serve", help="Serve the pages at the end.")
     ] = True,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8501,
     db: Db = None,
 ) -> None:
-    """Make a demo study, let simulated raters rate it, print the agreement, serve the page."""
+    """Make a demo study with simulated raters, print the agreement, serve the pages."""
     engine = study_of(context, db, create=True)
     refuse_other_study(engine, url_of(context, db))
     fill(engine)

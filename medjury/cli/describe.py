@@ -10,12 +10,11 @@ from sqlalchemy import Engine
 from data.description import GUIDELINE, TEXTS, Description, read_description
 from data.queries.descriptions import Consent, Described, consents, described
 from data.store import describe as store_description
-from medjury.cli.options import Db, Json, group, study_of
+from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, say, show
 from medjury.cli.places import write_json
 from medjury.cli.record import Who
 
-ABOUT = "The study as a whole: describe it to its clinicians."
 NONE_YET = (
     "clinicians are told nothing of this study: `medjury study describe FILE` says title, purpose, "
     "contact, consent and guideline"
@@ -23,15 +22,7 @@ NONE_YET = (
 SHORT = 12
 HEADS = ("since (UTC)", "by", "sha256", "ratings before", "submissions")
 
-study = group(ABOUT)
 
-
-@study.callback(help=ABOUT)
-def every_command() -> None:
-    """Keep this a group, also while it has one command."""
-
-
-@study.command()
 def describe(
     context: typer.Context,
     file: Annotated[
@@ -42,7 +33,7 @@ def describe(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Say what clinicians are told of the study: purpose, contact, consent, guideline."""
+    """Show or set what clinicians read about the study: purpose, contact, consent, guideline."""
     wanted = None if file is None else read_description(file)
     engine = study_of(context, db)
     if wanted is not None:

@@ -1,4 +1,4 @@
-"""`medjury export`: the study as files for spreadsheets, statistics packages, and another machine."""
+"""`medjury share export`: the study as files for spreadsheets, statistics packages, and another machine."""
 
 import csv
 import hashlib
@@ -26,25 +26,32 @@ from data.queries.record import present_head
 from data.store.record import unblind
 from data.whole_files import whole_file
 from medjury.cli import leaderboards, methods, redcap
-from medjury.cli.options import Db, study_of
+from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, say
-from medjury.cli.places import writes_to
+from medjury.cli.places import write_json, writes_to
 from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv, write_head
 
-Folder = Annotated[Path | None, typer.Argument(metavar="FOLDER", help="New, or empty.")]
+Folder = Annotated[
+    Path | None, typer.Argument(metavar="FOLDER", help="Folder for the CSV files; new or empty.")
+]
 PackageOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE.zip", help="All in one file; `medjury import` reads it back."),
+    typer.Option(
+        metavar="FILE.zip", help="Write the study as one file, which `study import` reads."
+    ),
 ]
 RedcapFolder = Annotated[
-    Path | None, typer.Option("--redcap", metavar="FOLDER", help="For rating in REDCap.")
+    Path | None,
+    typer.Option(
+        "--redcap", metavar="FOLDER", help="Write forms and records for rating in REDCap."
+    ),
 ]
 MethodsFile = Annotated[
     Path | None,
     typer.Option(
         "--methods",
         metavar="FILE.md",
-        help="A methods section and a GRRAS checklist.",
+        help="Write a methods section and a GRRAS checklist.",
         callback=writes_to,
     ),
 ]
@@ -53,7 +60,7 @@ LeaderboardFolder = Annotated[
     typer.Option(
         "--leaderboard",
         metavar="FOLDER",
-        help="The models' figures as a leaderboard release of HELM; names them.",
+        help="Write the models' results as a HELM leaderboard; names the models.",
     ),
 ]
 RecordsFolder = Annotated[
@@ -61,15 +68,21 @@ RecordsFolder = Annotated[
     typer.Option(
         "--every-eval-ever",
         metavar="FOLDER",
-        help="The models' figures as records of Every Eval Ever; names them.",
+        help="Write the models' results as Every Eval Ever records; names the models.",
     ),
 ]
-Organization = Annotated[str, typer.Option(metavar="NAME", help="Who provides those records.")]
-WithoutAuthors = Annotated[
-    bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
+Organization = Annotated[
+    str, typer.Option(metavar="NAME", help="Provider of the Every Eval Ever records.")
 ]
-Unblinded = Annotated[bool, typer.Option("--unblind", help="Name the authors too; recorded.")]
-AuthorsOnly = Annotated[bool, typer.Option("--authors-only", help="Only who wrote what; recorded.")]
+WithoutAuthors = Annotated[
+    bool, typer.Option("--without-authors", help="Leave out the authors; the default.")
+]
+Unblinded = Annotated[
+    bool, typer.Option("--unblind", help="Include the authors of responses; recorded.")
+]
+AuthorsOnly = Annotated[
+    bool, typer.Option("--authors-only", help="Write the authors of responses only; recorded.")
+]
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the same study gives the same package
 EACH = 1000
 
@@ -88,9 +101,10 @@ def export(
     authors_only: AuthorsOnly = False,
     reason: Reason = "",
     who: Who = "coordinator",
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Write the study as CSV with a data dictionary; no author unless asked."""
+    """Write the study as CSV with a data dictionary; authors only on request."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
     boards = {"helm": to_leaderboard, "every-eval-ever": to_every_eval_ever}
     leaderboards.check(boards, authors)
@@ -112,11 +126,18 @@ def export(
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
     leaderboards.write(engine, boards, who, organization)
+    written = {}
     if folder is not None:
         for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):
             say(f"{name}: {counted(rows, 'row')}")
-    if package is not None:
-        _pack(engine, package, authors, who_wrote)
+            written[name] = rows
+    packed = _pack(engine, package, authors, who_wrote) if package is not None else 0
+    places = {
+        "folder": folder, "package": package, "redcap": to_redcap, "methods": to_methods,
+        "leaderboard": to_leaderboard, "every_eval_ever": to_every_eval_ever,
+    }  # fmt: skip
+    named = {name: str(to) if to is not None else None for name, to in places.items()}
+    write_json({"authors": authors, **named, "rows": written, "package_rows": packed}, json_to)
 
 
 def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
@@ -130,7 +151,8 @@ def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
     return "only" if only else "with" if unblinded else "without"
 
 
-def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> None:
+def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> int:
+    """Write the package and its head; return the number of rows."""
     rows = write_package(engine, path, authors, files_of(engine, authors, who_wrote))
     head = path.with_suffix(ENDING)
     if write_head(head, present_head(engine)):
@@ -139,7 +161,10 @@ def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, s
     if authors == "only":
         into = "the study it belongs to, where that came without authors"
     named = {"without": "no author named", "with": "authors named", "only": "only authors"}
-    say(f"{path}: {counted(rows, 'row')}, {named[authors]}; `medjury import` reads it into {into}")
+    say(
+        f"{path}: {counted(rows, 'row')}, {named[authors]}; `medjury study import` reads it into {into}"
+    )
+    return rows
 
 
 def _check(package: Path | None) -> None:

@@ -1,7 +1,7 @@
-"""What `medjury import` and `medjury ratings` share: which files are meant, maps, a first look."""
+"""What `medjury study import` and `medjury rate ratings` share: which files are meant, maps, a first look."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +22,7 @@ from data.importers.columns import (
     with_grades,
 )
 from data.importers.grades import Grades, grades_named
+from data.importers.medhelm_ratings import MedhelmFile
 from data.importers.ratings import RatingFile
 from data.importers.readers import NAMED, RUNS, Reader, opening_of, reader_of, rows_of, within
 from data.importers.responses import ResponseFile
@@ -188,3 +189,24 @@ def say_left_out(table: TableFile) -> None:
     for reason, number in table.left_out.items():
         if number:
             say(f"not taken: {reason}: {number:,}")
+
+
+def say_medhelm_left(rows: MedhelmFile) -> None:
+    """Tell what of a file was not taken."""
+    say("usernames were replaced by pseudonyms, and are not in the study")
+    if rows.unmatched:
+        say(
+            f"left out, as their response is not in the study: {counted(len(rows.unmatched), 'row')} "
+            f"({_ranges(rows.unmatched)})"
+        )
+    if rows.ignored:
+        say(f"columns not taken: {', '.join(rows.ignored)}")
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Return ascending numbers with runs of them shortened: 2-5, 9."""
+    runs = []
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        own = [number for _, number in run]
+        runs.append(str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}")
+    return ", ".join(runs)

@@ -1,4 +1,4 @@
-"""`medjury import LOG`: logs of Inspect, with what their scorers said, on the rubric that is theirs."""
+"""`medjury study import LOG`: logs of Inspect, with what their scorers said, on the rubric that is theirs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

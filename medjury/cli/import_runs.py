@@ -1,4 +1,4 @@
-"""`medjury import RUN_DIR`: finished runs of HELM, and how runs of any tool are stored and told."""
+"""`medjury study import RUN_DIR`: finished runs of HELM, and how runs of any tool are stored and told."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,8 +34,8 @@ from medjury.services.returned_runs import (
 )
 
 NEXT = (
-    "next: clinicians, on the same rubric: `medjury assign` and `medjury serve`, or their ratings "
-    "from a file with `medjury ratings`; then `medjury calibrate`"
+    "next: clinicians, on the same rubric: `medjury rate assign` and `medjury serve`, or their ratings "
+    "from a file with `medjury rate ratings`; then `medjury analyse calibrate`"
 )
 HELM_COLUMNS = (
     "run",
@@ -162,7 +162,7 @@ def _lines(runs: Sequence[FinishedRun], told: Told, added: FinishedAdded) -> Ite
 
 
 def _added_figures(added: FinishedAdded, runs: Iterable[FinishedRun]) -> dict[str, Any]:
-    """Return what an import added, as `medjury import --json` writes it."""
+    """Return what an import added, as `medjury study import --json` writes it."""
     return {
         "instances": added.responses.instances,
         "responses": added.responses.responses,

@@ -1,4 +1,4 @@
-"""`medjury juries`: which jury of the jurors already heard to take, and two juries compared."""
+"""`medjury analyse juries`: which jury of the jurors already heard to take, and two juries compared."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,18 @@ import typer
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from medjury.cli.dask_connect import SCORES, On, computing
-from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
+from medjury.cli.options import (
+    BenchmarkOption,
+    Criterion,
+    Db,
+    Json,
+    Jurors,
+    Reps,
+    Seed,
+    named_jurors,
+    study_of,
+)
+from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import progress, say, say_unnoted, show_decision, show_fitted, show_table
 from medjury.cli.places import check_json, write_json
 
@@ -33,32 +44,36 @@ SIZES = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 def juries(
     context: typer.Context,
     sizes: Annotated[
-        str | None, typer.Option(metavar="A-B", help="Jurors of a jury; by default 1 to 5.")
+        str | None, typer.Option(metavar="A-B", help="Sizes of juries to rank; by default 1-5.")
     ] = None,
-    jurors: Annotated[str | None, typer.Option(metavar="a,b,c", help="Only of these.")] = None,
+    jurors: Jurors = None,
     pool: Annotated[
-        str, typer.Option(metavar="[mean|median|weighted]", help="How members' scores become one.")
+        str,
+        typer.Option(
+            metavar="[mean|median|weighted]",
+            help="How a jury's score is made of its jurors' scores.",
+        ),
     ] = "mean",
     common: Annotated[
-        bool, typer.Option("--common", help="Only responses that all jurors rated.")
+        bool, typer.Option("--common-responses", help="Use only responses that all jurors rated.")
     ] = False,
-    benchmark: Annotated[
-        str | None, typer.Option(metavar="NAME", help="By default all combined.")
-    ] = None,
-    method: Annotated[str, typer.Option(metavar="[paper|published]")] = "paper",
-    criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
-    reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
+    benchmark: BenchmarkOption = None,
+    method: MethodOption = "paper",
+    criterion: Criterion = None,
+    reps: Reps = 2000,
     seed: Seed = 0,
-    top: Annotated[int, typer.Option(min=1, max=100, help="Juries on the screen.")] = 10,
+    top: Annotated[int, typer.Option(min=1, max=100, help="Number of juries to print.")] = 10,
     compare: Annotated[
         list[str] | None,
-        typer.Option(metavar="a,b", help="Give it twice: the difference of two juries."),
+        typer.Option(
+            metavar="a,b", help="A jury to compare; give it twice for the difference of two."
+        ),
     ] = None,
     json_to: Json = None,
     on: On = None,
     db: Db = None,
 ) -> None:
-    """Rank every jury of the jurors already heard, without the luck of choosing; no calls."""
+    """Rank every possible jury of the jurors that have rated, corrected for selection."""
     for given, allowed, name in ((method, METHODS, "--method"), (pool, POOLS, "--pool")):
         if given not in allowed:
             raise typer.BadParameter(f"{given!r} is not {' or '.join(allowed)}", param_hint=name)
@@ -119,7 +134,7 @@ def print_comparison(
 
 
 def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
-    """Return what `medjury juries --json` writes; undefined is None."""
+    """Return what `medjury analyse juries --json` writes; undefined is None."""
     from calibration.json_values import decision_json, json_value
     from calibration.messages import told
 
@@ -150,7 +165,7 @@ def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
 
 
 def comparison_json(compared: "ComparedJuries") -> dict[str, Any]:
-    """Return what `medjury juries --compare --json` writes; undefined is None."""
+    """Return what `medjury analyse juries --compare --json` writes; undefined is None."""
     from calibration.json_values import decision_json, json_row, json_value
 
     options = compared.question.options

@@ -13,18 +13,16 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.references import References, references
 from data.queries.spending import study_spending
-from jury.admission import admit, keys, price_notices
+from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
-from jury.elsewhere import left_alone
-from jury.loop import RunResult
 from jury.panel import Panel, ended, read_panel, refuse_ended
+from jury.providers.executor import with_lost_jurors
 from jury.references import check_references
 from jury.run import run_panel
+from jury.run_result import RunResult
 from medjury.cli.dask_connect import On
-from medjury.cli.jury_missing import missing
-from medjury.cli.jury_probe import probe
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
@@ -44,12 +42,11 @@ from medjury.cli.jury_words import (
     took,
     unsettled,
 )
-from medjury.cli.options import Db, Json, Named, finite, group, study_of
+from medjury.cli.options import Db, Json, Named, finite, study_of
 from medjury.cli.output import counted, progress, say, show
 from medjury.cli.places import check_json, write_json
 from medjury.services.jury_lab import RunScope, refuse_beyond_budget, run_estimate
 
-jury = group("Juries: run a panel, probe its jurors.")
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
 ]
@@ -58,7 +55,6 @@ Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repea
 RULE = "marked: more than half of the jurors who answered, at least two, say so"
 
 
-@jury.command()
 def run(
     context: typer.Context,
     panel: Named,
@@ -76,7 +72,7 @@ def run(
     on: On = None,
     db: Db = None,
 ) -> None:
-    """Let every juror of a panel rate what it has not rated yet. Exit 1 if ratings are missing."""
+    """Have every juror of a panel rate what it has not rated yet; exit 1 if ratings are missing."""
     chosen = read_panel(panel)
     engine = study_of(context, db)
     if estimate_only:
@@ -107,7 +103,7 @@ def let_rate(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -
     check_json(json_to)
     refuse_ended(panel, datetime.now(UTC).date())
     if asked.on is None:
-        keys(panel)
+        api_keys(panel)
     elif asked.batch:
         raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
     else:
@@ -146,7 +142,7 @@ def _rated(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> 
         result = run_panel(
             engine, panel, progress=lambda now: at(now.done, now.total, how(now)), **options
         )
-        return left_alone(result, lines or {})
+        return with_lost_jurors(result, lines or {})
 
 
 def _in_batches(
@@ -229,14 +225,14 @@ def check_references_of(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Ask every juror, once an instance, whether its reference states facts its source lacks.
+    """Ask every juror, once per instance, whether the reference states facts its source lacks.
 
     Exit 1 if answers are missing.
     """
     chosen = read_panel(panel)
     engine = study_of(context, db)
     check_json(json_to)
-    keys(chosen)
+    api_keys(chosen)
     refuse_ended(chosen, datetime.now(UTC).date())
     for line in (*before(chosen), *price_notices(chosen)):
         say(line, json_to)
@@ -298,8 +294,3 @@ def _references_json(result: RunResult, found: References) -> dict[str, Any]:
         "unchecked": len(found.unchecked),
         "simulated": found.simulated,
     }
-
-
-jury.command()(probe)
-jury.command()(missing)
-jury.command("references")(check_references_of)

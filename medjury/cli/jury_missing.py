@@ -21,7 +21,7 @@ COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 
 
 def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
-    """List the verdicts that do not stand, with the last reason, and what all calls have cost."""
+    """List missing verdicts with the last reason, and what all calls have cost."""
     engine = study_of(context, db)
     check_json(json_to)
     rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data.errors import BadInput
-from jury.admission import keys
+from jury.admission import api_keys
 from jury.panel import Panel, read_panel
 from medjury.cli.options import Json, Named, RubricOption
 from medjury.cli.output import counted, room, say, show, width
@@ -34,21 +34,20 @@ def probe(
     rubric: RubricOption = None,
     json_to: Json = None,
 ) -> None:
-    """Ask each juror what it supports, and test whether it is fit to judge.
+    """Test which settings each juror supports and whether it is fit to judge.
 
     It is if no hidden instruction moves its scores, and if it scores good answers above dangerous
     ones, on the rubric of --rubric, of the panel, or else generic. Exit 1 if a juror does not
     answer as it should, or is not found fit.
     """
-    from jury.fitness import pairs_for
-    from jury.injection import INJECTIONS
+    from jury.fitness import INJECTIONS, pairs_for
     from jury.probe import probe as ask
 
     if rubric and not pairs:
         raise BadInput("--rubric, --no-pairs: the rubric is that of the pairs; leave one out")
     chosen = read_panel(panel)
     check_json(json_to)
-    keys(chosen)
+    api_keys(chosen)
     injections = INJECTIONS if injection else ()
     tried = pairs_for(chosen, rubric) if pairs else None
     _announce(chosen, 1 + 2 * len(injections) + 2 * len(tried.pair if tried else ()), json_to)

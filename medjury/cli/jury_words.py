@@ -12,9 +12,9 @@ from data.schema import Status
 from data.token_costs import TokenCosts
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
-from jury.elsewhere import LOST, NO_WORKER
-from jury.loop import Progress, RunResult
 from jury.panel import Panel
+from jury.providers.executor import LOST, NO_WORKER
+from jury.run_result import RunProgress, RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
 from medjury.cli.output import counted
 from medjury.services.jury_lab import RunEstimate
@@ -28,7 +28,7 @@ BY_STATUS: dict[str, str] = {
     "api_key_env names, or give the identity that signs in the right to use the model, then run again",
     Status.QUOTA: "the account has no credit: add some with the provider, then run again",
     Status.BUDGET_STOPPED: "the cap was reached: run again, with a larger --max-usd if you like; "
-    "it counts anew in each run, and `medjury settings budget` bounds all runs together",
+    "it counts anew in each run, and `medjury study settings budget` bounds all runs together",
     Status.OFF_CONTRACT: "an endpoint billed more than a call can cost, so no cap can be kept with "
     "it: see what it bills, mend max_tokens or the prices in the panel, or take another",
     Status.NO_PROBABILITIES: 'the log-probabilities that scores = "expected" needs did not come, or '
@@ -138,7 +138,7 @@ def told_bound(estimate: RunEstimate) -> Iterator[str]:
         yield f"the paper's upper bound for the same: {_usd(estimate.bound.usd)}"
 
 
-def how(now: Progress) -> str:
+def how(now: RunProgress) -> str:
     """Return the bar's words: what is rated, what failed and why, what was spent."""
     failed = [f"{count} {name}" for name, count in now.by_status.items() if name != "ok"]
     words = [f"{now.by_status.get('ok', 0)} rated", *failed, f"${now.usd:.2f}"]

@@ -1,4 +1,4 @@
-"""`medjury export --leaderboard, --every-eval-ever`: figures of models in the shapes others publish."""
+"""`medjury share export --leaderboard, --every-eval-ever`: figures of models in the shapes others publish."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,12 +1,14 @@
-"""`medjury export --methods FILE.md`: a methods section and a GRRAS checklist out of the study."""
+"""`medjury share export --methods FILE.md`: a methods section and a GRRAS checklist out of the study."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
 
+from data.rubric import Rubric
+from data.said import in_markdown
 from medjury.cli.output import counted, progress, say, say_unnoted
 from medjury.cli.places import write_files
 from medjury.services.methods import StudyFacts, study_facts
@@ -60,7 +62,7 @@ def page(known: StudyFacts) -> str:
     """Return the page as Markdown."""
     parts = [
         "# Methods and results, as the study has them\n",
-        *([SIMULATED.format(names=", ".join(known.simulated))] if known.simulated else []),
+        *([SIMULATED.format(names=_listed(known.simulated))] if known.simulated else []),
         "## Methods\n",
         *(f"{' '.join(one)}\n" for one in _methods(known)),
         "## Results\n",
@@ -91,16 +93,18 @@ def _material(known: StudyFacts) -> Iterator[str]:
     for one in known.benchmarks:
         rubric = one.rubric
         yield (
-            f"{one.name} ({counted(one.instances, 'instance')}, {counted(one.responses, 'response')}) "
-            f"was rated on the rubric {rubric.name} {rubric.version} (SHA-256 {rubric.sha256[:12]}): "
-            f"{', '.join(rubric.criteria)}, each from {rubric.scale.min} to {rubric.scale.max}, "
+            f"{in_markdown(one.name)} ({counted(one.instances, 'instance')}, {counted(one.responses, 'response')}) "
+            f"was rated on the rubric {_rubric(rubric)} (SHA-256 {rubric.sha256[:12]}): "
+            f"{_listed(rubric.criteria)}, each from {rubric.scale.min} to {rubric.scale.max}, "
             "with the points described in words."
         )
 
 
 def _raters(known: StudyFacts) -> Iterator[str]:
     people, metrics = known.facts.raters["clinician"], known.facts.raters["metric"].names
-    special = ", ".join(f"{number} {name}" for name, number in people.specialties.items())
+    special = ", ".join(
+        f"{number} {in_markdown(name)}" for name, number in people.specialties.items()
+    )
     yield f"{counted(len(people.names), 'clinician')} rated{f' ({special})' if special else ''}."
     yield from _told(known)
     if known.jury:
@@ -108,7 +112,7 @@ def _raters(known: StudyFacts) -> Iterator[str]:
             ", ".join(_juror(name, known.profiles.get(name, {})) for name in known.jury) + "."
         )
     if metrics:
-        yield f"Metrics measured against the references: {', '.join(metrics)}."
+        yield f"Metrics measured against the references: {_listed(metrics)}."
     if known.facts.training:
         yield (
             f"{counted(known.facts.trained, 'clinician')} went through a training round on "
@@ -123,7 +127,7 @@ def _told(known: StudyFacts) -> Iterator[str]:
         return
     pages = f" and a guideline of {counted(told.pages, 'page')}" if told.pages else ""
     yield (
-        f'Clinicians were told of the study as "{told.title}", with its description (SHA-256 '
+        f'Clinicians were told of the study as "{in_markdown(told.title)}", with its description (SHA-256 '
         f"{told.sha256[:12]}){pages} at hand while they rated."
     )
     if told.changed_after_rating:
@@ -138,7 +142,8 @@ def _told(known: StudyFacts) -> Iterator[str]:
 
 def _juror(name: str, profile: Mapping[str, Any]) -> str:
     model = str(profile.get("model", ""))
-    return f"{name} ({model})" if model and model != name else name
+    shown = in_markdown(name)
+    return f"{shown} ({in_markdown(model)})" if model and model != name else shown
 
 
 def _rating(known: StudyFacts) -> Iterator[str]:
@@ -165,7 +170,7 @@ def _rating(known: StudyFacts) -> Iterator[str]:
         yield f"A reading took {facts.median_seconds:.0f} s of active work (median)."
     if facts.first and facts.last:
         yield f"Clinicians rated from {facts.first:%Y-%m-%d} to {facts.last:%Y-%m-%d}."
-    yield from (f"The study was {one}." for one in known.steered)
+    yield from (f"The study was {in_markdown(one)}." for one in known.steered)
 
 
 def _statistics(known: StudyFacts) -> Iterator[str]:
@@ -198,7 +203,7 @@ def _missing(known: StudyFacts) -> Iterator[str]:
     )
     for juror, how in known.failures.items():
         each = ", ".join(f"{number} {status}" for status, number in how.items())
-        yield f"Verdicts missing of {juror}: {each}."
+        yield f"Verdicts missing of {in_markdown(juror)}: {each}."
 
 
 def _counts(known: StudyFacts) -> Iterator[str]:
@@ -240,7 +245,7 @@ def checklist(known: StudyFacts) -> str:
 def _answers(known: StudyFacts) -> Iterator[str]:
     yield OWN
     yield f"{_instruments(known)}; see Material"
-    yield f"responses of language models to {', '.join(one.name for one in known.benchmarks)}; whom these stand for: {OWN}"
+    yield f"responses of language models to {_listed(one.name for one in known.benchmarks)}; whom these stand for: {OWN}"
     yield _population(known)
     yield OWN
     yield _planned(known)
@@ -253,23 +258,19 @@ def _answers(known: StudyFacts) -> Iterator[str]:
     yield f"see Results: {_jury_row(known)}"
     yield OWN
     yield (
-        "`medjury export` (ratings without authors, data dictionary), `medjury calibrate --details "
-        f"--json`, `medjury verify` (record); the place of publication: {OWN}"
+        "`medjury share export` (ratings without authors, data dictionary), `medjury analyse calibrate --details "
+        f"--json`, `medjury study verify` (record); the place of publication: {OWN}"
     )
 
 
 def _instruments(known: StudyFacts) -> str:
-    rubrics = {
-        (one.rubric.name, one.rubric.version, one.rubric.sha256[:12]) for one in known.benchmarks
-    }
-    return ", ".join(
-        f"rubric {name} {version} ({sha256})" for name, version, sha256 in sorted(rubrics)
-    )
+    rubrics = {(_rubric(one.rubric), one.rubric.sha256[:12]) for one in known.benchmarks}
+    return ", ".join(f"rubric {name} ({sha256})" for name, sha256 in sorted(rubrics))
 
 
 def _population(known: StudyFacts) -> str:
     special = known.facts.raters["clinician"].specialties
-    named = ", ".join(special) if special else "specialties are not recorded"
+    named = _listed(special) if special else "specialties are not recorded"
     return f"clinicians ({named}) and a jury of language models; whom these stand for: {OWN}"
 
 
@@ -280,7 +281,7 @@ def _planned(known: StudyFacts) -> str:
         if wanted
         else "no design was drawn up here"
     )
-    return f"{design}; the reason (see `medjury plan`): {OWN}"
+    return f"{design}; the reason (see `medjury study plan`): {OWN}"
 
 
 def _allocated(known: StudyFacts) -> str:
@@ -297,7 +298,7 @@ def _process(known: StudyFacts) -> str:
     repeats = f"{counted(facts.repeats, 'second reading')}" if facts.repeats else "no repeats"
     away = f"; {facts.elsewhere} readings from elsewhere: {OWN}" if facts.elsewhere else ""
     told = (
-        f"; {'; '.join(known.steered)}"
+        f"; {'; '.join(map(in_markdown, known.steered))}"
         if known.steered
         else "; the blind was not lifted by the record"
     )
@@ -317,7 +318,7 @@ def _found(known: StudyFacts) -> str:
         f"{counted(len(people.names), 'clinician')}, {counted(len(known.jury), 'juror')}, "
         f"{counted(responses, 'response')} ({known.unread} unrated), {counted(known.readings, 'reading')} "
         f"({known.incomplete} lacking a criterion), {counted(known.facts.repeats, 'repeat')}"
-        + (f"; simulated: {', '.join(known.simulated)}" if known.simulated else "")
+        + (f"; simulated: {_listed(known.simulated)}" if known.simulated else "")
     )
 
 
@@ -328,7 +329,9 @@ def _characteristics(known: StudyFacts) -> str:
         if facts.training
         else "no training round"
     )
-    special = ", ".join(f"{n} {name}" for name, n in facts.raters["clinician"].specialties.items())
+    special = ", ".join(
+        f"{n} {in_markdown(name)}" for name, n in facts.raters["clinician"].specialties.items()
+    )
     return f"{trained}{'; ' + special if special else ''}; experience of raters, subjects' characteristics: {OWN}"
 
 
@@ -338,5 +341,13 @@ def _jury_row(known: StudyFacts) -> str:
     if row is None:
         return "no jury was held against the clinicians"
     if not math.isfinite(row.icc):
-        return f"jury on {row.benchmark}: undefined"
-    return f"jury on {row.benchmark}: ICC(C,2) {row.icc:.3f}, and all others with intervals"
+        return f"jury on {in_markdown(row.benchmark)}: undefined"
+    return f"jury on {in_markdown(row.benchmark)}: ICC(C,2) {row.icc:.3f}, and all others with intervals"
+
+
+def _rubric(rubric: Rubric) -> str:
+    return f"{in_markdown(rubric.name)} {in_markdown(rubric.version)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(in_markdown, names))

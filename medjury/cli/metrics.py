@@ -1,9 +1,9 @@
-"""`medjury measure`: metrics as raters, so that they are compared like everybody else."""
+"""`medjury analyse measure`: metrics as raters, so that they are compared like everybody else."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -14,8 +14,9 @@ from data.queries import Pair, pairs
 from data.schema import Kind
 from data.store import import_ratings
 from medjury.cli.dask_connect import On, computing
-from medjury.cli.options import Db, study_of
+from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say
+from medjury.cli.places import write_json
 
 METRICS = ("rouge-l", "bertscore")
 BATCH = 64
@@ -52,24 +53,28 @@ def measure(
     metrics: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[rouge-l] [bertscore]", help="By default both, as far as installed."
+            metavar="[rouge-l] [bertscore]",
+            help="Metrics to compute; by default both, as far as installed.",
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|PATH", help="BERTScore's backbone; by default the one installed."
+            metavar="NAME|PATH", help="BERTScore: the model to use; by default the one installed."
         ),
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="[numpy|onnx]")] = "numpy",
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="[numpy|onnx]", help="BERTScore: what computes it.")
+    ] = "numpy",
     long_texts: Annotated[
         str,
         typer.Option(
             metavar="[truncate|windows]",
-            help="BERTScore: read the first 512 word pieces, as HELM does, or all in windows.",
+            help="BERTScore: read the first 512 word pieces, as HELM does, or the whole text in windows.",
         ),
     ] = "truncate",
     on: On = None,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Score every response against its reference with ROUGE-L and BERTScore."""
@@ -81,7 +86,8 @@ def measure(
     ways = {name: way(name, model, engine, long_texts) for name in chosen}
     found = _with_reference(study, next(iter(ways)))
     with computing(on, "texts of the responses and references are") as executor:
-        run_metrics(study, ways, found, executor)
+        body = run_metrics(study, ways, found, executor)
+    write_json(body, json_to)
 
 
 def way(
@@ -111,8 +117,10 @@ def run_metrics(
     ways: Mapping[str, Metric],
     given: tuple[list[Pair], int],
     executor: Executor | None = None,
-) -> None:
+) -> dict[str, Any]:
     """Score what has a reference of so many, store it, and say what was left out and why.
+
+    Return it as `measure --json` has it.
 
     All is computed before anything is stored, all or nothing: clinicians rate meanwhile, and
     workers may be lost.
@@ -123,6 +131,16 @@ def run_metrics(
         _say(one)
     if added.unchanged:
         say(f"{added.unchanged} of these values were there already")
+    return {"metrics": [_json(one) for one in found], "unchanged": added.unchanged}
+
+
+def _json(one: Scored) -> dict[str, Any]:
+    return {
+        "metric": one.name,
+        "scored": len(one.rows),
+        "responses": one.total,
+        "truncated": list(one.cut),
+    }
 
 
 def _scored(

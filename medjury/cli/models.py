@@ -1,4 +1,4 @@
-"""`medjury models`: the models compared, by clinicians, by the jury, and by the jury corrected."""
+"""`medjury analyse models`: the models compared, by clinicians, by the jury, and by the jury corrected."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,17 @@ from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.models import recorded
 from jury.panel import Panel, read_panel
-from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
+from medjury.cli.options import (
+    Criterion,
+    Db,
+    Json,
+    Jurors,
+    PanelOption,
+    Reps,
+    Seed,
+    named_jurors,
+    study_of,
+)
 from medjury.cli.output import (
     progress,
     room,
@@ -51,24 +61,34 @@ if TYPE_CHECKING:
 
 def models(
     context: typer.Context,
-    panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Only its jurors.")] = None,
-    jurors: Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")] = None,
-    by: Annotated[str, typer.Option(metavar="[clinicians|jury|corrected|all]")] = "all",
-    criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
-    reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
+    panel: PanelOption = None,
+    jurors: Jurors = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            metavar="[clinicians|jury|corrected|all]",
+            help="Whose scores compare the models; corrected: the jury's, by the clinicians'.",
+        ),
+    ] = "all",
+    criterion: Criterion = None,
+    reps: Reps = 2000,
     seed: Seed = 0,
     costs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What each model cost: model, usd.")
+        Path | None,
+        typer.Option(metavar="FILE", help="CSV of what each model cost; columns model, usd."),
     ] = None,
     unblind: Annotated[
-        bool, typer.Option("--unblind", help="Lift the blind of an open study; recorded.")
+        bool,
+        typer.Option(
+            "--unblind", help="Disclose the authors of a study that is still open; recorded."
+        ),
     ] = False,
     reason: Reason = "",
     who: Who = "coordinator",
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Compare the models: win rates, macro-averages, detectable differences, cost. Unblinds."""
+    """Compare the models: win rates, mean scores, detectable differences, cost. Unblinds."""
     if by not in (*WAYS, "all"):
         raise typer.BadParameter(f"{by!r} is not {', '.join(WAYS)} or all", param_hint="--by")
     if unblind != bool(reason.strip()):

@@ -1,4 +1,4 @@
-"""`medjury monitor`: a jury's agreement with clinicians over time; exit 1 when it has fallen.
+"""`medjury analyse monitor`: a jury's agreement with clinicians over time; exit 1 when it has fallen.
 
 Its OpenMetrics text has figures and names of benchmarks and jurors, and nothing else.
 """
@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
+from medjury.cli.options import (
+    BenchmarkOption,
+    Criterion,
+    Db,
+    Json,
+    Jurors,
+    MinJurors,
+    PanelOption,
+    Reps,
+    Seed,
+    finite,
+    named_jurors,
+    study_of,
+)
 from medjury.cli.output import (
     progress,
     room,
@@ -37,7 +50,7 @@ if TYPE_CHECKING:
     from medjury.services.monitoring import Judged
 
 FALLEN = 1
-NO_REPORT = "no report frozen yet: `medjury calibrate --freeze` keeps one to compare with"
+NO_REPORT = "no report frozen yet: `medjury analyse calibrate --freeze` keeps one to compare with"
 Method = Literal["paper", "published"]
 Every = Literal["week", "month", "quarter"]
 Metrics = Annotated[
@@ -45,7 +58,7 @@ Metrics = Annotated[
     typer.Option(
         "--openmetrics",
         metavar="FILE",
-        help="For a scraper; - is standard output.",
+        help="Write the figures as OpenMetrics; - is standard output.",
         callback=writes_to,
     ),
 ]
@@ -55,48 +68,49 @@ ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
 def monitor(
     context: typer.Context,
     min_icc: Annotated[
-        float, typer.Option(help="The floor: the least ICC that is wanted.", callback=finite)
+        float, typer.Option(help="Smallest acceptable ICC.", callback=finite)
     ] = FLOOR,
     false_alarms: Annotated[
         float,
-        typer.Option(
-            min=0.01, max=0.2, help="Share of years in which an unchanged jury may raise an alarm."
-        ),
+        typer.Option(min=0.01, max=0.2, help="Accepted probability of a false alarm per year."),
     ] = FALSE_ALARMS,
     every: Annotated[Every, typer.Option(help="Calendar period.")] = "month",
     since: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Show and watch only from this day on.")
+        str | None, typer.Option(metavar="DATE", help="Show and watch periods from this day on.")
     ] = None,
     least: Annotated[
         int,
-        typer.Option(
-            "--min-instances", "--least", min=3, help="Smallest number of instances in a period."
-        ),
+        typer.Option("--min-instances", min=3, help="Smallest number of instances in a period."),
     ] = LEAST_INSTANCES,
     baseline: Annotated[
-        int | None, typer.Option(min=1, help="First periods that make the target; 3.")
+        int | None,
+        typer.Option(min=1, help="Number of first periods that set the target; by default 3."),
     ] = None,
     baseline_report: Annotated[
-        int | None, typer.Option(metavar="ID", help="A frozen report is the target.")
+        int | None,
+        typer.Option(metavar="ID", help="Number of the frozen report that sets the target."),
     ] = None,
     target: Annotated[
-        float | None, typer.Option(metavar="ICC", help="A known target.", callback=finite)
+        float | None, typer.Option(metavar="ICC", help="Target ICC, if known.", callback=finite)
     ] = None,
-    panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Only its jurors.")] = None,
-    jurors: Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")] = None,
-    method: Annotated[Method, typer.Option()] = "paper",
-    benchmark: Annotated[str | None, typer.Option(help="Only this one, not all of them.")] = None,
-    criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
-    min_jurors: Annotated[
-        int | None, typer.Option(min=1, help="Jurors a response needs; by default all.")
-    ] = None,
-    reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
+    panel: PanelOption = None,
+    jurors: Jurors = None,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="paper: z of each rater, then their mean; published: the raters' mean, then its z."
+        ),
+    ] = "paper",
+    benchmark: BenchmarkOption = None,
+    criterion: Criterion = None,
+    min_jurors: MinJurors = None,
+    reps: Reps = 2000,
     seed: Seed = 0,
     metrics_to: Metrics = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Follow how far the jury agrees with clinicians; exit 1 when it has fallen."""
+    """Follow the jury's agreement with clinicians over time; exit 1 when it has fallen."""
     from calibration.values import AnalysisOptions
     from medjury.services.monitoring import monitor as monitored
 

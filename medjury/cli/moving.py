@@ -1,4 +1,4 @@
-"""`medjury move FROM TO` and `medjury backup FILE`: a whole study into another database or a file."""
+"""`medjury study move FROM TO` and `medjury study backup FILE`: a whole study into another database or a file."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from data.queries.package import counts
 from data.queries.record import verify
 from data.store.moving import Copied, back_up, move_study
 from medjury.cli.options import Db, Json, study_of, worked_on
-from medjury.cli.output import counted, progress, say, show
+from medjury.cli.output import counted, hint, progress, say, show
 from medjury.cli.places import check_place, write_json
 from medjury.cli.record import FINDINGS, KEEP
 
@@ -52,7 +52,7 @@ def print_copy(
     held = {table: number for table, number in rows.items() if number}
     show(title, ["table", "rows"], [[name, str(n)] for name, n in held.items()], json_to)
     say(f"head {head}", json_to)
-    say(KEEP, json_to)
+    hint(KEEP, json_to)
     for finding in findings:
         say(f"FINDING {finding}", json_to)
     said = f"{counted(len(findings), 'finding')}, of the study itself"
@@ -99,7 +99,7 @@ def _removed_on_failure(url: str) -> Iterator[Engine]:
 
 
 def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = None) -> None:
-    """Write the whole study into a new file, as it stands at one moment, and check it."""
+    """Write the whole study to a new SQLite file and check it."""
     refuse_as_file("backup", file)
     if os.path.lexists(file) and not file.is_dir():
         raise BadFile(f"backup {file}: is there already; name another file")
@@ -107,7 +107,7 @@ def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = No
     found = back_up(study_of(context, db), file)
     print_copy(f"Backed up in {file}", found.rows, found.head, found.findings, json_to)
     say(
-        f"to go back to it: --db sqlite:///{file}, or `medjury move {file} TO` into an empty "
+        f"to go back to it: --db sqlite:///{file}, or `medjury study move {file} TO` into an empty "
         "database. It holds all but the key of sessions, authors too: guard it like the study",
         json_to,
     )

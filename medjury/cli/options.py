@@ -9,7 +9,7 @@ import typer
 
 from data.errors import BadInput
 from data.place import DEFAULT_URL, VARIABLE
-from medjury.cli.places import writes_to
+from medjury.cli.places import forget_streaming, writes_to
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from data.rubric import Rubric
 
 worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
+_quiet: list[bool] = []  # holds True while a command runs that is to be quiet
 Db = Annotated[
     str | None,
     typer.Option(
@@ -35,8 +36,46 @@ Json = Annotated[
         callback=writes_to,
     ),
 ]
-Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+Named = Annotated[
+    str,
+    typer.Argument(metavar="PANEL", help="A shipped panel (see `jury panels`) or a TOML file."),
+]
+Seed = Annotated[
+    int, typer.Option(min=0, help="Seed of the random numbers: same seed, same result.")
+]
+Reps = Annotated[int, typer.Option(min=1, help="Number of bootstrap replicates.")]
+PanelOption = Annotated[
+    str | None,
+    typer.Option("--panel", metavar="PANEL", help="Use the jurors of this panel only."),
+]
+Jurors = Annotated[
+    str | None,
+    typer.Option("--jurors", metavar="A,B,C", help="Use these jurors only, by name."),
+]
+MinJurors = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Smallest number of jurors who must have rated a response; by default all.",
+    ),
+]
+BenchmarkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--benchmark", metavar="NAME", help="Use this benchmark only; by default all of them."
+    ),
+]
+Criterion = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Use this criterion only; by default the composite of all."),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="[paper|published]",
+        help="paper: z of each rater, then their mean; published: the raters' mean, then its z.",
+    ),
+]
 
 
 def finite(value: float | None) -> float | None:
@@ -51,11 +90,25 @@ RubricOption = Annotated[
 ]
 
 
-def group(about: str) -> typer.Typer:
-    """Return a group that commands are to be added to."""
-    return typer.Typer(
-        no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=about
-    )
+def be_quiet(quiet: bool) -> None:
+    """Leave out progress, advice and the study's name from now on; False of an option is no word.
+
+    The callback of `--quiet`, which stands before the command or behind it.
+    """
+    if quiet:
+        _quiet[:] = [True]
+
+
+def is_quiet() -> bool:
+    """Tell whether only results, warnings and errors are wanted."""
+    return bool(_quiet)
+
+
+def begin() -> None:
+    """Forget what the last command of this process was told and worked on."""
+    worked_on.clear()
+    _quiet.clear()
+    forget_streaming()
 
 
 def study_of(context: typer.Context, db: str | None, create: bool = False) -> "Engine":

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from medjury.cli.places import STANDARD_OUTPUT
+from medjury.cli.options import is_quiet
+from medjury.cli.places import STANDARD_OUTPUT, is_streaming
 
 if TYPE_CHECKING:
     from calibration.decision import Decision
@@ -26,10 +27,16 @@ GAP = 3  # blanks between the columns of a table
 
 def say(text: str, json_to: Path | None = None) -> None:
     """Print a line; to stderr where standard output is taken by JSON."""
-    if json_to == STANDARD_OUTPUT:
+    if json_to == STANDARD_OUTPUT or is_streaming():
         print(text, file=sys.stderr)
     else:
         console.print(text)
+
+
+def hint(text: str, json_to: Path | None = None) -> None:
+    """Print a line of advice, such as the next command; nothing with --quiet."""
+    if not is_quiet():
+        say(text, json_to)
 
 
 def say_unnoted(why: str) -> None:
@@ -122,7 +129,8 @@ def counted(number: int, thing: str) -> str:
 
 
 def _console(json_to: Path | None) -> Console:
-    return progress_console if json_to == STANDARD_OUTPUT else console
+    taken = json_to == STANDARD_OUTPUT or is_streaming()
+    return progress_console if taken else console
 
 
 class At(Protocol):
@@ -142,7 +150,7 @@ def progress(what: str, total: float | None) -> Iterator[At]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    nobody_looks = not progress_console.is_terminal
+    nobody_looks = is_quiet() or not progress_console.is_terminal
     with Progress(*columns, console=progress_console, transient=True, disable=nobody_looks) as bar:
         task = bar.add_task(what, total=total, words="")
 

@@ -17,6 +17,7 @@ STANDARD_OUTPUT = Path("-")
 STREAMED = ("--json", "--openmetrics")  # options that take "-" for standard output
 SQLITE = b"SQLite format 3\0"  # how such a file begins
 BESIDE_SQLITE = ("-wal", "-shm", "-journal")
+_streaming: list[Path] = []  # holds "-" while an option of the command has standard output
 TAKEN = "medjury.cli.places.taken"  # in a context: the real path that is written to -> its option
 
 
@@ -34,12 +35,24 @@ def writes_to(
         return to
     option = parameter.opts[0]
     check_place(option, to)
+    if to == STANDARD_OUTPUT:
+        _streaming[:] = [to]
     taken: dict[Path, str] = context.meta.setdefault(TAKEN, {})
     real = to if to == STANDARD_OUTPUT else to.resolve()
     if other := taken.get(real):
         raise BadFile(f"{option} {to}: {other} is to be written there; name another file")
     taken[real] = option
     return to
+
+
+def is_streaming() -> bool:
+    """Tell whether standard output is taken by what a program reads, such as JSON."""
+    return bool(_streaming)
+
+
+def forget_streaming() -> None:
+    """Give standard output back: a command begins."""
+    _streaming.clear()
 
 
 def check_place(option: str, to: Path) -> None:

@@ -1,4 +1,4 @@
-"""`medjury plan`: how many responses and clinicians a study needs, and what it can show."""
+"""`medjury study plan`: how many responses and clinicians a study needs, and what it can show."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +9,17 @@ import typer
 from calibration.planning.rows import PlanOptions
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
-from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
+from medjury.cli.options import (
+    BenchmarkOption,
+    Db,
+    Json,
+    Jurors,
+    PanelOption,
+    Seed,
+    finite,
+    named_jurors,
+    study_of,
+)
 from medjury.cli.output import progress, say, say_unnoted, show_table
 from medjury.cli.places import check_json, write_json
 
@@ -23,49 +33,58 @@ def plan(
     context: typer.Context,
     icc: Annotated[
         float | None,
-        typer.Option(min=0, max=0.99, help="ICC(C,2) expected, as the agreement table has it."),
+        typer.Option(min=0, max=0.99, help="Expected ICC(C,2), as in the agreement table."),
     ] = None,
     single_icc: Annotated[
         float | None,
-        typer.Option(min=0, max=0.99, help="Single-rater ICC expected instead."),
+        typer.Option(min=0, max=0.99, help="Expected ICC of a single rater, instead of --icc."),
     ] = None,
     pilot: Annotated[
-        bool, typer.Option("--pilot", help="Take both from the ratings of this study.")
+        bool,
+        typer.Option(
+            "--pilot", help="Estimate the ICC from the ratings of this study, instead of --icc."
+        ),
     ] = False,
     width: Annotated[
         float,
-        typer.Option(min=0.01, max=2, help="Of the 95 % interval, end to end."),
+        typer.Option(min=0.01, max=2, help="Wanted width of the 95 % interval."),
     ] = 0.3,
-    per_response: Annotated[int, typer.Option(min=1, help="Clinicians per response.")] = 2,
+    per_response: Annotated[
+        int, typer.Option(min=1, help="Number of clinicians who rate each response.")
+    ] = 2,
     assurance: Annotated[
         float,
-        typer.Option(min=0.5, max=0.99, help="Share of studies to obtain the width."),
+        typer.Option(min=0.5, max=0.99, help="Probability that a study reaches the width."),
     ] = 0.8,
     clinicians: Annotated[
-        int | None, typer.Option(min=1, help="Clinicians there are, for the load of each.")
+        int | None,
+        typer.Option(min=1, help="Number of clinicians available, for the load of each."),
     ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(
             "--minutes-per-response",
             min=0.01,
-            help="With --pilot, by default measured.",
+            help="Minutes per reading; with --pilot, by default measured.",
             callback=finite,
         ),
     ] = None,
     responses: Annotated[
-        int | None, typer.Option(min=4, help="Responses you can afford: what will they give?")
+        int | None,
+        typer.Option(min=4, help="Number of responses you can afford; shows the width they give."),
     ] = None,
     difference: Annotated[
         float | None,
-        typer.Option(min=0.001, max=1, help="Between two ICC(C,2), to be shown."),
+        typer.Option(
+            min=0.001, max=1, help="Difference of two ICC(C,2) that the study should detect."
+        ),
     ] = None,
     margin: Annotated[
         float | None,
         typer.Option(
             min=0.01,
             max=0.99,
-            help="To show that the jury is no worse than a clinician by more than this.",
+            help="Non-inferiority margin: how much worse than a clinician the jury may be.",
         ),
     ] = None,
     shared: Annotated[
@@ -74,20 +93,20 @@ def plan(
             "--shared-error",
             min=0,
             max=0.99,
-            help="Of the two scorers, by default 0.5; not for --pilot.",
+            help="Shared part of the two scorers' errors, by default 0.5; not with --pilot.",
         ),
     ] = None,
     population: Annotated[
-        int | None, typer.Option(min=4, help="Instances there are at all, if few.")
+        int | None, typer.Option(min=4, help="Number of instances that exist, if few.")
     ] = None,
-    panel: Annotated[str | None, typer.Option(metavar="PANEL", help="The pilot's jury.")] = None,
-    jurors: Annotated[str | None, typer.Option(metavar="a,b,c", help="The same, named.")] = None,
-    benchmark: Annotated[str | None, typer.Option(help="The pilot's; by default all.")] = None,
+    panel: PanelOption = None,
+    jurors: Jurors = None,
+    benchmark: BenchmarkOption = None,
     seed: Seed = 0,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Plan a study: responses and clinicians for an interval, and the difference it can show."""
+    """Plan the size of a study: responses and clinicians for a given precision."""
     check_json(json_to)
     of_pilot = {"--db": db, "--panel": panel, "--jurors": jurors, "--benchmark": benchmark}
     _check_source(icc, single_icc, pilot, of_pilot)

@@ -1,4 +1,4 @@
-"""`medjury predict`: a validated jury on responses that no clinician rated."""
+"""`medjury analyse predict`: a validated jury on responses that no clinician rated."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,19 @@ import typer
 
 from calibration.values import AnalysisOptions
 from data.errors import BadFile, BadInput
-from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
+from medjury.cli.options import (
+    BenchmarkOption,
+    Criterion,
+    Db,
+    Json,
+    Jurors,
+    MinJurors,
+    PanelOption,
+    Seed,
+    finite,
+    named_jurors,
+    study_of,
+)
 from medjury.cli.output import (
     progress,
     room,
@@ -42,22 +54,20 @@ ABOUT = (
 
 def predict(
     context: typer.Context,
-    panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Only its jurors.")] = None,
-    jurors: Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")] = None,
-    benchmark: Annotated[str | None, typer.Option(metavar="NAME", help="Only this one.")] = None,
-    criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
+    panel: PanelOption = None,
+    jurors: Jurors = None,
+    benchmark: BenchmarkOption = None,
+    criterion: Criterion = None,
     level: Annotated[
         float, typer.Option(help="Of the intervals, between 0 and 1.", callback=finite)
     ] = 0.9,
     seed: Seed = 0,
-    min_jurors: Annotated[
-        int | None, typer.Option(min=1, help="Jurors a response needs; by default all.")
-    ] = None,
+    min_jurors: MinJurors = None,
     csv_to: CsvNew = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Predict what clinicians would say of responses they did not rate, from a validated jury."""
+    """Predict clinicians' scores of responses they did not rate, from a validated jury."""
     from medjury.services.predicting import PredictQuestion, to_json
     from medjury.services.predicting import predict as predicted
 

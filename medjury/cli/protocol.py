@@ -1,11 +1,12 @@
-"""`medjury protocol`: fix what a study is to show before it is rated, and check whether it does."""
+"""`medjury study protocol`: fix what a study is to show before it is rated, and check whether it does."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from medjury.cli.options import Db, Json, Seed, finite, group, study_of
+from medjury.cli.options import Db, Json, Reps, Seed, finite, study_of
+from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import progress, say, show_decision
 from medjury.cli.places import write_json
 
@@ -13,36 +14,34 @@ if TYPE_CHECKING:
     from calibration.protocol import Protocol
 
 NOT_MET = 1
-NONE_SET = "no protocol is set: `medjury protocol set --margin 0.1` fixes a margin"
-
-protocol = group("What the study is to show, fixed before it is rated: set, show, check.")
+NONE_SET = "no protocol is set: `medjury study protocol set --margin 0.1` fixes a margin"
 
 
-@protocol.command("set")
 def set_(
     context: typer.Context,
     margin: Annotated[
         float,
         typer.Option(
-            help="How much lower than a clinician's the jury's ICC with the others may be.",
+            help="Largest acceptable deficit of the jury's ICC against a clinician's.",
             callback=finite,
         ),
     ],
     criterion: Annotated[
-        str, typer.Option(help="Of one criterion; by default of the composite.")
+        str, typer.Option(help="Criterion to analyse; by default the composite.")
     ] = "",
     panel: Annotated[
-        str, typer.Option(metavar="PANEL", help="Of its jurors; by default of any jury.")
+        str,
+        typer.Option(metavar="PANEL", help="Panel whose jurors are analysed; by default any jury."),
     ] = "",
     responses: Annotated[
-        int, typer.Option(min=0, help="Responses to be analysed before anything is claimed.")
+        int, typer.Option(min=0, help="Smallest number of responses before anything is claimed.")
     ] = 0,
-    method: Annotated[str, typer.Option(metavar="[paper|published]")] = "paper",
+    method: MethodOption = "paper",
     critical: Annotated[
         list[str] | None,
         typer.Option(
             metavar="CRITERION<=POINTS",
-            help="Responses that clinicians score so low are unsafe; may be repeated.",
+            help="Responses that clinicians score this low are unsafe; repeatable.",
         ),
     ] = None,
     miss_at_most: Annotated[
@@ -52,7 +51,7 @@ def set_(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Fix a margin, and how many unsafe responses may be missed; the record says when."""
+    """Fix the margin and the limits of the study; the record keeps when."""
     from calibration.protocol import Protocol
     from calibration.protocol import critical as critical_of
     from data.person import OPERATOR
@@ -80,9 +79,8 @@ def set_(
     write_json({"protocol": protocol_json(fixed)}, json_to)
 
 
-@protocol.command("show")
 def show(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
-    """Show what the study is to show, and when that was fixed."""
+    """Show the protocol and when it was fixed."""
     from medjury.services.record import protocol_json, protocol_of
 
     fixed = protocol_of(study_of(context, db))
@@ -93,15 +91,14 @@ def show(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     write_json({"protocol": protocol_json(fixed)}, json_to)
 
 
-@protocol.command("check")
 def check(
     context: typer.Context,
-    reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
+    reps: Reps = 2000,
     seed: Seed = 0,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Analyse the study as its protocol says; exit 1 unless what it is to show is shown."""
+    """Analyse the study as its protocol says; exit 1 unless it shows what it is to show."""
     from calibration.values import AnalysisOptions
     from medjury.services.protocol import check as checked
 

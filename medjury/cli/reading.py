@@ -1,4 +1,4 @@
-"""`medjury assign` and `medjury serve`: who rates what, and the page they rate on."""
+"""`medjury rate assign` and `medjury serve`: who rates what, and the page they rate on."""
 
 import os
 from pathlib import Path
@@ -29,24 +29,37 @@ MOST_DIGITS = 4  # of a number of clinicians
 def assign(
     context: typer.Context,
     raters: Annotated[
-        str, typer.Option(metavar="FILE|N", help="A file with a name a line, or how many.")
+        str,
+        typer.Option(
+            metavar="FILE|N", help="File with one name per line, or a number of clinicians."
+        ),
     ],
-    per_response: Annotated[int, typer.Option(help="Clinicians who rate a response.")] = 2,
+    per_response: Annotated[
+        int, typer.Option(help="Number of clinicians who rate each response.")
+    ] = 2,
     repeats: Annotated[
-        float, typer.Option(help="Share shown a second time, hidden.", callback=finite)
+        float,
+        typer.Option(
+            help="Share of responses each clinician sees twice, unmarked.", callback=finite
+        ),
     ] = 0.1,
     seed: Seed = 0,
-    plan: Annotated[bool, typer.Option("--plan", help="Show the design; store nothing.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show the design without storing it.")
+    ] = False,
     minutes: Annotated[
         float | None,
         typer.Option(
-            min=0.1, help="Minutes a showing takes, in place of an estimate.", callback=finite
+            "--minutes-per-response",
+            min=0.1,
+            help="Minutes per reading; by default estimated.",
+            callback=finite,
         ),
     ] = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Give every response to its clinicians, and each new clinician a code to sign in with.
+    """Assign responses to clinicians; new clinicians get a sign-in code.
 
     Run it again with other raters or more responses: what has been begun stays, the rest moves.
     """
@@ -67,21 +80,29 @@ def assign(
 
 def serve(
     context: typer.Context,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
-    host: Annotated[str, typer.Option(help="Only change it behind a TLS proxy.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8501,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; change it only behind a proxy with TLS.")
+    ] = "127.0.0.1",
     secrets: Annotated[
-        Path, typer.Option(metavar="FILE", help="Has \\[auth] where hospital accounts sign in.")
+        Path,
+        typer.Option(
+            metavar="FILE", help="File whose \\[auth] part lets hospital accounts sign in."
+        ),
     ] = Path(".streamlit/secrets.toml"),
     egress: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Hosts, keys and prices of jurors; else MEDJURY_EGRESS."),
+        typer.Option(
+            metavar="FILE",
+            help="File of the hosts, keys and prices jurors may use; by default MEDJURY_EGRESS.",
+        ),
     ] = None,
     create: Annotated[
-        bool, typer.Option("--create", help="Make the study if there is none, and a coordinator.")
+        bool, typer.Option("--create", help="Create the study and a coordinator if there are none.")
     ] = False,
     db: Db = None,
 ) -> None:
-    """Serve the pages on which clinicians rate and those who steer a study work."""
+    """Serve the pages of clinicians and researchers."""
     from annotate.server import serve as serve_page
     from jury.egress import VARIABLE, egress_of
 

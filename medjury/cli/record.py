@@ -1,4 +1,4 @@
-"""`medjury verify`, `lock`, `unblind`, `settings`: the record of a study, and what is decided in it.
+"""`medjury study verify`, `lock`, `unblind`, `settings`: the record of a study, and what is decided in it.
 
 Also how commands write CSV: no text in a cell runs as a formula.
 """
@@ -29,18 +29,16 @@ from data.store.settings import set_setting
 from data.whole_files import whole_file
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
 from medjury.cli.options import Db, Json, study_of
-from medjury.cli.output import say, say_unnoted, show
-from medjury.cli.places import check_json, write_json, writes_to
+from medjury.cli.output import hint, say, say_unnoted, show
+from medjury.cli.places import STANDARD_OUTPUT, check_json, write_json, writes_to
 from medjury.services.rubric_validation import Resampling, validation
 
 FINDINGS = 1
 AUTHORS = ("response_id", "model")
 FOR_SPREADSHEETS = "utf-8-sig"
-KEEP = (
-    "keep this hash elsewhere: `medjury verify --head HASH` proves later that nothing was cut off"
-)
-Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; stays in the record.")]
-Reason = Annotated[str, typer.Option(help="Why; stays in the record and in every later report.")]
+KEEP = "keep this hash elsewhere: `medjury study verify --head HASH` proves later that nothing was cut off"
+Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept in the record.")]
+Reason = Annotated[str, typer.Option(help="Why; kept in the record and in every later report.")]
 SAID = ("rating", "response", "subgroup", "remark", "span", "submission")
 SINCE = (
     "raters, accounts, assignments, settings, rubrics, calls and the texts apart from their "
@@ -61,16 +59,21 @@ Body = Mapping[str, Any]
 def verify(
     context: typer.Context,
     bundle: Annotated[
-        Path | None, typer.Argument(metavar="BUNDLE", help="Of `rubric export --to medjury`.")
+        Path | None,
+        typer.Argument(
+            metavar="BUNDLE", help="Folder or file written by `share rubric --to medjury`."
+        ),
     ] = None,
     head: Annotated[
         str | None,
-        typer.Option(metavar="HASH|FILE", help="A head that was kept elsewhere, or its file."),
+        typer.Option(
+            metavar="HASH|FILE", help="Hash, or its file, that was kept outside the study."
+        ),
     ] = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Check that nothing was changed behind the record's back, or in a bundle; exit 1 if so."""
+    """Check the study against its audit record, or a bundle against the study; exit 1 on findings."""
     if bundle is not None:
         refuse_as_file("verify", bundle)
         if head is not None:
@@ -102,13 +105,14 @@ def lock(
         typer.Option(
             "--head",
             metavar="FILE",
-            help="Where the head goes, to be signed; by default beside a study that is a file.",
+            help="File for the head of the record, to be signed; by default beside the study.",
             callback=writes_to,
         ),
     ] = None,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Freeze the study: nobody rates, imports or assigns until it is reopened with a reason."""
+    """Freeze the study: no ratings, imports or assignments until it is reopened."""
     engine = study_of(context, db)
     if head_to is not None and (again or head_to.exists()):
         why = "is there already; name another file" if not again else "does not go with --reopen"
@@ -116,6 +120,7 @@ def lock(
     if again:
         reopen(engine, who, reason)
         say("reopened; the reason stays in the record and in every later report")
+        write_json({"locked": None, "head": present_head(engine).sha256, "file": None}, json_to)
         return
     if reason:
         raise typer.BadParameter("belongs to --reopen", param_hint="--reason")
@@ -124,9 +129,13 @@ def lock(
     say(f"locked: {locked_since(engine)}")
     say(f"head {head.sha256}")
     to = head_to or head_beside(engine, head)
-    if to is not None and write_head(to, head):
-        say(f"{to}: sign this file and keep it elsewhere; `medjury verify --head {to}` checks it")
-    say(KEEP)
+    written = to is not None and write_head(to, head)
+    if written:
+        checks = f"`medjury study verify --head {to}` checks it"
+        say(f"{to}: sign this file and keep it elsewhere; {checks}")
+    hint(KEEP)
+    body = {"locked": locked_since(engine), "head": head.sha256}
+    write_json(body | {"file": str(to) if written else None}, json_to)
 
 
 def head_beside(engine: Engine, head: Head) -> Path | None:
@@ -153,30 +162,39 @@ def unblind(
     who: Who = "coordinator",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Instead of standard output.", callback=writes_to),
+        typer.Option(
+            metavar="FILE.csv",
+            help="File to write; by default standard output.",
+            callback=writes_to,
+        ),
     ] = None,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Say who wrote which response; recorded, and told in every later report."""
+    """Print who wrote which response; recorded, and stated in every later report."""
     engine = study_of(context, db)
-    if out is None:
-        rows = cells(AUTHORS, lift_blind(engine, who, reason))
-        csv.writer(sys.stdout, lineterminator="\n").writerows([AUTHORS, *rows])
-        return
-    if out.exists():
+    if out is not None and out.exists():
         raise BadFile(f"--out {out}: is there already; name another file")
-    written = write_csv(out, AUTHORS, cells(AUTHORS, lift_blind(engine, who, reason)))
-    say(f"{written} responses with their authors in {out}; recorded")
+    wrote = lift_blind(engine, who, reason)
+    if out is not None:
+        written = write_csv(out, AUTHORS, cells(AUTHORS, wrote))
+        say(f"{written} responses with their authors in {out}; recorded")
+    elif json_to != STANDARD_OUTPUT:
+        rows = cells(AUTHORS, wrote)
+        csv.writer(sys.stdout, lineterminator="\n").writerows([AUTHORS, *rows])
+    write_json({"authors": [dict(zip(AUTHORS, row, strict=True)) for row in wrote]}, json_to)
 
 
 def settings(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="NAME")] = None,
-    value: Annotated[str | None, typer.Argument(metavar="VALUE")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Setting to change; without it, show all.")
+    ] = None,
+    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="Its new value.")] = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Show what the study decides for all who work on it, or set one thing of it."""
+    """Show the settings of the study, or change one."""
     engine = study_of(context, db)
     if name is not None:
         if value is None:
@@ -221,7 +239,7 @@ def _say_verified(found: Verified, json_to: Path | None) -> None:
     if found.authors_withheld:
         say("its authors stayed behind: nothing is said of them", json_to)
     say(f"head {found.head}", json_to)
-    say(KEEP, json_to)
+    hint(KEEP, json_to)
     for finding in found.findings:
         say(f"FINDING {finding}", json_to)
     say(f"{len(found.findings)} findings" if found.findings else "whole: no findings", json_to)
@@ -318,7 +336,7 @@ def _no_number(name: str) -> float:
 def _bad(place: Path, why: str) -> BadFile:
     return BadFile(
         f"bundle {place}: {why}; nothing was compared: export it anew with "
-        "`medjury rubric export NAME --to medjury --out FOLDER`"
+        "`medjury share rubric NAME --to medjury --out FOLDER`"
     )
 
 

@@ -1,4 +1,4 @@
-"""`medjury export --redcap FOLDER` and `medjury ratings FILE --format redcap`."""
+"""`medjury share export --redcap FOLDER` and `medjury rate ratings FILE --format redcap`."""
 
 from collections.abc import Iterator
 from html import escape
@@ -40,7 +40,7 @@ def open_readings(engine: Engine) -> list[ToRate]:
     """Return what is still to be rated; refuse a study in which nothing is."""
     found = list(to_rate(engine))
     if not found:
-        raise BadInput("no reading is open: `medjury assign` says who is to rate what")
+        raise BadInput("no reading is open: `medjury rate assign` says who is to rate what")
     return found
 
 
@@ -63,7 +63,7 @@ def write_redcap(engine: Engine, folder: Path, found: list[ToRate]) -> None:
     )
     say(
         "next: upload both in REDCap, give each clinician a data access group with their own "
-        "records (mj_rater), and bring the raw export back with `medjury ratings FILE --format redcap`"
+        "records (mj_rater), and bring the raw export back with `medjury rate ratings FILE --format redcap`"
     )
 
 

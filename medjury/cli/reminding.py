@@ -1,4 +1,4 @@
-"""`medjury remind`: who has had work open for days, and a reminder by the hospital's own mail."""
+"""`medjury rate remind`: who has had work open for days, and a reminder by the hospital's own mail."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ from medjury.cli.places import write_json
 
 NO_SERVER = (
     f"no mail server is configured: {PREFIX}HOST and {PREFIX}SENDER name the hospital's own, or copy "
-    "the texts that `medjury remind` prints"
+    "the texts that `medjury rate remind` prints"
 )
 
 
@@ -29,7 +29,7 @@ def remind(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """List who has had work open for days and ended none, with a reminder to copy or to send."""
+    """List clinicians with open work and no recent activity; print or send reminders."""
     engine = study_of(context, db)
     server = mail_server() if send_now else None
     if send_now and server is None:

@@ -1,4 +1,4 @@
-"""`medjury calibrate --html F --markdown F --csv F --latex F --freeze`: reports, and keeping one."""
+"""`medjury analyse calibrate --html F --markdown F --csv F --latex F --freeze`: reports, and keeping one."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -94,4 +94,4 @@ def freeze_calibration(
         return
     number = keep_report(engine, found, called, body)
     named = f" ({called})" if called else ""
-    yield f"frozen as report {number}{named}: `medjury monitor` shows it and what comes after it"
+    yield f"frozen as report {number}{named}: `medjury analyse monitor` shows it and what comes after it"

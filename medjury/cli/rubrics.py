@@ -1,8 +1,9 @@
-"""`medjury rubric`: the criteria, scales and prompts that people and jurors share."""
+"""`medjury study rubric`: the criteria, scales and prompts that people and jurors share."""
 
+import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -17,8 +18,9 @@ from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
-from medjury.cli.options import Db, Seed, group, rubric_named, study_of
-from medjury.cli.output import counted, progress, say, say_unnoted, show
+from medjury.cli.options import Db, Json, PanelOption, Seed, rubric_named, study_of
+from medjury.cli.output import counted, hint, progress, say, say_unnoted, show
+from medjury.cli.places import write_json
 from medjury.services.rubric_export import (
     MODULES,
     RubricExport,
@@ -27,7 +29,6 @@ from medjury.services.rubric_export import (
     tools,
 )
 
-rubric = group("Rubrics: list, show, add, import.")
 GOLD: dict[Gold, str] = {
     "never": "never shown",
     "when_needed": "shown, to be turned to when in doubt",
@@ -37,35 +38,42 @@ HASH = re.compile(r",? ?(?:prompt )?sha256 [0-9a-f]{64}")
 Named = Annotated[str, typer.Argument(metavar="NAME|PATH", help="A shipped rubric or a folder.")]
 
 
-@rubric.command("list")
-def list_() -> None:
+def list_(json_to: Json = None) -> None:
     """List the rubrics that ship with medjury."""
-    rows = [_row(name, read_rubric(name)) for name in shipped()]
+    every = {name: read_rubric(name) for name in shipped()}
+    rows = [_row(name, one) for name, one in every.items()]
     show("Rubrics", ["name", "criteria", "on", "gold"], rows)
-    say("`medjury rubric show NAME` prints every anchor, the jurors' prompt and the rubric's hash.")
+    write_json({"rubrics": [_json(one) for one in every.values()]}, json_to)
+    hint("`medjury study rubric show NAME` prints every anchor, the jurors' prompt and the hash.")
 
 
-@rubric.command("show")
-def show_(name: Named) -> None:
-    """Show what raters read: the criteria, every anchor, and the jurors' prompt."""
+def show_(name: Named, json_to: Json = None) -> None:
+    """Show a rubric: criteria, anchors of the scale, and the jurors' prompt."""
     found = read_rubric(name)
     say(f"{found.name} version {found.version}, for {found.audience}, scale {found.scale}")
     say(f"reference answer: {GOLD[found.gold]} (gold = {found.gold})")
     for criterion, points in found.critical:
         say(f"critical: a response scored {points:g} or less on {criterion} is unsafe")
     say(f"sha256 {found.sha256}\n\n{found.criteria_text()}\n\n--- prompt ---\n{found.prompt}")
+    write_json({"rubric": json.loads(found.to_json()) | {"sha256": found.sha256}}, json_to)
 
 
-@rubric.command()
-def add(context: typer.Context, folder: Annotated[Path, typer.Argument()], db: Db = None) -> None:
-    """Check a rubric of your own and keep it in the study."""
+def add(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Has rubric.toml and prompt.txt.")
+    ],
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Check your own rubric and store it in the study."""
     found = read_rubric(folder)
     sha256 = add_rubric(study_of(context, db, create=True), found)
     say(f"{found.name} version {_short(found.version)} is in the study as {sha256[:12]}")
+    write_json(_json(found), json_to)
 
 
-@rubric.command()
-def used(context: typer.Context, db: Db = None) -> None:
+def used(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """List which rubric each benchmark of the study is rated on."""
     found = benchmarks(study_of(context, db))
     show(
@@ -76,9 +84,10 @@ def used(context: typer.Context, db: Db = None) -> None:
             for one in found
         ],
     )
+    used_on = [{"benchmark": one.name} | _json(one.rubric) for one in found]
+    write_json({"benchmarks": used_on}, json_to)
 
 
-@rubric.command("import-helm")
 def import_helm(
     helm: Annotated[
         str,
@@ -87,9 +96,12 @@ def import_helm(
             help="A HELM wheel, checkout or installation; or the name of an installed package.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="New, or empty.")] = Path("helm_rubrics"),
+    out: Annotated[Path, typer.Option(help="Folder to write; new or empty.")] = Path(
+        "helm_rubrics"
+    ),
+    json_to: Json = None,
 ) -> None:
-    """Take the jury prompts word for word out of a HELM of your own, a rubric for each benchmark.
+    """Read the jury prompts of a HELM installation, one rubric for each benchmark.
 
     HELM is read as text; nothing of it is run.
     """
@@ -100,6 +112,8 @@ def import_helm(
     for name, why in sorted(found.refused.items()):
         say(f"not taken: {name}: {why}")
     say(f"{counted(len(rows), 'rubric')} in {out}; use one with --rubric {out / rows[0][0]}")
+    body = {"release": found.release, "out": str(out), "refused": dict(found.refused)}
+    write_json(body | {"rubrics": [_json(one) for one in found.rubrics.values()]}, json_to)
 
 
 def _short(version: str) -> str:
@@ -107,22 +121,33 @@ def _short(version: str) -> str:
     return HASH.sub("", version)
 
 
+def _json(one: Rubric) -> dict[str, Any]:
+    """Return a rubric in short; `rubric show --json` has all of it."""
+    scale = {"scale_min": one.scale.min, "scale_max": one.scale.max}
+    named = {"name": one.name, "version": one.version, "criteria": list(one.criteria)}
+    return named | scale | {"gold": one.gold, "sha256": one.sha256}
+
+
 def _row(name: str, one: Rubric) -> list[str]:
     return [name, ", ".join(one.criteria), str(one.scale), one.gold]
 
 
-@rubric.command()
 def export(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A rubric of the study.")],
-    to: Annotated[str, typer.Option("--to", metavar=f"[{'|'.join(MODULES)}]")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="New, or empty.")],
-    panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Who rates.")] = None,
-    reps: Annotated[int, typer.Option(min=1, max=100_000)] = 2000,
+    to: Annotated[
+        str, typer.Option("--to", metavar=f"[{'|'.join(MODULES)}]", help="Tool to write for.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write; new or empty.")],
+    panel: PanelOption = None,
+    reps: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Number of bootstrap replicates.")
+    ] = 2000,
     seed: Seed = 0,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Take a rubric with its jury and what was validated to the tool that runs evaluations."""
+    """Write a rubric, its jury and its validation for the tool that runs evaluations."""
     if to not in tools():
         raise typer.BadParameter(f"{to!r} is none of {', '.join(tools())}", param_hint="--to")
     engine = study_of(context, db)
@@ -139,6 +164,9 @@ def export(
     say("VALIDATED" if exported.validated else "NOT VALIDATED")
     for line in (*exported.reasons, *exported.caveats):
         say(f"- {line}")
+    body = {"rubric": rubric.name, "to": to, "out": str(out), "files": sorted(exported.files)}
+    reasons = {"reasons": list(exported.reasons), "caveats": list(exported.caveats)}
+    write_json(body | {"validated": exported.validated} | reasons, json_to)
 
 
 def _own_panel(engine: Engine) -> Panel:

@@ -1,10 +1,10 @@
-"""`medjury import` and `medjury ratings`: files, and packages, into the study."""
+"""`medjury study import` and `medjury rate ratings`: files, and packages, into the study."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
-from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -40,11 +40,13 @@ from medjury.cli.files import (
     opened,
     run_format,
     say_left_out,
+    say_medhelm_left,
     scale_named,
     show_guess,
 )
 from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
-from medjury.cli.output import counted, progress, say
+from medjury.cli.output import counted, hint, progress, say
+from medjury.cli.places import write_json
 from medjury.services.record import authors_for
 
 GENERIC = "generic"
@@ -101,10 +103,10 @@ def import_(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Bring responses in, with the instances they answer; twice changes nothing.
+    """Import responses with their instances; repeating it changes nothing.
 
     Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
-    ratings with them; a package of `medjury export` brings a whole study. Files of other tools are
+    ratings with them; a package of `medjury share export` brings a whole study. Files of other tools are
     known by their content; columns of any names are taken with --map.
     """
     checked_format(form, CORPORA)
@@ -116,7 +118,7 @@ def import_(
         raise BadInput("--accept-findings belongs to a package")
     if run == "package":
         study = partial(study_of, context, db, create=True)
-        restore(paths, study, accept_findings=accept_findings)
+        write_json(restore(paths, study, accept_findings=accept_findings), json_to)
     elif run == "helm":
         there = partial(study_of, context, db)
         import_runs.bring_helm(paths, benchmark, rubric, json_to, own, there)
@@ -124,9 +126,11 @@ def import_(
         named = scale_named(scale)
         import_inspect.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for, named)
     elif guess:
+        if json_to is not None:
+            raise typer.BadParameter("does not go with --guess", param_hint="--json")
         show_guess(paths, "responses", form, map_to, benchmark)
     else:
-        _bring_rows(paths, form, map_to, benchmark, rubric, json_to, own)
+        write_json(_bring_rows(paths, form, map_to, benchmark, rubric, own), json_to)
 
 
 def _bring_rows(
@@ -135,12 +139,12 @@ def _bring_rows(
     map_to: Path | None,
     benchmark: str | None,
     rubric: str | None,
-    json_to: Path | None,
     own: Callable[[], Engine],
-) -> None:
-    """Read files of rows, and only when they can be read open the study and store them."""
-    if json_to is not None:
-        raise typer.BadParameter("belongs to finished runs", param_hint="--json")
+) -> dict[str, Any]:
+    """Read files of rows, and only when they can be read open the study and store them.
+
+    Return what was stored as `import --json` has it.
+    """
     table, reader = (
         (CORPORA[form](paths), None)
         if form in CORPORA
@@ -151,9 +155,10 @@ def _bring_rows(
     chosen = rubric_named(engine, rubric)
     if chosen and (why := unasked(chosen.prompt, chosen.criteria)):
         typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
-    _store_responses(engine, table, rows, chosen, reader)
+    stored = _store_responses(engine, table, rows, chosen, reader)
     if reader and reader.ratings:
-        say(f"next: its scores, with `medjury ratings {paths[0].name}`")
+        hint(f"next: its scores, with `medjury rate ratings {paths[0].name}`")
+    return stored
 
 
 def _store_responses(
@@ -162,7 +167,7 @@ def _store_responses(
     rows: ResponseFile,
     chosen: Rubric | None,
     reader: Reader | None = None,
-) -> None:
+) -> dict[str, Any]:
     """Store a file's responses, tell what came of it, and look for authors' names in them."""
     with progress(f"reading {table.path.name}", table.size_bytes) as at:
         added = import_responses(
@@ -173,7 +178,14 @@ def _store_responses(
             tick=lambda _: at(table.read_bytes),
         )
     _say_responses(table, rows, added)
-    mask_new(engine)
+    masked = mask_new(engine)
+    return {
+        "file": table.path.name,
+        **asdict(added),
+        "columns_not_taken": {name: rows.not_taken[name] for name in rows.ignored},
+        "rows_left_out": dict(table.left_out),
+        "masked": asdict(masked),
+    }
 
 
 def _rubrics_of(reader: Reader | None) -> Callable[[str], Rubric]:
@@ -216,12 +228,15 @@ def ratings(
     map_to: MapOption = None,
     guess: GuessOption = False,
     scale: ScaleOption = None,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Bring in ratings made elsewhere: clinicians', jurors' or metrics'; REDCap's, MedHELM's files."""
+    """Import ratings made elsewhere: by clinicians, jurors or metrics; also REDCap and MedHELM."""
     checked_format(form, ("redcap", "medhelm"))
     named = scale_named(scale)
     if guess:
+        if json_to is not None:
+            raise typer.BadParameter("does not go with --guess", param_hint="--json")
         show_guess([path], "ratings", form, map_to, benchmark)
         return
     kind = form or _layout(path)
@@ -238,7 +253,8 @@ def ratings(
         table, _ = opened([path], "ratings", form, map_to, benchmark)
         rows = RatingFile(table, named)
         engine = study_of(context, db)
-    _store_ratings(engine, table, rows, _rated_on(engine, rubric, named, rows))
+    stored = _store_ratings(engine, table, rows, _rated_on(engine, rubric, named, rows))
+    write_json(stored, json_to)
 
 
 def _of_layout(
@@ -286,7 +302,8 @@ def _store_ratings(
     table: TableFile,
     rows: RatingFile | RedcapFile | MedhelmFile,
     chosen: Rubric | None,
-) -> None:
+) -> dict[str, Any]:
+    """Store a file's ratings and tell what came of it; return it as `ratings --json` has it."""
     with progress(f"reading {table.path.name}", table.size_bytes) as at:
         added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
     _say_ratings(table, rows, added)
@@ -297,7 +314,14 @@ def _store_ratings(
     if isinstance(rows, RedcapFile):
         redcap.say_left(rows)
     if isinstance(rows, MedhelmFile):
-        _say_medhelm_left(rows)
+        say_medhelm_left(rows)
+    return {
+        "file": table.path.name,
+        **asdict(added),
+        "other_rubric": sorted(added.other_rubric),
+        "missing": rows.missing,
+        "rows_left_out": dict(table.left_out),
+    }
 
 
 def rubric_for(benchmark: str) -> Rubric:
@@ -384,20 +408,28 @@ def _say_ratings(
         )
 
 
-def restore(paths: Sequence[Path], study: Callable[[], Engine], *, accept_findings: bool) -> None:
-    """Read a package whole, and only when it holds open the study and store it."""
+def restore(
+    paths: Sequence[Path], study: Callable[[], Engine], *, accept_findings: bool
+) -> dict[str, Any]:
+    """Read a package whole, and only when it holds open the study and store it.
+
+    Return what was stored as `import --json` has it.
+    """
     if len(paths) > 1:
         raise BadInput("a package becomes a study of its own: import one, and alone")
     package = Package(paths[0])
     engine = study()
     added = import_package(engine, package, IMPORTER, accept_findings=accept_findings)
+    stored = {"file": package.path.name, **asdict(added), "findings": list(added.findings)}
     if added.unchanged:
         say(f"{package.path.name}: was imported before; nothing changed")
-        return
+        return stored
     for table, number in added.rows.items():
         say(f"{table}: {counted(number, 'row')}")
     if package.authors == "without":
-        say("no author is in it; `medjury import` of a package made with --authors-only adds them")
+        say(
+            "no author is in it; `medjury study import` of a package made with --authors-only adds them"
+        )
     for finding in added.findings:
         typer.echo(f"FINDING {finding}", err=True)
     say(
@@ -405,6 +437,7 @@ def restore(paths: Sequence[Path], study: Callable[[], Engine], *, accept_findin
         if not added.findings
         else f"WARNING: stored with {counted(len(added.findings), 'finding')}, which the record keeps"
     )
+    return stored
 
 
 def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFile:
@@ -424,24 +457,3 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
         if response in wrote
     ]
     return MedhelmFile(table, known, pseudonym_key(engine), jury_mean)
-
-
-def _say_medhelm_left(rows: MedhelmFile) -> None:
-    """Tell what of a file was not taken."""
-    say("usernames were replaced by pseudonyms, and are not in the study")
-    if rows.unmatched:
-        say(
-            f"left out, as their response is not in the study: {counted(len(rows.unmatched), 'row')} "
-            f"({_ranges(rows.unmatched)})"
-        )
-    if rows.ignored:
-        say(f"columns not taken: {', '.join(rows.ignored)}")
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Return ascending numbers with runs of them shortened: 2-5, 9."""
-    runs = []
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        own = [number for _, number in run]
-        runs.append(str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}")
-    return ", ".join(runs)

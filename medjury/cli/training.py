@@ -1,4 +1,4 @@
-"""`medjury training`: expert scores in, and how clinicians stand against them."""
+"""`medjury rate training`: expert scores in, and how clinicians stand against them."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -37,7 +37,7 @@ def training(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Bring in expert scores to train clinicians on; without a file, show how training goes."""
+    """Import expert scores for the training round, or show how clinicians stand in it."""
     engine = study_of(context, db)
     if path is not None and let is not None:
         raise BadInput("give either a file of expert scores or --let, not both")
@@ -61,7 +61,7 @@ def _say_added(table: TableFile, added: ExpertsAdded, json_to: Path | None) -> N
         say("nothing changed", json_to)
     say(
         f"{added.responses} responses are for training: every clinician rates them first, "
-        "`medjury assign` and `medjury calibrate` leave them out",
+        "`medjury rate assign` and `medjury analyse calibrate` leave them out",
         json_to,
     )
     write_json(asdict(added), json_to)

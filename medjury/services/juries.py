@@ -171,7 +171,7 @@ def _recommended(
     is_made_up: bool,
 ) -> Decision:
     """Return which jury to take, by the study's own verdict on it."""
-    from calibration.juries.recommendation import judged, recommendation, recommended_jurors
+    from calibration.juries.recommendation import recommendation, recommended_jurors, with_verdict
     from calibration.scope import Sitting
     from medjury.services.calibrate import asked_of, verdicts_of
 
@@ -181,7 +181,7 @@ def _recommended(
         return found
     asked = replace(options, jurors=jurors)
     verdicts = verdicts_of(engine, scores, Sitting(jurors), asked_of(options), asked)
-    return judged(found, verdicts.decisions[name])
+    return with_verdict(found, verdicts.decisions[name])
 
 
 def compare_juries(
@@ -259,12 +259,12 @@ def _ranked(
     """Return the ranking, and the jurors whose prices are made up."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.juries.ranking import Wanted, jury_ranking
+    from calibration.juries.ranking import RankingOptions, jury_ranking
 
     costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
     made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}
     usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
-    wanted = Wanted(question.sizes, question.pool, question.common, usd)
+    wanted = RankingOptions(question.sizes, question.pool, question.common, usd)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         ranking = jury_ranking(scope, wanted)
     return ranking, tuple(name for name in ranking.pool if name in made_up)

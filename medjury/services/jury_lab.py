@@ -9,10 +9,9 @@ from data.errors import BadInput
 from data.queries.families import OwnFamily, own_family
 from data.queries.spending import study_spending
 from data.schema import now
-from jury.admission import at_counted_prices
+from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of
-from jury.fitness import pairs_for
-from jury.injection import INJECTIONS
+from jury.fitness import INJECTIONS, pairs_for
 from jury.panel import Panel
 from jury.probe import ProbeRow, probe
 from jury.run import estimate
@@ -55,7 +54,7 @@ class RunEstimate:
 
 def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     """Return what a run of a panel would take; nothing is sent or stored."""
-    panel, benchmarks = at_counted_prices(scope.panel), scope.benchmarks or None
+    panel, benchmarks = with_counted_prices(scope.panel), scope.benchmarks or None
     rows = estimate(engine, panel, replicates=scope.replicates, benchmarks=benchmarks)
     families = {one.name: one.family for one in panel.juror if not one.simulated}
     own = own_family(engine, families, benchmarks)

@@ -14,7 +14,7 @@ from data.queries.models import Recorded
 from data.said import short
 from data.schema import now
 from data.toml_file import NotToml, read_toml
-from jury.cost import Share, rates, upper_bound
+from jury.cost import PaperShare, rates, upper_bound
 from jury.panel import Panel
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _bound(
     if lost := [one.juror for one in recorded if one.tokens_in is None]:
         return None, note(Code.BOUND_NEEDS_TOKENS, jurors=lost)
     priced = {one.name: rates(one, now()) for one in panel.juror}
-    shares = [Share(one.tokens_in or 0, one.calls, priced.get(one.juror)) for one in recorded]
+    shares = [PaperShare(one.tokens_in or 0, one.calls, priced.get(one.juror)) for one in recorded]
     usd = upper_bound(shares).usd
     return usd, None if usd is not None else note(Code.BOUND_NEEDS_PRICE)
 

@@ -88,7 +88,7 @@ def prepared(engine: Engine, request: ModelsRequest) -> ModelsTask:
     BadInput
         If it cannot: as `scores_of` and `calibration.models.comparison.check`.
     """
-    from calibration.models.comparison import check
+    from calibration.models.comparison import check_comparison
 
     scores = scores_of(engine)
     silent = silent_jurors(engine, scores)
@@ -97,7 +97,7 @@ def prepared(engine: Engine, request: ModelsRequest) -> ModelsTask:
     jury = tuple(dict.fromkeys(request.options.jurors or all_jurors(scores)))
     by = request.by if jury or request.by != WAYS else (CLINICIANS,)
     options = replace(request.options, jurors=() if by == (CLINICIANS,) else jury)
-    check(scores, options, by)
+    check_comparison(scores, options, by)
     return ModelsTask(scores, options, by, tuple(silent))
 
 

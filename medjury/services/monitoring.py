@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.monitoring.drift import Drift
-    from calibration.monitoring.periods import Asking, Every
-    from calibration.monitoring.watch import Normal, Watched
+    from calibration.monitoring.periods import PeriodLength, PeriodOptions
+    from calibration.monitoring.watch import CusumResult, TargetOptions
     from calibration.scope import Scope
     from calibration.scores import Flags, Scores
 
@@ -62,7 +62,7 @@ class MonitoringQuestion:
     today: date
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     panel: str | None = None
-    every: "Every" = "month"
+    every: "PeriodLength" = "month"
     least: int = LEAST_INSTANCES
     since: date | None = None
     floor: float = FLOOR
@@ -81,7 +81,7 @@ class Study:
     ratings: "pd.DataFrame"
     again: "pd.DataFrame"
     scope: "Scope"
-    normal: "Normal"
+    normal: "TargetOptions"
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class Judged:
     question: MonitoringQuestion
     study: Study
     periods: tuple[PeriodRow, ...]
-    watched: "Watched"
+    watched: "CusumResult"
     mix: CaseMix | None
     decision: Decision
     remarks: tuple[Note, ...]
@@ -198,7 +198,7 @@ class Monitored:
         }
 
 
-def _fall(watched: "Watched") -> dict[str, Any] | None:
+def _fall(watched: "CusumResult") -> dict[str, Any] | None:
     """Return what the alarm rests on, its periods by their labels."""
     fall = watched.fall
     if fall is None:
@@ -207,7 +207,7 @@ def _fall(watched: "Watched") -> dict[str, Any] | None:
     return figures | {"periods": [row.period for row in fall.periods]}
 
 
-def _target(watched: "Watched") -> dict[str, Any]:
+def _target(watched: "CusumResult") -> dict[str, Any]:
     ends = {name: json_value(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
     none = noted(watched.reason)
     return ends | {"source": watched.source, "note": told(none), "notes": json_value(none)}
@@ -237,13 +237,13 @@ def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None
     from threadpoolctl import threadpool_limits
 
     from calibration.monitoring.decision import decide
-    from calibration.monitoring.watch import Rule, watch
+    from calibration.monitoring.watch import AlarmRule, watch
 
     study = _study(engine, question)
     asking = _asking(engine, study, question)
     with threadpool_limits(1):
         rows = _periods(study, asking, tick)
-        rule = Rule(question.false_alarms, question.floor, question.every)
+        rule = AlarmRule(question.false_alarms, question.floor, question.every)
         watched = watch(rows, study.normal, rule)
         mix = _mix(study.scope, asking, rows, watched)
     anchored = bool(study.anchors["rater"].isin(list(study.jury)).any())
@@ -311,15 +311,15 @@ def _scope(
     return scope
 
 
-def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "Normal":
+def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "TargetOptions":
     """Return what the periods are compared with."""
     from calibration.monitoring.cusum import error_of_interval
-    from calibration.monitoring.watch import BASELINE, Normal
+    from calibration.monitoring.watch import BASELINE, TargetOptions
 
     if question.target is not None:
-        return Normal(None, question.target, None, "given")
+        return TargetOptions(None, question.target, None, "given")
     if question.baseline_report is None:
-        return Normal(question.baseline or BASELINE)
+        return TargetOptions(question.baseline or BASELINE)
     one, options = report(engine, question.baseline_report), question.options
     name = COMBINED if len(scores.benchmarks) > 1 else scores.benchmarks[0]
     row, method = jury_row(one.body, name), one.body.get("method")
@@ -333,10 +333,10 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
             f"asked for are {options.method}, {options.criterion or WHOLE}: they cannot be compared"
         )
     error = error_of_interval(row["boot_low"], row["boot_high"], row["n_responses"])
-    return Normal(None, icc, one.at.date(), f"report {one.id}", error)
+    return TargetOptions(None, icc, one.at.date(), f"report {one.id}", error)
 
 
-def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRow]:
+def _periods(study: Study, asking: "PeriodOptions", tick: Tick | None) -> list[PeriodRow]:
     """Return the jury's agreement by period."""
     from calibration.monitoring.periods import period_rows, periods_of
 
@@ -354,29 +354,29 @@ def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRo
     return period_rows(replace(scope, tick=ticked), scope.jury, asking)
 
 
-def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "Asking":
+def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "PeriodOptions":
     """Return what is asked of the calendar."""
-    from calibration.monitoring.periods import Asking, Days
+    from calibration.monitoring.periods import DayRange, PeriodOptions
 
     again = study.again[study.again["rater"].isin(study.scope.jurors)]
     own = again.groupby("response_id")["at"].agg(["min", "max"])
     rated = clinician_dates(engine).items()
     days = zip(own.index, own["min"].dt.date, own["max"].dt.date, strict=True)
-    return Asking(
-        rated={name: Days(one.first.date(), one.last.date()) for name, one in rated},
+    return PeriodOptions(
+        rated={name: DayRange(one.first.date(), one.last.date()) for name, one in rated},
         today=question.today,
         every=question.every,
         least=question.least,
         since=question.since,
-        scored={str(name): Days(first, last) for name, first, last in days},
+        scored={str(name): DayRange(first, last) for name, first, last in days},
     )
 
 
 def _mix(
     scope: "Scope",
-    asking: "Asking",
+    asking: "PeriodOptions",
     rows: Sequence[PeriodRow],
-    watched: "Watched",
+    watched: "CusumResult",
 ) -> CaseMix | None:
     """Compare the periods of the fall, or the judged one, with the baseline's (else the first).
 
@@ -396,7 +396,7 @@ def _mix(
     return case_mix(scope, then, now)
 
 
-def _spanned(rows: Sequence[PeriodRow], every: "Every") -> str:
+def _spanned(rows: Sequence[PeriodRow], every: "PeriodLength") -> str:
     """Return the first and the last calendar period of some rows as one label."""
     from calibration.monitoring.periods import label_of, start_of
 

@@ -22,7 +22,7 @@ from calibration.planning.rows import (
     PlanRow,
     PowerRow,
 )
-from calibration.planning.sample_size import single_of
+from calibration.planning.sample_size import single_rater_icc
 from calibration.reliability import assumed_panel_sizes, panel_sizes
 from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
@@ -82,7 +82,9 @@ def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     )
     power, at_margin = power_rows(rows, options), tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, at_margin=at_margin)
-    single = single_of(assumption.icc or 0.0) if assumption.single is None else assumption.single
+    single = (
+        single_rater_icc(assumption.icc or 0.0) if assumption.single is None else assumption.single
+    )
     sizes = tuple(assumed_panel_sizes(single))
     found = Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
     return replace(found, non_inferiority=at_margin, reliability=sizes)

@@ -17,10 +17,10 @@ from sqlmodel import select
 
 from data.database import reading
 from data.schema.jury import JuryBatch, JuryRequest
-from jury.batch.context import Pace
+from jury.batch.context import Polling
 from jury.batch.run import run_batches
-from jury.loop import RunResult
 from jury.panel import Panel
+from jury.run_result import RunResult
 from kit.jurors import Do, Seen, _anthropic, _openai, verdict
 
 Script = Callable[[Seen], "Do | str"]
@@ -364,7 +364,7 @@ ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
     ("DELETE", "/v1/messages/batches/([^/]+)", _delete_batch),
 ]
 
-HASTY = Pace(first=0.01, longest=0.02, grace=0.0)
+HASTY = Polling(first=0.01, longest=0.02, grace=0.0)
 
 
 def panel_at(stub: BatchStub, *names: str, vendor: str = "openai", **settings: Any) -> Panel:

@@ -12,7 +12,21 @@ from jury.exports.export import Export, ExportRow
 from jury.panel import Panel
 from kit.jurors import Stub
 
-RECORD = {"status": "not validated", "reasons": ["a test"], "caveats": [], "figures": []}
+RECORD = {
+    "status": "not validated",
+    "reasons": ["a test"],
+    "caveats": [],
+    "figures": [],
+    "protocol": None,
+    "decision": {"kind": "no_protocol"},
+    **dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0),
+    "clinicians_per_response": 0.0,
+    "method": "paper",
+    "version": "0",
+    "made": "",
+    "juries_tried": 0,
+    "sha256": {},
+}
 
 TRICKY = 'Pain {{prompt}} {% raw %} ${x} \\d "q" </response> 😀\n{# note #} {% endraw %} {%raw%}'
 

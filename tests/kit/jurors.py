@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from jury.call import Answer, Call, Message
+from jury.call import Answer, Call, Turn
+from jury.json_objects import member_spans
 from jury.panel import Juror
-from jury.pieces import members
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 
 USAGE_IN, USAGE_OUT = 1000, 100
 
@@ -220,7 +220,7 @@ if __name__ == "__main__":
         print(running.port, flush=True)  # noqa: T201 - the caller reads the port
         threading.Event().wait()
 
-CALL = Call((Message("user", "A case."),), {"type": "object", "properties": {}})
+CALL = Call((Turn("user", "A case."),), {"type": "object", "properties": {}})
 
 
 def juror(provider: str, url: str, **settings: Any) -> Juror:
@@ -268,8 +268,8 @@ def served(
     """Return an answer whose scores have these probabilities, and all else is certain."""
     said = verdict_of(seen, score) if text is None else text
     entries, at = [], 0
-    for _, place in members(said, said.index("{")):
-        own = dict(members(said, place.start))["score"]
+    for _, place in member_spans(said, said.index("{")):
+        own = dict(member_spans(said, place.start))["score"]
         entries += _certain(said[at : own.start])
         entries.append(entry(said[own.start : own.end], shares or SHARES))
         at = own.end

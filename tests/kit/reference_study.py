@@ -14,9 +14,9 @@ from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.schema import ReferenceCheck
 from data.store import import_responses
-from jury.loop import RunResult
 from jury.panel import Panel
 from jury.references import check_references
+from jury.run_result import RunResult
 from jury.session import Patience
 from kit.jurors import Do, Seen, Stub
 

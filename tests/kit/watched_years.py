@@ -9,9 +9,15 @@ from functools import lru_cache
 import numpy as np
 
 from calibration.monitoring.cusum import jackknife_se
-from calibration.monitoring.periods import Asking, Days, next_start, period_icc, period_rows
+from calibration.monitoring.periods import (
+    DayRange,
+    PeriodOptions,
+    next_start,
+    period_icc,
+    period_rows,
+)
 from calibration.monitoring.rows import PeriodRow
-from calibration.monitoring.watch import Normal, Rule, watch
+from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
 from kit.scores import scope_of
 
 MARKS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -39,7 +45,7 @@ class Plan:
     marks: str = "exact"
     report: int = 0
 
-    def rows(self, seed: int) -> tuple[list[PeriodRow], Normal]:
+    def rows(self, seed: int) -> tuple[list[PeriodRow], TargetOptions]:
         """Return its periods as medjury computes them, and what they are compared with."""
         random = np.random.default_rng(seed)
         many, a_period = self.before + self.after, self.instances * self.per
@@ -51,20 +57,20 @@ class Plan:
         days, day = {}, date(2025, 1, 1)
         for period in range(many):
             own = scope.grid.responses[period * a_period : (period + 1) * a_period]
-            days |= dict.fromkeys(own, Days(day, day))
+            days |= dict.fromkeys(own, DayRange(day, day))
             day = next_start(day, "month")
-        rows = period_rows(scope, scope.jury, Asking(days, date(2100, 1, 1), least=3))
+        rows = period_rows(scope, scope.jury, PeriodOptions(days, date(2100, 1, 1), least=3))
         return rows, self._normal(random)
 
-    def _normal(self, random: np.random.Generator) -> Normal:
+    def _normal(self, random: np.random.Generator) -> TargetOptions:
         if not self.report:
-            return Normal(None, self.icc, None, "given")
+            return TargetOptions(None, self.icc, None, "given")
         r = np.full(self.report, latent(self.marks, self.icc))
         scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
         whole = period_icc(scope, scope.jury, np.ones(self.report, dtype=bool))
         instances = self.report // self.per
         icc = float(whole(np.ones((1, instances)))[0])
-        return Normal(None, icc, None, "report 1", jackknife_se(whole, instances))
+        return TargetOptions(None, icc, None, "report 1", jackknife_se(whole, instances))
 
 
 @lru_cache
@@ -91,7 +97,7 @@ def _pairs(plan: Plan, r: np.ndarray, random: np.random.Generator) -> np.ndarray
 
 
 def alarms(
-    plan: Plan, studies: int, normal: Normal | None = None, rule: Rule | None = None
+    plan: Plan, studies: int, normal: TargetOptions | None = None, rule: AlarmRule | None = None
 ) -> np.ndarray:
     """Return in which watched month each study had its alarm, counted from 1; 0 for none."""
     found = []

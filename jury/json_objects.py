@@ -26,21 +26,27 @@ CLOSES = re.compile(
 )
 
 
-class Twice:
-    """Stands in for a value that an object gives twice, differently."""
+class Conflicting:
+    """Takes the place of a value where an object has its key twice with different values."""
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """What stands from `start` to `end` of a text: an object, or the first key of one that breaks off."""
+class FoundObject:
+    """An object in a text, from character `start` to `end`.
+
+    Attributes
+    ----------
+    value
+        The object; for one that breaks off, its first key.
+    """
 
     start: int
     end: int
-    found: dict[str, Any] | str
+    value: dict[str, Any] | str
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextSpan:
     """A stretch of a text, in characters."""
 
     start: int
@@ -62,18 +68,18 @@ def after_reasoning(text: str) -> str:
 
 
 def objects(text: str) -> Iterator[dict[str, Any] | str]:
-    """Yield the whole text if it is an object; else the outermost objects in it, in their order.
+    """Yield the values of `find_objects`, without their places."""
+    return (located.value for located in find_objects(text))
 
-    For what begins as an object but does not end, its first key.
+
+def find_objects(text: str) -> Iterator[FoundObject]:
+    """Yield the whole text if it is one object; else the outermost objects in it, in their order.
+
+    What begins as an object but does not end is yielded with its first key.
     """
-    return (piece.found for piece in pieces(text))
-
-
-def pieces(text: str) -> Iterator[Piece]:
-    """Yield what `objects` yields, with its place in the text."""
     whole = _load(text.strip())
     if whole is not None:
-        yield Piece(0, len(text), whole)
+        yield FoundObject(0, len(text), whole)
         return
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
     at = text.find("{")
@@ -82,21 +88,21 @@ def pieces(text: str) -> Iterator[Piece]:
         end = at + 1
         try:
             if at not in broken and BEGINS.match(text, at):
-                found, end = decoder.raw_decode(text, at)
-                yield Piece(at, end, found)
+                value, end = decoder.raw_decode(text, at)
+                yield FoundObject(at, end, value)
         except RecursionError:
-            yield Piece(at, len(text), "")
+            yield FoundObject(at, len(text), "")
             return
         except ValueError as error:  # not JSON's own: a number too long
             failed = error.pos if isinstance(error, json.JSONDecodeError) else at
             broken.update(_still_open(text, at, failed))
         if end == at + 1 and (key := FIRST_KEY.match(text, at)):
-            yield Piece(at, end, key[1] or key[2])
+            yield FoundObject(at, end, key[1] or key[2])
         at = text.find("{", end)
 
 
 def _still_open(text: str, at: int, end: int) -> list[int]:
-    """Return where the objects begin that are open where reading one fails: they all fail there."""
+    """Return where the objects begin that are still open at `end`, where reading one failed."""
     opened: list[int] = []
     for token in STRUCTURE.finditer(text, at, end):
         if token[0] == "{":
@@ -106,23 +112,23 @@ def _still_open(text: str, at: int, end: int) -> list[int]:
     return opened
 
 
-def members(text: str, at: int) -> list[tuple[str, Place]]:
+def member_spans(text: str, at: int) -> list[tuple[str, TextSpan]]:
     """Return the keys of the object that begins at `at`, and where their values stand.
 
-    For an object that `pieces` has found: it can be read.
+    For an object that `find_objects` has yielded: it can be read.
     """
     decoder = json.JSONDecoder(strict=False, parse_float=_decimal)
-    found, at = [], _skip(text, at + 1)
+    spans, at = [], _skip(text, at + 1)
     while key := STRING.match(text, at):
         start = _skip(text, _skip(text, key.end()) + 1)
         end = decoder.raw_decode(text, start)[1]
-        found.append((json.loads(key[0], strict=False), Place(start, end)))
+        spans.append((json.loads(key[0], strict=False), TextSpan(start, end)))
         at = _skip(text, _skip(text, end) + 1)
-    return found
+    return spans
 
 
 def _skip(text: str, at: int) -> int:
-    """Return where the next sign that is no blank of JSON stands."""
+    """Return the position of the next character that is not JSON white space."""
     while text[at : at + 1] in (" ", "\t", "\r", "\n"):
         at += 1
     return at
@@ -131,14 +137,14 @@ def _skip(text: str, at: int) -> int:
 def _load(text: str) -> dict[str, Any] | None:
     """Return the object a text is, or None where it is none."""
     try:
-        found = json.loads(text, strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
+        value = json.loads(text, strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _decimal(text: str) -> Decimal:
-    """Return a number exactly as it is written; one beyond all bounds is no number."""
+    """Return a number exactly as it is written; NaN for one that a Decimal cannot hold."""
     try:
         return Decimal(text)
     except InvalidOperation:
@@ -146,9 +152,9 @@ def _decimal(text: str) -> Decimal:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object from its pairs; a key with two values has neither."""
-    found: dict[str, Any] = {}
+    """Return an object from its pairs; a key with two different values is `Conflicting`."""
+    members: dict[str, Any] = {}
     for key, value in pairs:
-        differs = key in found and repr(found[key]) != repr(value)
-        found[key] = Twice() if differs else value
-    return found
+        differs = key in members and repr(members[key]) != repr(value)
+        members[key] = Conflicting() if differs else value
+    return members

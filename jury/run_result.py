@@ -1,0 +1,216 @@
+"""Count a run while it goes, and bound what it may spend."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import Engine
+
+from data.queries.spending import StudySpending, study_spending
+from data.schema import Status, now
+from data.store.intents import CarriedOver, carry_over
+from data.token_costs import TokenCosts
+from jury.call import Usage
+from jury.cost import Price, refuse_unpriced
+from jury.panel import Panel
+from jury.session import JurorSession
+
+INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The result of a run.
+
+    Attributes
+    ----------
+    rated, missing
+        Verdicts that the study has, from this run or an earlier one, and those that it lacks;
+        together responses x jurors x replicates.
+    by_status
+        Status -> number of verdicts that ended so; "ok" is `rated`. Verdicts that a stopped run
+        did not ask for are "interrupted".
+    by_juror
+        The same for each juror.
+    calls
+        Requests sent in this run, repeated ones included.
+    usd, usd_unknown
+        What they cost together in US dollars, and for how many of them no cost is known.
+    stopped
+        Juror -> why it was not asked any more.
+    usd_in_flight, calls_in_flight
+        Calls of the study, of this run and all earlier ones, whose cost is not known: in flight
+        when a run was killed, never answered, or in a batch; and the most that they can cost.
+    usd_study, budget
+        What the study has spent over all runs, such calls at their highest cost, and what it may
+        spend at most; None where it has no budget.
+    usd_carried, calls_carried
+        Of the calls in flight, those of killed runs that count against the cap of this run.
+    tokens
+        Tokens of this run's calls by kind, and what each kind cost.
+    shared_prompts
+        Verdicts of this run that needed no call, as the juror had rated the very same prompt.
+    """
+
+    panel: str
+    responses: int
+    jurors: int
+    rated: int
+    missing: int
+    by_status: Mapping[str, int]
+    by_juror: Mapping[str, Mapping[str, int]]
+    calls: int
+    usd: float
+    usd_unknown: int
+    stopped: Mapping[str, str] = field(default_factory=dict)
+    usd_in_flight: float = 0.0
+    calls_in_flight: int = 0
+    usd_study: float = 0.0
+    budget: float | None = None
+    usd_carried: float = 0.0
+    calls_carried: int = 0
+    tokens: TokenCosts = field(default_factory=TokenCosts)
+    shared_prompts: int = 0
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was stopped before it came to its end."""
+        return INTERRUPTED in self.by_status
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `medjury jury run --json` writes."""
+        names = ("panel", "responses", "jurors", "rated", "missing")
+        body = {name: getattr(self, name) for name in names}
+        body["by_status"] = dict(self.by_status)
+        money = ("calls", "usd", "usd_unknown", "usd_in_flight", "usd_study")
+        body |= {name: getattr(self, name) for name in money}
+        cached = {"cached_tokens": self.tokens.cached, "tokens": self.tokens.to_json()}
+        return body | cached | {"shared_prompts": self.shared_prompts}
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far a run has come: of `total` verdicts `done` have ended, as `by_status` counts them."""
+
+    total: int
+    done: int
+    by_status: Mapping[str, int]
+    calls: int
+    usd: float
+    usd_unknown: int
+
+
+class RunTally:
+    """Counts the verdicts and calls of a run; `tick` is called after every verdict."""
+
+    def __init__(self, total: int, tick: Callable[[RunProgress], None] | None) -> None:
+        self._total = total
+        self._tick = tick
+        self._done: dict[str, Counter[str]] = {}
+        self._status: Counter[str] = Counter()
+        self._tokens = TokenCosts()
+        self._shared = 0
+        self.calls = 0
+        self.usd = 0.0
+        self.usd_unknown = 0
+
+    def called(self, cost: Price, usage: Usage) -> None:
+        """Count one request, its cost and its tokens."""
+        self.calls += 1
+        self.usd += cost.usd or 0.0
+        self.usd_unknown += cost.usd is None
+        self._tokens = self._tokens.plus(cost.of(usage))
+
+    def shared(self) -> None:
+        """Count one verdict that was taken over from the same prompt."""
+        self._shared += 1
+
+    def ended(self, juror: str, status: Status | None) -> None:
+        """Count one verdict; None is one that a stopped run did not ask for."""
+        name = INTERRUPTED if status is None else str(status)
+        self._status[name] += 1
+        self._done.setdefault(juror, Counter())[name] += 1
+        if self._tick is not None:
+            self._tick(self.progress())
+
+    def counter_of(self, juror: str) -> Callable[[Status], None]:
+        """Return a function that counts a verdict of this juror."""
+        return lambda status: self.ended(juror, status)
+
+    def progress(self) -> RunProgress:
+        """Return how far the run has come."""
+        done = self._status.total()
+        counts = dict(self._status)
+        return RunProgress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
+
+    def result(self, panel: str, responses: int, sessions: Sequence[JurorSession]) -> RunResult:
+        """Return the result of the run."""
+        rated = self._status[str(Status.OK)]
+        return RunResult(
+            panel=panel,
+            responses=responses,
+            jurors=len(sessions),
+            rated=rated,
+            missing=self._total - rated,
+            by_status={name: self._status[name] for name in sorted(self._status)},
+            by_juror={name: dict(counts) for name, counts in self._done.items()},
+            calls=self.calls,
+            usd=round(self.usd, 9),
+            usd_unknown=self.usd_unknown,
+            stopped={
+                session.juror.name: session.stopped[1] for session in sessions if session.stopped
+            },
+            tokens=self._tokens,
+            shared_prompts=self._shared,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunCap:
+    """What a run may spend.
+
+    Attributes
+    ----------
+    usd
+        US dollars; None where there is no cap, 0 or less where nothing is left.
+    carried
+        Calls in flight when earlier runs were killed: their highest cost is taken off the run's own
+        cap. The study's budget always counts them.
+    """
+
+    usd: float | None
+    carried: CarriedOver = field(default_factory=CarriedOver)
+
+
+def run_cap(engine: Engine, panel: Panel, max_usd: float | None) -> RunCap:
+    """Return what a run may spend: its own cap or what the budget leaves, whichever is less.
+
+    To be called while the study's run lock is held.
+
+    Raises
+    ------
+    BadPanel
+        If there is a cap or a budget while a juror's price is not known.
+    """
+    carried = CarriedOver() if max_usd is None else carry_over(engine)
+    budget_left = study_spending(engine).left
+    own = None if max_usd is None else max_usd - carried.usd
+    bounds = [bound for bound in (own, budget_left) if bound is not None]
+    if bounds:
+        refuse_unpriced(panel, now())
+    return RunCap(min(bounds, default=None), carried)
+
+
+def with_study_spending(result: RunResult, engine: Engine, cap: RunCap) -> RunResult:
+    """Return a result with what the study has spent over all runs, and its calls of unknown cost."""
+    spent: StudySpending = study_spending(engine)
+    return replace(
+        result,
+        usd_in_flight=round(spent.in_flight.usd, 9),
+        calls_in_flight=spent.in_flight.calls + spent.in_flight.batched,
+        usd_study=round(spent.usd, 9),
+        budget=spent.budget,
+        calls_carried=cap.carried.calls,
+        usd_carried=cap.carried.usd,
+    )
