@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.exported_panels import ROWS, export, panel
+from kit.exported_panels import RECORD, ROWS, export, panel
 from kit.exported_panels import promptfoo as promptfoo
 from kit.hostile_corpus import trap
 from kit.jurors import Do, Stub, verdict

@@ -134,7 +134,7 @@ def test_inspect_reads_every_text_as_it_is_and_opens_and_runs_nothing(
     assert laid.sprung == []
     assert asked == sorted(map(asked_model, given))
     assert heard == sorted(2 * [question(one, asked_model(one)) for one in given])
-    samples = read_log(log)[1]
+    samples = [*read_log(log)[1]]
     assert sorted(one["input"] for one in samples) == sorted(map(asked_model, given))
     assert {one["scores"]["medjury"]["value"]["composite"] for one in samples} == {4}
 
