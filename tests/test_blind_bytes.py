@@ -4,6 +4,7 @@ Every command of `medjury` is run on a study and on copies of it whose authors a
 drawn at random or is the time of the day is taken out before the bytes are compared.
 """
 
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -87,7 +88,9 @@ CALLS: Mapping[str, Calls] = {
     "people email": (("people", "email", "new", "n@hospital.example"),),
     "people specialty": (("people", "specialty", "dr_z", "cardiology"),),
     "people end": (("people", "end", "new"),),
+    # How many models wrote, and their names, is no secret: told before others are named to it.
     "import": (
+        ("export", "--methods", "{methods.md}"),
         ("import", "{same.csv}"),
         ("import", "{others.csv}"),
         ("import", "{probe.csv}"),
@@ -101,7 +104,7 @@ CALLS: Mapping[str, Calls] = {
     "export": (
         ("export", "{files}"),
         ("export", "--package", "{study.zip}"),
-        ("export", "--methods", "{methods.md}", "--redcap", "{redcap}"),
+        ("export", "--redcap", "{redcap}"),
         ("export", "{none}", "--unblind"),
         ("export", "--leaderboard", "{board}"),
     ),
@@ -258,7 +261,10 @@ def said_by_all(url: str, folder: Path) -> dict[str, str]:
             found[" ".join(words)] = plain(f"{code}\n{out}\n{err}", folder)
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         if path.suffix != ".db":
-            found[plain(str(path.relative_to(folder)), folder)] = plain(_text(path), folder)
+            text = plain(_text(path), folder)
+            if path.suffix == ".html":  # juries evaluated within a second stand in either order
+                text = "".join(sorted(re.split("(?=<tr)", text)))
+            found[plain(str(path.relative_to(folder)), folder)] = text
     assert len(acts(open_study(url), "unblinded")) == 0
     return found
 
