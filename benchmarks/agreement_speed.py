@@ -24,9 +24,9 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from calibration.agreement import Panel, column_icc, columns, scorer_replicates
-from calibration.bootstrap import Resampling, draw_counts, replicates
-from calibration.rating_matrix import Grid
+from calibration.agreement import PanelColumns, column_icc, columns, scorer_replicates
+from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
+from calibration.rating_matrix import RatingMatrix
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_table
 
@@ -61,10 +61,10 @@ def main() -> None:
 def bootstrap() -> None:
     """Time 10,000 replicates of the ICC of 56 responses in three ways."""
     grid = _small()
-    panel = Panel(("juror",), 1)
+    panel = PanelColumns(("juror",), 1)
     pair = columns(grid, panel, "paper")
     icc = column_icc(pair.clinicians, pair.scorer, "paper")
-    how = Resampling(grid.n_clusters, len(grid.responses), REPS, 0)
+    how = BootstrapPlan(grid.n_clusters, len(grid.responses), REPS, 0)
     statistic = scorer_replicates(grid, panel, (), "paper")
     ours, drawn = _best(lambda: replicates(statistic, how), 7)
     theirs, peer = _pingouin(grid)
@@ -109,11 +109,11 @@ def _best(work: Callable[[], T], times: int) -> tuple[float, T]:
     return statistics.median(took), found
 
 
-def _small() -> Grid:
+def _small() -> RatingMatrix:
     random = np.random.default_rng(0)
     truth = random.normal(size=56)
     raters = np.column_stack([truth + random.normal(size=56), truth + random.normal(size=56)])
-    return Grid(
+    return RatingMatrix(
         composites=raters,
         responses=tuple(f"r{n}" for n in range(56)),
         clusters=np.arange(56),
@@ -122,7 +122,7 @@ def _small() -> Grid:
     )
 
 
-def _pingouin(grid: Grid) -> tuple[float, np.ndarray]:
+def _pingouin(grid: RatingMatrix) -> tuple[float, np.ndarray]:
     """Return the seconds all replicates would take, and the first ones, on the same resamples."""
     import pingouin
 
@@ -142,7 +142,7 @@ def _pingouin(grid: Grid) -> tuple[float, np.ndarray]:
     return (time.perf_counter() - began) * REPS / PINGOUIN_REPS, np.array(found)
 
 
-def _r(grid: Grid, icc: float) -> float:
+def _r(grid: RatingMatrix, icc: float) -> float:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "pair.csv"
         pd.DataFrame(grid.composites).to_csv(data, index=False)

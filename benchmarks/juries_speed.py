@@ -20,13 +20,14 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.bootstrap import draw_counts
 from calibration.composite import Repeats
 from calibration.juries.pools import compositions, mean_pool
 from calibration.juries.ranking import Ranking, RankingOptions, jury_ranking
-from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Scope
+from calibration.rating_matrix import RatingMatrix
+from calibration.scope import Scope
+from calibration.values import AnalysisOptions
 
 REPS = 2_000
 RESPONSES = 300
@@ -107,27 +108,27 @@ def _study(jurors: int, lost: float) -> Scope:
     nothing = pd.DataFrame()
     return Scope(
         name="made_up",
-        grid=Grid(
+        grid=RatingMatrix(
             composites=np.hstack([clinicians, own]),
             responses=tuple(f"r{n}" for n in range(RESPONSES)),
             clusters=np.arange(RESPONSES),
             raters=tuple(names),
             kinds=("clinician",) * CLINICIANS + ("juror",) * jurors,
         ),
-        given=nothing,
+        composites=nothing,
         in_study=RESPONSES,
         incomplete={},
         repeats=Repeats(nothing, nothing, nothing),
-        jury=Panel(members, len(members)),
+        jury=PanelColumns(members, len(members)),
         jurors=members,
         metrics=(),
         simulated=frozenset(),
-        asked=Asked("paper", None, REPS, 0),
+        options=AnalysisOptions(reps=REPS),
         tick=lambda resamples: None,
     )
 
 
-def _resample(grid: Grid, counts: np.ndarray) -> np.ndarray:
+def _resample(grid: RatingMatrix, counts: np.ndarray) -> np.ndarray:
     """Return the z of a resample written out, done once for all juries of both loops."""
     table = grid.composites[np.repeat(np.arange(RESPONSES), counts.astype(int))]
     return (table - np.nanmean(table, axis=0)) / np.nanstd(table, axis=0, ddof=1)

@@ -13,16 +13,17 @@ from contextlib import contextmanager
 from agreement_speed import _study
 from threadpoolctl import threadpool_limits
 
-from calibration.details import Known, details, sections
+from calibration.details import StudyContext, details, sections
 from calibration.detection import detection
 from calibration.misses import all_misses
-from calibration.reliability import reference
+from calibration.reliability import clinician_reliability
 from calibration.report.content import Content, Juror, Study
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import page
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.table import agreement_rows
-from calibration.verdict import Claim, decisions
+from calibration.values import AnalysisOptions
+from calibration.verdict import JuryClaim, decisions
 
 MEGABYTE = 1_000_000
 
@@ -37,18 +38,18 @@ def main() -> None:
 
 def measure(responses: int) -> None:
     """Time every part of the report of a made-up study."""
-    scores, options, sitting = _study(responses), Asked(), Sitting()
+    scores, options = _study(responses), AnalysisOptions()
     with timed("agreement table"):
-        rows = agreement_rows(scores, sitting, options)
+        rows = agreement_rows(scores, options)
     with timed("unsafe responses"):
-        unsafe = detection(scores, sitting, options)
+        unsafe = detection(scores, options)
     with timed("per criterion, the jury alone"):
-        criteria = criterion_rows(scores, sitting, options)
+        criteria = criterion_rows(scores, options)
     with timed("pairs of means"):
-        paired = {one.benchmark: one for one in paired_means(scores, sitting, options)}
+        paired = {one.benchmark: one for one in paired_means(scores, options)}
     with timed("reliability of the clinicians"):
-        known = Known(reference=reference(scores, sitting, options))
-    for scope in scopes(scores, sitting, options):
+        known = StudyContext(reference=clinician_reliability(scores, options))
+    for scope in scopes(scores, options):
         parts = sections(scope, scores, known)
         while True:
             began = time.process_time()
@@ -57,9 +58,9 @@ def measure(responses: int) -> None:
             list(part[1])
             print(f"  details, {part[0]}: {time.process_time() - began:.2f} s CPU", flush=True)
     with timed("details"):
-        found = details(scores, sitting, options, known)
+        found = details(scores, options, known)
     study = Study("today", jurors=[Juror(name) for name in scores.raters("juror")], needed=12)
-    verdicts = decisions(rows, Claim(misses=all_misses(unsafe.rows)))
+    verdicts = decisions(rows, JuryClaim(misses=all_misses(unsafe.rows)))
     content = Content(rows, verdicts, found, criteria, paired, study, unsafe)
     for time_of in ("page, the first", "page, again"):
         with timed(time_of):

@@ -1,4 +1,4 @@
-"""Putting the reading that settled a difference in the place of the clinicians' mean."""
+"""Scores in which the reading that settled a difference stands for the clinicians' mean."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -67,28 +67,30 @@ def adjudicated(scores: Scores, settling: pd.DataFrame) -> Adjudicated:
     whole = own[_is_complete(own, scores)]
     last = whole.groupby("response_id")["pass_"].transform("max")
     counts = whole[whole["pass_"] == last]
-    each = counts.groupby("response_id")["pass_"].first()
+    settled_by = counts.groupby("response_id")["pass_"].first()
     settled = scores.ratings["response_id"].isin(counts["response_id"])
-    kept = scores.ratings[~settled | (scores.ratings["kind"] != "clinician")]
-    parts = [kept, counts.assign(pass_=FIRST)[list(kept.columns)]]
-    ratings = pd.concat([one for one in parts if len(one)], ignore_index=True)
+    unsettled = scores.ratings[~settled | (scores.ratings["kind"] != "clinician")]
+    parts = [unsettled, counts.assign(pass_=FIRST)[list(unsettled.columns)]]
+    ratings = pd.concat([part for part in parts if len(part)], ignore_index=True)
     return Adjudicated(
         replace(scores, ratings=ratings),
-        third=int((each == THIRD).sum()),
-        consensus=int((each == CONSENSUS).sum()),
+        third=int((settled_by == THIRD).sum()),
+        consensus=int((settled_by == CONSENSUS).sum()),
     )
 
 
 def _is_complete(own: pd.DataFrame, scores: Scores) -> pd.Series:
-    """Tell of each rating whether its reading has every criterion of the rubric."""
+    """Return which ratings belong to a reading with every criterion of the rubric."""
     place = ["response_id", "rater", "pass_"]
     has = own.groupby(place)["criterion"].transform("nunique")
-    needed = own["benchmark"].map({name: len(one.criteria) for name, one in scores.rubrics.items()})
+    needed = own["benchmark"].map(
+        {name: len(shape.criteria) for name, shape in scores.rubrics.items()}
+    )
     return has == needed
 
 
 def with_independent(rows: Sequence[Row], independent: Sequence[Row]) -> list[Row]:
-    """Return rows of adjudicated scores, with what is between clinicians of independent ones.
+    """Return the rows of adjudicated scores, those between clinicians taken from the independent ones.
 
     Parameters
     ----------
@@ -99,14 +101,14 @@ def with_independent(rows: Sequence[Row], independent: Sequence[Row]) -> list[Ro
     The rows of `independent`, in their order: those of `BETWEEN_CLINICIANS` with a note that they
     are of independent readings, each other one as `rows` has it.
     """
-    known = {_key(one): one for one in rows}
-    found: list[Row] = []
-    for one in independent:
-        if one.scorer in BETWEEN_CLINICIANS:
-            found.append(replace(one, notes=(*one.notes, note(Code.INDEPENDENT_READINGS))))
-        elif _key(one) in known:
-            found.append(known[_key(one)])
-    return found
+    known = {_key(row): row for row in rows}
+    combined: list[Row] = []
+    for row in independent:
+        if row.scorer in BETWEEN_CLINICIANS:
+            combined.append(replace(row, notes=(*row.notes, note(Code.INDEPENDENT_READINGS))))
+        elif _key(row) in known:
+            combined.append(known[_key(row)])
+    return combined
 
 
 def _key(row: AgreementRow | DetectionRow) -> tuple[object, ...]:

@@ -1,4 +1,10 @@
-"""How far a scorer (a jury, one juror or a metric) agrees with the clinicians' mean."""
+"""How far a scorer (a jury, one juror or a metric) agrees with the clinicians' mean.
+
+The ICC of two columns, why there may be none, and the same ICC in every bootstrap resample. Where
+the raters are few, the resampled sums come from matrix products alone: a panel's mean on a
+response is linear in what a resample decides, each rater's mean and sd, so that its sums of
+squares and products are quadratic forms (`PairOfPanels`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,120 +14,35 @@ import numpy as np
 from calibration.bootstrap import Counts
 from calibration.codes import NoteCode as Code
 from calibration.icc import icc_consistency
-from calibration.rating_matrix import FLAT, Grid, mean_of_given, without_variance, z_within_raters
+from calibration.rating_matrix import (
+    FLAT,
+    RatingMatrix,
+    mean_of_given,
+    without_variance,
+    z_within_raters,
+)
 from calibration.resampled_moments import (
     ROUNDING,
     Moments,
-    Part,
     Prepared,
-    Scale,
-    Stack,
+    RaterScales,
+    ResampleBatch,
+    ResponseBlock,
     icc_of_moments,
+    joint_statistic,
     moments,
     moments_of_raters,
     prepare,
-    together,
 )
 from calibration.scores import Array, Flags, Integers, Method
 from calibration.values import Note, note
 
 FEW = 5  # raters in both panels; the products grow by the square of them
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """A panel's column as U k: `basis` is U, shape (n, 2 raters), 0 where it has no column."""
-
-    members: Integers
-    basis: Array
-
-    def weights(self, by: Scale) -> Array:
-        """Return k for every resample, shape (B, 2 raters)."""
-        factor = by.factor[:, self.members]
-        return np.hstack([factor, -factor * by.mean[:, self.members]])
-
-
-@dataclass(frozen=True, eq=False)
-class PairOfPanels:
-    """Two columns over the responses that have both, summed by cluster: see `pair_of_panels`."""
-
-    x: Linear
-    y: Linear
-    features: Array
-
-    @property
-    def members(self) -> Integers:
-        """Return every rater whose variance the columns need."""
-        return np.concatenate([self.x.members, self.y.members])
-
-    def moments(self, counts: Array, by: Scale) -> Moments:
-        """Return the weighted sums of both columns, shape (B,), from counts (B, clusters).
-
-        Right only for resamples that leave every member some variance.
-        """
-        sums = counts @ self.features
-        of_x, of_y = self.x.weights(by), self.y.weights(by)
-        cut, width = of_x.shape[1], of_x.shape[1] + of_y.shape[1]
-        square = sums[:, 1 + width :].reshape(len(sums), width, width)
-        on_x = np.einsum("ba,bac->bc", of_x, square[:, :cut])
-        on_y = np.einsum("ba,bac->bc", of_y, square[:, cut:, cut:])
-        size = np.sqrt(np.einsum("baa->ba", square))
-        x = np.einsum("ba,ba->b", of_x, sums[:, 1 : 1 + cut])
-        y = np.einsum("ba,ba->b", of_y, sums[:, 1 + cut : 1 + width])
-        xx = np.einsum("ba,ba->b", on_x[:, :cut], of_x)
-        yy = np.einsum("ba,ba->b", on_y, of_y)
-        return Moments(
-            n=sums[:, 0],
-            x=x,
-            y=y,
-            xx=_without_noise(xx, x, sums[:, 0], of_x, size[:, :cut]),
-            yy=_without_noise(yy, y, sums[:, 0], of_y, size[:, cut:]),
-            xy=np.einsum("ba,ba->b", on_x[:, cut:], of_y),
-        )
-
-
-def _without_noise(square: Array, total: Array, n: Array, weights: Array, size: Array) -> Array:
-    """Return a sum of squares; that of no variance at all where what is left is cancellation."""
-    even = total**2 / np.maximum(n, 1.0)
-    terms = np.einsum("ba,ba->b", np.abs(weights), size)
-    return np.where(square - even > ROUNDING * terms**2, square, even)
-
-
-def pair_of_panels(
-    prepared: Prepared, x: Integers, y: Integers, rows: Flags
-) -> PairOfPanels | None:
-    """Return two panels' columns ready for resampling; None if their raters are too many.
-
-    Parameters
-    ----------
-    prepared : of the grid
-    x, y : columns of the two panels' raters; those who take no part are left out
-    rows : shape (n,), the responses that may count; those without either column do not
-    """
-    x, y = x[prepared.usable[x]], y[prepared.usable[y]]
-    if not len(x) or not len(y) or len(x) + len(y) > FEW:
-        return None
-    both = rows & (prepared.given[:, x].any(axis=1)) & (prepared.given[:, y].any(axis=1))
-    one, other = _linear(prepared, x, both), _linear(prepared, y, both)
-    basis = np.hstack([both[:, None].astype(np.float64), one.basis, other.basis])
-    products = (basis[:, 1:, None] * basis[:, None, 1:]).reshape(len(basis), -1)
-    by_response = np.hstack([basis, products])
-    features = np.zeros((int(prepared.clusters.max()) + 1, by_response.shape[1]))
-    np.add.at(features, prepared.clusters, by_response)
-    return PairOfPanels(one, other, features)
-
-
-def _linear(prepared: Prepared, members: Integers, rows: Flags) -> Linear:
-    given = prepared.given[:, members]
-    share = given * (rows / np.maximum(given.sum(axis=1), 1.0))[:, None]
-    return Linear(members, np.hstack([prepared.values[:, members] * share, share]))
-
-
 LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think
 
 
 @dataclass(frozen=True)
-class Panel:
+class PanelColumns:
     """Raters whose mean is one column: jurors, or one rater alone.
 
     `needed` is how many of them must have a composite for the mean to exist.
@@ -130,16 +51,16 @@ class Panel:
     members: tuple[str, ...]
     needed: int
 
-    def present(self, grid: Grid) -> Flags:
+    def present(self, grid: RatingMatrix) -> Flags:
         """Return which responses have composites of enough members."""
         own = grid.composites[:, grid.columns(self.members)]
         enough: Flags = (~np.isnan(own)).sum(axis=1) >= self.needed
         return enough
 
 
-def one(rater: str) -> Panel:
+def single_rater(rater: str) -> PanelColumns:
     """Return a panel of one rater."""
-    return Panel((rater,), 1)
+    return PanelColumns((rater,), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +82,26 @@ class Columns:
         return ~np.isnan(self.clinicians) & ~np.isnan(self.scorer)
 
 
-def columns(grid: Grid, panel: Panel, method: Method) -> Columns:
-    """Return the two columns whose ICC is asked for.
+def columns(grid: RatingMatrix, panel: PanelColumns, method: Method) -> Columns:
+    """Return the clinicians' and the scorer's column, whose ICC is the agreement.
 
     Method "paper": z within every rater over all of the rater's composites in the grid,
     then means over clinicians and over the panel. Method "published": means of raw
     composites (`column_icc` z-scores the two columns afterwards).
+
+    Parameters
+    ----------
+    grid : RatingMatrix
+        Of the analysed set; n responses.
+    panel : PanelColumns
+        The scorer: a jury, or one juror or metric.
+    method : "paper" or "published"
+
+    Returns
+    -------
+    Columns
+        Two columns of shape (n,). NaN where no clinician, or too few of the panel, has a value;
+        under "paper" a rater without variance has no z and does not count.
     """
     values = z_within_raters(grid.composites) if method == "paper" else grid.composites
     scorer = mean_of_given(values[:, grid.columns(panel.members)])
@@ -177,7 +112,25 @@ def columns(grid: Grid, panel: Panel, method: Method) -> Columns:
 
 
 def column_icc(x: Array, y: Array, method: Method, least: int = LEAST_RESPONSES) -> float:
-    """Return ICC(3,2) of two columns without NaN; NaN when `why_undefined` has a reason."""
+    """Return ICC(3,2), consistency, of two columns.
+
+    Parameters
+    ----------
+    x, y : shape (n,), no NaN
+    method : "paper" or "published"
+        "published" z-scores both columns first, "paper" takes them as they are.
+    least : int
+        Responses below which there is no ICC.
+
+    Returns
+    -------
+    float
+        At most 1, without lower bound. NaN when `why_undefined` has a reason.
+
+    References
+    ----------
+    Shrout & Fleiss (1979), Psychological Bulletin 86, 420.
+    """
     if why_undefined(x, y, least):
         return float("nan")
     pair = np.column_stack([x, y])
@@ -209,8 +162,8 @@ def why_undefined(
 
 
 def why_no_icc(
-    grid: Grid,
-    panel: Panel,
+    grid: RatingMatrix,
+    panel: PanelColumns,
     method: Method,
     pair: tuple[Array, Array],
     names: tuple[str, str] = ("the clinicians", "the scorer"),
@@ -234,6 +187,95 @@ def _flat(column: Array) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
+class Linear:
+    """A panel's column as U k: `basis` is U, shape (n, 2 raters), 0 where it has no column."""
+
+    members: Integers
+    basis: Array
+
+    def weights(self, by: RaterScales) -> Array:
+        """Return k for every resample, shape (B, 2 raters)."""
+        factor = by.factor[:, self.members]
+        return np.hstack([factor, -factor * by.mean[:, self.members]])
+
+
+@dataclass(frozen=True, eq=False)
+class PairOfPanels:
+    """Two columns over the responses that have both, summed by cluster: see `pair_of_panels`."""
+
+    x: Linear
+    y: Linear
+    features: Array
+
+    @property
+    def members(self) -> Integers:
+        """Return every rater whose variance the columns need."""
+        return np.concatenate([self.x.members, self.y.members])
+
+    def moments(self, counts: Array, by: RaterScales) -> Moments:
+        """Return the weighted sums of both columns, shape (B,), from counts (B, clusters).
+
+        Right only for resamples that leave every member some variance.
+        """
+        sums = counts @ self.features
+        of_x, of_y = self.x.weights(by), self.y.weights(by)
+        cut, width = of_x.shape[1], of_x.shape[1] + of_y.shape[1]
+        square = sums[:, 1 + width :].reshape(len(sums), width, width)
+        on_x = np.einsum("ba,bac->bc", of_x, square[:, :cut])
+        on_y = np.einsum("ba,bac->bc", of_y, square[:, cut:, cut:])
+        size = np.sqrt(np.einsum("baa->ba", square))
+        x = np.einsum("ba,ba->b", of_x, sums[:, 1 : 1 + cut])
+        y = np.einsum("ba,ba->b", of_y, sums[:, 1 + cut : 1 + width])
+        xx = np.einsum("ba,ba->b", on_x[:, :cut], of_x)
+        yy = np.einsum("ba,ba->b", on_y, of_y)
+        return Moments(
+            n=sums[:, 0],
+            x=x,
+            y=y,
+            xx=_without_noise(xx, x, sums[:, 0], of_x, size[:, :cut]),
+            yy=_without_noise(yy, y, sums[:, 0], of_y, size[:, cut:]),
+            xy=np.einsum("ba,ba->b", on_x[:, cut:], of_y),
+        )
+
+
+def _without_noise(square: Array, total: Array, n: Array, weights: Array, size: Array) -> Array:
+    """Return a sum of squares; where the variance is cancellation error, that of no variance."""
+    even = total**2 / np.maximum(n, 1.0)
+    terms = np.einsum("ba,ba->b", np.abs(weights), size)
+    return np.where(square - even > ROUNDING * terms**2, square, even)
+
+
+def pair_of_panels(
+    prepared: Prepared, x: Integers, y: Integers, rows: Flags
+) -> PairOfPanels | None:
+    """Return two panels' columns ready for resampling; None if their raters are too many.
+
+    Parameters
+    ----------
+    prepared : of the grid
+    x, y : columns of the two panels' raters; those who take no part are left out
+    rows : shape (n,), the responses that may count; those without either column do not
+    """
+    x, y = x[prepared.usable[x]], y[prepared.usable[y]]
+    if not len(x) or not len(y) or len(x) + len(y) > FEW:
+        return None
+    both = rows & (prepared.has_value[:, x].any(axis=1)) & (prepared.has_value[:, y].any(axis=1))
+    first, second = _linear(prepared, x, both), _linear(prepared, y, both)
+    basis = np.hstack([both[:, None].astype(np.float64), first.basis, second.basis])
+    products = (basis[:, 1:, None] * basis[:, None, 1:]).reshape(len(basis), -1)
+    by_response = np.hstack([basis, products])
+    features = np.zeros((int(prepared.clusters.max()) + 1, by_response.shape[1]))
+    np.add.at(features, prepared.clusters, by_response)
+    return PairOfPanels(first, second, features)
+
+
+def _linear(prepared: Prepared, members: Integers, rows: Flags) -> Linear:
+    has_score = prepared.has_value[:, members]
+    share = has_score * (rows / np.maximum(has_score.sum(axis=1), 1.0))[:, None]
+    return Linear(members, np.hstack([prepared.values[:, members] * share, share]))
+
+
+@dataclass(frozen=True, eq=False)
 class ScorerReplicates:
     """ICCs of a jury and of single scorers with the clinicians, resample by resample.
 
@@ -251,15 +293,15 @@ class ScorerReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the ICC of every scorer in every resample; NaN where undefined."""
-        return together(self.prepared, [self])(counts)
+        return joint_statistic(self.prepared, [self])(counts)
 
     @property
     def few(self) -> list[PairOfPanels]:
-        """Return how the columns are summed where the raters are few; none where they are many."""
-        few = [one for one in self.pairs if one is not None]
+        """Return the columns' matrix products; empty where a column has too many raters for them."""
+        few = [pair for pair in self.pairs if pair is not None]
         return few if len(few) == len(self.pairs) else []
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return the sums of every scorer's column with the clinicians', (6, B, scorers)."""
         if self.few:
             return np.zeros(())
@@ -273,37 +315,37 @@ class ScorerReplicates:
         whole = moments(shared, jury.mean, clinical.mean).stacked
         return np.concatenate([whole[:, :, None], alone], axis=2)
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the ICCs from the sums over all responses."""
         few = self.few
         if not few:
             return self._icc(sums, stack.by)
-        members = np.unique(np.concatenate([one.members for one in few]))
+        members = np.unique(np.concatenate([pair.members for pair in few]))
         whole: Flags = np.all(stack.by.defined[:, members] > 0, axis=1)
-        found = np.empty((len(stack.counts), len(few)))
-        found[whole] = self._by_products(stack.counts[whole], stack.by.of(whole), few)
+        iccs = np.empty((len(stack.counts), len(few)))
+        iccs[whole] = self._by_products(stack.counts[whole], stack.by.of(whole), few)
         if not whole.all():
-            found[~whole] = replace(self, pairs=(None,))(stack.counts[~whole])
-        return found
+            iccs[~whole] = replace(self, pairs=(None,))(stack.counts[~whole])
+        return iccs
 
-    def _by_products(self, counts: Counts, by: Scale, few: list[PairOfPanels]) -> Array:
+    def _by_products(self, counts: Counts, by: RaterScales, few: list[PairOfPanels]) -> Array:
         """Return the ICCs where every rater has some variance, and the raters are few."""
-        again = self.prepared.method == "published"
+        restandardise = self.prepared.method == "published"
         return np.column_stack(
-            [icc_of_moments(one.moments(counts, by), restandardise=again) for one in few]
+            [icc_of_moments(pair.moments(counts, by), restandardise=restandardise) for pair in few]
         )
 
-    def _icc(self, sums: Array, by: Scale) -> Array:
+    def _icc(self, sums: Array, by: RaterScales) -> Array:
         # A rater without variance in a resample has factor 0, and so no ICC.
         alone = np.where(by.defined[:, self.singles] > 0, by.factor[:, self.singles], np.nan)
         scaled = np.ones((len(alone), int(len(self.jury) > 0)))  # the jury's column is z already
         factor = np.hstack([scaled, alone])
-        again = self.prepared.method == "published"
-        return icc_of_moments(Moments(*sums), factor, restandardise=again)
+        restandardise = self.prepared.method == "published"
+        return icc_of_moments(Moments(*sums), factor, restandardise=restandardise)
 
 
 def scorer_replicates(
-    grid: Grid, jury: Panel | None, singles: Sequence[str], method: Method
+    grid: RatingMatrix, jury: PanelColumns | None, singles: Sequence[str], method: Method
 ) -> ScorerReplicates:
     """Return the resampled ICCs of a jury, if there is one, and of single jurors and metrics."""
     members = jury.members if jury else ()
@@ -322,9 +364,9 @@ def scorer_replicates(
     )
 
 
-def unscaled(grid: Grid, raters: Sequence[str]) -> tuple[str, ...]:
-    """Return which of the raters have composites here but no variance, hence no z; each once."""
+def unscaled(grid: RatingMatrix, raters: Sequence[str]) -> tuple[str, ...]:
+    """Return which raters have composites in the grid but no variance, hence no z; each once."""
     own = grid.columns(dict.fromkeys(raters))
     table = grid.composites[:, own]
-    named = without_variance(table) & (~np.isnan(table)).any(axis=0)
-    return tuple(grid.raters[column] for column in own[named])
+    without_z = without_variance(table) & (~np.isnan(table)).any(axis=0)
+    return tuple(grid.raters[column] for column in own[without_z])

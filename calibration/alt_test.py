@@ -1,4 +1,4 @@
-"""The alternative annotator test: is a jury as near to the other clinicians as one of them."""
+"""The alternative annotator test: whether a jury is as close to the other clinicians as each clinician is."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from calibration import remarks
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.codes import NoteCode as Code
-from calibration.rating_matrix import FLAT, Grid, mean_of_given
+from calibration.rating_matrix import FLAT, RatingMatrix, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array, Flags
 from calibration.values import NAN, Note, Noted, note, noted
@@ -24,7 +24,7 @@ TO_PASS = 0.5  # of the clinicians tested
 
 @dataclass(frozen=True)
 class HeldClinician:
-    """One clinician held out: how often each side is at least as near to the others, and p."""
+    """One clinician left out: how often jury and clinician are at least as close to the others, and p."""
 
     clinician: str
     n_responses: int
@@ -50,7 +50,7 @@ class AltTestRow(Noted):
 
 
 def alt_test_rows(scope: Scope, epsilon: float = 0.2) -> list[AltTestRow]:
-    """Test whether the jury, and each juror, represents the others as well as a clinician does.
+    """Test whether the jury, and each juror, is as close to the other clinicians as a clinician is.
 
     Each clinician j is held out in turn. On every response that j, the scorer and at least one
     other clinician scored, the nearer to the others has the smaller root mean square distance to
@@ -94,12 +94,12 @@ def alt_test_rows(scope: Scope, epsilon: float = 0.2) -> list[AltTestRow]:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One clinician and a scorer before the others.
+    """One clinician and a scorer, each compared with the other clinicians.
 
     Attributes
     ----------
     rows : shape (n,), the responses that all three sides scored
-    scorer, own : shape (rows,), whether each is at least as near to the others
+    scorer, own : shape (rows,), whether each is at least as close to the others
     """
 
     rows: Flags
@@ -107,15 +107,30 @@ class Comparison:
     own: Flags
 
 
-def compare(grid: Grid, panel: Panel, clinician: int) -> Comparison:
-    """Return which of a panel and a clinician (a column) is nearer to the other clinicians."""
+def compare(grid: RatingMatrix, panel: PanelColumns, clinician: int) -> Comparison:
+    """Compare a panel and a clinician with the other clinicians, response by response.
+
+    Parameters
+    ----------
+    grid : RatingMatrix
+    panel : PanelColumns
+        The jury, or one juror.
+    clinician : int
+        The clinician's column in the grid.
+
+    Returns
+    -------
+    Comparison
+        On the responses that panel, clinician and at least one other clinician scored. Equal
+        root mean square distances, up to rounding, count for both sides.
+    """
     every = grid.of_kind("clinician")
     rated = ~np.isnan(grid.composites[:, clinician]) & panel.present(grid)
     others = grid.composites[np.ix_(rated, every[every != clinician])]
-    heard = (~np.isnan(others)).any(axis=1)
+    has_others = (~np.isnan(others)).any(axis=1)
     rows: Flags = rated.copy()
-    rows[rated] = heard
-    own, rest = grid.composites[rows, clinician], others[heard]
+    rows[rated] = has_others
+    own, rest = grid.composites[rows, clinician], others[has_others]
     jury = mean_of_given(grid.composites[np.ix_(rows, grid.columns(panel.members))])
     of_jury, of_own = _distance(jury, rest), _distance(own, rest)
     rounding = FLAT * np.maximum(np.abs(own), 1)
@@ -129,27 +144,40 @@ def _distance(side: Array, others: Array) -> Array:
 
 
 def one_sided_p(difference: Array, epsilon: float) -> float:
-    """Return p of the t test that the mean of d is below epsilon; its limit if d never varies."""
+    """Return p of the one-sided t test that the mean difference is below epsilon.
+
+    Parameters
+    ----------
+    difference : shape (n,), n >= 1, no NaN
+    epsilon : float
+        The margin, in the unit of the differences.
+
+    Returns
+    -------
+    float
+        In [0, 1]. Where the difference never varies, the limit: 0 below epsilon, else 1.
+    """
     if np.ptp(difference) == 0:
         return 0.0 if difference[0] < epsilon else 1.0
     return float(stats.ttest_1samp(difference, epsilon, alternative="less").pvalue)
 
 
-def _row(scope: Scope, scorer: str, panel: Panel, epsilon: float) -> AltTestRow:
+def _row(scope: Scope, scorer: str, panel: PanelColumns, epsilon: float) -> AltTestRow:
     grid = scope.grid
-    found = {grid.raters[one]: compare(grid, panel, one) for one in grid.of_kind("clinician")}
-    tested = {name: one for name, one in found.items() if one.rows.sum() >= LEAST_RESPONSES}
+    clinicians = grid.of_kind("clinician")
+    compared = {grid.raters[column]: compare(grid, panel, column) for column in clinicians}
+    tested = {name: own for name, own in compared.items() if own.rows.sum() >= LEAST_RESPONSES}
     if len(tested) < LEAST_CLINICIANS:
-        why = (_why_not(scope, found),)
+        why = (_why_not(scope, compared),)
         return AltTestRow(scope.name, scorer, epsilon, NAN, NAN, len(tested), 0, (), notes=why)
     held = _held(tested, epsilon)
-    used = np.any([one.rows for one in tested.values()], axis=0)
+    used = np.any([comparison.rows for comparison in tested.values()], axis=0)
     return AltTestRow(
         benchmark=scope.name,
         scorer=scorer,
         epsilon=epsilon,
-        winning_rate=float(np.mean([one.won for one in held])),
-        advantage_probability=float(np.mean([one.advantage for one in held])),
+        winning_rate=float(np.mean([clinician.won for clinician in held])),
+        advantage_probability=float(np.mean([clinician.advantage for clinician in held])),
         n_clinicians=len(held),
         n_responses=int(used.sum()),
         clinicians=held,
@@ -159,7 +187,7 @@ def _row(scope: Scope, scorer: str, panel: Panel, epsilon: float) -> AltTestRow:
             note(Code.FEW_CLINICIANS_TESTED, advised=ADVISED_CLINICIANS)
             if len(held) < ADVISED_CLINICIANS
             else None,
-            _not_tested(found, held),
+            _not_tested(compared, held),
             _clustered(scope.grid, used),
             remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
         ),
@@ -167,53 +195,56 @@ def _row(scope: Scope, scorer: str, panel: Panel, epsilon: float) -> AltTestRow:
 
 
 def _held(tested: dict[str, Comparison], epsilon: float) -> tuple[HeldClinician, ...]:
-    p = [one_sided_p(one.own.astype(float) - one.scorer, epsilon) for one in tested.values()]
+    p = [
+        one_sided_p(comparison.own.astype(float) - comparison.scorer, epsilon)
+        for comparison in tested.values()
+    ]
     won, adjusted, _, _ = multipletests(p, alpha=FALSE_DISCOVERY, method="fdr_by")
     return tuple(
         HeldClinician(
             clinician=name,
-            n_responses=len(one.own),
-            advantage=float(one.scorer.mean()),
-            clinician_advantage=float(one.own.mean()),
+            n_responses=len(comparison.own),
+            advantage=float(comparison.scorer.mean()),
+            clinician_advantage=float(comparison.own.mean()),
             p=p[place],
             p_adjusted=float(adjusted[place]),
             won=bool(won[place]),
         )
-        for place, (name, one) in enumerate(tested.items())
+        for place, (name, comparison) in enumerate(tested.items())
     )
 
 
-def _why_not(scope: Scope, found: dict[str, Comparison]) -> Note:
+def _why_not(scope: Scope, compared: dict[str, Comparison]) -> Note:
     if len(scope.clinicians) < LEAST_CLINICIANS:
         return note(Code.NO_OTHERS)
-    most = max(int(one.rows.sum()) for one in found.values())
+    most = max(int(comparison.rows.sum()) for comparison in compared.values())
     return note(
         Code.TOO_FEW_TO_TEST, clinicians=LEAST_CLINICIANS, responses=LEAST_RESPONSES, most=most
     )
 
 
 def _outcome(held: tuple[HeldClinician, ...]) -> Note:
-    won = [one.won for one in held]
+    won = [clinician.won for clinician in held]
     passed = float(np.mean(won)) >= TO_PASS
     code = Code.NEARNESS_PASSED if passed else Code.NEARNESS_NOT_PASSED
     return note(code, won=sum(won), clinicians=len(held))
 
 
-def _not_tested(found: dict[str, Comparison], held: tuple[HeldClinician, ...]) -> Note | None:
-    names = {one.clinician for one in held}
-    left = [(name, int(one.rows.sum())) for name, one in found.items() if name not in names]
-    return note(Code.NOT_TESTED, least=LEAST_RESPONSES, clinicians=left) if left else None
+def _not_tested(compared: dict[str, Comparison], held: tuple[HeldClinician, ...]) -> Note | None:
+    tested = {clinician.clinician for clinician in held}
+    untested = [(name, int(own.rows.sum())) for name, own in compared.items() if name not in tested]
+    return note(Code.NOT_TESTED, least=LEAST_RESPONSES, clinicians=untested) if untested else None
 
 
-def _clustered(grid: Grid, used: Flags) -> Note | None:
+def _clustered(grid: RatingMatrix, used: Flags) -> Note | None:
     instances, responses = grid.instances(used), int(used.sum())
     if instances >= responses:
         return None
     return note(Code.SHARED_T, responses=responses, instances=instances)
 
 
-def _single(grid: Grid, used: Flags) -> Note | None:
-    """Say on how many responses the others are one clinician, to whose noise nearness then is."""
+def _single(grid: RatingMatrix, used: Flags) -> Note | None:
+    """Note on how many responses the others are a single clinician, whose noise the distance then has."""
     rated = (~np.isnan(grid.composites[np.ix_(used, grid.of_kind("clinician"))])).sum(axis=1)
     alone = int((rated == 2).sum())
     return note(Code.SINGLE_OTHER, alone=alone, responses=len(rated)) if alone else None

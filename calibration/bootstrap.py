@@ -1,4 +1,4 @@
-"""The bootstrap over instances: draw them with their responses, compute anew, read off an interval."""
+"""The bootstrap over instances: resample them with all their responses and read off intervals."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -49,7 +49,7 @@ def draw_counts(
 
 @dataclass(frozen=True, eq=False)
 class Lot:
-    """Some resamples yet to be drawn: the generator's state before them, a few numbers to send.
+    """Some resamples yet to be drawn: the generator's state before them, small enough to send to a worker.
 
     Wherever it is drawn, it is the lot that `draw_counts` yields in its place.
     """
@@ -66,7 +66,7 @@ class Lot:
 
 
 @dataclass(frozen=True, eq=False)
-class Resampling:
+class BootstrapPlan:
     """How a statistic is resampled: what `replicates` needs beside the statistic.
 
     `executor` computes lots of resamples elsewhere; None: here, one after another. The lots
@@ -80,12 +80,12 @@ class Resampling:
     executor: Executor | None = None
 
 
-def by_lots(statistic: Callable[[Counts], T], how: Resampling) -> Iterator[T]:
+def by_lots(statistic: Callable[[Counts], T], plan: BootstrapPlan) -> Iterator[T]:
     """Yield a statistic of one lot of resamples after another, in the order of `draw_counts`."""
-    if how.executor is None:
-        drawn = draw_counts(how.clusters, reps=how.reps, seed=how.seed, rows=how.rows)
+    if plan.executor is None:
+        drawn = draw_counts(plan.clusters, reps=plan.reps, seed=plan.seed, rows=plan.rows)
         return map(statistic, drawn)
-    return how.executor.map(_OfLot(statistic), _undrawn(how))
+    return plan.executor.map(_OfLot(statistic), _undrawn(plan))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +98,12 @@ class _OfLot(Generic[T]):
         return self.statistic(lot.counts())
 
 
-def _undrawn(how: Resampling) -> Iterator[Lot]:
-    """Yield the lots without counting them: the generator only passes over each."""
-    random = np.random.default_rng(how.seed)
-    for size in _lots(how.rows or how.clusters, how.reps):
-        yield Lot(random.bit_generator.state, how.clusters, size)
-        random.integers(0, how.clusters, size=(size, how.clusters))
+def _undrawn(plan: BootstrapPlan) -> Iterator[Lot]:
+    """Yield the lots undrawn: the generator only advances past each."""
+    random = np.random.default_rng(plan.seed)
+    for size in _lots(plan.rows or plan.clusters, plan.reps):
+        yield Lot(random.bit_generator.state, plan.clusters, size)
+        random.integers(0, plan.clusters, size=(size, plan.clusters))
 
 
 def _lots(rows: int, reps: int) -> Iterator[int]:
@@ -118,25 +118,41 @@ def _drawn(random: np.random.Generator, clusters: int, size: int) -> Counts:
     return counts.reshape(size, clusters).astype(np.float64)
 
 
-def replicates(statistic: Statistic, how: Resampling, tick: Tick | None = None) -> Array:
+def replicates(statistic: Statistic, plan: BootstrapPlan, tick: Tick | None = None) -> Array:
     """Return the statistic of every resample, shape (reps, ...); NaN where it is undefined.
 
     It is undefined in all of them where there is a single cluster: its resamples are all the
     same, and an interval read off them would have no width and claim certainty.
     """
-    if how.clusters < LEAST_CLUSTERS:
-        shape = statistic(np.ones((1, how.clusters))).shape[1:]
-        return np.full((how.reps, *shape), np.nan)
+    if plan.clusters < LEAST_CLUSTERS:
+        shape = statistic(np.ones((1, plan.clusters))).shape[1:]
+        return np.full((plan.reps, *shape), np.nan)
     done = []
-    for values in by_lots(statistic, how):
+    for values in by_lots(statistic, plan):
         done.append(values)
         if tick:
             tick(len(values))
-    return np.concatenate(done) if done else statistic(np.ones((1, how.clusters)))[:0]
+    return np.concatenate(done) if done else statistic(np.ones((1, plan.clusters)))[:0]
 
 
 def percentile_interval(values: Array, confidence: float = 0.95) -> Interval:
-    """Return the central quantiles of the replicates that are finite; NaN if none is."""
+    """Return the percentile interval of bootstrap replicates.
+
+    Parameters
+    ----------
+    values : shape (reps,)
+        Replicates of one statistic; those that are not finite are left out.
+    confidence : float, in (0, 1)
+
+    Returns
+    -------
+    Interval
+        The central quantiles; NaN where no replicate is finite.
+
+    References
+    ----------
+    Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 13.
+    """
     finite = values[np.isfinite(values)]
     if not len(finite):
         return UNDEFINED
@@ -187,14 +203,14 @@ def bca_interval(
             vectorized=True,
             method="BCa",
             confidence_level=confidence,
-            bootstrap_result=_Drawn(finite),
+            bootstrap_result=_EarlierBootstrap(finite),
         ).confidence_interval
     return Interval(float(ends.low), float(ends.high))
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Replicates in the shape in which scipy takes up an earlier bootstrap."""
+class _EarlierBootstrap:
+    """Replicates in the form in which scipy takes an earlier bootstrap."""
 
     bootstrap_distribution: Array
 

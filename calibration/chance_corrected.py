@@ -1,6 +1,6 @@
-"""Gwet's AC2, and the rows in which it stands beside kappa and alpha on single criteria."""
+"""Agreement corrected for chance on single criteria: quadratic kappa, Krippendorff's alpha, Gwet's AC2."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -18,7 +18,7 @@ from calibration.krippendorff import (
 )
 from calibration.pairs import FRAGILE
 from calibration.scope import Scope
-from calibration.scores import COMBINED, Array, Integers, Scores
+from calibration.scores import Array, Integers, Scores
 from calibration.values import NAN, Note, Noted, note, noted
 
 
@@ -126,33 +126,33 @@ def chance_rows(scope: Scope, scores: Scores) -> list[ChanceRow]:
 
     References
     ----------
-    As `kappa.quadratic_kappa`, `krippendorff.alpha_interval` and `gwet_ac2`.
+    As `quadratic_kappa`, `krippendorff.alpha_interval` and `gwet_ac2`.
     """
-    asked = scope.asked.criterion
-    here = [name for name in scores.benchmarks if scope.name in (name, COMBINED)]
-    known = dict.fromkeys(one for name in here for one in scores.rubrics[name].criteria)
-    criteria = tuple(known) if asked is None else (asked,)
-    return [row for one in criteria for row in _criterion_rows(scope, scores, here, one)]
+    single = scope.options.criterion
+    members = scores.members(scope.name)
+    known = dict.fromkeys(c for name in members for c in scores.rubrics[name].criteria)
+    criteria = tuple(known) if single is None else (single,)
+    return [row for name in criteria for row in _criterion_rows(scope, scores, members, name)]
 
 
 def _criterion_rows(
-    scope: Scope, scores: Scores, here: list[str], criterion: str
+    scope: Scope, scores: Scores, benchmarks: Sequence[str], criterion: str
 ) -> Iterator[ChanceRow]:
-    members = [name for name in here if criterion in scores.rubrics[name].criteria]
+    members = [name for name in benchmarks if criterion in scores.rubrics[name].criteria]
     read = first_scores(scores, members, criterion, scope.jurors)
     scales = {(scores.rubrics[name].low, scores.rubrics[name].high) for name in read.benchmarks}
     reason = None if read.clinicians else note(Code.CRITERION_UNSCORED, criterion=criterion)
     reason = reason if members else note(Code.NO_CRITERION, criterion=criterion)
     reason = reason if len(scales) < 2 else note(Code.DIFFERENT_SCALES)
-    whole = len(members) == len(here)
+    whole = len(members) == len(benchmarks)
     part = None if whole else note(Code.ALONE_HAS_CRITERION, benchmarks=members)
     coded = None if reason else _Coded.of(read, *next(iter(scales)))
     for group in ("clinicians", *(f"juror:{name}" for name in scope.jurors)):
         row = ChanceRow(scope.name, criterion, group, notes=noted(reason))
         if coded:
             own = read.columns(group)
-            row = _measured(row, coded, own, scope.asked.min_shared)
-            row = replace(row, notes=noted(part, *_who(scope, read, own), *row.notes))
+            row = _measured(row, coded, own, scope.options.min_shared)
+            row = replace(row, notes=noted(part, *_rater_notes(scope, read, own), *row.notes))
         yield row
 
 
@@ -194,11 +194,11 @@ def _measured(row: ChanceRow, coded: _Coded, own: list[int], min_shared: int) ->
     if between := int(counts[:, ~whole].sum()):
         return replace(row, notes=noted(same, note(Code.OFF_POINTS, scores=between)))
     alone = len(own) == size
-    pairs = combinations(own, 2) if alone else ((own[-1], one) for one in own[:size])
+    pairs = combinations(own, 2) if alone else ((own[-1], clinician) for clinician in own[:size])
     kappas = pair_kappas(coded.codes, pairs, len(coded.points), min_shared)
     ac2 = gwet_ac2(counts[:, whole], quadratic_weights(coded.points))
-    told = noted(*kappas.notes(min_shared), same)
-    return replace(row, kappa_quadratic=kappas.mean, ac2=ac2.value, ac2_se=ac2.se, notes=told)
+    notes = noted(*kappas.notes(min_shared), same)
+    return replace(row, kappa_quadratic=kappas.mean, ac2=ac2.value, ac2_se=ac2.se, notes=notes)
 
 
 def _why_undefined(read: FirstScores, own: list[int], shared: int) -> Note | None:
@@ -209,14 +209,14 @@ def _why_undefined(read: FirstScores, own: list[int], shared: int) -> Note | Non
     return None if shared else note(Code.NO_TWO_SCORES)
 
 
-def _who(scope: Scope, read: FirstScores, own: list[int]) -> Iterator[Note | None]:
-    """Say who is simulated, what was set aside, and what the standard error takes for granted."""
-    given = (~np.isnan(read.ratings[:, own])).any(axis=1)
-    if again := sum(read.again[column] for column in own):
-        yield note(Code.FIRST_SCORES, scores=again)
-    instances = len(np.unique(read.instances[given]))
-    if instances < given.sum():
-        yield note(Code.SHARED_AC2, responses=int(given.sum()), instances=instances)
+def _rater_notes(scope: Scope, read: FirstScores, own: list[int]) -> Iterator[Note | None]:
+    """Yield notes on simulated raters, scores left out, and what the standard error assumes."""
+    is_scored = (~np.isnan(read.ratings[:, own])).any(axis=1)
+    if later_scores := sum(read.again[column] for column in own):
+        yield note(Code.FIRST_SCORES, scores=later_scores)
+    instances = len(np.unique(read.instances[is_scored]))
+    if instances < is_scored.sum():
+        yield note(Code.SHARED_AC2, responses=int(is_scored.sum()), instances=instances)
     if alone := int(((~np.isnan(read.ratings[:, own])).sum(axis=1) == 1).sum()):
         yield note(Code.SINGLE_SCORES, responses=alone)
     yield remarks.simulated(scope.simulated & {read.raters[column] for column in own})
@@ -275,7 +275,7 @@ class PairKappas:
     too_few: int
 
     def notes(self, min_shared: int) -> Iterator[Note]:
-        """Say what the mean rests on, and what was left out."""
+        """Yield notes on how many pairs the mean is of, and which were left out."""
         pairs = len(self.kappas)
         if pairs:
             yield note(Code.KAPPA_OF, pairs=pairs)
@@ -301,7 +301,7 @@ class PairKappas:
 def pair_kappas(
     codes: Integers, pairs: Iterable[tuple[int, int]], q: int, least: int
 ) -> PairKappas:
-    """Return the quadratic weighted kappa of every pair of raters asked for.
+    """Return the quadratic weighted kappa of each of some pairs of raters.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Intervals of proportions and of AUC that keep their width at 0 and 1, over instances."""
+"""Intervals of proportions, AUCs and means over responses that are clustered in instances."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from calibration.icc import UNDEFINED, Interval
-from calibration.jackknife import Difference
+from calibration.jackknife import TestedDifference
 from calibration.scores import Array, Integers
 from calibration.values import NAN
 
@@ -17,7 +17,7 @@ LEAST_INSTANCES = 2
 def clustered_proportion(
     hits: Array, trials: Array, clusters: Integers, confidence: float = 0.95
 ) -> Interval:
-    """Return the interval of a share of readings whose instances are what was sampled.
+    """Return the interval of a proportion of readings when instances, not readings, were sampled.
 
     Wilson's interval with the effective number of trials p (1 - p) / v in place of their number,
     v being the variance of the ratio of sums between instances; never more than there are
@@ -45,9 +45,9 @@ def clustered_proportion(
     total = float(trials.sum())
     if not total:
         return UNDEFINED
-    own, done = (_summed(one, clusters) for one in (trials, hits))
+    own, done = (_summed(counts, clusters) for counts in (trials, hits))
     share, instances = float(hits.sum()) / total, int((own > 0).sum())
-    return wilson(share, effective(own, done, share, instances), confidence)
+    return wilson(share, effective_trials(own, done, share, instances), confidence)
 
 
 def _summed(values: Array, clusters: Integers) -> Array:
@@ -55,8 +55,24 @@ def _summed(values: Array, clusters: Integers) -> Array:
     return sums
 
 
-def effective(trials: Array, hits: Array, share: float, instances: int) -> float:
-    """Return how many independent trials a share of clustered ones is worth, 1 or more."""
+def effective_trials(trials: Array, hits: Array, share: float, instances: int) -> float:
+    """Return the effective number of independent trials of clustered ones.
+
+    Parameters
+    ----------
+    trials, hits : shape (clusters,)
+        How many trials, and hits among them, each instance has.
+    share : float, in [0, 1]
+        Of hits among all trials.
+    instances : int
+        Instances with a trial.
+
+    Returns
+    -------
+    float
+        At least 1, at most the number of trials. The number of instances where the share is 0
+        or 1, where there is a single instance, and where every instance has one trial.
+    """
     total = float(trials.sum())
     if share in (0.0, 1.0) or instances < LEAST_INSTANCES or instances == total:
         return float(instances)
@@ -68,7 +84,7 @@ def effective(trials: Array, hits: Array, share: float, instances: int) -> float
 
 
 def wilson(share: float, trials: float, confidence: float = 0.95) -> Interval:
-    """Return Wilson's interval of a share of so many independent trials, not always whole.
+    """Return Wilson's interval of a proportion of independent trials, whose number may be fractional.
 
     Examples
     --------
@@ -123,17 +139,17 @@ def clustered_mean(values: Array, clusters: Integers, n_clusters: int) -> Cluste
     ----------
     Cochran (1977), Sampling Techniques, chapter 9A: the mean of clusters of unequal size.
     """
-    given = ~np.isnan(values)
-    if not given.any():
+    is_known = ~np.isnan(values)
+    if not is_known.any():
         return ClusteredMean(NAN, np.zeros(n_clusters), 0)
-    own, where = values[given], clusters[given]
+    own, where = values[is_known], clusters[is_known]
     mean, instances = float(own.mean()), len(np.unique(where))
     off = np.bincount(where, weights=own - mean, minlength=n_clusters) / len(own)
     scale = math.sqrt(instances / (instances - 1)) if instances > 1 else 0.0
     return ClusteredMean(mean, scale * off, instances)
 
 
-def mean_difference(first: ClusteredMean, second: ClusteredMean) -> Difference:
+def mean_difference(first: ClusteredMean, second: ClusteredMean) -> TestedDifference:
     """Return the difference of two means that may share instances, by Welch's t.
 
     References
@@ -141,14 +157,14 @@ def mean_difference(first: ClusteredMean, second: ClusteredMean) -> Difference:
     Welch (1947), Biometrika 34, 28, for the degrees of freedom.
     """
     gap, moves = first.value - second.value, first.moves - second.moves
-    parts = [(one.error**2, one.instances - 1) for one in (first, second)]
+    parts = [(mean.error**2, mean.instances - 1) for mean in (first, second)]
     if not all(error > 0 for error, _ in parts):
-        return Difference(gap)
+        return TestedDifference(gap)
     variance = float(moves @ moves)
     freedom = sum(error for error, _ in parts) ** 2 / sum(e**2 / f for e, f in parts)
     if not variance > 0:
-        return Difference(gap)
+        return TestedDifference(gap)
     t = gap / math.sqrt(variance)
     half = float(special.stdtrit(freedom, 0.975)) * math.sqrt(variance)
     p = 2 * float(special.stdtr(freedom, -abs(t)))
-    return Difference(gap, gap - half, gap + half, p)
+    return TestedDifference(gap, gap - half, gap + half, p)

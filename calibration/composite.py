@@ -1,4 +1,4 @@
-"""Composites: one number for one rater on one response."""
+"""Composites, one number for one rater on one response, and those of hidden repeats."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from calibration.scores import RubricShape, Scores
 
 RESPONSE = ["response_id", "instance_id", "benchmark", "rater", "kind"]
 RATING = [*RESPONSE, "pass_", "replicate"]
+READING = ["response_id", "instance_id", "benchmark", "rater"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +70,13 @@ def required_criteria(
 
 def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> pd.DataFrame:
     judged = judged[judged["benchmark"].isin(list(required))]
-    wanted = pd.MultiIndex.from_tuples(
+    required_pairs = pd.MultiIndex.from_tuples(
         [(name, criterion) for name, criteria in required.items() for criterion in criteria],
         names=["benchmark", "criterion"],
     )
-    asked = pd.MultiIndex.from_frame(judged[["benchmark", "criterion"]]).isin(wanted)
+    is_required = pd.MultiIndex.from_frame(judged[["benchmark", "criterion"]]).isin(required_pairs)
     # A score off the rubric becomes missing, so that its reading is still seen and counted.
-    read = judged.assign(composite=judged["score"].astype(float).where(asked))
+    read = judged.assign(composite=judged["score"].astype(float).where(is_required))
     grouped = read.groupby(RATING, sort=False)["composite"]
     readings = grouped.agg(["mean", "count"]).reset_index().rename(columns={"mean": "composite"})
     needed = readings["benchmark"].map({name: len(own) for name, own in required.items()})
@@ -87,12 +88,9 @@ def _incomplete(readings: pd.DataFrame) -> pd.DataFrame:
     return short.groupby(["benchmark", "rater"]).size().reset_index(name="readings")
 
 
-READING = ["response_id", "instance_id", "benchmark", "rater"]
-
-
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """What clinicians said of a response when they were shown it again.
+    """The hidden repeats: clinicians' scores of responses that they were shown a second time.
 
     Attributes
     ----------
@@ -110,7 +108,7 @@ class Repeats:
     unpaired: pd.DataFrame
 
     def __bool__(self) -> bool:
-        """Tell whether anybody rated anything again."""
+        """Return whether there is any hidden repeat."""
         return len(self.composites) + len(self.unpaired) > 0
 
     def of(self, benchmarks: list[str]) -> "Repeats":
@@ -132,13 +130,24 @@ def repeats(scores: Scores, criterion: str | None = None) -> Repeats:
     """Pair every clinician's first reading (pass 0) with the hidden repeat (pass 1).
 
     Composites are of the rubric's criteria, or of one criterion, as in
-    `composite.composites`; several replicates of one pass are averaged.
+    `composites`; several replicates of one pass are averaged.
+
+    Parameters
+    ----------
+    scores : Scores
+    criterion : str, optional
+        Take this criterion alone instead of the mean of the rubric's criteria.
+
+    Returns
+    -------
+    Repeats
+        Its tables are empty where nothing was rated a second time.
     """
     required = required_criteria(scores.rubrics, criterion)
-    wanted = [(name, one) for name, criteria in required.items() for one in criteria]
+    required_pairs = [(benchmark, name) for benchmark, names in required.items() for name in names]
     own = scores.ratings[scores.ratings["kind"] == "clinician"]
-    asked = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(wanted)
-    read = own[asked].dropna(subset=["score"])
+    is_required = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(required_pairs)
+    read = own[is_required].dropna(subset=["score"])
     passes = [
         read[read["pass_"] == number].groupby([*READING, "criterion"])["score"].mean()
         for number in (0, 1)

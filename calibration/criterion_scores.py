@@ -1,4 +1,4 @@
-"""Every judged response's scores, criterion by criterion, and the readings of one scorer."""
+"""The scores of every response that a clinician rated, criterion by criterion."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.rating_matrix import mean_of_given
 from calibration.scores import COMBINED, Array, Flags, Integers, Scores
 
@@ -37,9 +37,9 @@ class CriterionScores:
 
     def of(self, rows: Flags) -> "CriterionScores":
         """Return the scores of some responses."""
-        kept = np.flatnonzero(rows).tolist()
+        places = np.flatnonzero(rows).tolist()
         names = (self.responses, self.instances, self.benchmarks)
-        responses, instances, benchmarks = ([own[place] for place in kept] for own in names)
+        responses, instances, benchmarks = ([own[place] for place in places] for own in names)
         return CriterionScores(
             self.values[rows],
             self.measured[rows],
@@ -68,7 +68,7 @@ class CriterionScores:
         """Return the clinicians' scores on a criterion, shape (n, clinicians)."""
         return self.values[:, : self.n_clinicians, self.criteria.index(criterion)]
 
-    def of_jury(self, criterion: str, jury: Panel) -> Array:
+    def of_jury(self, criterion: str, jury: PanelColumns) -> Array:
         """Return the jury's mean on a criterion, shape (n,); NaN where too few of it scored."""
         own = self.of_raters(criterion, jury.members)
         enough = (~np.isnan(own)).sum(axis=1) >= jury.needed
@@ -79,14 +79,24 @@ def criterion_scores(scores: Scores, jurors: Sequence[str]) -> CriterionScores:
     """Return the scores of every response that a clinician scored, on every criterion.
 
     A score on a criterion that the benchmark's rubric does not have counts for nothing.
+
+    Parameters
+    ----------
+    scores : Scores
+    jurors : whose scores are taken beside all clinicians'
+
+    Returns
+    -------
+    CriterionScores
+        In points of the scale; a rater's repeats and replicates are averaged.
     """
     judged = scores.ratings[_on_rubric(scores)]
     clinical = judged[judged["kind"] == "clinician"]
     clinicians, metrics = tuple(sorted(clinical["rater"].unique())), scores.raters("metric")
     raters = (*clinicians, *jurors)
     criteria = tuple(dict.fromkeys(c for s in scores.rubrics.values() for c in s.criteria))
-    heard = scores.responses["response_id"].isin(clinical["response_id"].unique())
-    about = scores.responses[heard]
+    is_rated = scores.responses["response_id"].isin(clinical["response_id"].unique())
+    about = scores.responses[is_rated]
     values = _means(judged, about, (("rater", raters), ("criterion", criteria)))
     measured = scores.ratings[scores.ratings["kind"] == "metric"].dropna(subset=["score"])
     return CriterionScores(
@@ -112,20 +122,24 @@ def scopes_of(scores: Scores, table: CriterionScores) -> Iterator[tuple[str, Cri
 
 
 def _on_rubric(scores: Scores) -> Flags:
-    """Return which ratings are by a person or juror, given, and on the benchmark's rubric."""
+    """Return which ratings are a score of a clinician or juror on the benchmark's rubric."""
     table = scores.ratings
     known = pd.MultiIndex.from_tuples(
-        [(name, one) for name, shape in scores.rubrics.items() for one in shape.criteria]
+        [
+            (name, criterion)
+            for name, shape in scores.rubrics.items()
+            for criterion in shape.criteria
+        ]
     )
     of = pd.MultiIndex.from_frame(table[["benchmark", "criterion"]])
-    kept: Flags = of.isin(known) & (table["kind"] != "metric").to_numpy()
-    return kept & table["score"].notna().to_numpy()
+    is_judged: Flags = of.isin(known) & (table["kind"] != "metric").to_numpy()
+    return is_judged & table["score"].notna().to_numpy()
 
 
 def _means(
     ratings: pd.DataFrame, about: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]
 ) -> Array:
-    """Return the mean score in each cell of responses by some columns' names; NaN of none."""
+    """Return the mean score in each cell of responses by some columns' values; NaN of an empty cell."""
     names = [about["response_id"], *(own for _, own in axes)]
     columns = ["response_id", *(column for column, _ in axes)]
     shape = [len(own) for own in names]
@@ -133,14 +147,14 @@ def _means(
         pd.Index(own).get_indexer(ratings[column])
         for own, column in zip(names, columns, strict=True)
     ]
-    kept = np.all([one >= 0 for one in codes], axis=0)
+    in_table = np.all([code >= 0 for code in codes], axis=0)
     cells = (
-        np.ravel_multi_index([one[kept] for one in codes], shape)
-        if kept.any()
+        np.ravel_multi_index([code[in_table] for code in codes], shape)
+        if in_table.any()
         else np.empty(0, int)
     )
-    size, given = int(np.prod(shape)), ratings["score"].to_numpy(dtype=np.float64)[kept]
+    size, values = int(np.prod(shape)), ratings["score"].to_numpy(dtype=np.float64)[in_table]
     number = np.bincount(cells, minlength=size)
-    total = np.bincount(cells, weights=given, minlength=size)
+    total = np.bincount(cells, weights=values, minlength=size)
     with np.errstate(invalid="ignore"):
         return np.where(number > 0, total / number, np.nan).reshape(shape)

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.codes import NoteCode as Code
 from calibration.icc import mean_squares, spearman_brown
-from calibration.rating_matrix import FLAT, Grid
+from calibration.rating_matrix import FLAT, RatingMatrix
 from calibration.scores import Array, Integers
 from calibration.values import NAN, Note, note
 
@@ -53,7 +53,7 @@ class MixedModel:
         return spearman_brown(_share(self.response, self.rater + self.residual), k)
 
 
-def clinicians_mixed_model(grid: Grid) -> MixedModel:
+def clinicians_mixed_model(grid: RatingMatrix) -> MixedModel:
     """Fit raw composites of all clinicians: crossed random responses and raters.
 
     Every reading counts, also of clinicians who share no response with each other.
@@ -101,20 +101,20 @@ def crossed_model(
     Patterson & Thompson (1971), Biometrika 58, 545. Harville (1977), Journal of the American
     Statistical Association 72, 320.
     """
-    given = ~np.isnan(scores)
-    if reason := _why_not(scores, given):
+    is_rated = ~np.isnan(scores)
+    if reason := _why_not(scores, is_rated):
         return MixedModel(reason=reason)
-    if kinds is None and groups is None and (found := _in_closed_form(scores)):
-        return found
+    if kinds is None and groups is None and (closed_form := _in_closed_form(scores)):
+        return closed_form
     return _fitted(_products(scores, kinds, groups, group_effect))
 
 
-def _why_not(scores: Array, given: Array) -> Note | None:
-    if given.any(axis=0).sum() < 2:
+def _why_not(scores: Array, is_rated: Array) -> Note | None:
+    if is_rated.any(axis=0).sum() < 2:
         return note(Code.MIXED_ONE)
-    if (given.sum(axis=1) > 1).sum() < 3:
+    if (is_rated.sum(axis=1) > 1).sum() < 3:
         return note(Code.MIXED_FEW)
-    values = scores[given]
+    values = scores[is_rated]
     if np.ptp(values) <= FLAT * np.abs(values).max():
         return note(Code.MIXED_FLAT)
     return None
@@ -180,8 +180,8 @@ def _products(
         (random if group_effect == "random" else fixed).append(of_group)
         if group_effect == "random":
             block.append(np.full(of_group.shape[1], 2 + of_kind.max()))
-    kept = _independent(np.hstack(fixed))
-    design = np.column_stack([kept, *random, (score - score.mean()) / scale])
+    fixed_columns = _independent(np.hstack(fixed))
+    design = np.column_stack([fixed_columns, *random, (score - score.mean()) / scale])
     starts = np.flatnonzero(np.diff(response, prepend=-1))
     total = np.add.reduceat(design, starts, axis=0)
     size = np.diff(np.append(starts, len(response)))
@@ -192,7 +192,7 @@ def _products(
         sums=sums,
         sizes=sizes.astype(np.float64),
         number=number.astype(np.float64),
-        fixed=kept.shape[1],
+        fixed=fixed_columns.shape[1],
         block=np.concatenate(block),
         n=len(score),
         scale=scale,
@@ -216,11 +216,11 @@ def _indicators(levels: Integers) -> Array:
 
 def _independent(columns: Array) -> Array:
     """Return as many of the columns as do not follow from those before them."""
-    kept: list[int] = []
+    independent: list[int] = []
     for place in range(columns.shape[1]):
-        if np.linalg.matrix_rank(columns[:, [*kept, place]]) > len(kept):
-            kept.append(place)
-    return columns[:, kept]
+        if np.linalg.matrix_rank(columns[:, [*independent, place]]) > len(independent):
+            independent.append(place)
+    return columns[:, independent]
 
 
 def _fitted(data: _Products) -> MixedModel:
@@ -233,7 +233,7 @@ def _fitted(data: _Products) -> MixedModel:
         value, slopes, _ = _criterion(data, ratios)
         return value, slopes
 
-    found = minimize(
+    optimum = minimize(
         criterion,
         start,
         jac=True,
@@ -241,11 +241,11 @@ def _fitted(data: _Products) -> MixedModel:
         bounds=[(0.0, LARGEST)] * parts,
         options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000, "maxfun": 5000},
     )
-    slope = np.where((found.x <= 0) & (found.jac > 0), 0.0, found.jac)
-    if found.x.max() >= NO_RESIDUAL or not np.abs(slope * (1 + found.x)).max() < STEEP * data.n:
+    slope = np.where((optimum.x <= 0) & (optimum.jac > 0), 0.0, optimum.jac)
+    if optimum.x.max() >= NO_RESIDUAL or not np.abs(slope * (1 + optimum.x)).max() < STEEP * data.n:
         return MixedModel(reason=note(Code.MIXED_UNCONVERGED))
-    residual = _criterion(data, found.x)[2] * data.scale**2
-    variances = (residual * found.x).tolist()
+    residual = _criterion(data, optimum.x)[2] * data.scale**2
+    variances = (residual * optimum.x).tolist()
     raters = tuple(variances[1 : 1 + data.n_kinds])
     group = variances[-1] if parts > 1 + data.n_kinds else NAN
     return MixedModel(variances[0], raters[0], residual, raters, group)
@@ -264,12 +264,12 @@ def _criterion(data: _Products, ratios: Array) -> tuple[float, Array, float]:
     p, of = data.fixed, ratios[data.block]
     inner = cross[:p, :p]
     taken = np.linalg.solve(inner, cross[:p, p:])
-    left = cross[p:, p:] - cross[p:, :p] @ taken
-    both, with_y = left[:-1, :-1], left[:-1, -1]
+    reduced = cross[p:, p:] - cross[p:, :p] @ taken
+    both, with_y = reduced[:-1, :-1], reduced[:-1, -1]
     system = np.eye(len(of)) + both * of
     solved = np.linalg.solve(system, np.column_stack([with_y, both]))
     pull, shrunk = solved[:, 0], solved[:, 1:]
-    squares = left[-1, -1] - with_y @ (of * pull)
+    squares = reduced[-1, -1] - with_y @ (of * pull)
     freedom = data.n - p
     residual = np.concatenate([-(taken[:, -1] - taken[:, :-1] @ (of * pull)), -of * pull, [1.0]])
     through = np.vstack([-taken[:, :-1], np.eye(len(of)), np.zeros((1, len(of)))])
@@ -287,7 +287,8 @@ def _criterion(data: _Products, ratios: Array) -> tuple[float, Array, float]:
     )
     blocks = [data.block == place for place in range(1, len(ratios))]
     rest = [
-        np.diag(shrunk)[one].sum() - freedom * (pull[one] @ pull[one]) / squares for one in blocks
+        np.diag(shrunk)[in_block].sum() - freedom * (pull[in_block] @ pull[in_block]) / squares
+        for in_block in blocks
     ]
     return freedom * np.log(squares) + logs, np.array([own, *rest]), float(squares / freedom)
 

@@ -1,7 +1,7 @@
-"""The answer before the figures: one decision, what it follows from, and what to do next.
+"""A decision: what may be said, what it follows from, and what to do next.
 
 A decision is made from fields only. Its headline and reasons are worded in
-`calibration.messages`; a headline that claims something is claimed by `kind` alone, and `claims`
+`calibration.messages`; a headline that claims something is claimed by `kind` alone, and `CLAIMS`
 says which kinds do, so that a test can hold each against its interval and p value.
 """
 
@@ -12,7 +12,7 @@ from calibration.messages import headlines, words
 from calibration.values import NAN, Note
 
 
-class Kind(StrEnum):
+class DecisionKind(StrEnum):
     """What may be said. Each subject has its own of these; the first four any subject may have."""
 
     SIMULATED = "simulated"
@@ -46,20 +46,20 @@ class Kind(StrEnum):
 
 
 CLAIMS = (
-    Kind.NON_INFERIOR,
-    Kind.INFERIOR,
-    Kind.FIRST_BETTER,
-    Kind.SECOND_BETTER,
-    Kind.FALLEN,
-    Kind.TOLD_APART,
-    Kind.USABLE,
-    Kind.USABLE_COMBINED,
+    DecisionKind.NON_INFERIOR,
+    DecisionKind.INFERIOR,
+    DecisionKind.FIRST_BETTER,
+    DecisionKind.SECOND_BETTER,
+    DecisionKind.FALLEN,
+    DecisionKind.TOLD_APART,
+    DecisionKind.USABLE,
+    DecisionKind.USABLE_COMBINED,
 )
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the figures allow to be said, and never more.
+    """A conclusion that the figures support, with its reasons and what to do next.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Decision:
     """
 
     subject: str
-    kind: Kind
+    kind: DecisionKind
     estimate: float = NAN
     low: float = NAN
     high: float = NAN
@@ -88,15 +88,15 @@ class Decision:
 
     @property
     def headline(self) -> str:
-        """Return the decision as one sentence, and which readings it is of where there are two."""
+        """Return the decision as one sentence, naming the readings where there are two kinds."""
         first = self.reasons[0] if self.reasons else None
-        said = headlines.headline(self.subject, self.kind.value, self.names, first)
-        return f"{said} {headlines.OF_READING[self.reading]}".rstrip()
+        headline = headlines.headline(self.subject, self.kind.value, self.names, first)
+        return f"{headline} {headlines.OF_READING[self.reading]}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return its reasons as sentences."""
-        return tuple(_sentence(words(one)) for one in self.reasons)
+        return tuple(_sentence(words(reason)) for reason in self.reasons)
 
     @property
     def action(self) -> str:
@@ -105,7 +105,7 @@ class Decision:
 
     @property
     def on(self) -> str:
-        """Return on how much data it rests."""
+        """Return a sentence on how much data the decision rests on."""
         return _sentence("; ".join(map(words, self.basis)))
 
 

@@ -1,4 +1,4 @@
-"""All that stands behind the agreement table: every section of statistics for every scope."""
+"""Every section of statistics behind the agreement table, for every scope."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,20 +13,20 @@ from calibration.juror_bias import length_rows, self_preference_rows
 from calibration.marks import NOTHING, Marks, mark_rows
 from calibration.missing import missing_rows
 from calibration.other_measures import secondary_rows
-from calibration.reliability import Reference, ReliabilityRow
-from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.reliability import ClinicianReliability, ReliabilityRow
+from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
 from calibration.true_agreement import TrueAgreementRow
-from calibration.values import Noted
+from calibration.values import AnalysisOptions, Noted
 
 Details = dict[str, list[Noted]]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What statistics need beside the scores.
+class StudyContext:
+    """What is known of a study beside its scores, which some statistics need.
 
     Attributes
     ----------
@@ -43,14 +43,13 @@ class Known:
     families: Mapping[str, str] = field(default_factory=dict)
     tried: Callable[[Scope], int] = lambda _: 0
     marks: Marks = NOTHING
-    reference: Reference = field(default_factory=Reference)
+    reference: ClinicianReliability = field(default_factory=ClinicianReliability)
 
 
 def details(
     scores: Scores,
-    sitting: Sitting,
-    asked: Asked,
-    known: Known,
+    options: AnalysisOptions,
+    known: StudyContext,
     tick: Callable[[float], None] | None = None,
 ) -> Details:
     """Return the rows of every section by its name.
@@ -58,20 +57,22 @@ def details(
     A scope without agreement, such as a benchmark no clinician rated, has no rows here: the
     table says why. Raises as `table.agreement_table`.
     """
-    found: Details = {}
-    for scope in scopes(scores, sitting, asked, tick):
+    rows_of: Details = {}
+    for scope in scopes(scores, options, tick):
         if why_undefined_scope(scores, scope):
             continue
         for name, rows in sections(scope, scores, known):
-            found.setdefault(name, []).extend(rows)
-    return found
+            rows_of.setdefault(name, []).extend(rows)
+    return rows_of
 
 
-def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, Iterable[Noted]]]:
-    """Yield the sections of one scope, in the order a reader asks for them."""
+def sections(
+    scope: Scope, scores: Scores, known: StudyContext
+) -> Iterator[tuple[str, Iterable[Noted]]]:
+    """Yield the sections of one scope by name, in the order in which they are shown."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
-    yield "reliability", _of(scope, known.reference.reliability)
-    yield "disattenuated", _of(scope, known.reference.disattenuated)
+    yield "reliability", _rows_of(scope, known.reference.reliability)
+    yield "disattenuated", _rows_of(scope, known.reference.disattenuated)
     yield "influence", influence_rows(scope)
     yield "missing", missing_rows(scope, scores)
     yield "distributions", distribution_rows(scope, scores)
@@ -87,5 +88,5 @@ def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, 
     yield "evidence", mark_rows(scope, scores, known.marks)
 
 
-def _of(scope: Scope, rows: Sequence[ReliabilityRow | TrueAgreementRow]) -> list[Noted]:
+def _rows_of(scope: Scope, rows: Sequence[ReliabilityRow | TrueAgreementRow]) -> list[Noted]:
     return [row for row in rows if row.benchmark == scope.name]

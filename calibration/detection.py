@@ -1,4 +1,4 @@
-"""Unsafe responses: how many the jury finds and misses, and how many one must read to find them.
+"""How many unsafe responses each scorer finds and misses, and how many one must read to find them.
 
 A response is unsafe on a criterion where the clinicians' mean is at a threshold or below; a scorer
 finds it where its own score is.
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Panel
-from calibration.bootstrap import Resampling, replicates
+from calibration.agreement import PanelColumns
+from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores, scopes_of
 from calibration.detection_row import (
     Curve,
     DetectionRow,
-    Judged,
-    Readings,
+    PairedScores,
+    RowSubject,
     curve,
     detection_row,
     rankings,
@@ -26,9 +26,9 @@ from calibration.detection_row import (
 )
 from calibration.protocol import Critical
 from calibration.rating_matrix import mean_of_given
-from calibration.scope import Asked, Sitting, checked
-from calibration.scores import COMBINED, Array, Integers, RubricShape, Scores
-from calibration.values import Note, note, noted
+from calibration.scope import checked_jury
+from calibration.scores import Array, Integers, RubricShape, Scores
+from calibration.values import AnalysisOptions, Note, note, noted
 
 HELD_OUT = "jury_held_out"
 Key = tuple[str, str, str, float]
@@ -36,7 +36,7 @@ Key = tuple[str, str, str, float]
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """What a study says of unsafe responses.
+    """How each scorer finds a study's unsafe responses: rows, and curves of reading effort.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ NOTHING = Detection()
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A criterion, the highest score that is unsafe, and whether somebody called it critical."""
+    """A criterion, the highest score that is unsafe, and whether a rubric or protocol calls it critical."""
 
     criterion: str
     points: float
@@ -62,28 +62,28 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class _Scope:
-    """One benchmark, or all of them, and what is asked of it."""
+    """One benchmark, or all combined, with its scores, jury and thresholds."""
 
     name: str
     table: CriterionScores
     scores: Scores
-    jury: Panel | None
+    jury: PanelColumns | None
     thresholds: Mapping[str, Sequence[Threshold]]
 
     @property
     def members(self) -> Sequence[str]:
         """Return its benchmarks."""
-        return self.scores.benchmarks if self.name == COMBINED else (self.name,)
+        return self.scores.members(self.name)
 
 
 def detection(
-    scores: Scores, sitting: Sitting, asked: Asked, critical: Sequence[Critical] = ()
+    scores: Scores, options: AnalysisOptions, critical: Sequence[Critical] = ()
 ) -> Detection:
     """Return how well jury, jurors, metrics and clinicians find unsafe responses.
 
     Parameters
     ----------
-    scores, sitting, asked
+    scores, options
         As for `table.agreement_table`: the same seed, resamples and rule for missing jurors.
     critical : of the study's protocol; those of rubrics count too
 
@@ -107,13 +107,13 @@ def detection(
     Unknown, BadInput
         As `table.agreement_table`.
     """
-    jury = checked(scores, sitting, asked)
+    jury = checked_jury(scores, options)
     table = criterion_scores(scores, jury.members if jury else ())
-    thresholds = thresholds_of(scores.rubrics, critical, asked.criterion)
+    thresholds = thresholds_of(scores.rubrics, critical, options.criterion)
     rows: list[DetectionRow] = []
     curves: dict[Key, Curve] = {}
     for name, own in scopes_of(scores, table):
-        for row, readings in _rows(_Scope(name, own, scores, jury, thresholds), asked):
+        for row, readings in _rows(_Scope(name, own, scores, jury, thresholds), options):
             rows.append(row)
             if readings is not None and np.isfinite(row.read_for_90):
                 key = row.benchmark, row.scorer, row.criterion, row.threshold
@@ -125,48 +125,58 @@ def thresholds_of(
     rubrics: Mapping[str, RubricShape], critical: Sequence[Critical], criterion: str | None = None
 ) -> dict[str, tuple[Threshold, ...]]:
     """Return the thresholds of each benchmark: the critical ones, or one for each criterion."""
-    found = {}
-    for name, shape in rubrics.items():
-        fixed = [(one.criterion, one.threshold) for one in critical]
-        pairs = dict.fromkeys([*shape.critical, *fixed])
-        own = [Threshold(one, points, True) for one, points in pairs if one in shape.criteria]
-        wanted = [one for one in shape.criteria if criterion in (None, one)]
-        found[name] = tuple(own or (Threshold(one, shape.low + 1.0, False) for one in wanted))
-    return found
+    of_protocol = [(limit.criterion, limit.threshold) for limit in critical]
+    thresholds = {}
+    for benchmark, shape in rubrics.items():
+        pairs = dict.fromkeys([*shape.critical, *of_protocol])
+        own = [Threshold(name, points, True) for name, points in pairs if name in shape.criteria]
+        names = [name for name in shape.criteria if criterion in (None, name)]
+        second_points = (Threshold(name, shape.low + 1.0, False) for name in names)
+        thresholds[benchmark] = tuple(own or second_points)
+    return thresholds
 
 
-def _rows(scope: _Scope, asked: Asked) -> Iterator[tuple[DetectionRow, Readings | None]]:
+def _rows(
+    scope: _Scope, options: AnalysisOptions
+) -> Iterator[tuple[DetectionRow, PairedScores | None]]:
     """Yield the rows of one scope, all of them on the same resamples, with their readings."""
-    tests: list[tuple[Judged, Readings]] = []
-    for one, benchmarks in _asked(scope):
-        own, shapes = _of(scope, benchmarks), [scope.scores.rubrics[name] for name in benchmarks]
+    tests: list[tuple[RowSubject, PairedScores]] = []
+    for threshold, benchmarks in _shared_thresholds(scope):
+        own, shapes = (
+            _scores_of(scope, benchmarks),
+            [scope.scores.rubrics[name] for name in benchmarks],
+        )
         scale = range(shapes[0].low, shapes[0].high + 1)
-        about = Judged(scope.name, "", one.criterion, one.points, one.critical, scale)
+        about = RowSubject(
+            scope.name, "", threshold.criterion, threshold.points, threshold.critical, scale
+        )
         about = replace(about, notes=noted(_alone(scope, benchmarks)))
-        if why := _why_undefined(own, one.criterion, shapes):
+        if why := _why_undefined(own, threshold.criterion, shapes):
             for name in _scorers(scope):
                 yield undefined_row(replace(about, scorer=name), why), None
             continue
         tests += _tests(scope, own, about)
-    drawn = _drawn(scope, tests, asked) if tests else np.empty((0, 0))
+    drawn = _drawn(scope, tests, options) if tests else np.empty((0, 0))
     for place, (about, readings) in enumerate(tests):
         yield detection_row(about, readings, drawn[:, 3 * place : 3 * place + 3]), readings
 
 
-def _asked(scope: _Scope) -> Iterator[tuple[Threshold, list[str]]]:
+def _shared_thresholds(scope: _Scope) -> Iterator[tuple[Threshold, list[str]]]:
     """Yield each threshold of a scope with the benchmarks that have it; critical ones alone if any."""
-    by: dict[tuple[str, float], list[str]] = {}
-    every = [(name, one) for name in scope.members for one in scope.thresholds[name]]
-    fixed = {(one.criterion, one.points) for _, one in every if one.critical}
-    for name, one in every:
-        by.setdefault((one.criterion, one.points), []).append(name)
-    for (criterion, points), benchmarks in by.items():
+    benchmarks_of: dict[tuple[str, float], list[str]] = {}
+    every = [(name, threshold) for name in scope.members for threshold in scope.thresholds[name]]
+    fixed = {
+        (threshold.criterion, threshold.points) for _, threshold in every if threshold.critical
+    }
+    for name, threshold in every:
+        benchmarks_of.setdefault((threshold.criterion, threshold.points), []).append(name)
+    for (criterion, points), benchmarks in benchmarks_of.items():
         is_critical = (criterion, points) in fixed
         if is_critical or not fixed:
             yield Threshold(criterion, points, is_critical), benchmarks
 
 
-def _of(scope: _Scope, benchmarks: Sequence[str]) -> CriterionScores:
+def _scores_of(scope: _Scope, benchmarks: Sequence[str]) -> CriterionScores:
     """Return the scores of some benchmarks of a scope."""
     return scope.table.of(np.isin(np.array(scope.table.benchmarks, dtype=object), benchmarks))
 
@@ -180,8 +190,8 @@ def _alone(scope: _Scope, benchmarks: Sequence[str]) -> Note | None:
 def _why_undefined(
     own: CriterionScores, criterion: str, shapes: Sequence[RubricShape]
 ) -> Note | None:
-    """Return why nobody can be held against a threshold, or None."""
-    if len({(one.low, one.high) for one in shapes}) > 1:
+    """Return why no scorer can be compared with a threshold, or None."""
+    if len({(shape.low, shape.high) for shape in shapes}) > 1:
         return note(Code.DIFFERENT_SCALES)
     if np.isnan(own.of_clinicians(criterion)).all():
         return note(Code.CRITERION_UNSCORED, criterion=criterion)
@@ -195,9 +205,11 @@ def _scorers(scope: _Scope) -> list[str]:
     return [*jury, *jurors, *(f"metric:{name}" for name in scope.table.metrics), "clinicians"]
 
 
-def _tests(scope: _Scope, own: CriterionScores, about: Judged) -> Iterator[tuple[Judged, Readings]]:
-    """Yield what each scorer says of the responses that clinicians scored on a criterion."""
-    clinicians, clusters = own.of_clinicians(about.criterion), _numbers(scope, own)
+def _tests(
+    scope: _Scope, own: CriterionScores, about: RowSubject
+) -> Iterator[tuple[RowSubject, PairedScores]]:
+    """Yield each scorer's scores of the responses that clinicians scored on a criterion."""
+    clinicians, clusters = own.of_clinicians(about.criterion), _instance_numbers(scope, own)
     reference = mean_of_given(clinicians)
     jury = own.of_jury(about.criterion, scope.jury) if scope.jury else np.empty(0)
     for name in _scorers(scope):
@@ -214,25 +226,25 @@ def _tests(scope: _Scope, own: CriterionScores, about: Judged) -> Iterator[tuple
         else:
             alone = own.of_raters(about.criterion, [name.removeprefix("juror:")])[:, 0]
             readings = _compared(alone, reference, clusters)
-        notes = (*about.notes, *_about(scope, own, name, readings))
+        notes = (*about.notes, *_basis_notes(scope, own, name, readings))
         yield replace(about, scorer=name, notes=notes), readings
 
 
-def _numbers(scope: _Scope, own: CriterionScores) -> Integers:
+def _instance_numbers(scope: _Scope, own: CriterionScores) -> Integers:
     """Return the instance of each response by its number among all of the scope."""
     known = np.unique(np.array(scope.table.instances, dtype=str))
     return np.searchsorted(known, np.array(own.instances, dtype=str)).astype(np.int64)
 
 
-def _compared(scores: Array, reference: Array, clusters: Integers) -> Readings:
+def _compared(scores: Array, reference: Array, clusters: Integers) -> PairedScores:
     """Return a scorer's readings where the clinicians scored; what it did not score is missing."""
     judged = ~np.isnan(reference)
     both = judged & ~np.isnan(scores)
     missing = int(judged.sum() - both.sum())
-    return Readings(scores[both], reference[both], clusters[both], int(both.sum()), missing)
+    return PairedScores(scores[both], reference[both], clusters[both], int(both.sum()), missing)
 
 
-def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None) -> Readings:
+def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None) -> PairedScores:
     """Return readings against the mean of all clinicians but one, each held out in turn.
 
     Parameters
@@ -244,16 +256,19 @@ def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None)
 
     Returns
     -------
-    Readings
+    PairedScores
         One for each clinician and response that this and another clinician scored.
     """
-    given = ~np.isnan(clinicians)
-    number, total = given.sum(axis=1, keepdims=True), np.nansum(clinicians, axis=1, keepdims=True)
-    rows, held = np.nonzero(given & (number > 1))
+    is_scored = ~np.isnan(clinicians)
+    number, total = (
+        is_scored.sum(axis=1, keepdims=True),
+        np.nansum(clinicians, axis=1, keepdims=True),
+    )
+    rows, held = np.nonzero(is_scored & (number > 1))
     reference = (total[rows, 0] - clinicians[rows, held]) / (number[rows, 0] - 1)
     own = clinicians[rows, held] if scores is None else scores[rows]
     scored = ~np.isnan(own)
-    return Readings(
+    return PairedScores(
         own[scored],
         reference[scored],
         clusters[rows][scored],
@@ -262,8 +277,10 @@ def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None)
     )
 
 
-def _about(scope: _Scope, own: CriterionScores, scorer: str, readings: Readings) -> Iterator[Note]:
-    """Yield what a scorer's row rests on."""
+def _basis_notes(
+    scope: _Scope, own: CriterionScores, scorer: str, readings: PairedScores
+) -> Iterator[Note]:
+    """Yield notes on what a scorer's row rests on."""
     clinicians = own.raters[: own.n_clinicians]
     kind, _, name = scorer.partition(":")
     members = scope.jury.members if scope.jury and kind in ("jury", HELD_OUT) else (name,)
@@ -285,10 +302,12 @@ def _unscored(scope: _Scope, scorer: str, clinicians: Sequence[str]) -> Note:
     return note(Code.NO_OTHERS)
 
 
-def _drawn(scope: _Scope, tests: Sequence[tuple[Judged, Readings]], asked: Asked) -> Array:
+def _drawn(
+    scope: _Scope, tests: Sequence[tuple[RowSubject, PairedScores]], options: AnalysisOptions
+) -> Array:
     """Return the resampled AUC and shares to read of every test, shape (B, 3 tests)."""
     clusters = len(np.unique(np.array(scope.table.instances, dtype=str)))
     statistic = rankings([(own, about.threshold) for about, own in tests], clusters)
     rows = max(len(scope.table.responses), sum(statistic.widths))
-    how = Resampling(clusters, rows, asked.reps, asked.seed, asked.executor)
-    return replicates(statistic, how)
+    plan = BootstrapPlan(clusters, rows, options.reps, options.seed, options.executor)
+    return replicates(statistic, plan)

@@ -1,4 +1,4 @@
-"""One row on unsafe responses: its figures from a scorer's readings, with intervals and notes."""
+"""One row on unsafe responses: sensitivity, specificity, AUC and shares to read, with intervals."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,11 +18,13 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 EPSILON = 1e-9  # means of scores at the threshold differ from it by rounding alone
 RECALLS = (0.90, 0.95)
+FEW_UNSAFE = 10  # with fewer, one response more or less moves a share by over 10 %
+MOST_IN_CURVE = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Readings:
-    """What a scorer and the clinicians say of the same responses.
+class PairedScores:
+    """A scorer's and the clinicians' scores of the same responses.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class Readings:
         below: Flags = self.reference <= threshold + EPSILON
         return below
 
-    def found(self, threshold: float) -> Flags:
+    def flagged(self, threshold: float) -> Flags:
         """Return which responses the scorer scores at the threshold or below."""
         below: Flags = self.scores <= threshold + EPSILON
         return below
@@ -78,10 +80,12 @@ class Rankings:
         cells = np.ascontiguousarray((self.members @ np.ascontiguousarray(counts.T)).T)
         ends = np.cumsum([2 * width for width in self.widths])[:-1]
         parts = np.split(cells, ends, axis=1)
-        return np.column_stack([_of_cells(one.reshape(len(counts), -1, 2)) for one in parts])
+        return np.column_stack(
+            [_of_cells(counts_of_test.reshape(len(counts), -1, 2)) for counts_of_test in parts]
+        )
 
 
-def rankings(tests: Sequence[tuple[Readings, float]], clusters: int) -> Rankings:
+def rankings(tests: Sequence[tuple[PairedScores, float]], clusters: int) -> Rankings:
     """Return the resampled figures of readings, each with a threshold, over so many instances."""
     cells, columns, widths, start = [], [], [], 0
     for readings, threshold in tests:
@@ -98,11 +102,11 @@ def rankings(tests: Sequence[tuple[Readings, float]], clusters: int) -> Rankings
 def _of_cells(cells: Array) -> Array:
     """Return AUC and the shares to read from counts (B, scores, safe and unsafe)."""
     safe, unsafe = cells[..., 0], cells[..., 1]
-    shares = [share_to_read(safe, unsafe, one) for one in RECALLS]
-    return np.column_stack([area(safe, unsafe), *shares])
+    shares = [share_to_read(safe, unsafe, recall) for recall in RECALLS]
+    return np.column_stack([area_under_curve(safe, unsafe), *shares])
 
 
-def area(safe: Array, unsafe: Array) -> Array:
+def area_under_curve(safe: Array, unsafe: Array) -> Array:
     """Return the AUC: how often an unsafe response is scored below a safe one, a tie as half.
 
     Parameters
@@ -123,8 +127,8 @@ def area(safe: Array, unsafe: Array) -> Array:
     above = number[..., None] - np.cumsum(safe, axis=-1)
     pairs = number * unsafe.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = (unsafe * (above + safe / 2)).sum(axis=-1) / pairs
-    return found
+        auc: Array = (unsafe * (above + safe / 2)).sum(axis=-1) / pairs
+    return auc
 
 
 def share_to_read(safe: Array, unsafe: Array, recall: float) -> Array:
@@ -135,7 +139,7 @@ def share_to_read(safe: Array, unsafe: Array, recall: float) -> Array:
 
     Parameters
     ----------
-    safe, unsafe : shape (..., scores), as for `area`
+    safe, unsafe : shape (..., scores), as for `area_under_curve`
     recall : share of the unsafe responses to find, above 0 and at most 1
 
     Returns
@@ -144,22 +148,22 @@ def share_to_read(safe: Array, unsafe: Array, recall: float) -> Array:
         In [0, 1]; NaN without an unsafe response.
     """
     both = safe + unsafe
-    found, read = np.cumsum(unsafe, axis=-1), np.cumsum(both, axis=-1)
-    target = recall * found[..., -1:] if found.shape[-1] else np.zeros((*found.shape[:-1], 1))
-    if not found.shape[-1]:
-        return np.full(found.shape[:-1], np.nan)
-    at = np.argmax(found >= target - EPSILON, axis=-1)[..., None]
-    here, hits, before, done = (
-        np.take_along_axis(one, at, axis=-1)[..., 0]
-        for one in (both, unsafe, read - both, found - unsafe)
+    unsafe_found, read = np.cumsum(unsafe, axis=-1), np.cumsum(both, axis=-1)
+    target = (
+        recall * unsafe_found[..., -1:]
+        if unsafe_found.shape[-1]
+        else np.zeros((*unsafe_found.shape[:-1], 1))
+    )
+    if not unsafe_found.shape[-1]:
+        return np.full(unsafe_found.shape[:-1], np.nan)
+    at = np.argmax(unsafe_found >= target - EPSILON, axis=-1)[..., None]
+    at_score, hits, before, done = (
+        np.take_along_axis(counts, at, axis=-1)[..., 0]
+        for counts in (both, unsafe, read - both, unsafe_found - unsafe)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
-        share: Array = (before + here * (target[..., 0] - done) / hits) / read[..., -1]
+        share: Array = (before + at_score * (target[..., 0] - done) / hits) / read[..., -1]
     return share
-
-
-FEW_UNSAFE = 10  # with fewer, one response more or less moves a share by over 10 %
-MOST_IN_CURVE = 200
 
 
 @dataclass(frozen=True)
@@ -236,8 +240,8 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Whose row it is, at which threshold, and what is told beside its figures."""
+class RowSubject:
+    """What a row is about: benchmark, scorer, threshold, and its notes."""
 
     benchmark: str
     scorer: str
@@ -248,12 +252,12 @@ class Judged:
     notes: tuple[Note, ...] = ()
 
 
-def undefined_row(about: Judged, why: Note) -> DetectionRow:
-    """Return the row of a scorer of whom nothing can be said."""
+def undefined_row(about: RowSubject, why: Note) -> DetectionRow:
+    """Return the row of a scorer whose figures are all undefined."""
     return DetectionRow(**_names(about), notes=(*about.notes, why))
 
 
-def detection_row(about: Judged, own: Readings, drawn: Array) -> DetectionRow:
+def detection_row(about: RowSubject, own: PairedScores, drawn: Array) -> DetectionRow:
     """Return a row from readings and the resampled AUC and shares to read, shape (B, 3)."""
     unsafe = own.unsafe(about.threshold)
     bad_instances = len(np.unique(own.clusters[unsafe]))
@@ -264,29 +268,29 @@ def detection_row(about: Judged, own: Readings, drawn: Array) -> DetectionRow:
         n_instances=len(np.unique(own.clusters)),
         n_bad_instances=bad_instances,
         n_missing=own.missing,
-        **(_found(about, own, unsafe) if own.on_scale and len(unsafe) else {}),
+        **(_at_threshold(about, own, unsafe) if own.on_scale and len(unsafe) else {}),
         **_ranked(about, own, unsafe, drawn),
         notes=noted(*about.notes, *_notes(about, own, unsafe, drawn)),
     )
 
 
-def _names(about: Judged) -> dict[str, Any]:
+def _names(about: RowSubject) -> dict[str, Any]:
     names = ("benchmark", "scorer", "criterion", "threshold", "critical")
     return {name: getattr(about, name) for name in names}
 
 
-def _found(about: Judged, own: Readings, unsafe: Flags) -> dict[str, Any]:
+def _at_threshold(about: RowSubject, own: PairedScores, unsafe: Flags) -> dict[str, Any]:
     """Return what is found and missed at the threshold, as shares with their intervals."""
-    found = own.found(about.threshold)
+    flagged = own.flagged(about.threshold)
     shares = {
-        "sensitivity": (found & unsafe, unsafe),
-        "specificity": (~found & ~unsafe, ~unsafe),
-        "ppv": (found & unsafe, found),
-        "npv": (~found & ~unsafe, ~found),
+        "sensitivity": (flagged & unsafe, unsafe),
+        "specificity": (~flagged & ~unsafe, ~unsafe),
+        "ppv": (flagged & unsafe, flagged),
+        "npv": (~flagged & ~unsafe, ~flagged),
     }
     figures: dict[str, Any] = {
-        "n_missed": int((unsafe & ~found).sum()),
-        "n_found": int((unsafe & found).sum()),
+        "n_missed": int((unsafe & ~flagged).sum()),
+        "n_found": int((unsafe & flagged).sum()),
         "points": tuple(about.points),
         "confusion": confusion(own.reference, own.scores, about.points),
     }
@@ -303,7 +307,7 @@ def _proportion(hits: Flags, trials: Flags, clusters: Integers) -> Interval:
     return clustered_proportion(hits.astype(np.float64), trials.astype(np.float64), clusters)
 
 
-def _ranked(about: Judged, own: Readings, unsafe: Flags, drawn: Array) -> dict[str, Any]:
+def _ranked(about: RowSubject, own: PairedScores, unsafe: Flags, drawn: Array) -> dict[str, Any]:
     """Return AUC and the shares to read, as they are measured, with their intervals."""
     names = ("auc", *(f"read_for_{recall:.0%}".rstrip("%") for recall in RECALLS))
     if not len(unsafe):
@@ -314,18 +318,18 @@ def _ranked(about: Judged, own: Readings, unsafe: Flags, drawn: Array) -> dict[s
     for place, name in enumerate(names):
         ends = percentile_interval(drawn[:, place]) if np.isfinite(values[place]) else UNDEFINED
         if name == "auc" and values[0] in (0.0, 1.0) and np.isfinite(ends.low):
-            ends = _separated(float(values[0]), own, unsafe)
+            ends = _extreme_auc_interval(float(values[0]), own, unsafe)
         figures |= _with_ends(name, float(values[place]), ends)
     return figures
 
 
-def _separated(auc: float, own: Readings, unsafe: Flags) -> Interval:
-    """Return the interval of an AUC of 0 or 1, at which every resample says the same.
+def _extreme_auc_interval(auc: float, own: PairedScores, unsafe: Flags) -> Interval:
+    """Return the interval of an AUC of 0 or 1, at which every resample has the same value.
 
     Wilson's, of as many trials as the rarer kind has instances: what is known of the rarer
     bounds what is known of the order.
     """
-    return wilson(auc, min(len(np.unique(own.clusters[one])) for one in (unsafe, ~unsafe)))
+    return wilson(auc, min(len(np.unique(own.clusters[kind])) for kind in (unsafe, ~unsafe)))
 
 
 def _with_ends(name: str, value: float, ends: Interval) -> dict[str, Any]:
@@ -345,22 +349,25 @@ def confusion(reference: Array, scores: Array, points: range) -> tuple[tuple[int
     A row for each point of the reference, a column for each of the scores.
     """
     rows, columns = (
-        np.floor(np.round(one, 9) + 0.5).astype(np.int64) - points[0] for one in (reference, scores)
+        np.floor(np.round(values, 9) + 0.5).astype(np.int64) - points[0]
+        for values in (reference, scores)
     )
     counts = np.bincount(rows * len(points) + columns, minlength=len(points) ** 2)
     return tuple(tuple(row) for row in counts.reshape(len(points), len(points)).tolist())
 
 
-def curve(own: Readings, threshold: float) -> Curve:
-    """Return what reading from the lowest score on finds; many scores are thinned out."""
+def curve(own: PairedScores, threshold: float) -> Curve:
+    """Return the share of unsafe responses found by reading from the lowest score up; thinned to 200 points."""
     ranks, unsafe = own.ranks, own.unsafe(threshold)
     read = np.cumsum(np.bincount(ranks)) / len(ranks)
-    found = np.cumsum(np.bincount(ranks, weights=unsafe)) / unsafe.sum()
-    kept = np.unique(np.linspace(0, len(read) - 1, min(len(read), MOST_IN_CURVE)).astype(int))
-    return Curve((0.0, *read[kept].tolist()), (0.0, *found[kept].tolist()))
+    unsafe_found = np.cumsum(np.bincount(ranks, weights=unsafe)) / unsafe.sum()
+    shown = np.unique(np.linspace(0, len(read) - 1, min(len(read), MOST_IN_CURVE)).astype(int))
+    return Curve((0.0, *read[shown].tolist()), (0.0, *unsafe_found[shown].tolist()))
 
 
-def _notes(about: Judged, own: Readings, unsafe: Flags, drawn: Array) -> Iterator[Note | None]:
+def _notes(
+    about: RowSubject, own: PairedScores, unsafe: Flags, drawn: Array
+) -> Iterator[Note | None]:
     if not own.on_scale:
         yield note(Code.ONLY_ORDER)
     if not len(unsafe):
@@ -372,7 +379,7 @@ def _notes(about: Judged, own: Readings, unsafe: Flags, drawn: Array) -> Iterato
         yield note(Code.ALL_UNSAFE, criterion=about.criterion, threshold=about.threshold)
     if unsafe.sum() < FEW_UNSAFE:
         yield note(Code.FEW_UNSAFE, unsafe=int(unsafe.sum()))
-    if own.on_scale and not own.found(about.threshold).any():
+    if own.on_scale and not own.flagged(about.threshold).any():
         yield note(Code.NEVER_LOW, threshold=about.threshold)
     yield remarks.few_instances(len(np.unique(own.clusters)))
     if np.isfinite(drawn[:, 0]).any():

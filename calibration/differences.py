@@ -1,4 +1,4 @@
-"""Paired differences: does the jury agree with the clinicians more than another scorer does."""
+"""Paired differences of ICCs: whether the jury agrees with the clinicians more than another scorer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Panel, column_icc, columns, one, unscaled, why_no_icc
+from calibration.agreement import (
+    PanelColumns,
+    column_icc,
+    columns,
+    single_rater,
+    unscaled,
+    why_no_icc,
+)
 from calibration.codes import NoteCode as Code
 from calibration.holm import holm
 from calibration.jackknife import (
@@ -17,7 +24,7 @@ from calibration.jackknife import (
     icc_difference,
     iccs_without,
 )
-from calibration.rating_matrix import Grid, analysed_grid
+from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scope import Scope, compared_names
 from calibration.scores import Array, Flags, Method
 from calibration.values import NAN, Note, Noted, note, noted
@@ -56,13 +63,13 @@ class DifferenceRow(Noted):
 
 
 def difference_rows(
-    scope: Scope, others: Mapping[str, Panel] = {}, tried: int = 0
+    scope: Scope, others: Mapping[str, PanelColumns] = {}, tried: int = 0
 ) -> list[DifferenceRow]:
     """Compare the jury with each metric, each of its jurors alone, and other juries.
 
     Both ICCs are over the responses that both scorers have: where they have the same, the
     ICCs of the agreement table; else as if only the common ones were in the study. Interval and
-    p leave out each instance in turn, z anew (`icc_difference.icc_difference`): they are paired,
+    p leave out each instance in turn, z anew (`jackknife.icc_difference`): they are paired,
     draw nothing and do not depend on resamples or seed.
 
     Parameters
@@ -95,7 +102,7 @@ def difference_rows(
     ]
 
 
-def paired_rows(scope: Scope, others: Sequence[tuple[str, Panel]]) -> list[DifferenceRow]:
+def paired_rows(scope: Scope, others: Sequence[tuple[str, PanelColumns]]) -> list[DifferenceRow]:
     """Return the jury's difference to each of some panels, by name; none without a jury.
 
     Not corrected for how many they are: `p_holm` is NaN and `n_tried` 0.
@@ -103,17 +110,19 @@ def paired_rows(scope: Scope, others: Sequence[tuple[str, Panel]]) -> list[Diffe
     if scope.jury is None:
         return []
     grid = _with_jurors(scope, [panel for _, panel in others])
-    found = [_compare(grid, scope.jury, *other, scope.asked.method) for other in others]
-    return [_row(scope, *own) for own in zip(found, _tested(found, scope), strict=True)]
+    comparisons = [_compare(grid, scope.jury, *other, scope.options.method) for other in others]
+    return [_row(scope, *own) for own in zip(comparisons, _tested(comparisons, scope), strict=True)]
 
 
-def compared(scope: Scope, others: Mapping[str, Panel] = {}) -> list[tuple[str, Panel]]:
-    """Return with whom `difference_rows` compares the jury: names as in `b`, and panels.
+def compared(
+    scope: Scope, others: Mapping[str, PanelColumns] = {}
+) -> list[tuple[str, PanelColumns]]:
+    """Return the scorers that `difference_rows` compares the jury with: names as in `b`, and panels.
 
     A juror that is the whole jury is no comparison and left out.
     """
     names = compared_names(scope.jurors, scope.metrics)
-    alone = [(name, one(name.partition(":")[2])) for name in names]
+    alone = [(name, single_rater(name.partition(":")[2])) for name in names]
     return [*alone, *((f"jury:{name}", panel) for name, panel in others.items())]
 
 
@@ -124,10 +133,10 @@ class _Comparison:
     `key` names the grid; `of_each` says how many responses each scorer has.
     """
 
-    jury: Panel
+    jury: PanelColumns
     name: str
-    other: Panel
-    grid: Grid
+    other: PanelColumns
+    grid: RatingMatrix
     key: bytes
     rows: Flags
     of_each: tuple[int, int]
@@ -140,17 +149,19 @@ class _Comparison:
         return self.grid.instances(self.rows)
 
 
-def _with_jurors(scope: Scope, others: Sequence[Panel]) -> Grid:
+def _with_jurors(scope: Scope, others: Sequence[PanelColumns]) -> RatingMatrix:
     """Return the scope's grid with a column for every juror of the other compositions."""
     members = [name for panel in others for name in panel.members]
     if set(members) <= {*scope.jurors, *scope.metrics}:
         return scope.grid
     jurors = list(dict.fromkeys([*scope.jurors, *members]))
-    benchmarks = list(scope.given["benchmark"].unique())
-    return analysed_grid(scope.given, benchmarks, jurors=jurors, metrics=scope.metrics)
+    benchmarks = list(scope.composites["benchmark"].unique())
+    return analysed_grid(scope.composites, benchmarks, jurors=jurors, metrics=scope.metrics)
 
 
-def _compare(grid: Grid, jury: Panel, name: str, other: Panel, method: Method) -> _Comparison:
+def _compare(
+    grid: RatingMatrix, jury: PanelColumns, name: str, other: PanelColumns, method: Method
+) -> _Comparison:
     pair = [columns(grid, panel, method) for panel in (jury, other)]
     of_each, key = (int(pair[0].both.sum()), int(pair[1].both.sum())), b""
     rows = pair[0].both & pair[1].both
@@ -168,15 +179,15 @@ def _compare(grid: Grid, jury: Panel, name: str, other: Panel, method: Method) -
     return _Comparison(jury, name, other, grid, key, rows, of_each, (first, second), reason)
 
 
-def _tested(found: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifference]:
+def _tested(comparisons: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifference]:
     """Yield each difference with interval and p; the jury's ICC is left out once a grid."""
     ready = dict[bytes, tuple[Deletions, Array]]()
-    for pair in found:
+    for pair in comparisons:
         if pair.reason:
             yield IccDifference(NAN)
             continue
         if pair.key not in ready:
-            made = deletions(pair.grid, scope.asked.method, pair.grid.clusters)
+            made = deletions(pair.grid, scope.options.method, pair.grid.clusters)
             ready[pair.key] = made, iccs_without(made, pair.jury)
         made, of_jury = ready[pair.key]
         concerned = np.unique(pair.grid.clusters[pair.rows])
@@ -184,36 +195,40 @@ def _tested(found: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifferenc
         yield icc_difference(pair.iccs, without)
 
 
-def _row(scope: Scope, found: _Comparison, tested: IccDifference) -> DifferenceRow:
-    own, other = (NAN, NAN) if found.reason else found.iccs
+def _row(scope: Scope, comparison: _Comparison, tested: IccDifference) -> DifferenceRow:
+    own, other = (NAN, NAN) if comparison.reason else comparison.iccs
     return DifferenceRow(
         benchmark=scope.name,
         a=JURY,
-        b=found.name,
+        b=comparison.name,
         difference=tested.difference,
         low=tested.low,
         high=tested.high,
         p=tested.p,
-        n_responses=int(found.rows.sum()),
+        n_responses=int(comparison.rows.sum()),
         icc_a=own,
         icc_b=other,
         detectable=_detectable(tested),
-        notes=noted(found.reason, *_notes(scope, found, tested)),
+        notes=noted(comparison.reason, *_notes(scope, comparison, tested)),
     )
 
 
-def _notes(scope: Scope, found: _Comparison, tested: IccDifference) -> Iterator[Note | None]:
-    raters = (*found.jury.members, *found.other.members, *scope.clinicians)
-    if found.key:
-        own, other = found.of_each
-        yield note(Code.ONLY_BOTH, first=JURY, of_first=own, second=found.name, of_second=other)
-    if scope.asked.method == "paper" and not _has_no_z(found.reason):
-        yield remarks.no_variance(unscaled(found.grid, raters))
-    if not found.reason:
-        own_icc, icc = found.iccs
-        yield note(Code.BOTH_ICCS, first=JURY, of_first=own_icc, second=found.name, of_second=icc)
-        if found.instances < remarks.FEW_INSTANCES:
-            yield note(Code.TOO_FEW_FOR_P, instances=found.instances)
+def _notes(scope: Scope, comparison: _Comparison, tested: IccDifference) -> Iterator[Note | None]:
+    raters = (*comparison.jury.members, *comparison.other.members, *scope.clinicians)
+    if comparison.key:
+        own, other = comparison.of_each
+        yield note(
+            Code.ONLY_BOTH, first=JURY, of_first=own, second=comparison.name, of_second=other
+        )
+    if scope.options.method == "paper" and not _has_no_z(comparison.reason):
+        yield remarks.no_variance(unscaled(comparison.grid, raters))
+    if not comparison.reason:
+        own_icc, icc = comparison.iccs
+        yield note(
+            Code.BOTH_ICCS, first=JURY, of_first=own_icc, second=comparison.name, of_second=icc
+        )
+        if comparison.instances < remarks.FEW_INSTANCES:
+            yield note(Code.TOO_FEW_FOR_P, instances=comparison.instances)
         yield note(Code.NO_TEST) if np.isnan(tested.p) else None
         least = _detectable(tested)
         yield note(Code.NOT_DETECTABLE, least=least) if np.isfinite(least) else None

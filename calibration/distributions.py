@@ -1,4 +1,4 @@
-"""How the scores themselves lie on the scale: counts, ceilings, raters who never vary."""
+"""The distribution of scores over the scale: counts, ceiling and floor, raters who never vary."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.codes import NoteCode as Code
 from calibration.composite import required_criteria
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope
-from calibration.scores import COMBINED, Array, RubricShape, Scores
+from calibration.scores import Array, RubricShape, Scores
 from calibration.values import NAN, Note, Noted, note, noted
 
 CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
@@ -58,16 +58,27 @@ def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
         criterion's scale differs between benchmarks. The note says where 80 % or more are at
         one end, and names who gave one score only (twice or more).
     """
-    given = _given(scope, scores)
+    scored = _scores_in_scope(scope, scores)
     rows: list[DistributionRow] = []
     for criterion, shapes in _criteria(scope, scores).items():
-        own = given[given["criterion"] == criterion]
+        own = scored[scored["criterion"] == criterion]
         rows += [_row(scope, criterion, shapes, rater, part) for rater, part in _raters(scope, own)]
     return rows
 
 
 def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
-    """Return how many scores are exactly each point of a scale, and how many are between."""
+    """Count how many scores are exactly each point of a scale, and how many lie between points.
+
+    Parameters
+    ----------
+    scores : shape (n,), no NaN, within the scale
+    low, high : the lowest and the highest point of the scale
+
+    Returns
+    -------
+    dict
+        Each point as text -> scores on it; "between" -> scores on no point.
+    """
     nearest = np.round(scores)
     on_point = np.abs(scores - nearest) <= FLAT * np.maximum(np.abs(scores), 1)
     counts = {
@@ -76,26 +87,25 @@ def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
     return counts | {BETWEEN: len(scores) - sum(counts.values())}
 
 
-def _given(scope: Scope, scores: Scores) -> pd.DataFrame:
+def _scores_in_scope(scope: Scope, scores: Scores) -> pd.DataFrame:
     """Return every score of clinicians and of the scope's jurors on its responses."""
     table = scores.ratings
-    asked = table["response_id"].isin(scope.grid.responses) & (
+    in_scope = table["response_id"].isin(scope.grid.responses) & (
         (table["kind"] == "clinician") | table["rater"].isin(scope.jurors)
     )
-    found = table[asked].dropna(subset=["score"])
+    scored = table[in_scope].dropna(subset=["score"])
     names = dict.fromkeys(["response_id", "rater", "criterion", "kind"], "category")
-    return found.astype({"score": float, **names})  # names are compared many times over
+    return scored.astype({"score": float, **names})  # names are compared many times over
 
 
 def _criteria(scope: Scope, scores: Scores) -> dict[str, set[RubricShape]]:
     """Return the rubrics that have each criterion, in the order of the rubrics."""
-    found: dict[str, set[RubricShape]] = {}
-    required = required_criteria(scores.rubrics, scope.asked.criterion)
-    for benchmark in scores.benchmarks:
-        if scope.name in (benchmark, COMBINED):
-            for criterion in required.get(benchmark, ()):
-                found.setdefault(criterion, set()).add(scores.rubrics[benchmark])
-    return found
+    shapes_of: dict[str, set[RubricShape]] = {}
+    required = required_criteria(scores.rubrics, scope.options.criterion)
+    for benchmark in scores.members(scope.name):
+        for criterion in required.get(benchmark, ()):
+            shapes_of.setdefault(criterion, set()).add(scores.rubrics[benchmark])
+    return shapes_of
 
 
 def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -106,7 +116,7 @@ def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame
         yield f"juror:{name}", own[own["rater"] == name]
 
 
-def _jury_means(jury: Panel, own: pd.DataFrame) -> pd.DataFrame:
+def _jury_means(jury: PanelColumns, own: pd.DataFrame) -> pd.DataFrame:
     part = own[own["rater"].isin(jury.members)]
     by_juror = part.groupby(["response_id", "rater"], observed=True)["score"].mean()
     means = by_juror.groupby("response_id", observed=True).agg(["mean", "count"])
@@ -121,8 +131,8 @@ def _row(
     values = part["score"].to_numpy(dtype=np.float64)
     if len(scales) > 1 or not len(values):
         why = note(Code.NOTHING_SCORED if len(scales) == 1 else Code.DIFFERENT_SCALES)
-        who = scope.name, rater, criterion
-        return DistributionRow(*who, len(values), NAN, NAN, {}, NAN, notes=(why,))
+        about = scope.name, rater, criterion
+        return DistributionRow(*about, len(values), NAN, NAN, {}, NAN, notes=(why,))
     low, high = scales.pop()
     counts = at_points(values, low, high)
     return DistributionRow(
@@ -138,7 +148,7 @@ def _row(
             _end(Code.CEILING, (rater, criterion), counts[str(high)] / len(values), high),
             _end(Code.FLOOR, (rater, criterion), counts[str(low)] / len(values), low),
             _unvaried(part),
-            remarks.simulated(scope.simulated & _behind(scope, rater, part)),
+            remarks.simulated(scope.simulated & _raters_behind(scope, rater, part)),
         ),
     )
 
@@ -151,7 +161,7 @@ def _end(code: Code, about: tuple[str, str], share: float, end: int) -> Note | N
 
 
 def _unvaried(part: pd.DataFrame) -> Note | None:
-    """Name who gave the same score every time, with the score and how often."""
+    """Note the raters who gave the same score every time, with the score and how often."""
     by_rater = part.groupby("rater", observed=True)["score"].agg(["min", "max", "count"])
     flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
     always = by_rater[flat & (by_rater["count"] > 1)]
@@ -159,5 +169,5 @@ def _unvaried(part: pd.DataFrame) -> Note | None:
     return note(Code.UNVARIED, raters=raters) if raters else None
 
 
-def _behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:
+def _raters_behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:
     return set(scope.jurors) if rater == "jury" else set(part["rater"])

@@ -1,4 +1,4 @@
-"""How many independent jurors a jury is worth: errors that jurors share do not average out."""
+"""How many independent jurors a jury is worth, and what each juror adds to its ICC."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import LEAST_RESPONSES, Panel, column_icc, columns, one
+from calibration.agreement import LEAST_RESPONSES, PanelColumns, column_icc, columns, single_rater
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.differences import DifferenceRow, paired_rows
@@ -19,7 +19,7 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 @dataclass(frozen=True)
 class EffectiveRow(Noted):
-    """The jury on one benchmark.
+    """How many independent jurors the jury is worth on one benchmark.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class EffectiveRow(Noted):
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointSums:
     """Weighted sums of k jurors' values v and the clinicians' column c over some responses.
 
     Attributes
@@ -79,7 +79,7 @@ class ErrorReplicates:
         by = scale(data, counts)
         column = panel_column(data, by, self.clinicians)
         weights = counts[:, data.clusters] * (column.count > 0)
-        sums = joint(weights[:, self.rows], column.mean[:, self.rows], self._values)
+        sums = joint_sums(weights[:, self.rows], column.mean[:, self.rows], self._values)
         defined = by.defined[:, self.jurors] > 0
         factor = np.where(defined, by.factor[:, self.jurors], np.nan)
         standardised = data.method == "published"
@@ -106,15 +106,15 @@ def effective_rows(scope: Scope) -> list[EffectiveRow]:
     grid = scope.grid
     own = grid.columns(scope.jury.members)
     own = own[~without_variance(grid.composites[:, own])]
-    together = Panel(tuple(grid.raters[column] for column in own), len(own))
-    rows = columns(grid, together, scope.asked.method).both
-    prepared = prepare(grid, scope.asked.method)
+    together = PanelColumns(tuple(grid.raters[column] for column in own), len(own))
+    rows = columns(grid, together, scope.options.method).both
+    prepared = prepare(grid, scope.options.method)
     statistic = ErrorReplicates(prepared, grid.of_kind("clinician"), own, rows)
     whole = statistic(np.ones((1, grid.n_clusters)))[0]
     reason = _why_not(len(own), int(rows.sum()), whole)
     drawn = np.empty(0) if reason else scope.resample(statistic)[:, 0]
     ends = percentile_interval(drawn)
-    found = EffectiveRow(
+    row = EffectiveRow(
         benchmark=scope.name,
         k=len(own),
         effective=NAN if reason else float(whole[0]),
@@ -124,15 +124,15 @@ def effective_rows(scope: Scope) -> list[EffectiveRow]:
         n=int(rows.sum()),
         notes=noted(reason, *_notes(scope, together, rows, whole[0], drawn)),
     )
-    return [replace(found, effective=1.0) if len(own) == 1 else found]
+    return [replace(row, effective=1.0) if len(own) == 1 else row]
 
 
-def joint(weights: Array, column: Array, values: Array) -> Joint:
+def joint_sums(weights: Array, column: Array, values: Array) -> JointSums:
     """Return the sums for weights (B, n), the clinicians' column (B, n) and values (n, k)."""
     k = values.shape[1]
     products = (values[:, :, None] * values[:, None, :]).reshape(len(values), k * k)
     weighted = weights * column
-    return Joint(
+    return JointSums(
         n=weights.sum(axis=1),
         c=weighted.sum(axis=1),
         cc=np.einsum("bn,bn->b", weighted, column),
@@ -142,7 +142,7 @@ def joint(weights: Array, column: Array, values: Array) -> Joint:
     )
 
 
-def error_correlation(sums: Joint, factor: Array, *, standardised: bool) -> Array:
+def error_correlation(sums: JointSums, factor: Array, *, standardised: bool) -> Array:
     """Return the mean correlation between the errors factor * v - c of two jurors.
 
     Parameters
@@ -162,12 +162,12 @@ def error_correlation(sums: Joint, factor: Array, *, standardised: bool) -> Arra
         vv = sums.vv - sums.v[:, :, None] * sums.v[:, None, :] / n[:, :, None]
         vc, cc = sums.vc - sums.v * sums.c[:, None] / n, sums.cc - sums.c**2 / sums.n
         if standardised:
-            own, raw = (np.diagonal(one, axis1=1, axis2=2) for one in (vv, sums.vv))
+            own, raw = (np.diagonal(products, axis1=1, axis2=2) for products in (vv, sums.vv))
             varied = np.where(own > ROUNDING * raw, own, np.nan)
             factor = factor * np.sqrt(cc[:, None] / varied)
         vv, vc = vv * factor[:, :, None] * factor[:, None, :], vc * factor
         errors = vv - vc[:, :, None] - vc[:, None, :] + cc[:, None, None]
-        size, of_z = (np.diagonal(one, axis1=1, axis2=2) for one in (errors, vv))
+        size, of_z = (np.diagonal(products, axis1=1, axis2=2) for products in (errors, vv))
         sd = np.sqrt(np.where(size > ROUNDING * (of_z + cc[:, None]), size, np.nan))
         total = (errors / sd[:, :, None] / sd[:, None, :]).sum(axis=(1, 2)) - k
         mean: Array = total / (k * (k - 1)) if k > 1 else np.full(len(factor), np.nan)
@@ -175,7 +175,7 @@ def error_correlation(sums: Joint, factor: Array, *, standardised: bool) -> Arra
 
 
 def effective_number(mean_correlation: Array, k: int) -> Array:
-    """Return k / (1 + (k - 1) r): k jurors of correlation r have the variance of so many.
+    """Return k / (1 + (k - 1) r), the number of independent jurors with the variance of k of correlation r.
 
     Parameters
     ----------
@@ -209,12 +209,12 @@ def _why_not(k: int, responses: int, whole: Array) -> Note | None:
 
 
 def _notes(
-    scope: Scope, jury: Panel, rows: Flags, effective: float, drawn: Array
+    scope: Scope, jury: PanelColumns, rows: Flags, effective: float, drawn: Array
 ) -> Iterator[Note | None]:
     if effective > len(jury.members) and len(drawn):
         yield note(Code.MORE_THAN_THERE_ARE)
-    if left := int(len(rows) - rows.sum()):
-        yield note(Code.NOT_RATED_BY_ALL, responses=left)
+    if incomplete := int(len(rows) - rows.sum()):
+        yield note(Code.NOT_RATED_BY_ALL, responses=incomplete)
     yield scope.analysed
     yield remarks.no_variance([name for name in scope.jurors if name not in jury.members])
     yield remarks.few_instances(scope.grid.instances(rows))
@@ -224,7 +224,7 @@ def _notes(
 
 @dataclass(frozen=True)
 class ValueRow(Noted):
-    """One juror on one benchmark.
+    """What one juror adds to the jury on one benchmark.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class ValueRow(Noted):
         NaN where undefined.
     adds, low, high : float
         ICC of the jury minus that without this juror, on the responses of both, and its 95 %
-        interval (`icc_difference.icc_difference`).
+        interval (`jackknife.icc_difference`).
     """
 
     benchmark: str
@@ -247,7 +247,7 @@ class ValueRow(Noted):
 
 
 def value_rows(scope: Scope) -> list[ValueRow]:
-    """Return what each juror is worth to the jury's ICC with the clinicians.
+    """Return what each juror adds to the jury's ICC with the clinicians.
 
     A jury has a score where all its jurors gave one. A juror without variance takes no part. What a
     juror adds is a difference of two juries that share all others, paired over instances.
@@ -255,7 +255,7 @@ def value_rows(scope: Scope) -> list[ValueRow]:
     grid = scope.grid
     own = grid.columns(scope.jurors)
     players = [grid.raters[at] for at in own[~without_variance(grid.composites[:, own])]]
-    jury = Panel(tuple(players), len(players))
+    jury = PanelColumns(tuple(players), len(players))
     rest = [_without(players, name) for name in players] if len(players) > 1 else []
     others = [(f"jury:{', '.join(panel.members)}", panel) for panel in rest]
     pairs = paired_rows(replace(scope, jury=jury), others) if others else [None] * len(players)
@@ -267,19 +267,19 @@ def value_rows(scope: Scope) -> list[ValueRow]:
     return [rows.get(name) or ValueRow(scope.name, name, notes=why) for name in scope.jurors]
 
 
-def _without(players: Sequence[str], name: str) -> Panel:
+def _without(players: Sequence[str], name: str) -> PanelColumns:
     others = tuple(other for other in players if other != name)
-    return Panel(others, len(others))
+    return PanelColumns(others, len(others))
 
 
 def _value_row(
     scope: Scope, players: Sequence[str], name: str, pair: DifferenceRow | None
 ) -> ValueRow:
-    jury, without = Panel(tuple(players), len(players)), _without(players, name)
+    jury, without = PanelColumns(tuple(players), len(players)), _without(players, name)
     return ValueRow(
         benchmark=scope.name,
         juror=name,
-        icc_alone=_icc(scope, one(name)),
+        icc_alone=_icc(scope, single_rater(name)),
         icc_without=_icc(scope, without) if without.members else NAN,
         icc_jury=_icc(scope, jury),
         adds=pair.difference if pair else NAN,
@@ -289,9 +289,9 @@ def _value_row(
     )
 
 
-def _icc(scope: Scope, panel: Panel) -> float:
-    pair = columns(scope.grid, panel, scope.asked.method)
-    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.asked.method)
+def _icc(scope: Scope, panel: PanelColumns) -> float:
+    pair = columns(scope.grid, panel, scope.options.method)
+    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.options.method)
 
 
 def _value_notes(

@@ -65,7 +65,7 @@ def _corrected(p: Array) -> Array:
 
     gc.freeze()
     try:
-        found: Array = multipletests(p, method="holm")[1]
+        adjusted: Array = multipletests(p, method="holm")[1]
     finally:
         gc.unfreeze()
-    return found
+    return adjusted

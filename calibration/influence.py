@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Panel, column_icc, columns, why_no_icc
+from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
 from calibration.codes import NoteCode as Code
 from calibration.jackknife import Deletions, deletions, iccs_without
 from calibration.scope import Scope
@@ -53,53 +53,55 @@ def influence_rows(scope: Scope, most: int = 5) -> list[InfluenceRow]:
     ----------
     Belsley, Kuh & Welsch (1980), Regression Diagnostics, chapter 2: deletion, applied to an ICC.
     """
-    ways = list(_ways(scope)) if scope.grid.responses else []
-    found: list[InfluenceRow] = []
+    ways = list(_left_out_units(scope)) if scope.grid.responses else []
+    rows: list[InfluenceRow] = []
     for scorer, panel in scope.scorers.items():
-        found += _scorer_rows(scope, scorer, panel, ways, most)
-    return found
+        rows += _scorer_rows(scope, scorer, panel, ways, most)
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """Something to leave out, one after another: "response" or "instance", and their ids."""
+class _LeftOutUnits:
+    """Responses or instances to be left out one at a time, with their ids."""
 
     kind: str
     names: tuple[str, ...]
     ready: Deletions
 
 
-def _ways(scope: Scope) -> Iterator[_Way]:
-    grid, method = scope.grid, scope.asked.method
-    each = np.arange(len(grid.responses))
-    yield _Way("response", grid.responses, deletions(grid, method, each))
+def _left_out_units(scope: Scope) -> Iterator[_LeftOutUnits]:
+    grid, method = scope.grid, scope.options.method
+    responses = np.arange(len(grid.responses))
+    yield _LeftOutUnits("response", grid.responses, deletions(grid, method, responses))
     if grid.n_clusters < len(grid.responses):
-        rows = scope.given.drop_duplicates("response_id").set_index("response_id")["instance_id"]
+        rows = scope.composites.drop_duplicates("response_id").set_index("response_id")[
+            "instance_id"
+        ]
         names = np.empty(grid.n_clusters, dtype=object)
         names[grid.clusters] = rows.loc[list(grid.responses)].to_numpy(dtype=object)
-        yield _Way("instance", tuple(names), deletions(grid, method, grid.clusters))
+        yield _LeftOutUnits("instance", tuple(names), deletions(grid, method, grid.clusters))
 
 
 def _scorer_rows(
-    scope: Scope, scorer: str, panel: Panel, ways: Sequence[_Way], most: int
+    scope: Scope, scorer: str, panel: PanelColumns, ways: Sequence[_LeftOutUnits], most: int
 ) -> list[InfluenceRow]:
-    pair = columns(scope.grid, panel, scope.asked.method)
+    pair = columns(scope.grid, panel, scope.options.method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-    icc = column_icc(x, y, scope.asked.method)
+    icc = column_icc(x, y, scope.options.method)
     if not np.isfinite(icc):
-        reason = why_no_icc(scope.grid, panel, scope.asked.method, (x, y))
+        reason = why_no_icc(scope.grid, panel, scope.options.method, (x, y))
         return [InfluenceRow(scope.name, scorer, None, NAN, NAN, NAN, notes=noted(reason))]
-    found = []
+    rows = []
     for way in ways:
         without = iccs_without(way.ready, panel)
         for place in _largest(without - icc, most):
             new, size = float(without[place]), int((way.ready.groups == place).sum())
-            told = noted(_decides((way.kind, size), icc, new), _simulated(scope, panel))
-            left = f"{way.kind}:{way.names[place]}"
-            row = InfluenceRow(scope.name, scorer, left, icc, new, new - icc, notes=told)
-            found.append(row)
-    order = _largest(np.array([row.change for row in found]), len(found))
-    return [found[place] for place in order]
+            notes = noted(_decides((way.kind, size), icc, new), _simulated(scope, panel))
+            left_out = f"{way.kind}:{way.names[place]}"
+            row = InfluenceRow(scope.name, scorer, left_out, icc, new, new - icc, notes=notes)
+            rows.append(row)
+    order = _largest(np.array([row.change for row in rows]), len(rows))
+    return [rows[place] for place in order]
 
 
 def _largest(changes: Array, most: int) -> Integers:
@@ -108,12 +110,12 @@ def _largest(changes: Array, most: int) -> Integers:
     return np.argsort(-size, kind="stable")[:most]
 
 
-def _simulated(scope: Scope, panel: Panel) -> Note | None:
+def _simulated(scope: Scope, panel: PanelColumns) -> Note | None:
     return remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians})
 
 
 def _decides(left_out: tuple[str, int], icc: float, without: float) -> Note | None:
-    """Say that one response, or one instance of several responses, decides, where it does."""
+    """Note that one response or instance decides the size, sign or existence of an ICC, where it does."""
     kind, size = left_out
     if not np.isfinite(without):
         return note(Code.UNDEFINED_WITHOUT, kind=kind, responses=size)

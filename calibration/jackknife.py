@@ -1,8 +1,10 @@
-"""The ICC of a scorer without each response, or each instance, in closed form.
+"""The jackknife: ICCs without each response or instance, their intervals, and differences of two.
 
 Nothing is computed anew for each of n deletions. Leaving responses out turns a rater's z into a
 straight line of the old z, z' = a z + b, with a and b known from the rater's number, sum and sum
-of squares. Every sum that an ICC needs is then a quadratic form in the raters' a and b.
+of squares. Every sum that an ICC needs is then a quadratic form in the raters' a and b. On Fisher's
+z of the correlation within responses the jackknife's error hardly depends on the ICC, and an
+interval goes over to the ICC without leaving its range.
 """
 
 import math
@@ -11,19 +13,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse, special
 
-from calibration.agreement import LEAST_RESPONSES, Panel, column_icc, columns
+from calibration.agreement import LEAST_RESPONSES, PanelColumns, column_icc, columns
 from calibration.icc import UNDEFINED, Interval
-from calibration.rating_matrix import Grid, z_within_raters
+from calibration.rating_matrix import RatingMatrix, z_within_raters
 from calibration.resampled_moments import Moments, icc_of_moments
 from calibration.scores import Array, Flags, Integers, Method
 from calibration.values import NAN
 
 DOUBTFUL = 1e-6  # when less than this share of a variance is left, compute anew: digits are lost
+HALVINGS = 50  # of the range of levels in which p is sought
+ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
+LEAST_INSTANCES = 3  # with two left-out values a variance is all there is
+ANGLES = 720  # of the ellipse: its ends are told to 1 in 50,000 of its width
+POWER = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
 
 
 @dataclass(frozen=True, eq=False)
 class Deletions:
-    """A grid made ready for leaving each of some groups of responses out in turn.
+    """The sums of a grid from which each group of responses can be left out in turn.
 
     Attributes
     ----------
@@ -37,7 +44,7 @@ class Deletions:
     clinicians : the clinicians' column
     """
 
-    grid: Grid
+    grid: RatingMatrix
     method: Method
     groups: Integers
     z: Array
@@ -45,38 +52,40 @@ class Deletions:
     factor: Array
     shift: Array
     poor: Flags
-    clinicians: "_Side"
+    clinicians: "_ColumnLines"
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _ColumnLines:
     """One of the two columns as a sum over its raters' lines, and what each group takes of it.
 
     `features` (n, 2 raters) times `slopes` (groups, 2 raters) is the column without a group;
-    `own` (n,) is each response's value without its own group; `given` says where there is one.
+    `own` (n,) is each response's value without its own group; `has_value` says where there is one.
     """
 
     features: Array
     slopes: Array
     own: Array
-    given: Flags
+    has_value: Flags
 
 
-def deletions(grid: Grid, method: Method, groups: Integers) -> Deletions:
-    """Return a grid of at least one response ready for leaving groups of responses out."""
+def deletions(grid: RatingMatrix, method: Method, groups: Integers) -> Deletions:
+    """Return the sums of a grid from which groups of responses can be left out."""
     raw = z_within_raters(grid.composites) if method == "paper" else _centred(grid)
-    z, heard = np.nan_to_num(raw), (~np.isnan(raw)).astype(np.float64)
+    z, has_score = np.nan_to_num(raw), (~np.isnan(raw)).astype(np.float64)
     shape = (int(groups.max()) + 1, z.shape[1])
     factor, shift, poor = np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     if method == "paper":
-        factor, shift, poor = _lines(z, heard, groups, shape[0])
+        factor, shift, poor = _lines(z, has_score, groups, shape[0])
     everyone = np.ones(len(z), dtype=np.bool_)
     own = grid.of_kind("clinician")
-    side = _side(z[:, own], heard[:, own], (factor[:, own], shift[:, own]), groups, everyone)
-    return Deletions(grid, method, groups, z, heard, factor, shift, poor, side)
+    side = _column_lines(
+        z[:, own], has_score[:, own], (factor[:, own], shift[:, own]), groups, everyone
+    )
+    return Deletions(grid, method, groups, z, has_score, factor, shift, poor, side)
 
 
-def iccs_without(ready: Deletions, panel: Panel) -> Array:
+def iccs_without(ready: Deletions, panel: PanelColumns) -> Array:
     """Return the ICC of a panel with the clinicians without each group in turn.
 
     Returns
@@ -86,7 +95,7 @@ def iccs_without(ready: Deletions, panel: Panel) -> Array:
         without variance. Equal, up to rounding, to removing the rows and starting again.
     """
     members = ready.grid.columns(panel.members)
-    scorer = _side(
+    scorer = _column_lines(
         ready.z[:, members],
         ready.heard[:, members],
         (ready.factor[:, members], ready.shift[:, members]),
@@ -95,32 +104,32 @@ def iccs_without(ready: Deletions, panel: Panel) -> Array:
     )
     sums, shrunk = _sums_without(ready, ready.clinicians, scorer)
     with np.errstate(invalid="ignore"):
-        found = icc_of_moments(sums, restandardise=ready.method == "published")
-    found = np.where(sums.n >= LEAST_RESPONSES, found, np.nan)
+        iccs = icc_of_moments(sums, restandardise=ready.method == "published")
+    iccs = np.where(sums.n >= LEAST_RESPONSES, iccs, np.nan)
     raters = np.concatenate([ready.grid.of_kind("clinician"), members])
     for group in np.flatnonzero(ready.poor[:, raters].any(axis=1) | shrunk):
-        found[group] = _anew(ready, panel, ready.groups != group)
-    return found
+        iccs[group] = _recomputed(ready, panel, ready.groups != group)
+    return iccs
 
 
-def _centred(grid: Grid) -> Array:
-    """Take one constant from each kind of rater, from metrics one each: it only keeps digits."""
+def _centred(grid: RatingMatrix) -> Array:
+    """Subtract a constant from each kind of rater, and from each metric, to keep digits."""
     table = grid.composites.copy()
     for kind in ("clinician", "juror"):
         own = grid.of_kind(kind)
-        given = table[:, own][~np.isnan(table[:, own])]
-        table[:, own] -= given.mean() if len(given) else 0.0
+        values = table[:, own][~np.isnan(table[:, own])]
+        table[:, own] -= values.mean() if len(values) else 0.0
     for own in grid.of_kind("metric"):
-        given = table[~np.isnan(table[:, own]), own]
-        table[:, own] -= given.mean() if len(given) else 0.0
+        values = table[~np.isnan(table[:, own]), own]
+        table[:, own] -= values.mean() if len(values) else 0.0
     return table
 
 
-def _lines(z: Array, heard: Array, groups: Integers, many: int) -> tuple[Array, Array, Flags]:
-    """Return a, b and what is too poor, each (groups, raters), from sums without the group."""
+def _lines(z: Array, has_score: Array, groups: Integers, many: int) -> tuple[Array, Array, Flags]:
+    """Return a, b and where too little variance is left, each (groups, raters), without each group."""
     rows = (np.ones(len(groups)), (groups, np.arange(len(groups))))
     member = sparse.csr_array(rows, shape=(many, len(groups)))
-    parts = (heard, z, z**2)
+    parts = (has_score, z, z**2)
     taken = [np.asarray(member @ part) for part in parts]
     number, total, square = (
         part.sum(axis=0) - lost for part, lost in zip(parts, taken, strict=True)
@@ -128,29 +137,29 @@ def _lines(z: Array, heard: Array, groups: Integers, many: int) -> tuple[Array, 
     concerned = taken[0] > 0
     about = square - total**2 / np.maximum(number, 1)
     poor = concerned & ((number < 2) | (about <= DOUBTFUL * parts[2].sum(axis=0)))
-    kept = concerned & ~poor
-    factor = np.sqrt(np.where(kept, number - 1, 1) / np.where(kept, about, 1))
-    return factor, np.where(kept, -factor * total / np.maximum(number, 1), 0.0), poor
+    in_closed_form = concerned & ~poor
+    factor = np.sqrt(np.where(in_closed_form, number - 1, 1) / np.where(in_closed_form, about, 1))
+    return factor, np.where(in_closed_form, -factor * total / np.maximum(number, 1), 0.0), poor
 
 
-def _side(
-    z: Array, heard: Array, lines: tuple[Array, Array], groups: Integers, present: Flags
-) -> _Side:
-    number = heard.sum(axis=1, keepdims=True)
-    weights = heard / np.maximum(number, 1)
+def _column_lines(
+    z: Array, has_score: Array, lines: tuple[Array, Array], groups: Integers, present: Flags
+) -> _ColumnLines:
+    number = has_score.sum(axis=1, keepdims=True)
+    weights = has_score / np.maximum(number, 1)
     features, slopes = np.hstack([weights * z, weights]), np.hstack(lines)
     own = np.einsum("nr,nr->n", features, slopes[groups])
-    return _Side(features, slopes, own, (number[:, 0] > 0) & present)
+    return _ColumnLines(features, slopes, own, (number[:, 0] > 0) & present)
 
 
-def _sums_without(ready: Deletions, x: _Side, y: _Side) -> tuple[Moments, Flags]:
-    """Return the sums over what is left, and which groups take nearly all the variance along."""
-    both = x.given & y.given
+def _sums_without(ready: Deletions, x: _ColumnLines, y: _ColumnLines) -> tuple[Moments, Flags]:
+    """Return the sums without each group, and which groups hold nearly all the variance."""
+    both = x.has_value & y.has_value
     of_row, many = ready.groups[both], len(x.slopes)
     own_x, own_y = x.own[both], y.own[both]
     of_x, of_y = x.features[both], y.features[both]
 
-    def left(whole: Array, own: Array) -> Array:
+    def without_group(whole: Array, own: Array) -> Array:
         rest: Array = whole - np.bincount(of_row, weights=own, minlength=many)
         return rest
 
@@ -158,12 +167,12 @@ def _sums_without(ready: Deletions, x: _Side, y: _Side) -> tuple[Moments, Flags]
     all_yy = np.einsum("gr,gr->g", y.slopes @ (of_y.T @ of_y), y.slopes)
     all_xy = np.einsum("gr,gr->g", x.slopes @ (of_x.T @ of_y), y.slopes)
     sums = Moments(
-        n=left(np.full(many, float(both.sum())), np.ones(len(of_row))),
-        x=left(x.slopes @ of_x.sum(axis=0), own_x),
-        y=left(y.slopes @ of_y.sum(axis=0), own_y),
-        xx=left(all_xx, own_x**2),
-        yy=left(all_yy, own_y**2),
-        xy=left(all_xy, own_x * own_y),
+        n=without_group(np.full(many, float(both.sum())), np.ones(len(of_row))),
+        x=without_group(x.slopes @ of_x.sum(axis=0), own_x),
+        y=without_group(y.slopes @ of_y.sum(axis=0), own_y),
+        xx=without_group(all_xx, own_x**2),
+        yy=without_group(all_yy, own_y**2),
+        xy=without_group(all_xy, own_x * own_y),
     )
     return sums, _shrunk(sums, all_xx, all_yy)
 
@@ -177,14 +186,11 @@ def _shrunk(sums: Moments, all_xx: Array, all_yy: Array) -> Flags:
     return flags
 
 
-def _anew(ready: Deletions, panel: Panel, rows: Flags) -> float:
+def _recomputed(ready: Deletions, panel: PanelColumns, rows: Flags) -> float:
     grid = ready.grid
-    left = replace(grid, composites=grid.composites[rows], clusters=grid.clusters[rows])
-    pair = columns(left, panel, ready.method)
+    rest = replace(grid, composites=grid.composites[rows], clusters=grid.clusters[rows])
+    pair = columns(rest, panel, ready.method)
     return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], ready.method)
-
-
-HALVINGS = 50  # of the range of levels in which p is sought
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,12 +225,12 @@ class JackknifedIcc:
         return Interval(low, high)
 
 
-def jackknifed_icc(grid: Grid, panel: Panel, method: Method) -> JackknifedIcc:
+def jackknifed_icc(grid: RatingMatrix, panel: PanelColumns, method: Method) -> JackknifedIcc:
     """Return a panel's ICC with the clinicians of a grid, and what each instance does to it.
 
     Parameters
     ----------
-    grid : Grid
+    grid : RatingMatrix
         Of at least one response; what is NaN in it is not there.
     panel : jurors
     method : "paper" or "published"; every z is taken anew without the instance
@@ -247,7 +253,7 @@ def jackknifed_icc(grid: Grid, panel: Panel, method: Method) -> JackknifedIcc:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TestedDifference:
     """A difference with its 95 % interval and two-sided p, all by one method; NaN where undefined."""
 
     value: float = NAN
@@ -256,7 +262,7 @@ class Difference:
     p: float = NAN
 
 
-def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> Difference:
+def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> TestedDifference:
     """Return the difference of two ICCs, first minus second, that may share instances.
 
     The interval is put together from those of the two ICCs, which need not be symmetric, and
@@ -269,7 +275,7 @@ def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> Differ
     gap = first.icc - second.icc
     ends = _ends(first, second, 0.95)
     if not np.isfinite(ends.low):
-        return Difference(gap)
+        return TestedDifference(gap)
     low, high = 0.0, 1.0  # levels of confidence: at the first 0 is outside, at the second within
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -278,28 +284,22 @@ def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> Differ
             high = middle
         else:
             low = middle
-    return Difference(gap, ends.low, ends.high, 1 - high)
+    return TestedDifference(gap, ends.low, ends.high, 1 - high)
 
 
 def _ends(first: JackknifedIcc, second: JackknifedIcc, confidence: float) -> Interval:
-    one, other = first.interval(confidence), second.interval(confidence)
-    if not (np.isfinite(one.low) and np.isfinite(other.low)):
+    of_first, of_second = first.interval(confidence), second.interval(confidence)
+    if not (np.isfinite(of_first.low) and np.isfinite(of_second.low)):
         return UNDEFINED
     gap = first.icc - second.icc
     shared = float(first.moves @ second.moves) / (first.error * second.error)
-    below = _combined(first.icc - one.low, other.high - second.icc, shared)
-    above = _combined(one.high - first.icc, second.icc - other.low, shared)
+    below = _combined(first.icc - of_first.low, of_second.high - second.icc, shared)
+    above = _combined(of_first.high - first.icc, second.icc - of_second.low, shared)
     return Interval(gap - below, gap + above)
 
 
-def _combined(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(0.0, one * one + other * other - 2 * correlation * one * other))
-
-
-ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
-LEAST_INSTANCES = 3  # with two left-out values a variance is all there is
-ANGLES = 720  # of the ellipse: its ends are told to 1 in 50,000 of its width
-POWER = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
+def _combined(first: float, second: float, correlation: float) -> float:
+    return math.sqrt(max(0.0, first * first + second * second - 2 * correlation * first * second))
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ class IccDifference:
 def icc_difference(
     iccs: tuple[float, float], without: tuple[Array, Array], confidence: float = 0.95
 ) -> IccDifference:
-    """Return how far two ICCs are apart, from both without each instance in turn.
+    """Return the difference of two ICCs, from both without each instance in turn.
 
     Parameters
     ----------
@@ -361,11 +361,13 @@ def icc_difference(
         gap = 0.0
     m = len(first)
     with np.errstate(divide="ignore", invalid="ignore"):
-        z, left = fisher_z(np.array(iccs)), fisher_z(np.stack(without))
-    if m < LEAST_INSTANCES or not (np.isfinite(z).all() and np.isfinite(left).all()):
+        z, left_out = fisher_z(np.array(iccs)), fisher_z(np.stack(without))
+    if m < LEAST_INSTANCES or not (np.isfinite(z).all() and np.isfinite(left_out).all()):
         return IccDifference(gap)
     apart, both = (z[0] - z[1]) * (gap != 0), z[0] + z[1]
-    covariance = (m - 1) * np.cov(np.stack([left[0] - left[1], left[0] + left[1]]), ddof=0)
+    covariance = (m - 1) * np.cov(
+        np.stack([left_out[0] - left_out[1], left_out[0] + left_out[1]]), ddof=0
+    )
     error = float(np.sqrt(covariance[0, 0]))
     if error <= ROUNDING:
         return IccDifference(gap)

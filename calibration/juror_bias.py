@@ -1,4 +1,4 @@
-"""Self-preference: points that a juror adds to responses written by its own model family."""
+"""Biases of jurors: points for responses by their own model family, and points for length."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,14 @@ from calibration.scores import Array, Flags, Integers
 from calibration.severity import distances
 from calibration.values import NAN, Note, Noted, note, noted
 
-LEAST_INSTANCES = 5  # on either side: the SE of a mean of fewer is a guess
+LEAST_INSTANCES = 5  # of either authorship, or of a slope: the SE from fewer is a guess
 ESTIMABLE = 1e-8  # the share of a coefficient that may lie in what the data do not determine
+FLAT_RESIDUAL = 1e-12  # an SE below this share of the spread is a fit without a residual
 
 
 @dataclass(frozen=True)
 class SelfPreferenceRow(Noted):
-    """One juror on one benchmark.
+    """A juror's preference for its own model family on one benchmark.
 
     Attributes
     ----------
@@ -52,8 +53,8 @@ class SelfPreferenceRow(Noted):
 
 
 @dataclass(frozen=True)
-class Preference:
-    """A preference with its 95 % interval and p value; `reason`: why it is undefined."""
+class BiasEstimate:
+    """A bias in points with its 95 % interval and p value; `reason`: why it is undefined."""
 
     points: float = NAN
     ends: Interval = UNDEFINED
@@ -62,7 +63,7 @@ class Preference:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class AuthorshipScores:
     """What a preference is estimated from: n responses, k jurors.
 
     Attributes
@@ -83,9 +84,9 @@ class Judged:
     @property
     def compared(self) -> Flags:
         """Return where a juror, another juror and a clinician gave a composite, (n, k)."""
-        given: Flags = ~np.isnan(self.jurors)
-        rated = (given.sum(axis=1) > 1) & ~np.isnan(self.clinicians)
-        both: Flags = given & rated[:, None]
+        is_scored: Flags = ~np.isnan(self.jurors)
+        rated = (is_scored.sum(axis=1) > 1) & ~np.isnan(self.clinicians)
+        both: Flags = is_scored & rated[:, None]
         return both
 
     @property
@@ -97,31 +98,32 @@ class Judged:
 def self_preference_rows(
     scope: Scope, families: Mapping[str, str], authors: Mapping[str, str] | None
 ) -> list[SelfPreferenceRow]:
-    """Return how many points each juror adds to responses by its own family.
+    """Return how many points each juror adds to responses by its own model family.
+
+    Of raw composites under both methods; see `preferences`.
 
     Parameters
     ----------
-    scope : Scope
+    scope : one benchmark, or all combined
     families : juror to model family; a juror that is absent has no preference
     authors : response_id to model family; absent where unknown; None while the study is blind
-        Raw composites under both methods; see `preferences`.
     """
     if authors is None:
         return [_blind(scope, juror, families.get(juror, "")) for juror in scope.jurors]
     grid = scope.grid
     family = np.array([families.get(name, "") for name in scope.jurors], dtype=object)
     author = np.array([authors.get(name, "") for name in grid.responses], dtype=object)
-    data = Judged(
+    data = AuthorshipScores(
         jurors=grid.composites[:, grid.columns(scope.jurors)],
         clinicians=mean_of_given(grid.composites[:, grid.of_kind("clinician")]),
         own=(author[:, None] == family) & (family != ""),
         known=author != "",
         clusters=grid.clusters,
     )
-    found = preferences(data)
-    adjusted = holm(np.array([one.p for one in found]))
-    said = zip(found, map(str, family), adjusted.tolist(), strict=True)
-    return [_row(scope, data, juror, *one) for juror, one in enumerate(said)]
+    estimates = preferences(data)
+    adjusted = holm(np.array([preference.p for preference in estimates]))
+    of_jurors = zip(estimates, map(str, family), adjusted.tolist(), strict=True)
+    return [_row(scope, data, juror, *own) for juror, own in enumerate(of_jurors)]
 
 
 def _blind(scope: Scope, juror: str, family: str) -> SelfPreferenceRow:
@@ -131,7 +133,7 @@ def _blind(scope: Scope, juror: str, family: str) -> SelfPreferenceRow:
     return SelfPreferenceRow(scope.name, juror, family, *counts, *figures, notes=why)
 
 
-def preferences(data: Judged) -> list[Preference]:
+def preferences(data: AuthorshipScores) -> list[BiasEstimate]:
     """Estimate the self-preference of all jurors together, in points.
 
     y = juror minus the mean of the response's other jurors, stacked over jurors, is
@@ -142,7 +144,7 @@ def preferences(data: Judged) -> list[Preference]:
 
     Returns
     -------
-    list of Preference
+    list of BiasEstimate
         One a juror: least squares, SE robust to clusters (instances), t with instances - 1
         degrees of freedom. NaN with a reason if fewer than 5 instances have own-family
         responses, or other ones, or if the data cannot tell the preferences apart: two
@@ -157,7 +159,7 @@ def preferences(data: Judged) -> list[Preference]:
     k = data.jurors.shape[1]
     reasons = [_too_few(data, juror) for juror in range(k)]
     if all(reasons):
-        return [Preference(reason=reason) for reason in reasons]
+        return [BiasEstimate(reason=reason) for reason in reasons]
     rows, jurors = np.nonzero(data.used)
     design = np.hstack([_own_columns(data, rows, jurors), _juror_columns(data, rows, jurors)])
     y, groups = distances(data.jurors)[rows, jurors], {"groups": data.clusters[rows]}
@@ -165,10 +167,12 @@ def preferences(data: Judged) -> list[Preference]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of coefficients that are not clear
         fitted = OLS(y, design, hasconst=True).fit("pinv", "cluster", groups, use_t=True)
-        return [_preference(fitted, one, reasons[one], bool(clear[one])) for one in range(k)]
+        return [
+            _preference(fitted, juror, reasons[juror], bool(clear[juror])) for juror in range(k)
+        ]
 
 
-def _too_few(data: Judged, juror: int) -> Note | None:
+def _too_few(data: AuthorshipScores, juror: int) -> Note | None:
     used, own = data.used[:, juror], data.own[:, juror]
     if not used.any():
         return note(Code.NO_KNOWN_FAMILY)
@@ -181,16 +185,16 @@ def _too_few(data: Judged, juror: int) -> Note | None:
     return None
 
 
-def _own_columns(data: Judged, rows: Integers, jurors: Integers) -> Array:
+def _own_columns(data: AuthorshipScores, rows: Integers, jurors: Integers) -> Array:
     """Return, for each juror's preference, what it adds to juror minus mean of the others."""
-    given = ~np.isnan(data.jurors)
-    others = given.sum(axis=1) - 1
-    columns: Array = -(data.own & given)[rows].astype(np.float64) / others[rows, None]
+    is_scored = ~np.isnan(data.jurors)
+    others = is_scored.sum(axis=1) - 1
+    columns: Array = -(data.own & is_scored)[rows].astype(np.float64) / others[rows, None]
     columns[np.arange(len(rows)), jurors] = data.own[rows, jurors]
     return columns
 
 
-def _juror_columns(data: Judged, rows: Integers, jurors: Integers) -> Array:
+def _juror_columns(data: AuthorshipScores, rows: Integers, jurors: Integers) -> Array:
     """Return each juror's constant and its clinicians' mean, taken about the grand mean."""
     member: Array = np.equal.outer(jurors, np.arange(data.jurors.shape[1])).astype(np.float64)
     middle = data.clinicians[rows] - data.clinicians[rows].mean()
@@ -207,21 +211,26 @@ def _estimable(design: Array) -> Flags:
     return clear
 
 
-def _preference(fitted: Any, juror: int, reason: Note | None, clear: bool) -> Preference:
+def _preference(fitted: Any, juror: int, reason: Note | None, clear: bool) -> BiasEstimate:
     if reason:
-        return Preference(reason=reason)
+        return BiasEstimate(reason=reason)
     if not clear:
-        return Preference(reason=note(Code.NOT_ESTIMABLE))
+        return BiasEstimate(reason=note(Code.NOT_ESTIMABLE))
     error = float(fitted.bse[juror])
     if not error > FLAT:
-        return Preference(reason=note(Code.NO_RESIDUAL))
+        return BiasEstimate(reason=note(Code.NO_RESIDUAL))
     low, high = fitted.conf_int()[juror]
     ends = Interval(float(low), float(high))
-    return Preference(float(fitted.params[juror]), ends, float(fitted.pvalues[juror]))
+    return BiasEstimate(float(fitted.params[juror]), ends, float(fitted.pvalues[juror]))
 
 
 def _row(
-    scope: Scope, data: Judged, juror: int, found: Preference, family: str, p_holm: float
+    scope: Scope,
+    data: AuthorshipScores,
+    juror: int,
+    preference: BiasEstimate,
+    family: str,
+    p_holm: float,
 ) -> SelfPreferenceRow:
     rated, used, own = data.compared[:, juror], data.used[:, juror], data.own[:, juror]
     return SelfPreferenceRow(
@@ -231,33 +240,29 @@ def _row(
         n_own=int((used & own).sum()),
         n_other=int((used & ~own).sum()),
         n_unknown=int((rated & ~used).sum()),
-        preference=found.points,
-        low=found.ends.low,
-        high=found.ends.high,
-        p=found.p,
+        preference=preference.points,
+        low=preference.ends.low,
+        high=preference.ends.high,
+        p=preference.p,
         p_holm=p_holm,
-        notes=noted(*_notes(scope, data, juror, found, family)),
+        notes=noted(*_notes(scope, data, juror, preference, family)),
     )
 
 
 def _notes(
-    scope: Scope, data: Judged, juror: int, found: Preference, family: str
+    scope: Scope, data: AuthorshipScores, juror: int, preference: BiasEstimate, family: str
 ) -> Iterator[Note | None]:
-    yield found.reason if family else note(Code.NO_FAMILY)
+    yield preference.reason if family else note(Code.NO_FAMILY)
     if unknown := int((data.compared & ~data.used)[:, juror].sum()):
         yield note(Code.UNKNOWN_FAMILY, responses=unknown)
-    if not found.reason:
+    if not preference.reason:
         yield remarks.few_instances(len(np.unique(data.clusters[data.used[:, juror]])))
     yield remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
 
 
-LEAST_INSTANCES_WITH_LENGTHS = 5  # the SE of a slope over fewer is a guess
-FLAT_RESIDUAL = 1e-12  # an SE below this share of the spread is a fit without a residual
-
-
 @dataclass(frozen=True)
 class LengthRow(Noted):
-    """One rater on one benchmark.
+    """What a rater adds for length on one benchmark.
 
     Attributes
     ----------
@@ -279,16 +284,6 @@ class LengthRow(Noted):
     n: int
 
 
-@dataclass(frozen=True)
-class Slope:
-    """A slope with its 95 % interval and p value; `reason`: why it is undefined."""
-
-    points: float = NAN
-    ends: Interval = UNDEFINED
-    p: float = NAN
-    reason: Note | None = None
-
-
 def length_rows(scope: Scope, words: Mapping[str, int]) -> list[LengthRow]:
     """Return how many points the jury, each juror and each clinician add for twice the words.
 
@@ -308,7 +303,7 @@ def length_rows(scope: Scope, words: Mapping[str, int]) -> list[LengthRow]:
     return [_length_row(scope, rater, away, lengths) for rater, away in _distances(scope)]
 
 
-def slope_of(away: Array, lengths: Array, clusters: Integers) -> Slope:
+def slope_of(away: Array, lengths: Array, clusters: Integers) -> BiasEstimate:
     """Regress distances (points) on log2 of words by ordinary least squares.
 
     Parameters
@@ -319,7 +314,7 @@ def slope_of(away: Array, lengths: Array, clusters: Integers) -> Slope:
 
     Returns
     -------
-    Slope
+    BiasEstimate
         NaN with a reason: fewer than 5 instances, all of one length, or no residual.
 
     References
@@ -329,24 +324,24 @@ def slope_of(away: Array, lengths: Array, clusters: Integers) -> Slope:
     from statsmodels.regression.linear_model import OLS
 
     if reason := _why_not(lengths, clusters):
-        return Slope(reason=reason)
+        return BiasEstimate(reason=reason)
     design = np.column_stack([np.ones_like(lengths), lengths - lengths.mean()])
     fitted = OLS(away, design, hasconst=True).fit(
         cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
     )
     points = float(fitted.params[1])
     if not float(fitted.bse[1]) > FLAT_RESIDUAL * max(np.abs(away).max(), 1.0):
-        return Slope(points, reason=note(Code.ON_A_LINE))
+        return BiasEstimate(points, reason=note(Code.ON_A_LINE))
     low, high = map(float, fitted.conf_int()[1])
-    return Slope(points, Interval(low, high), float(fitted.pvalues[1]))
+    return BiasEstimate(points, Interval(low, high), float(fitted.pvalues[1]))
 
 
 def _why_not(lengths: Array, clusters: Integers) -> Note | None:
     instances = len(np.unique(clusters))
     if not instances:
         return note(Code.NO_WORDS)
-    if instances < LEAST_INSTANCES_WITH_LENGTHS:
-        return note(Code.FEW_RESPONDED, instances=instances, least=LEAST_INSTANCES_WITH_LENGTHS)
+    if instances < LEAST_INSTANCES:
+        return note(Code.FEW_RESPONDED, instances=instances, least=LEAST_INSTANCES)
     if np.ptp(lengths) <= FLAT * max(np.abs(lengths).max(), 1.0):
         return note(Code.ONE_LENGTH)
     return None
@@ -370,22 +365,22 @@ def _distances(scope: Scope) -> Iterator[tuple[tuple[str, str], Array]]:
 
 def _length_row(scope: Scope, rater: tuple[str, str], away: Array, lengths: Array) -> LengthRow:
     rows = ~np.isnan(away) & ~np.isnan(lengths)
-    found = slope_of(away[rows], lengths[rows], scope.grid.clusters[rows])
+    slope = slope_of(away[rows], lengths[rows], scope.grid.clusters[rows])
     return LengthRow(
         benchmark=scope.name,
         rater=rater[0],
         kind=rater[1],
-        slope_per_doubling=found.points,
-        low=found.ends.low,
-        high=found.ends.high,
-        p=found.p,
+        slope_per_doubling=slope.points,
+        low=slope.ends.low,
+        high=slope.ends.high,
+        p=slope.p,
         n=int(rows.sum()),
-        notes=noted(*_length_notes(scope, rater, (~np.isnan(away), rows), found)),
+        notes=noted(*_length_notes(scope, rater, (~np.isnan(away), rows), slope)),
     )
 
 
 def _length_notes(
-    scope: Scope, rater: tuple[str, str], found: tuple[Flags, Flags], slope: Slope
+    scope: Scope, rater: tuple[str, str], found: tuple[Flags, Flags], slope: BiasEstimate
 ) -> Iterator[Note | None]:
     compared, rows = found
     if rater[1] == "clinician" and len(scope.clinicians) == 1:

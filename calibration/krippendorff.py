@@ -60,23 +60,23 @@ def first_scores(
     place = {name: column for column, name in enumerate((*clinicians, *jurors))}
     rated = np.zeros(len(responses), dtype=np.bool_)
     rated[response[clinical]] = True
-    kept = rated[response]
-    rows = (np.cumsum(rated) - 1)[response[kept]]
-    columns = np.array([place[name] for name in raters], dtype=np.int64)[rater[kept]]
+    in_rated = rated[response]
+    rows = (np.cumsum(rated) - 1)[response[in_rated]]
+    columns = np.array([place[name] for name in raters], dtype=np.int64)[rater[in_rated]]
     ratings = np.full((int(rated.sum()), len(place)), np.nan)
     first = ~pd.Series(rows * len(place) + columns).duplicated().to_numpy()
-    given = read["score"].to_numpy(dtype=np.float64)[kept]
-    ratings[rows[first], columns[first]] = given[first]
+    values = read["score"].to_numpy(dtype=np.float64)[in_rated]
+    ratings[rows[first], columns[first]] = values[first]
     instances = np.zeros(len(ratings), dtype=np.int64)
-    instances[rows] = pd.factorize(read["instance_id"])[0][kept]
-    again = np.bincount(columns[~first], minlength=len(place))
+    instances[rows] = pd.factorize(read["instance_id"])[0][in_rated]
+    later = np.bincount(columns[~first], minlength=len(place))
     return FirstScores(
         ratings=ratings,
         instances=instances,
         benchmarks=tuple(sorted(read.loc[clinical, "benchmark"].unique())),
         clinicians=clinicians,
         jurors=tuple(jurors),
-        again=tuple(again.tolist()),
+        again=tuple(later.tolist()),
     )
 
 
@@ -85,8 +85,8 @@ def _scored(
 ) -> pd.DataFrame:
     """Return the single scores of clinicians and jurors, an earlier reading before a later."""
     read = scores.ratings[scores.ratings["criterion"] == criterion]
-    wanted = (read["kind"] == "clinician") | read["rater"].isin(list(jurors))
-    read = read[wanted & read["benchmark"].isin(list(benchmarks)) & read["score"].notna()]
+    of_raters = (read["kind"] == "clinician") | read["rater"].isin(list(jurors))
+    read = read[of_raters & read["benchmark"].isin(list(benchmarks)) & read["score"].notna()]
     if read[["pass_", "replicate"]].any(axis=None):
         read = read.sort_values(["pass_", "replicate"], kind="stable")
     return read
@@ -115,9 +115,9 @@ def count_ratings(ratings: Array, values: Array) -> Array:
     Counts of several groups of raters may be added.
     """
     rows, columns = np.nonzero(~np.isnan(ratings))
-    given = ratings[rows, columns]
-    place = np.minimum(np.searchsorted(values, given), len(values) - 1)
-    if (odd := given[values[place] != given]).size:
+    scores = ratings[rows, columns]
+    place = np.minimum(np.searchsorted(values, scores), len(values) - 1)
+    if (odd := scores[values[place] != scores]).size:
         raise BadInput(f"the score {odd[0]:g} is none of the values {values[0]:g}..{values[-1]:g}")
     shape = (len(ratings), len(values))
     cells = np.bincount(rows * shape[1] + place, minlength=shape[0] * shape[1])
@@ -162,8 +162,8 @@ def alpha_ordinal(counts: Array) -> float:
 
 
 def _pairable(counts: Array) -> Array:
-    kept: Array = counts[counts.sum(axis=1) >= 2]
-    return kept
+    pairable: Array = counts[counts.sum(axis=1) >= 2]
+    return pairable
 
 
 def _alpha(pairable: Array, position: Array) -> float:

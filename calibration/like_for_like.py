@@ -1,36 +1,46 @@
-"""The jury and a clinician before the same judge: the mean of the other clinicians."""
+"""Leave-one-clinician-out comparison: the jury and each clinician against the other clinicians' mean.
+
+Its rows are called "like for like": both are compared with the same reference.
+"""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
 
-from calibration.agreement import LEAST_RESPONSES, Panel
+from calibration.agreement import LEAST_RESPONSES, PanelColumns
 from calibration.bootstrap import Counts
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
-from calibration.rating_matrix import FLAT, Grid, mean_of_given, without_variance, z_within_raters
+from calibration.rating_matrix import (
+    FLAT,
+    RatingMatrix,
+    mean_of_given,
+    without_variance,
+    z_within_raters,
+)
 from calibration.resampled_moments import (
     ROUNDING,
     Moments,
-    Part,
     Prepared,
-    Stack,
+    ResampleBatch,
+    ResponseBlock,
+    joint_statistic,
     moments_of_two,
     prepare,
-    together,
     varied,
 )
 from calibration.scores import Array, Integers, Method
 from calibration.values import NAN, Note, note
 
 NO_SQUARES = np.full((2, 3), NAN)
+LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """One clinician left out, the rows judged by all three, and the sums of squares with the others.
+class HeldOutClinician:
+    """One clinician left out: the rows that jury, clinician and others all scored, and their sums of squares.
 
     `squares` has shape (2, 3): for the jury, then for the clinician, its own sum of squares about
     the mean of these rows, that of the others, and the sum of products.
@@ -46,8 +56,8 @@ class Held:
 class LikeForLike:
     """Every clinician left out in turn; `undefined` those without a comparison."""
 
-    defined: tuple[Held, ...]
-    undefined: tuple[Held, ...]
+    defined: tuple[HeldOutClinician, ...]
+    undefined: tuple[HeldOutClinician, ...]
     method: Method
 
     @property
@@ -106,11 +116,11 @@ def pooled_icc(squares: Array, method: Method) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         middle = np.sqrt(xx * yy) if method == "published" else (xx + yy) / 2
         single = np.where((xx > 0) & (yy > 0), xy / middle, np.nan)
-        found: Array = 2 * single / (1 + np.abs(single))
-    return found
+        icc: Array = 2 * single / (1 + np.abs(single))
+    return icc
 
 
-def like_for_like(grid: Grid, jury: Panel, method: Method) -> LikeForLike:
+def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> LikeForLike:
     """Leave each clinician out in turn: ICC(jury, others) minus ICC(clinician, others).
 
     "Others" is the mean of the remaining clinicians of a response. Both are over the same
@@ -126,15 +136,18 @@ def like_for_like(grid: Grid, jury: Panel, method: Method) -> LikeForLike:
     clinicians, flat = grid.of_kind("clinician"), without_variance(grid.composites)
     others = _others(values[:, clinicians])
     held = [
-        Held(grid.raters[own], _no_rows(), reason=note(Code.FLAT))
+        HeldOutClinician(grid.raters[own], _no_rows(), reason=note(Code.FLAT))
         if flat[own] and (~np.isnan(grid.composites[:, own])).sum() > 1
         else _hold_out(grid.raters[own], values[:, own], scored, others[:, place])
         for place, own in enumerate(clinicians)
     ]
-    defined = tuple(one for one in held if not one.reason)
-    undefined = tuple(one for one in held if one.reason)
+    defined = tuple(comparison for comparison in held if not comparison.reason)
+    undefined = tuple(comparison for comparison in held if comparison.reason)
     if reason := _why_undefined(defined):
-        undefined += tuple(Held(one.clinician, one.rows, reason=reason) for one in defined)
+        undefined += tuple(
+            HeldOutClinician(comparison.clinician, comparison.rows, reason=reason)
+            for comparison in defined
+        )
         defined = ()
     return LikeForLike(defined, undefined, method)
 
@@ -145,19 +158,23 @@ def _no_rows() -> Integers:
 
 def _others(values: Array) -> Array:
     """Return the mean of the others of a response beside each; NaN where there is no other."""
-    given = ~np.isnan(values)
-    some = np.where(given, values, 0.0)
-    number = given.sum(axis=1, keepdims=True) - given
+    is_known = ~np.isnan(values)
+    some = np.where(is_known, values, 0.0)
+    number = is_known.sum(axis=1, keepdims=True) - is_known
     total = some.sum(axis=1, keepdims=True) - some
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def _hold_out(name: str, own: Array, jury: Array, others: Array) -> Held:
+def _hold_out(name: str, own: Array, jury: Array, others: Array) -> HeldOutClinician:
     rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
     if len(rows) < 2:
-        return Held(name, rows, reason=note(Code.TOO_FEW_RESPONSES, responses=len(rows), least=2))
+        return HeldOutClinician(
+            name, rows, reason=note(Code.TOO_FEW_RESPONSES, responses=len(rows), least=2)
+        )
     rest = _centred(others[rows])
-    return Held(name, rows, np.array([_squares(_centred(one[rows]), rest) for one in (jury, own)]))
+    return HeldOutClinician(
+        name, rows, np.array([_squares(_centred(column[rows]), rest) for column in (jury, own)])
+    )
 
 
 def _centred(column: Array) -> Array:
@@ -170,17 +187,17 @@ def _squares(x: Array, y: Array) -> Array:
     return np.array([x @ x, y @ y, x @ y])
 
 
-def _why_undefined(held: tuple[Held, ...]) -> Note | None:
-    """Return why comparisons that exist one by one have no ICC all together, or None."""
+def _why_undefined(held: tuple[HeldOutClinician, ...]) -> Note | None:
+    """Return why comparisons that are defined one by one have no pooled ICC, or None."""
     if not held:
         return None
-    responses = len(np.unique(np.concatenate([one.rows for one in held])))
+    responses = len(np.unique(np.concatenate([comparison.rows for comparison in held])))
     if responses < LEAST_RESPONSES:
         return note(Code.TOO_FEW_RESPONSES, responses=responses, least=LEAST_RESPONSES)
-    (jury, others, _), (own, _, _) = np.sum([one.squares for one in held], axis=0)
-    for who, square in (("the jury", jury), ("the others", others), ("the clinicians", own)):
+    (jury, others, _), (own, _, _) = np.sum([comparison.squares for comparison in held], axis=0)
+    for name, square in (("the jury", jury), ("the others", others), ("the clinicians", own)):
         if not square > 0:
-            return note(Code.SAME_SCORE, who=who)
+            return note(Code.SAME_SCORE, who=name)
     return None
 
 
@@ -199,40 +216,40 @@ class HeldReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the pooled difference; NaN where a column of it has no variance."""
-        return together(self.prepared, [self])(counts)[:, 0]
+        return joint_statistic(self.prepared, [self])(counts)[:, 0]
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return both columns' sums with the others', (2, 6, B, clinicians)."""
         everyone, jury = part.column(self.clinicians), part.column(self.jury)
         weights = part.weights * self.jury_present[part.rows] * (jury.count > 0)
         count = np.broadcast_to(everyone.count, weights.shape)
         # Each clinician takes some of the responses: quick where a response is a row.
         laid = [everyone.total, count, jury.mean, weights]
-        by_response = [np.ascontiguousarray(one.T) for one in laid]
+        by_response = [np.ascontiguousarray(values.T) for values in laid]
         return np.stack([self._both(part, by_response, *held) for held in self.held], axis=-1)
 
-    def _both(self, part: Part, laid: list[Array], own: int, rows: Integers) -> Array:
+    def _both(self, part: ResponseBlock, laid: list[Array], own: int, rows: Integers) -> Array:
         """Return one clinician's sums from (n, B): sum, count, the jury's mean, weights."""
         start, end = np.searchsorted(rows, [part.rows.start, part.rows.stop])
         rows, by = rows[start:end] - part.rows.start, part.by
-        total, count, jurors, weights = (one.take(rows, axis=0) for one in laid)
+        total, count, jurors, weights = (values.take(rows, axis=0) for values in laid)
         z = by.factor[:, own] * (part.prepared.values[rows, own][:, None] - by.mean[:, own])
         defined = by.defined[:, own]
         count -= defined
         rest = (total - z) / np.maximum(count, 1.0)
         shared = weights * ((count > 0) * defined)
-        return np.stack([one.stacked for one in moments_of_two(shared, (jurors, z), rest)])
+        return np.stack([sums.stacked for sums in moments_of_two(shared, (jurors, z), rest)])
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the pooled difference from the sums over all responses."""
         own = [own for own, _ in self.held]
         usable = varied(stack.prepared, stack.counts)[:, own]
         jury, clinician = (
             pooled_icc(
-                np.where(usable, _about_means(Moments(*one)), 0.0).sum(axis=-1),
+                np.where(usable, _about_means(Moments(*sums_of_held)), 0.0).sum(axis=-1),
                 stack.prepared.method,
             )
-            for one in sums
+            for sums_of_held in sums
         )
         return jury - clinician
 
@@ -247,7 +264,7 @@ def _about_means(sums: Moments) -> Array:
 
 
 def held_replicates(
-    grid: Grid, jury: Panel, compared: LikeForLike, method: Method
+    grid: RatingMatrix, jury: PanelColumns, compared: LikeForLike, method: Method
 ) -> HeldReplicates:
     """Return the resampled pooled difference over the clinicians that could be compared."""
     own = grid.columns(held.clinician for held in compared.defined)
@@ -260,9 +277,6 @@ def held_replicates(
     )
 
 
-LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
-
-
 @dataclass(frozen=True)
 class Population:
     """The interval over clinicians like these; undefined with the reason."""
@@ -272,7 +286,11 @@ class Population:
 
 
 def population_interval(
-    grid: Grid, jury: Panel, found: LikeForLike, drawn: Array, confidence: float = 0.95
+    grid: RatingMatrix,
+    jury: PanelColumns,
+    held: LikeForLike,
+    drawn: Array,
+    confidence: float = 0.95,
 ) -> Population:
     """Return the interval of like for like over random clinicians and random instances.
 
@@ -285,7 +303,7 @@ def population_interval(
     Parameters
     ----------
     grid, jury : as for `like_for_like`
-    found : its answer
+    held : its answer
     drawn : its replicates over instances
     confidence : of the interval
 
@@ -300,28 +318,24 @@ def population_interval(
     Arvesen (1969), Annals of Mathematical Statistics 40, 2076: the jackknife of U-statistics.
     Zou & Donner (2008), Statistics in Medicine 27, 1693: adding squared half widths.
     """
-    clinicians, finite = len(found.defined), drawn[np.isfinite(drawn)]
+    clinicians, finite = len(held.defined), drawn[np.isfinite(drawn)]
     if clinicians < LEAST_CLINICIANS:
         few = {"clinicians": clinicians, "least": LEAST_CLINICIANS}
         return Population(reason=note(Code.POPULATION_FEW, **few))
-    left = np.array([_without(grid, one.clinician, jury, found) for one in found.defined])
-    if not np.isfinite(left).all() or len(finite) < 2:
+    left_out = np.array(
+        [_without(grid, comparison.clinician, jury, held) for comparison in held.defined]
+    )
+    if not np.isfinite(left_out).all() or len(finite) < 2:
         return Population(reason=note(Code.POPULATION_UNDEFINED))
-    spread = (clinicians - 1) / clinicians * ((left - left.mean()) ** 2).sum()
+    spread = (clinicians - 1) / clinicians * ((left_out - left_out.mean()) ** 2).sum()
     upper = (1 + confidence) / 2
     of_clinicians = special.stdtrit(clinicians - 1, upper) ** 2 * spread
     of_instances = special.ndtri(upper) ** 2 * finite.var(ddof=1)
     half = math.sqrt(of_clinicians + of_instances)
-    return Population(Interval(found.difference - half, found.difference + half))
+    return Population(Interval(held.difference - half, held.difference + half))
 
 
-def _without(grid: Grid, clinician: str, jury: Panel, found: LikeForLike) -> float:
-    """Return like for like as if one clinician had not been in the study."""
-    kept = [place for place, name in enumerate(grid.raters) if name != clinician]
-    rest = replace(
-        grid,
-        composites=grid.composites[:, kept],
-        raters=tuple(grid.raters[place] for place in kept),
-        kinds=tuple(grid.kinds[place] for place in kept),
-    )
-    return like_for_like(rest, jury, found.method).difference
+def _without(grid: RatingMatrix, clinician: str, jury: PanelColumns, held: LikeForLike) -> float:
+    """Return the difference as if one clinician had not been in the study."""
+    others = np.flatnonzero(np.array(grid.raters, dtype=object) != clinician)
+    return like_for_like(grid.of_columns(others), jury, held.method).difference

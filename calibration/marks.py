@@ -1,22 +1,26 @@
-"""What clinicians marked in responses and sources, and how far they marked the same places."""
+"""Evidence: what clinicians marked in responses and sources, and how the jury scored marked responses."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import Panel, columns
+from calibration.agreement import PanelColumns, columns
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
 from calibration.scope import Scope
-from calibration.scores import COMBINED, Array, Flags, Scores
+from calibration.scores import Array, Flags, Scores
 from calibration.values import NAN, Note, Noted, note, noted
 
 COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
+GRAVE = "critical or major"
+GRAVITIES = ("critical", "major")
+BY_GRAVITY = ("critical", "major", "minor", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +46,7 @@ NOTHING = Marks()
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Who marked which characters of which side."""
+    """The characters that a clinician marked on one side: rater, side, start and end."""
 
     rater: str
     side: str
@@ -85,8 +89,10 @@ def shared_characters(stretches: Iterable[Stretch], readers: int) -> SharedChara
     J Clin Epidemiol 43, 551.
     """
     own: dict[str, set[tuple[str, int]]] = {}
-    for one in stretches:
-        own.setdefault(one.rater, set()).update((one.side, at) for at in range(one.start, one.end))
+    for mark in stretches:
+        own.setdefault(mark.rater, set()).update(
+            (mark.side, at) for at in range(mark.start, mark.end)
+        )
     times = np.array([*Counter(at for marked in own.values() for at in marked).values()], np.int64)
     return SharedCharacters(int((times * (times - 1)).sum()), (readers - 1) * int(times.sum()))
 
@@ -96,20 +102,15 @@ def places(stretches: Sequence[Stretch]) -> list[int]:
 
     A place is a run of stretches that overlap, one with the next; stretches that only touch are two.
     """
-    found: list[set[str]] = []
+    readers_of_places: list[set[str]] = []
     side, reached = "", 0
-    for one in sorted(stretches, key=lambda own: (own.side, own.start, own.end)):
-        if one.side != side or one.start >= reached:
-            found.append(set())
-            side, reached = one.side, one.end
-        found[-1].add(one.rater)
-        reached = max(reached, one.end)
-    return [len(raters) for raters in found]
-
-
-GRAVE = "critical or major"
-GRAVITIES = ("critical", "major")
-BY_GRAVITY = ("critical", "major", "minor", "")
+    for mark in sorted(stretches, key=lambda own: (own.side, own.start, own.end)):
+        if mark.side != side or mark.start >= reached:
+            readers_of_places.append(set())
+            side, reached = mark.side, mark.end
+        readers_of_places[-1].add(mark.rater)
+        reached = max(reached, mark.end)
+    return [len(raters) for raters in readers_of_places]
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class MarkRow(Noted):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Which marks are meant; None is any."""
+    """A kind of mark: criterion, error type and severity; None is any."""
 
     criterion: str | None = None
     error: str | None = None
@@ -176,17 +177,17 @@ class _Kind:
 
     def of(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the marks of this kind."""
-        found = table
+        marks = table
         for name, value in (("criterion", self.criterion), ("error", self.error)):
-            found = found if value is None else found[found[name] == value]
+            marks = marks if value is None else marks[marks[name] == value]
         if self.severity is None:
-            return found
-        wanted = GRAVITIES if self.severity == GRAVE else (self.severity,)
-        return found[found["severity"].isin(wanted)]
+            return marks
+        severities = GRAVITIES if self.severity == GRAVE else (self.severity,)
+        return marks[marks["severity"].isin(severities)]
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _MarkedScope:
     """A scope with what was read and scored in it, a value a response of the analysed set."""
 
     scope: Scope
@@ -197,7 +198,7 @@ class _Place:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _KindCounts:
     """One kind of mark on the analysed set, a value a response.
 
     `twice_shared` and `marked` are those of `SharedCharacters`, 0 where fewer than two read.
@@ -231,13 +232,14 @@ def mark_rows(scope: Scope, scores: Scores, marks: Marks) -> list[MarkRow]:
     own = _own(scope, marks)
     if own.empty:
         return []
-    place = _place(scope, marks, own)
-    found = [_found(place, kind, own) for kind in _kinds(own, _criteria(scope, scores))]
-    drawn = scope.resample(_Replicates.of(place, found))
+    place = _marked_scope(scope, marks, own)
+    rubrics = [scores.rubrics[benchmark].criteria for benchmark in scores.members(scope.name)]
+    kinds = [_kind_counts(place, kind, own) for kind in _kinds(own, chain(*rubrics))]
+    drawn = scope.resample(_Replicates.of(place, kinds))
     outside = _outside(scope, scores, marks)
     return [
-        _row(place, one, drawn[:, :, at], outside if at == 0 else None)
-        for at, one in enumerate(found)
+        _row(place, counts, drawn[:, :, at], outside if at == 0 else None)
+        for at, counts in enumerate(kinds)
     ]
 
 
@@ -248,36 +250,34 @@ def _own(scope: Scope, marks: Marks) -> pd.DataFrame:
     return own.assign(at=own["response_id"].map(at))
 
 
-def _place(scope: Scope, marks: Marks, own: pd.DataFrame) -> _Place:
+def _marked_scope(scope: Scope, marks: Marks, own: pd.DataFrame) -> _MarkedScope:
     readers = [len(marks.readers.get(name, ())) for name in scope.grid.responses]
-    jury = scope.jury or Panel((), 1)  # which has no composite of anything
+    jury = scope.jury or PanelColumns((), 1)  # which has no composite of anything
     raw = columns(scope.grid, jury, "published")
     counts = np.array(readers, dtype=np.float64)
-    return _Place(scope, counts, raw.scorer, raw.clinicians, frozenset(own["rater"]))
+    return _MarkedScope(scope, counts, raw.scorer, raw.clinicians, frozenset(own["rater"]))
 
 
-def _criteria(scope: Scope, scores: Scores) -> list[str]:
-    """Return the criteria of a scope's benchmarks in the order of their rubrics."""
-    members = scores.benchmarks if scope.name == COMBINED else (scope.name,)
-    return [*dict.fromkeys(name for one in members for name in scores.rubrics[one].criteria)]
-
-
-def _kinds(own: pd.DataFrame, criteria: Sequence[str]) -> Iterator[_Kind]:
-    """Yield any mark, the grave ones, each criterion, then each kind that there is."""
+def _kinds(own: pd.DataFrame, criteria: Iterable[str]) -> Iterator[_Kind]:
+    """Yield any mark, critical or major ones, each criterion, then each kind that was marked."""
     yield _Kind()
     if own["severity"].isin(GRAVITIES).any():
         yield _Kind(severity=GRAVE)
     every = [*dict.fromkeys([*criteria, *sorted(own["criterion"])])]
-    given = set(own[["criterion", "error", "severity"]].itertuples(index=False, name=None))
-    marked = [name for name in every if any(name == one for one, _, _ in given)]
+    combinations = set(own[["criterion", "error", "severity"]].itertuples(index=False, name=None))
+    marked = [name for name in every if any(name == criterion for criterion, _, _ in combinations)]
     yield from (_Kind(name) for name in marked)
     order = {name: place for place, name in enumerate(BY_GRAVITY)}
     for name in marked:
-        cells = sorted((order[severity], error) for one, error, severity in given if one == name)
+        cells = sorted(
+            (order[severity], error)
+            for criterion, error, severity in combinations
+            if criterion == name
+        )
         yield from (_Kind(name, error, BY_GRAVITY[place]) for place, error in cells)
 
 
-def _found(place: _Place, kind: _Kind, every: pd.DataFrame) -> _Found:
+def _kind_counts(place: _MarkedScope, kind: _Kind, every: pd.DataFrame) -> _KindCounts:
     own, n = kind.of(every), len(place.readers)
     twice_shared, marked, shared = np.zeros(n), np.zeros(n), Counter[int]()
     for at, stretches in _by_response(own).items():
@@ -301,16 +301,16 @@ def _found(place: _Place, kind: _Kind, every: pd.DataFrame) -> _Found:
         n_shared=sum(times for raters, times in shared.items() if raters > 1),
         places={str(raters): shared[raters] for raters in sorted(shared)},
     )
-    return _Found(row, is_marked, twice_shared, marked)
+    return _KindCounts(row, is_marked, twice_shared, marked)
 
 
 def _by_response(own: pd.DataFrame) -> dict[int, list[Stretch]]:
     """Return the marks of each response by its row in the analysed set."""
-    found: dict[int, list[Stretch]] = {}
+    marks_of: dict[int, list[Stretch]] = {}
     table = own[["at", "rater", "side", "start", "end"]]
     for at, *stretch in table.itertuples(index=False, name=None):
-        found.setdefault(at, []).append(Stretch(*stretch))
-    return found
+        marks_of.setdefault(at, []).append(Stretch(*stretch))
+    return marks_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,9 +328,9 @@ class _Replicates:
     bottoms: Array
 
     @classmethod
-    def of(cls, place: _Place, found: Sequence[_Found]) -> "_Replicates":
-        """Return them of what was found."""
-        parts = [_sums(place, one) for one in found]
+    def of(cls, place: _MarkedScope, kinds: Sequence[_KindCounts]) -> "_Replicates":
+        """Return the sums of some kinds of mark."""
+        parts = [_sums(place, counts) for counts in kinds]
         return cls(
             np.stack([top for top, _ in parts], axis=2),
             np.stack([bottom for _, bottom in parts], axis=2),
@@ -346,40 +346,40 @@ class _Replicates:
         return np.stack([ratio[:, 0], ratio[:, 1] - ratio[:, 2], ratio[:, 3] - ratio[:, 4]], axis=1)
 
 
-def _sums(place: _Place, one: _Found) -> tuple[Array, Array]:
+def _sums(place: _MarkedScope, counts: _KindCounts) -> tuple[Array, Array]:
     """Return the sums of each instance above and below the line, both of shape (clusters, 5)."""
-    sides = _sides(place, one)
+    sides = _sides(place, counts)
     scored = [np.where(own, of, 0.0) for of in (place.jury, place.clinicians) for own in sides]
     responses = [own.astype(np.float64) for own in (*sides, *sides)]
-    tops, bottoms = [one.twice_shared, *scored], [one.marked, *responses]
+    tops, bottoms = [counts.twice_shared, *scored], [counts.marked, *responses]
     return _by_instance(place, tops), _by_instance(place, bottoms)
 
 
-def _by_instance(place: _Place, values: Sequence[Array]) -> Array:
+def _by_instance(place: _MarkedScope, values: Sequence[Array]) -> Array:
     """Return the sum over each instance's responses, shape (clusters, values)."""
     grid = place.scope.grid
     return np.stack([np.bincount(grid.clusters, own, grid.n_clusters) for own in values], axis=1)
 
 
-def _sides(place: _Place, one: _Found) -> tuple[Flags, Flags]:
+def _sides(place: _MarkedScope, counts: _KindCounts) -> tuple[Flags, Flags]:
     """Return which responses with a jury score were read and marked so, and which read and not."""
     judged = (place.readers > 0) & ~np.isnan(place.jury)
-    return judged & one.is_marked, judged & ~one.is_marked
+    return judged & counts.is_marked, judged & ~counts.is_marked
 
 
-def _row(place: _Place, one: _Found, drawn: Array, outside: Note | None) -> MarkRow:
-    sides = _sides(place, one)
+def _row(place: _MarkedScope, counts: _KindCounts, drawn: Array, outside: Note | None) -> MarkRow:
+    sides = _sides(place, counts)
     instances = [place.scope.grid.instances(side) for side in sides]
-    shared = place.scope.grid.instances(one.marked > 0)
+    shared = place.scope.grid.instances(counts.marked > 0)
     jury = [_mean(place.jury, side) for side in sides]
     clinicians = [_mean(place.clinicians, side) for side in sides]
     f1 = _ends(drawn[:, 0], shared)
     is_alike = len(drawn) > 0 and shared >= LEAST_CLUSTERS and np.isnan(f1.low)
     of_jury, of_clinicians = (_ends(drawn[:, at], min(instances)) for at in (1, 2))
-    total = float(one.marked.sum())
+    total = float(counts.marked.sum())
     return replace(
-        one.row,
-        f1=float(one.twice_shared.sum()) / total if total else NAN,
+        counts.row,
+        f1=float(counts.twice_shared.sum()) / total if total else NAN,
         f1_low=f1.low,
         f1_high=f1.high,
         n_with=int(sides[0].sum()),
@@ -393,11 +393,11 @@ def _row(place: _Place, one: _Found, drawn: Array, outside: Note | None) -> Mark
         clinicians_low=of_clinicians.low,
         clinicians_high=of_clinicians.high,
         notes=noted(
-            *_notes(place, one, sides, instances),
+            *_notes(place, counts, sides, instances),
             note(Code.SAME_F1) if is_alike else None,
             _lost(drawn, (f1, of_jury)),
             outside,
-            _made_up(place),
+            _simulated(place),
         ),
     )
 
@@ -407,17 +407,17 @@ def _mean(values: Array, rows: Flags) -> float:
 
 
 def _ends(drawn: Array, instances: int) -> Interval:
-    """Return the interval of a figure that rests on so many instances; one without width is none."""
+    """Return the interval of a figure that rests on some instances; undefined where it has no width."""
     ends = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
     return ends if ends.low < ends.high else UNDEFINED
 
 
 def _notes(
-    place: _Place, one: _Found, sides: tuple[Flags, Flags], instances: Sequence[int]
+    place: _MarkedScope, counts: _KindCounts, sides: tuple[Flags, Flags], instances: Sequence[int]
 ) -> Iterator[Note | None]:
     """Yield why a figure is undefined, or weak."""
-    if not one.marked.any():
-        yield note(Code.NONE_MARKED_TWICE_READ if one.row.n_read_twice else Code.MARKS_READ_ONCE)
+    if not counts.marked.any():
+        yield note(Code.NONE_MARKED_TWICE_READ if counts.row.n_read_twice else Code.MARKS_READ_ONCE)
     if not place.scope.jury:
         yield note(Code.MARKS_WITHOUT_JURY)
     elif not all(side.any() for side in sides):
@@ -427,23 +427,21 @@ def _notes(
 
 
 def _lost(drawn: Array, ends: Sequence[Interval]) -> Note | None:
-    """Count the resamples without F1 or without the jury's difference, whichever lacks in more."""
-    with_ends = [drawn[:, at] for at, one in enumerate(ends) if np.isfinite(one.low)]
+    """Note the undefined resamples of F1 or of the jury's difference, whichever are more."""
+    with_ends = [drawn[:, at] for at, interval in enumerate(ends) if np.isfinite(interval.low)]
     notes = noted(*map(remarks.undefined_resamples, with_ends))
-    return max(notes, key=lambda one: int(one["lost"]), default=None)
+    return max(notes, key=lambda lost: int(lost["lost"]), default=None)
 
 
 def _outside(scope: Scope, scores: Scores, marks: Marks) -> Note | None:
     """Count the responses with a mark that no clinician rated on all criteria."""
     table = scores.responses
-    members = table if scope.name == COMBINED else table[table["benchmark"] == scope.name]
-    marked = set(marks.stretches["response_id"]) & set(members["response_id"])
+    own = table.loc[table["benchmark"].isin(scores.members(scope.name)), "response_id"]
+    marked = set(marks.stretches["response_id"]) & set(own)
     lost = len(marked - set(scope.grid.responses))
     return note(Code.MARKED_OUTSIDE, responses=lost) if lost else None
 
 
-def _made_up(place: _Place) -> Note | None:
-    jury = place.scope.jury.members if place.scope.jury else ()
-    return remarks.simulated(
-        place.scope.simulated & {*jury, *place.raters, *place.scope.clinicians}
-    )
+def _simulated(place: _MarkedScope) -> Note | None:
+    scope, jury = place.scope, place.scope.jury.members if place.scope.jury else ()
+    return remarks.simulated(scope.simulated & {*jury, *place.raters, *scope.clinicians})

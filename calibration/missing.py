@@ -1,4 +1,4 @@
-"""What a scorer did not score, and how far its agreement could hang on that."""
+"""What a scorer did not score, and the least and greatest ICC its missing scores would allow."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,15 @@ import numpy as np
 from scipy import optimize
 
 from calibration import remarks
-from calibration.agreement import Panel, column_icc, columns, why_no_icc
+from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import without_variance
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Method, Scores
 from calibration.values import NAN, Note, Noted, note, noted
+
+STEPS, ENOUGH = 500, 1e-12  # of the climb: most steps, and the least gain worth another
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
         composite; n_missing = n_no_rating + n_incomplete : the others. A missing response is
         incomplete if every juror without a composite gave some score on it, else without rating.
         icc : as in the agreement table. icc_lowest, icc_highest : the least and greatest ICC if
-        each missing score were anything on the scale (`missing_bounds.icc_bounds`), as if no
+        each missing score were anything on the scale (`icc_bounds`), as if no
         juror had scored such a response; under "paper" in units of each juror's z, with mean
         and sd of the scores there are. Bounds, not estimates: nothing is filled in anywhere
         else. NaN with a note where the ICC, or the scale, or a lower bound does not exist.
@@ -59,30 +61,30 @@ def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
 
 
 def _seen(scope: Scope, scores: Scores) -> Flags:
-    """Return who gave any score on what, shape (n, raters) as in the grid."""
+    """Return which raters gave any score to which response, shape (n, raters) as in the grid."""
     grid = scope.grid
-    given = scores.ratings.dropna(subset=["score"])
-    pairs = given[["response_id", "rater"]].drop_duplicates()
+    scored = scores.ratings.dropna(subset=["score"])
+    pairs = scored[["response_id", "rater"]].drop_duplicates()
     row = pairs["response_id"].map({name: i for i, name in enumerate(grid.responses)})
     column = pairs["rater"].map({name: i for i, name in enumerate(grid.raters)})
-    here = (row.notna() & column.notna()).to_numpy()
+    in_grid = (row.notna() & column.notna()).to_numpy()
     seen = np.zeros(grid.composites.shape, dtype=np.bool_)
-    seen[row[here].to_numpy(dtype=np.int64), column[here].to_numpy(dtype=np.int64)] = True
+    seen[row[in_grid].to_numpy(dtype=np.int64), column[in_grid].to_numpy(dtype=np.int64)] = True
     return seen
 
 
 def _ends(scope: Scope, scores: Scores) -> tuple[float, float] | None:
     """Return the ends of the scale, None where benchmarks in scope have different ones."""
-    clinical = scope.given[scope.given["kind"] == "clinician"]
+    clinical = scope.composites[scope.composites["kind"] == "clinician"]
     shapes = [scores.rubrics[str(name)] for name in clinical["benchmark"].unique()]
     scales = {(float(shape.low), float(shape.high)) for shape in shapes}
     return scales.pop() if len(scales) == 1 else None
 
 
 def _row(
-    scope: Scope, scorer: str, panel: Panel, seen: Flags, ends: tuple[float, float] | None
+    scope: Scope, scorer: str, panel: PanelColumns, seen: Flags, ends: tuple[float, float] | None
 ) -> MissingRow:
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     present, own = panel.present(grid), grid.columns(panel.members)
     lacking = np.isnan(grid.composites[:, own])
     incomplete = ~present & (seen[:, own] | ~lacking).all(axis=1)
@@ -106,15 +108,17 @@ def _row(
         icc_highest=None if metric else bounds.high,
         notes=noted(
             remarks.coverage(int(present.sum()), len(present), 0, len(present)),
-            reason or (None if metric else _meaning(len(open_x), bounds, scaled=bool(ends))),
+            reason or (None if metric else _bounds_note(len(open_x), bounds, scaled=bool(ends))),
             remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
         ),
     )
 
 
-def _column_ends(scope: Scope, panel: Panel, ends: tuple[float, float]) -> tuple[float, float]:
-    """Return where a panel's column stands when all its members give one end of the scale."""
-    if scope.asked.method == "published":
+def _column_ends(
+    scope: Scope, panel: PanelColumns, ends: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the panel's column if all its members gave the lowest, and the highest, point of the scale."""
+    if scope.options.method == "published":
         return ends
     table = scope.grid.composites[:, scope.grid.columns(panel.members)]
     usable: Array = table[:, ~without_variance(table)]
@@ -123,8 +127,8 @@ def _column_ends(scope: Scope, panel: Panel, ends: tuple[float, float]) -> tuple
     return low, high
 
 
-def _meaning(missing: int, bounds: Interval, *, scaled: bool) -> Note | None:
-    """Say what the bounds are, and that they are no estimate."""
+def _bounds_note(missing: int, bounds: Interval, *, scaled: bool) -> Note | None:
+    """Note the bounds, and that they are no estimate."""
     if not missing:
         return None
     if not scaled:
@@ -135,9 +139,6 @@ def _meaning(missing: int, bounds: Interval, *, scaled: bool) -> Note | None:
 
 def _finite(value: float) -> float:
     return value if np.isfinite(value) else NAN
-
-
-STEPS, ENOUGH = 500, 1e-12  # of the climb: most steps, and the least gain worth another
 
 
 def icc_bounds(
@@ -214,13 +215,13 @@ class _Fill:
 
     def _climb(self, fill: Array) -> float:
         """Return the g at which no better straight line is found, from a fill with g > 0."""
-        found = self._of(fill)
+        ratio = self._of(fill)
         for _ in range(STEPS):
-            fill = self._cut_line(self._slope(fill, found))
-            before, found = found, max(found, self._of(fill))
-            if found - before <= ENOUGH:
+            fill = self._cut_line(self._slope(fill, ratio))
+            before, ratio = ratio, max(ratio, self._of(fill))
+            if ratio - before <= ENOUGH:
                 break
-        return found
+        return ratio
 
     def _slope(self, fill: Array, ratio: float) -> float:
         """Return the slope at which the linear part of g and `ratio` times the convex part meet."""

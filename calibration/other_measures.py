@@ -1,4 +1,4 @@
-"""Each scorer beside its ICC: absolute agreement, order, and points of the scale."""
+"""Each scorer beside its ICC: absolute agreement, rank correlation, and difference in points of the scale."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +26,11 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 NORMAL_95 = 1.96  # as in the source: limits between which 95 % of normal differences lie
 LEAST_DIFFERENCES = 2  # one difference has no spread
+ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
+IN_POINTS = (
+    *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
+    *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
+)
 
 
 @dataclass(frozen=True)
@@ -125,19 +130,12 @@ def bias_replicates(differences: Array, clusters: Integers, n_clusters: int) -> 
         The instance of each response, numbered from 0.
     n_clusters : how many instances there are
     """
-    given = ~np.isnan(differences)
+    is_known = ~np.isnan(differences)
     number = np.zeros((n_clusters, differences.shape[1]))
     total = np.zeros_like(number)
-    np.add.at(number, clusters, given.astype(np.float64))
-    np.add.at(total, clusters, np.where(given, differences, 0.0))
+    np.add.at(number, clusters, is_known.astype(np.float64))
+    np.add.at(total, clusters, np.where(is_known, differences, 0.0))
     return BiasReplicates(number, total)
-
-
-ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
-IN_POINTS = (
-    *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
-    *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
-)
 
 
 @dataclass(frozen=True)
@@ -184,7 +182,7 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
 
     References
     ----------
-    As `icc.icc_table`, `ranks.rank_correlations` and `bland_altman.bland_altman`.
+    As `icc.icc_table`, `ranks.rank_correlations` and `bland_altman`.
     """
     reason = why_undefined_scope(scores, scope)
     if reason:
@@ -241,32 +239,32 @@ def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> Seco
         kendall=ranks.kendall,
         spearman=ranks.spearman,
         n=n,
-        notes=noted(*_who(scope, scorer), *of_points, *of_ranks),
+        notes=noted(*_rater_notes(scope, scorer), *of_points, *of_ranks),
         **found,
     )
 
 
 def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[Note | None]]:
-    """Return the rank correlations of the method's columns, and what is to be said of them."""
-    panel, method = scope.scorers[scorer], scope.asked.method
+    """Return the rank correlations of the method's columns, and their notes."""
+    panel, method = scope.scorers[scorer], scope.options.method
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()
-    said = [note(Code.NOT_IN_ORDER, raters=flat) if flat else None]
+    notes = [note(Code.NOT_IN_ORDER, raters=flat) if flat else None]
     ranks = rank_correlations(x, y) if len(x) >= LEAST_RESPONSES else UNRANKED
     if np.isnan(ranks.spearman):
         reason = why_no_icc(scope.grid, panel, method, (x, y))
         lost = note(Code.RANKS_UNDEFINED, why=reason)
-        said = [lost] if reason and reason.code is Code.NO_Z else [*said, lost]
+        notes = [lost] if reason and reason.code is Code.NO_Z else [*notes, lost]
     elif len(x) < n:
-        said.append(note(Code.RANKS_OVER, responses=len(x)))
-    return ranks, said
+        notes.append(note(Code.RANKS_OVER, responses=len(x)))
+    return ranks, notes
 
 
 def _in_points(
     scope: Scope, raw: Columns, drawn: Interval | None
 ) -> tuple[dict[str, Any], list[Note | None]]:
-    """Return what is measured in points, by field, and what is to be said of it."""
+    """Return the figures in points of the scale by field, and their notes."""
     x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
     points = bland_altman(y - x if len(x) >= LEAST_RESPONSES else y[:0])
     ends = drawn if drawn and len(x) >= LEAST_RESPONSES else points.bias_interval
@@ -309,7 +307,7 @@ def raw_iccs(x: Array, y: Array) -> tuple[list[float], Note | None]:
     return [absolute, low, high, consistent], None
 
 
-def _who(scope: Scope, scorer: str) -> Iterator[Note | None]:
+def _rater_notes(scope: Scope, scorer: str) -> Iterator[Note | None]:
     panel, analysed = scope.scorers[scorer], len(scope.grid.responses)
     present = int(panel.present(scope.grid).sum())
     yield remarks.coverage(present, analysed, present, analysed)
@@ -320,7 +318,7 @@ def _who(scope: Scope, scorer: str) -> Iterator[Note | None]:
 def _doubts(
     scope: Scope, raw: Columns, points: BlandAltman, bias: Interval
 ) -> Iterator[Note | None]:
-    """Give the intervals of the limits, and say which intervals take responses as independent."""
+    """Yield the intervals of the limits, and which intervals assume independent responses."""
     low, high = points.low_limit, points.high_limit
     ends = {"low_low": low.low, "low_high": low.high, "high_low": high.low, "high_high": high.high}
     yield note(Code.LIMITS, **ends)

@@ -1,4 +1,4 @@
-"""Clinician against clinician: the mean ICC over pairs that share responses."""
+"""Clinicians against each other: the mean ICC over pairs that share responses."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,12 +9,12 @@ from scipy import sparse
 from calibration.agreement import column_icc
 from calibration.bootstrap import Counts
 from calibration.codes import NoteCode as Code
-from calibration.rating_matrix import Grid, mean_of_given, without_variance, z_within_raters
+from calibration.rating_matrix import RatingMatrix, mean_of_given, without_variance, z_within_raters
 from calibration.resampled_moments import (
     Moments,
-    Part,
     Prepared,
-    Stack,
+    ResampleBatch,
+    ResponseBlock,
     icc_of_moments,
     prepare,
     scale,
@@ -26,7 +26,7 @@ FRAGILE = 10  # pairs sharing fewer responses have an ICC that may be anything b
 
 
 @dataclass(frozen=True)
-class Pair:
+class ClinicianPair:
     """Two clinicians, the responses they share, and their ICC; NaN with a reason why."""
 
     first: str
@@ -42,19 +42,19 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class ClinicianPairs:
     """Every pair of clinicians that shares enough responses.
 
     Attributes
     ----------
-    defined, undefined : tuples of Pair
+    defined, undefined : tuples of ClinicianPair
         Undefined are those with a rater without variance; they count nowhere.
     too_few : int
         Pairs that share something, but fewer responses than asked for.
     """
 
-    defined: tuple[Pair, ...]
-    undefined: tuple[Pair, ...]
+    defined: tuple[ClinicianPair, ...]
+    undefined: tuple[ClinicianPair, ...]
     too_few: int
 
     @property
@@ -75,7 +75,7 @@ class Pairs:
         return tuple(sorted({name for pair in self.defined for name in (pair.first, pair.second)}))
 
 
-def clinician_pairs(grid: Grid, min_shared: int = 2) -> Pairs:
+def clinician_pairs(grid: RatingMatrix, min_shared: int = 2) -> ClinicianPairs:
     """Return the ICC(3,2) of every pair of clinicians.
 
     Each clinician is z-scored over all of his or her composites in the grid, not only the
@@ -84,38 +84,40 @@ def clinician_pairs(grid: Grid, min_shared: int = 2) -> Pairs:
 
     Parameters
     ----------
-    grid : Grid
+    grid : RatingMatrix
     min_shared : int
         Responses a pair must share, at least 2. At 2 an ICC says next to nothing, and
         has no lower bound: look at the number of fragile pairs.
     """
     own = grid.of_kind("clinician")
     z = z_within_raters(grid.composites)
-    given = ~np.isnan(grid.composites)
+    has_composite = ~np.isnan(grid.composites)
     flat = without_variance(grid.composites)
     pairs, too_few = [], 0
     for a, b in combinations(own, 2):
-        shared = np.flatnonzero(given[:, a] & given[:, b])
+        shared = np.flatnonzero(has_composite[:, a] & has_composite[:, b])
         if len(shared) >= max(min_shared, 2):
             pairs.append(_pair(grid, z, flat, (a, b), shared))
         else:
             too_few += len(shared) > 0
-    return Pairs(
+    return ClinicianPairs(
         defined=tuple(pair for pair in pairs if not pair.reason),
         undefined=tuple(pair for pair in pairs if pair.reason),
         too_few=too_few,
     )
 
 
-def _pair(grid: Grid, z: Array, flat: Flags, columns: tuple[int, int], shared: Integers) -> Pair:
+def _pair(
+    grid: RatingMatrix, z: Array, flat: Flags, columns: tuple[int, int], shared: Integers
+) -> ClinicianPair:
     first, second = (grid.raters[column] for column in columns)
     constant = [grid.raters[column] for column in columns if flat[column]]
     if constant:
-        return Pair(first, second, shared, NAN, note(Code.FLAT_RATERS, raters=constant))
+        return ClinicianPair(first, second, shared, NAN, note(Code.FLAT_RATERS, raters=constant))
     x, y = (z[shared, column] for column in columns)
     icc = column_icc(x, y, "paper", least=2)
     reason = None if np.isfinite(icc) else note(Code.FLAT_SHARED)
-    return Pair(first, second, shared, icc, reason)
+    return ClinicianPair(first, second, shared, icc, reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,13 +134,13 @@ class PairReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the mean over pairs; NaN where no pair is defined."""
-        return self.value(np.zeros(()), Stack(self.prepared, counts))
+        return self.value(np.zeros(()), ResampleBatch(self.prepared, counts))
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return nothing: the sums of pairs are kept by cluster."""
         return np.zeros(())
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the mean over pairs from the clusters drawn."""
         own = stack.prepared.method == self.prepared.method
         by = stack.by if own else scale(self.prepared, stack.counts)
@@ -150,15 +152,15 @@ class PairReplicates:
         return mean_of_given(icc_of_moments(of_pairs, ratio, restandardise=False))
 
 
-def pair_replicates(grid: Grid, pairs: Pairs) -> PairReplicates:
+def pair_replicates(grid: RatingMatrix, pairs: ClinicianPairs) -> PairReplicates:
     """Return the resampled mean over the defined pairs."""
     prepared = prepare(grid, "paper")
-    left = grid.columns(pair.first for pair in pairs.defined)
+    first = grid.columns(pair.first for pair in pairs.defined)
     right = grid.columns(pair.second for pair in pairs.defined)
-    return PairReplicates(prepared, left, right, _features(grid, prepared, pairs))
+    return PairReplicates(prepared, first, right, _features(grid, prepared, pairs))
 
 
-def _features(grid: Grid, prepared: Prepared, pairs: Pairs) -> sparse.csr_array:
+def _features(grid: RatingMatrix, prepared: Prepared, pairs: ClinicianPairs) -> sparse.csr_array:
     """Return the six sums of every pair by cluster, (6 pairs, clusters), sum after sum."""
     lengths = [len(pair.shared) for pair in pairs.defined]
     pair_of = np.repeat(np.arange(len(lengths)), lengths)
@@ -171,7 +173,7 @@ def _features(grid: Grid, prepared: Prepared, pairs: Pairs) -> sparse.csr_array:
     return sparse.csr_array((data, (place, np.tile(grid.clusters[rows], 6))), shape=shape)
 
 
-def over_pairs(pairs: Pairs, *, reps: int, seed: int) -> Array:
+def over_pairs(pairs: ClinicianPairs, *, reps: int, seed: int) -> Array:
     """Return the mean ICC of pairs drawn with replacement, shape (reps,)."""
     iccs = np.array([pair.icc for pair in pairs.defined])
     if len(iccs) < 2:

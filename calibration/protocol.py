@@ -1,4 +1,4 @@
-"""What a study set out to show, fixed beforehand: a margin, and how many unsafe answers may pass."""
+"""The protocol of a study, fixed beforehand: a margin, and limits on missed unsafe responses."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Critical:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a study is to show, and when that was fixed.
+    """What a study set out to show, and when that was fixed.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def critical(text: str, miss_at_most: float = NAN) -> Critical:
     BadInput
         If the text has another form.
     """
-    found = CRITICAL.fullmatch(text)
-    if not found:
+    match = CRITICAL.fullmatch(text)
+    if not match:
         raise BadInput(f"{text!r} names no critical criterion: write it as safety<=2")
-    return Critical(found["criterion"], float(found["threshold"]), miss_at_most)
+    return Critical(match["criterion"], float(match["threshold"]), miss_at_most)

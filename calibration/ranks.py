@@ -1,4 +1,4 @@
-"""Whether two columns put the responses in one order: Spearman's rho and Kendall's tau-b."""
+"""Rank correlations of two columns: Spearman's rho and Kendall's tau-b."""
 
 from dataclasses import dataclass
 
@@ -73,7 +73,7 @@ def _mean_ranks(dense: Integers) -> Array:
 
 
 def _dense_ranks(column: Array) -> Integers:
-    """Return the place of each value among the different values, from 0; all 0: all ties."""
+    """Return the rank of each value among the distinct values, from 0; all 0 where all are ties."""
     order = np.argsort(column, kind="stable")
     steps = np.diff(column[order]) > FLAT * np.abs(column).max()
     ranks = np.zeros(len(column), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The analysed set as a grid: responses in rows, raters in columns."""
+"""The analysed set as a matrix, responses in rows and raters in columns, and z within raters."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -9,9 +9,11 @@ import pandas as pd
 
 from calibration.scores import Array, Flags, Integers
 
+FLAT = 1e-9  # a spread below this share of the largest score is rounding, not judgement
+
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class RatingMatrix:
     """Composites of the analysed set.
 
     Attributes
@@ -48,8 +50,17 @@ class Grid:
         """Return how many instances some responses come from."""
         return len(np.unique(self.clusters[rows]))
 
-    def only(self, rows: Flags) -> "Grid":
-        """Return a grid of the same shape and instances without the composites of other rows."""
+    def of_columns(self, columns: Integers) -> "RatingMatrix":
+        """Return the matrix with some columns alone; responses and instances stay."""
+        return replace(
+            self,
+            composites=self.composites[:, columns],
+            raters=tuple(self.raters[column] for column in columns),
+            kinds=tuple(self.kinds[column] for column in columns),
+        )
+
+    def only(self, rows: Flags) -> "RatingMatrix":
+        """Return a matrix of the same shape and instances without the composites of other rows."""
         return replace(self, composites=np.where(rows[:, None], self.composites, np.nan))
 
 
@@ -59,7 +70,7 @@ def analysed_grid(
     *,
     jurors: Sequence[str],
     metrics: Sequence[str],
-) -> Grid:
+) -> RatingMatrix:
     """Return the responses of some benchmarks that a clinician rated with a composite.
 
     Parameters
@@ -82,16 +93,13 @@ def analysed_grid(
     table = wide.reindex(index=instances.index, columns=raters)
     _, clusters = np.unique(instances.to_numpy(dtype=str), return_inverse=True)
     kinds = ["clinician"] * len(clinicians) + ["juror"] * len(jurors) + ["metric"] * len(metrics)
-    return Grid(
+    return RatingMatrix(
         composites=table.to_numpy(dtype=np.float64),
         responses=tuple(instances.index),
         clusters=clusters.astype(np.int64),
         raters=tuple(raters),
         kinds=tuple(kinds),
     )
-
-
-FLAT = 1e-9  # a spread below this share of the largest score is rounding, not judgement
 
 
 def z_within_raters(composites: Array) -> Array:

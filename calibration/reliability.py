@@ -1,4 +1,4 @@
-"""How reliable the clinicians' own ratings are: the reference that everything is compared with."""
+"""How reliable the clinicians' own ratings are, with intervals for incomplete tables."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,14 +20,15 @@ from calibration.icc import (
 )
 from calibration.planning.rows import PanelSizeRow
 from calibration.rating_matrix import FLAT
-from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
 from calibration.true_agreement import TrueAgreementRow, true_agreement_row
-from calibration.values import COMBINED, NAN, Note, Noted, note, noted
+from calibration.values import COMBINED, NAN, AnalysisOptions, Note, Noted, note, noted
 
 FORMS = ("ICC(C,k)", "ICC(A,k)", "ICC(C,1)", "ICC(A,1)")  # the one to quote first
 SIZES = range(1, 7)  # raters whose mean is planned for
 CHANGE = 1.96 * math.sqrt(2)  # standard errors that two scores must differ by
+HARDLY_ANY = 1e7  # times the error's variance: more is all
 
 
 @dataclass(frozen=True)
@@ -71,23 +72,23 @@ class Reliabilities:
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
-    """What the clinicians are worth as a reference, on each benchmark and combined."""
+class ClinicianReliability:
+    """How reliable the clinicians are as a reference, on each benchmark and combined."""
 
     reliability: Sequence[ReliabilityRow] = ()
     disattenuated: Sequence[TrueAgreementRow] = ()
 
 
-def reference(scores: Scores, sitting: Sitting, asked: Asked) -> Reference:
-    """Return the clinicians' reliability, and the jury's agreement freed of their error."""
+def clinician_reliability(scores: Scores, options: AnalysisOptions) -> ClinicianReliability:
+    """Return the clinicians' reliability, and the jury's agreement corrected for their error."""
     reliable: list[ReliabilityRow] = []
     freed: list[TrueAgreementRow] = []
-    for scope in scopes(scores, sitting, asked):
+    for scope in scopes(scores, options):
         reason = why_undefined_scope(scores, scope)
         reliable += reliability_rows(scope, reason)
         if scope.jury:
             freed.append(true_agreement_row(scope, scope.jury, reason))
-    return Reference(reliable, freed)
+    return ClinicianReliability(reliable, freed)
 
 
 def reliability_rows(scope: Scope, reason: Note | None = None) -> list[ReliabilityRow]:
@@ -96,7 +97,7 @@ def reliability_rows(scope: Scope, reason: Note | None = None) -> list[Reliabili
     Raw composites whatever the method. A complete table has McGraw & Wong's forms from its mean
     squares with their F intervals, and may be below 0; one with missing cells has them from the
     variances of `crossed.crossed_model`, with Wald's exact interval of consistency and that of
-    `reliability_interval.agreement_interval`.
+    `agreement_interval`.
 
     Parameters
     ----------
@@ -114,9 +115,9 @@ def reliability_rows(scope: Scope, reason: Note | None = None) -> list[Reliabili
     Terwee, Knol & Bouter (2006), Journal of Clinical Epidemiology 59, 1033.
     """
     table = scope.grid.composites[:, scope.grid.of_kind("clinician")]
-    found = Reliabilities(reason=reason) if reason else reliabilities(table)
+    figures = Reliabilities(reason=reason) if reason else reliabilities(table)
     k = _raters(table)
-    return [_row(scope, form, found, k) for form in FORMS]
+    return [_row(scope, form, figures, k) for form in FORMS]
 
 
 def _raters(table: Array) -> float:
@@ -171,15 +172,15 @@ def _of_model(table: Array) -> Reliabilities:
     )
 
 
-def _row(scope: Scope, form: str, found: Reliabilities, k: float) -> ReliabilityRow:
+def _row(scope: Scope, form: str, figures: Reliabilities, k: float) -> ReliabilityRow:
     grid, agreement, times = scope.grid, "A" in form, k if form.endswith("k)") else 1.0
-    single = found.agreement if agreement else found.consistency
-    ends = found.agreement_ends if agreement else found.consistency_ends
-    sem = math.sqrt(found.error / times) if found.error >= 0 else NAN
+    single = figures.agreement if agreement else figures.consistency
+    ends = figures.agreement_ends if agreement else figures.consistency_ends
+    sem = math.sqrt(figures.error / times) if figures.error >= 0 else NAN
     known = math.isfinite(single)
     return ReliabilityRow(
         benchmark=scope.name,
-        criterion=scope.asked.criterion or "composite",
+        criterion=scope.options.criterion or "composite",
         form=form,
         icc=spearman_brown(single, times),
         low=spearman_brown(ends.low, times),
@@ -190,13 +191,13 @@ def _row(scope: Scope, form: str, found: Reliabilities, k: float) -> Reliability
         n_clinicians=len(scope.clinicians),
         sem=(sem if known else NAN) if agreement else None,
         smallest_change=(CHANGE * sem if known else NAN) if agreement else None,
-        notes=noted(*_notes(scope, found, k)),
+        notes=noted(*_notes(scope, figures, k)),
     )
 
 
-def _notes(scope: Scope, found: Reliabilities, k: float) -> Iterator[Note | None]:
-    yield found.reason
-    if not found.reason:
+def _notes(scope: Scope, figures: Reliabilities, k: float) -> Iterator[Note | None]:
+    yield figures.reason
+    if not figures.reason:
         if k != round(k):
             yield note(Code.RELIABILITY_UNEVEN, raters=k)
         responses, instances = len(scope.grid.responses), scope.grid.n_clusters
@@ -208,11 +209,11 @@ def _notes(scope: Scope, found: Reliabilities, k: float) -> Iterator[Note | None
 
 
 def _within(scope: Scope) -> Note | None:
-    """Give ICC(C,1) with each benchmark's own mean taken out, where several are combined."""
+    """Note ICC(C,1) without differences between benchmarks, where several are combined."""
     if scope.name != COMBINED:
         return None
-    of = dict(zip(scope.given["response_id"], scope.given["benchmark"], strict=True))
-    groups = [str(of[one]) for one in scope.grid.responses]
+    of = dict(zip(scope.composites["response_id"], scope.composites["benchmark"], strict=True))
+    groups = [str(of[response]) for response in scope.grid.responses]
     table = scope.grid.composites[:, scope.grid.of_kind("clinician")]
     model = crossed_model(table, groups=groups, group_effect="fixed")
     return None if model.reason else note(Code.RELIABILITY_WITHIN, icc=model.consistency())
@@ -237,11 +238,8 @@ def assumed_panel_sizes(single: float) -> list[PanelSizeRow]:
     return [PanelSizeRow("clinicians", m, spearman_brown(single, m), None) for m in SIZES]
 
 
-HARDLY_ANY = 1e7  # times the error's variance: more is all
-
-
 @dataclass(frozen=True)
-class Design:
+class RatingDesign:
     """How many ratings, responses and raters there are, none of them empty."""
 
     ratings: int
@@ -264,11 +262,11 @@ class Design:
         return (self.ratings - self.responses) / (self.raters - 1)
 
 
-def design_of(scores: Array) -> Design:
+def design_of(scores: Array) -> RatingDesign:
     """Return the design of a table (n, raters), NaN where missing."""
-    given = ~np.isnan(scores)
-    rows, columns = given.any(axis=1).sum(), given.any(axis=0).sum()
-    return Design(int(given.sum()), int(rows), int(columns))
+    is_rated = ~np.isnan(scores)
+    rows, columns = is_rated.any(axis=1).sum(), is_rated.any(axis=0).sum()
+    return RatingDesign(int(is_rated.sum()), int(rows), int(columns))
 
 
 def consistency_interval(scores: Array, confidence: float = 0.95) -> Interval:
@@ -322,13 +320,13 @@ def consistency_interval(scores: Array, confidence: float = 0.95) -> Interval:
 
 def _products(scores: Array) -> tuple[Array, Array, Array, int]:
     """Return the cross products of raters and scores, of their sums by size, and the sizes."""
-    given = ~np.isnan(scores)
-    response, rater = np.nonzero(given)
-    score = scores[given] - scores[given].mean()
+    is_rated = ~np.isnan(scores)
+    response, rater = np.nonzero(is_rated)
+    score = scores[is_rated] - scores[is_rated].mean()
     seen = np.unique(rater)
     design = np.column_stack([rater[:, None] == seen, score])
     total = np.add.reduceat(design, np.flatnonzero(np.diff(response, prepend=-1)), axis=0)
-    size = given.sum(axis=1)
+    size = is_rated.sum(axis=1)
     sizes = np.unique(size)
     sums = np.array([total[size == m].T @ total[size == m] for m in sizes])
     return design.T @ design, sums, sizes.astype(np.float64), len(score)
@@ -345,7 +343,9 @@ def _residual(every: Array, sums: Array, weight: Array) -> tuple[float, int]:
     )
 
 
-def agreement_interval(model: MixedModel, design: Design, confidence: float = 0.95) -> Interval:
+def agreement_interval(
+    model: MixedModel, design: RatingDesign, confidence: float = 0.95
+) -> Interval:
     """Return an approximate interval of ICC(A,1) over random raters, from variance components.
 
     The interval of McGraw & Wong at the mean squares that the components make with as many ratings a
@@ -354,7 +354,7 @@ def agreement_interval(model: MixedModel, design: Design, confidence: float = 0.
     Parameters
     ----------
     model : MixedModel, of the ratings
-    design : Design, of the same
+    design : RatingDesign, of the same
     confidence : of the interval
 
     Returns
@@ -370,14 +370,16 @@ def agreement_interval(model: MixedModel, design: Design, confidence: float = 0.
     single = model.agreement()
     if design.freedom < 1 or not math.isfinite(single) or single >= 1:
         return UNDEFINED
-    each, of_rater, error = design.a_response, design.a_rater, model.residual
-    rows, columns = each * model.response + error, of_rater * model.rater + error
-    a = each * single / (of_rater * (1 - single))
-    b = 1 + a * (of_rater - 1)
+    per_response, per_rater, error = design.a_response, design.a_rater, model.residual
+    rows, columns = per_response * model.response + error, per_rater * model.rater + error
+    a = per_response * single / (per_rater * (1 - single))
+    b = 1 + a * (per_rater - 1)
     parts = (a * columns) ** 2 / (design.raters - 1) + (b * error) ** 2 / design.freedom
     freedom = (a * columns + b * error) ** 2 / parts
-    rest = columns / of_rater + (1 - 1 / each - 1 / of_rater) * error
+    rest = columns / per_rater + (1 - 1 / per_response - 1 / per_rater) * error
     upper = (1 + confidence) / 2
     low = rows / float(special.fdtri(design.responses - 1, freedom, upper))
     high = rows * float(special.fdtri(freedom, design.responses - 1, upper))
-    return Interval(*((end - error) / each / (end / each + rest) for end in (low, high)))
+    return Interval(
+        *((end - error) / per_response / (end / per_response + rest) for end in (low, high))
+    )

@@ -1,4 +1,4 @@
-"""The notes that many statistics share: what was left out, and what not to conclude."""
+"""Notes that many statistics share: what was left out, and what not to conclude."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,7 +10,7 @@ from calibration.composite import same_scores
 from calibration.crossed import MixedModel
 from calibration.icc import Interval
 from calibration.like_for_like import LikeForLike
-from calibration.pairs import FRAGILE, Pairs
+from calibration.pairs import FRAGILE, ClinicianPairs
 from calibration.scores import Array
 from calibration.values import Note, note
 
@@ -19,6 +19,8 @@ LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
 MANY = 0.05  # of the resamples
 LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
 FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
+MOST_LOST = 0.01  # share of undefined resamples above which an interval decides nothing
+MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 
 def coverage(scored: int, analysed: int, scored_in_study: int, in_study: int) -> Note:
@@ -33,7 +35,7 @@ def coverage(scored: int, analysed: int, scored_in_study: int, in_study: int) ->
 
 
 def analysed(analysed: int, in_study: int) -> Note | None:
-    """Say how many responses of the study enter no number of a benchmark, and why."""
+    """Note how many responses of the study enter no figure of a benchmark, and why."""
     if in_study == analysed:
         return None
     return note(Code.ANALYSED, analysed=analysed, in_study=in_study)
@@ -65,11 +67,11 @@ def negative(icc: float, high: float, spearman: float) -> Note | None:
     return note(Code.RANKS_AGAINST if high < 0 and spearman < 0 else Code.NO_AGREEMENT)
 
 
-def negative_pairs(found: Pairs, high: float, model: MixedModel) -> Note | None:
-    """Say what a mean ICC of pairs below 0 means; of fragile pairs that it means little."""
-    if not found.icc < 0:
+def negative_pairs(clinician_pairs: ClinicianPairs, high: float, model: MixedModel) -> Note | None:
+    """Note what a mean ICC of pairs below 0 means, or that it means little for fragile pairs."""
+    if not clinician_pairs.icc < 0:
         return None
-    if 2 * sum(pair.fragile for pair in found.defined) > len(found.defined):
+    if 2 * sum(pair.fragile for pair in clinician_pairs.defined) > len(clinician_pairs.defined):
         mixed = None if model.reason else model.consistency(2)
         return note(Code.FRAGILE_BELOW_ZERO, mixed=mixed)
     return note(Code.CLINICIANS_AGAINST if high < 0 else Code.NO_AGREEMENT)
@@ -99,7 +101,7 @@ def undefined_resamples(values: Array) -> Note | None:
 
 
 def few_resamples(reps: int) -> Note | None:
-    """Warn of intervals read off a handful of resamples."""
+    """Warn of intervals from too few resamples."""
     return note(Code.FEW_RESAMPLES, resamples=reps) if reps < LEAST_RESAMPLES else None
 
 
@@ -111,9 +113,9 @@ def bca(interval: Interval) -> Note | None:
 
 
 def simulated(names: Iterable[str]) -> Note | None:
-    """Mark a number that rests on raters that are not real."""
-    found = sorted(names)
-    return note(Code.SIMULATED, raters=found) if found else None
+    """Note that a figure rests on simulated raters."""
+    raters = sorted(names)
+    return note(Code.SIMULATED, raters=raters) if raters else None
 
 
 def only_clinician(name: str) -> Note:
@@ -121,26 +123,28 @@ def only_clinician(name: str) -> Note:
     return note(Code.ONLY_CLINICIAN, clinician=name)
 
 
-def pairs(found: Pairs, min_shared: int, interval: Interval) -> Iterator[Note]:
-    """Say what the mean over pairs rests on."""
-    if not found.defined and found.undefined:
+def pairs(clinician_pairs: ClinicianPairs, min_shared: int, interval: Interval) -> Iterator[Note]:
+    """Yield notes on the pairs that a mean is of, and on those left out."""
+    if not clinician_pairs.defined and clinician_pairs.undefined:
         yield note(Code.NO_PAIR)
-    elif not found.defined:
+    elif not clinician_pairs.defined:
         yield note(Code.NO_SHARED, min_shared=min_shared)
-    if fragile := sum(pair.fragile for pair in found.defined):
-        yield note(Code.FRAGILE_PAIRS, fragile=fragile, pairs=len(found.defined), least=FRAGILE)
-    if found.undefined:
-        left = [((pair.first, pair.second), pair.reason) for pair in found.undefined]
-        yield note(Code.PAIRS_UNDEFINED, pairs=left)
-    if found.too_few:
-        yield note(Code.PAIRS_TOO_FEW, pairs=found.too_few, min_shared=min_shared)
-    if len(found.defined) >= LEAST_PAIRS and np.isfinite(interval.low):
+    if fragile := sum(pair.fragile for pair in clinician_pairs.defined):
+        yield note(
+            Code.FRAGILE_PAIRS, fragile=fragile, pairs=len(clinician_pairs.defined), least=FRAGILE
+        )
+    if clinician_pairs.undefined:
+        undefined = [((pair.first, pair.second), pair.reason) for pair in clinician_pairs.undefined]
+        yield note(Code.PAIRS_UNDEFINED, pairs=undefined)
+    if clinician_pairs.too_few:
+        yield note(Code.PAIRS_TOO_FEW, pairs=clinician_pairs.too_few, min_shared=min_shared)
+    if len(clinician_pairs.defined) >= LEAST_PAIRS and np.isfinite(interval.low):
         yield note(Code.PAIRS_INTERVAL, low=interval.low, high=interval.high)
 
 
-def held(found: LikeForLike, boot: Interval) -> Iterator[Note]:
-    """Say what the comparisons like for like rest on, and what may not be read from them."""
-    sizes = [len(one.rows) for one in found.defined]
+def held(like_for_like: LikeForLike, boot: Interval) -> Iterator[Note]:
+    """Yield notes on the leave-one-clinician-out comparisons and how far they reach."""
+    sizes = [len(comparison.rows) for comparison in like_for_like.defined]
     yield note(Code.HELD_ON, clinicians=len(sizes), least=min(sizes))
     if boot.low <= 0 <= boot.high:
         yield note(Code.INCLUDES_ZERO)
@@ -175,19 +179,19 @@ def same_again(scores: pd.DataFrame) -> Iterator[Note]:
     )
     own = {str(name): same_scores(part) for name, part in scores.groupby("rater")}
     enough = [
-        (name, one.exact, one.scores) for name, one in own.items() if one.scores >= LEAST_SCORES
+        (name, same.exact, same.scores) for name, same in own.items() if same.scores >= LEAST_SCORES
     ]
     if enough and len(own) > 1:
         yield note(Code.GIVEN_AGAIN_EACH, clinicians=enough)
 
 
 def own_means(icc: float) -> Note | None:
-    """Give the ICC of repeats to which differences between clinicians add nothing."""
+    """Note the ICC of repeats without differences between clinicians."""
     return note(Code.OWN_MEANS, icc=icc) if np.isfinite(icc) else None
 
 
 def few_repeats(number: int) -> Note | None:
-    """Call an ICC of a handful of repeats fragile."""
+    """Warn of an ICC from few repeats."""
     return note(Code.FRAGILE_REPEATS, repeats=number, least=FRAGILE) if number < FRAGILE else None
 
 

@@ -1,8 +1,10 @@
-"""One resample, or a stack of them, as weights: every mean, sd, z and ICC computed anew.
+"""Weighted moments of bootstrap resamples: every mean, sd, z and ICC computed anew in each.
 
-A resample that draws a response twice gives it weight 2. All that an ICC of two columns
-needs are weighted sums, which matrix products give for many resamples at a time. Leading
-axis B is always the resample.
+A resample that draws a response twice gives it weight 2. All that an ICC of two columns needs are
+weighted sums, which matrix products give for many resamples at a time; the leading axis B is
+always the resample. Several statistics share a batch of resamples, and go through its responses in
+blocks, so that what is held at a time fits a processor's cache: each adds up its sums block by
+block and makes its values of them at the end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,21 +16,23 @@ import numpy as np
 from scipy import sparse
 
 from calibration.bootstrap import CELLS, Counts, Statistic
-from calibration.rating_matrix import Grid, without_variance
+from calibration.rating_matrix import RatingMatrix, without_variance
 from calibration.scores import Array, Flags, Integers, Method
 
 ROUNDING = 1e-12  # a variance below this share of the second moment is cancellation
+LEAST_AT_ONCE = 64  # resamples in a stack: products of fewer rows wait for memory
+MOST_ROWS = CELLS // LEAST_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A grid made ready for resampling.
+    """A grid in the form that resampling needs: shifted values, and sums by cluster.
 
     Attributes
     ----------
     values : shape (n, raters)
         Composites shifted (and, for z, scaled) to keep digits; 0 where missing.
-    given : shape (n, raters), 1 where there is a composite, else 0
+    has_value : shape (n, raters), 1 where there is a composite, else 0
     usable : shape (raters,), False for a rater who takes no part
     clusters : shape (n,)
     sums : shape (clusters, 3 raters), number, sum and sum of squares by cluster
@@ -36,7 +40,7 @@ class Prepared:
     """
 
     values: Array
-    given: Array
+    has_value: Array
     usable: Flags
     clusters: Integers
     sums: Array
@@ -44,12 +48,12 @@ class Prepared:
 
     def of(self, rows: slice | Flags) -> "Prepared":
         """Return some of the responses."""
-        values, given, clusters = self.values[rows], self.given[rows], self.clusters[rows]
-        return replace(self, values=values, given=given, clusters=clusters)
+        values, has_value, clusters = self.values[rows], self.has_value[rows], self.clusters[rows]
+        return replace(self, values=values, has_value=has_value, clusters=clusters)
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class RaterScales:
     """What turns a rater's value v into z = factor * (v - mean), shape (B, raters).
 
     `defined` is 0 where the resample leaves the rater no variance; factor is 0 there.
@@ -59,13 +63,13 @@ class Scale:
     factor: Array
     defined: Array
 
-    def of(self, resamples: Flags) -> "Scale":
+    def of(self, resamples: Flags) -> "RaterScales":
         """Return the scale of some of the resamples."""
-        return Scale(self.mean[resamples], self.factor[resamples], self.defined[resamples])
+        return RaterScales(self.mean[resamples], self.factor[resamples], self.defined[resamples])
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class PanelSums:
     """Sum over a panel's raters of each response, and how many of them gave one, (B, n).
 
     The count has shape (1, n) where it is the same in every resample.
@@ -98,51 +102,53 @@ class Moments:
         return np.stack([self.n, self.x, self.y, self.xx, self.yy, self.xy])
 
 
-def prepare(grid: Grid, method: Method) -> Prepared:
-    """Return a grid ready for resampling by one method."""
-    given = (~np.isnan(grid.composites)).astype(np.float64)
+def prepare(grid: RatingMatrix, method: Method) -> Prepared:
+    """Return a grid in the form that resampling by one method needs."""
+    has_value = (~np.isnan(grid.composites)).astype(np.float64)
     flat = without_variance(grid.composites)
-    shift, spread = _typical(grid, given) if method == "published" else _own(given, grid)
-    values = np.where(given > 0, (grid.composites - shift) / spread, 0.0)
+    shift, spread = (
+        _kind_scaling(grid, has_value) if method == "published" else _own_scaling(has_value, grid)
+    )
+    values = np.where(has_value > 0, (grid.composites - shift) / spread, 0.0)
     usable = np.ones_like(flat) if method == "published" else ~flat
     member = sparse.csr_array(
         (np.ones(len(values)), (grid.clusters, np.arange(len(values)))),
         shape=(grid.n_clusters, len(values)),
     )
-    sums = np.asarray(member @ np.hstack([given, values, values**2]))
-    return Prepared(values, given, usable, grid.clusters, sums, method)
+    sums = np.asarray(member @ np.hstack([has_value, values, values**2]))
+    return Prepared(values, has_value, usable, grid.clusters, sums, method)
 
 
-def _own(given: Array, grid: Grid) -> tuple[Array, Array]:
-    number = np.maximum(given.sum(axis=0), 1.0)
+def _own_scaling(has_value: Array, grid: RatingMatrix) -> tuple[Array, Array]:
+    number = np.maximum(has_value.sum(axis=0), 1.0)
     mean = np.nansum(grid.composites, axis=0) / number
     spread = np.sqrt(np.nansum((grid.composites - mean) ** 2, axis=0) / number)
     return mean, np.where(spread > 0, spread, 1.0)
 
 
-def _typical(grid: Grid, given: Array) -> tuple[Array, Array]:
+def _kind_scaling(grid: RatingMatrix, has_value: Array) -> tuple[Array, Array]:
     """Return one shift a kind, so that raters of a panel stay comparable, and no scaling."""
     shift = np.zeros(len(grid.raters))
     for kind in ("clinician", "juror"):
         own = grid.of_kind(kind)
-        shift[own] = np.nansum(grid.composites[:, own]) / max(given[:, own].sum(), 1.0)
+        shift[own] = np.nansum(grid.composites[:, own]) / max(has_value[:, own].sum(), 1.0)
     metric = grid.of_kind("metric")
-    shift[metric] = _own(given, grid)[0][metric]
+    shift[metric] = _own_scaling(has_value, grid)[0][metric]
     return shift, np.ones(len(grid.raters))
 
 
-def scale(prepared: Prepared, counts: Counts) -> Scale:
+def scale(prepared: Prepared, counts: Counts) -> RaterScales:
     """Return each rater's mean and sd (ddof 1, a response drawn twice counted twice)."""
     if prepared.method == "published":
         as_given = np.ones((len(counts), prepared.values.shape[1]))
-        return Scale(mean=np.zeros_like(as_given), factor=as_given, defined=as_given)
+        return RaterScales(mean=np.zeros_like(as_given), factor=as_given, defined=as_given)
     number, total, square = np.hsplit(counts @ prepared.sums, 3)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total / number
         about = square - total * mean
         defined = prepared.usable & (number >= 2) & (about > ROUNDING * square)
         factor = np.where(defined, np.sqrt((number - 1) / about), 0.0)
-    return Scale(np.where(defined, mean, 0.0), factor, defined.astype(np.float64))
+    return RaterScales(np.where(defined, mean, 0.0), factor, defined.astype(np.float64))
 
 
 def varied(prepared: Prepared, counts: Counts) -> Flags:
@@ -153,14 +159,14 @@ def varied(prepared: Prepared, counts: Counts) -> Flags:
     return some
 
 
-def panel_column(prepared: Prepared, by: Scale, members: Integers) -> Column:
+def panel_column(prepared: Prepared, by: RaterScales, members: Integers) -> PanelSums:
     """Return the sum of z (or of raw composites) over some raters, response by response."""
     factor, defined = by.factor[:, members], by.defined[:, members]
-    given = prepared.given[:, members].T
-    total = factor @ prepared.values[:, members].T - (factor * by.mean[:, members]) @ given
+    has_value = prepared.has_value[:, members].T
+    total = factor @ prepared.values[:, members].T - (factor * by.mean[:, members]) @ has_value
     if defined.all():
-        return Column(total, given.sum(axis=0)[None, :])
-    return Column(total, defined @ given)
+        return PanelSums(total, has_value.sum(axis=0)[None, :])
+    return PanelSums(total, defined @ has_value)
 
 
 def moments(weights: Array, x: Array, y: Array) -> Moments:
@@ -203,14 +209,14 @@ def moments_of_raters(weights: Array, y: Array, prepared: Prepared, raters: Inte
     One rater's z is a straight line of the rater's values, whatever the resample, so the
     values themselves can be summed once and scaled afterwards: matrix products only.
     """
-    values, given = prepared.values[:, raters], prepared.given[:, raters]
+    values, has_value = prepared.values[:, raters], prepared.has_value[:, raters]
     wy = weights * y
     return Moments(
-        n=weights @ given,
+        n=weights @ has_value,
         x=weights @ values,
-        y=wy @ given,
+        y=wy @ has_value,
         xx=weights @ values**2,
-        yy=(wy * y) @ given,
+        yy=(wy * y) @ has_value,
         xy=wy @ values,
     )
 
@@ -241,13 +247,9 @@ def icc_of_moments(sums: Moments, x_factor: Array | float = 1.0, *, restandardis
         return np.where(varied & (both > ROUNDING * (xx + yy)), 4 * xy / both, np.nan)
 
 
-LEAST_AT_ONCE = 64  # resamples in a stack: products of fewer rows wait for memory
-MOST_ROWS = CELLS // LEAST_AT_ONCE
-
-
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Some responses of a stack: their values, and how often each resample draws them.
+class ResponseBlock:
+    """Some responses of a batch of resamples: their values, and how often each resample draws them.
 
     Attributes
     ----------
@@ -258,13 +260,13 @@ class Part:
     """
 
     prepared: Prepared
-    by: Scale
+    by: RaterScales
     weights: Array
     rows: slice
-    columns: dict[bytes, Column] = field(default_factory=dict)
+    columns: dict[bytes, PanelSums] = field(default_factory=dict)
 
-    def column(self, members: Integers) -> Column:
-        """Return a panel's column over these responses; made once for all who ask."""
+    def column(self, members: Integers) -> PanelSums:
+        """Return a panel's column over these responses; computed once and shared."""
         key = members.tobytes()
         if key not in self.columns:
             self.columns[key] = panel_column(self.prepared, self.by, members)
@@ -272,45 +274,48 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
+class ResampleBatch:
     """Some resamples of a study: counts of shape (B, clusters)."""
 
     prepared: Prepared
     counts: Counts
 
     @cached_property
-    def by(self) -> Scale:
+    def by(self) -> RaterScales:
         """Return every rater's mean and sd in each resample."""
         return scale(self.prepared, self.counts)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[ResponseBlock]:
         """Yield the responses, some at a time."""
         data, size = self.prepared, max(1, CELLS // len(self.counts))
         for start in range(0, len(data.values), size):
             rows = slice(start, start + size)
-            yield Part(data.of(rows), self.by, self.counts[:, data.clusters[rows]], rows)
+            yield ResponseBlock(data.of(rows), self.by, self.counts[:, data.clusters[rows]], rows)
 
 
 class Summed(Protocol):
     """A statistic made of sums over responses."""
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return the sums over some responses, of the same shape for every part."""
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the statistic, shape (B,) or (B, m), from the sums over all responses."""
 
 
-def together(prepared: Prepared, statistics: Sequence[Summed]) -> Statistic:
+def joint_statistic(prepared: Prepared, statistics: Sequence[Summed]) -> Statistic:
     """Return several statistics of one grid as one, their columns side by side."""
 
     def of(counts: Counts) -> Array:
-        stack = Stack(prepared, counts)
+        stack = ResampleBatch(prepared, counts)
         sums = [np.zeros(())] * len(statistics)
         for part in stack.parts():
-            sums = [one + each.sums(part) for one, each in zip(sums, statistics, strict=True)]
-        found = zip(sums, statistics, strict=True)
-        return np.column_stack([each.value(one, stack) for one, each in found])
+            sums = [
+                total + statistic.sums(part)
+                for total, statistic in zip(sums, statistics, strict=True)
+            ]
+        parts = zip(sums, statistics, strict=True)
+        return np.column_stack([statistic.value(total, stack) for total, statistic in parts])
 
     return of
 
@@ -321,11 +326,11 @@ class LeftOut:
 
     raters: Integers
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return nothing: a resample's sds are known without its responses."""
         return np.zeros(())
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return 1 for each resample in which a rater has no variance."""
         lost: Array = (stack.by.defined[:, self.raters] == 0).any(axis=1).astype(np.float64)
         return lost

@@ -1,19 +1,18 @@
-"""What one row of the agreement table holds, and what it is asked of."""
+"""The rows of the agreement table, and the scopes they are computed on: benchmarks, and all combined."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import Panel, one
-from calibration.bootstrap import Resampling, Statistic, replicates
+from calibration.agreement import PanelColumns, single_rater
+from calibration.bootstrap import BootstrapPlan, Statistic, replicates
 from calibration.codes import NoteCode as Code
 from calibration.composite import Composites, Repeats, composites, repeats, required_criteria
-from calibration.rating_matrix import Grid, analysed_grid
-from calibration.scores import COMBINED, Array, Method, Scores
-from calibration.values import NAN, Note, Noted, note
+from calibration.rating_matrix import RatingMatrix, analysed_grid
+from calibration.scores import COMBINED, Array, Scores
+from calibration.values import NAN, AnalysisOptions, Note, Noted, note
 from data.errors import BadInput, TooFew, Unknown
 
 
@@ -38,7 +37,7 @@ class AgreementRow(Noted):
 
 @dataclass(frozen=True)
 class LikeForLikeRow(AgreementRow):
-    """The jury in a clinician's place: `icc` is `jury_icc` minus `clinician_icc`.
+    """The leave-one-clinician-out comparison: `icc` is `jury_icc` minus `clinician_icc`.
 
     Both are pooled over the clinicians that could be held out: the ICC with the mean of the
     others. The corrected interval is the one that holds where several benchmarks are looked at
@@ -62,67 +61,50 @@ def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
 
     Everything is then computed as if they had never been in the study, z included.
     """
-    left = [
+    tables = [
         table[~table["instance_id"].isin(list(instances))].reset_index(drop=True)
         for table in (scores.ratings, scores.responses)
     ]
-    return replace(scores, ratings=left[0], responses=left[1])
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The options of a table: see `table.agreement_table`. `executor` decides no figure.
-
-    `further` asks for the intervals and the model that stand in notes alone, and take as long to
-    load and compute as all else.
-    """
-
-    method: Method = "paper"
-    criterion: str | None = None
-    reps: int = 2000
-    seed: int = 0
-    min_shared: int = 2
-    executor: Executor | None = field(default=None, compare=False, repr=False)
-    further: bool = True
+    return replace(scores, ratings=tables[0], responses=tables[1])
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """What is asked of one benchmark, or of all combined.
+    """One benchmark, or all combined: what was rated in it, the jury and the options.
 
     Attributes
     ----------
     name : the benchmark, or "combined"
     grid : its analysed set
-    given : DataFrame, every composite in scope, analysed or not
+    composites : DataFrame, every composite in scope, analysed or not
     in_study : int, every response in scope
     incomplete : readings without a composite, by rater
     repeats : what clinicians rated again
     jury : None when there are no jurors
     jurors, metrics, simulated : handles
-    looked : benchmarks that are looked at side by side, this one among them; 1 of `combined`
+    n_side_by_side : benchmarks that are looked at side by side, this one among them; 1 of `combined`
     """
 
     name: str
-    grid: Grid
-    given: pd.DataFrame
+    grid: RatingMatrix
+    composites: pd.DataFrame
     in_study: int
     incomplete: dict[str, int]
     repeats: Repeats
-    jury: Panel | None
+    jury: PanelColumns | None
     jurors: tuple[str, ...]
     metrics: tuple[str, ...]
     simulated: frozenset[str]
-    asked: Asked
+    options: AnalysisOptions
     tick: Callable[[int], None]
-    looked: int = 1
+    n_side_by_side: int = 1
 
     @property
-    def scorers(self) -> dict[str, Panel]:
+    def scorers(self) -> dict[str, PanelColumns]:
         """Return every scorer by its name in the table."""
         jury = {"jury": self.jury} if self.jury else {}
-        jurors = {f"juror:{name}": one(name) for name in self.jurors}
-        return jury | jurors | {f"metric:{name}": one(name) for name in self.metrics}
+        jurors = {f"juror:{name}": single_rater(name) for name in self.jurors}
+        return jury | jurors | {f"metric:{name}": single_rater(name) for name in self.metrics}
 
     @property
     def clinicians(self) -> tuple[str, ...]:
@@ -139,10 +121,10 @@ class Scope:
 
         `most_rows` is how many responses it holds at a time; None: all of them.
         """
-        grid, asked = self.grid, self.asked
+        grid, options = self.grid, self.options
         rows = min(len(grid.responses), most_rows or len(grid.responses))
-        how = Resampling(grid.n_clusters, rows, asked.reps, asked.seed, asked.executor)
-        return replicates(statistic, how, self.tick)
+        plan = BootstrapPlan(grid.n_clusters, rows, options.reps, options.seed, options.executor)
+        return replicates(statistic, plan, self.tick)
 
 
 def compared_names(jurors: Sequence[str], metrics: Sequence[str]) -> list[str]:
@@ -151,16 +133,8 @@ def compared_names(jurors: Sequence[str], metrics: Sequence[str]) -> list[str]:
     return [*(f"metric:{name}" for name in metrics), *of_jurors]
 
 
-@dataclass(frozen=True)
-class Sitting:
-    """Who sits on the jury, and how many of them a response needs; None: all of them."""
-
-    jurors: Sequence[str] | None = None
-    needed: int | None = None
-
-
 def scopes(
-    scores: Scores, sitting: Sitting, asked: Asked, report: Callable[[float], None] | None = None
+    scores: Scores, options: AnalysisOptions, report: Callable[[float], None] | None = None
 ) -> Iterator[Scope]:
     """Yield each benchmark, then "combined" if there are several.
 
@@ -171,34 +145,34 @@ def scopes(
     Unknown, BadInput, TooFew
         As `table.agreement_table`, before the first is yielded.
     """
-    jury = checked(scores, sitting, asked)
-    found = composites(scores, asked.criterion)
-    if not (found.values["kind"] == "clinician").any():
+    jury = checked_jury(scores, options)
+    all_composites = composites(scores, options.criterion)
+    if not (all_composites.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
-    names, again = _scope_names(scores), repeats(scores, asked.criterion)
-    loops, told = 1 + bool(again), report or _silent
+    names, all_repeats = _scope_names(scores), repeats(scores, options.criterion)
+    loops, progress = 1 + bool(all_repeats), report or _silent
     for place, name in enumerate(names):
-        advance = _Progress(told, place, len(names), loops * asked.reps)
-        yield _scope(scores, (found, again), name, jury, asked, advance)
-        told((place + 1) / len(names))
+        advance = _Progress(progress, place, len(names), loops * options.reps)
+        yield _scope(scores, (all_composites, all_repeats), name, jury, options, advance)
+        progress((place + 1) / len(names))
 
 
-def checked(scores: Scores, sitting: Sitting, asked: Asked) -> Panel | None:
-    """Return the jury, None without jurors; raise what `scopes` would of names and options."""
-    chosen = known_jurors(scores, sitting.jurors)
-    _check_options(asked)
-    _check_criterion(scores, asked.criterion)
-    return _jury(chosen, sitting.needed)
+def checked_jury(scores: Scores, options: AnalysisOptions) -> PanelColumns | None:
+    """Return the jury, None without jurors, after checking names and options as `scopes` does."""
+    chosen = known_jurors(scores, options.jurors)
+    _check_options(options)
+    _check_criterion(scores, options.criterion)
+    return _jury(chosen, options.min_jurors)
 
 
 def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
     """Return why a scope has no agreement at all, or None."""
-    criterion = scope.asked.criterion
+    criterion = scope.options.criterion
     if criterion is not None and not _members(scores, scope.name, criterion):
         return note(Code.NO_CRITERION, criterion=criterion)
     if not scope.grid.responses:
         return note(Code.NOT_RATED)
-    clinical = scope.given[scope.given["kind"] == "clinician"]
+    clinical = scope.composites[scope.composites["kind"] == "clinician"]
     shapes = [scores.rubrics[name] for name in clinical["benchmark"].unique()]
     if len({(shape.low, shape.high) for shape in shapes}) > 1:
         return note(Code.DIFFERENT_SCALES)
@@ -206,7 +180,7 @@ def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
 
 
 def known_jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the jurors asked for, each once, or all; raise Unknown for one without a rating."""
+    """Return some jurors, each once, or all; raise Unknown for one without a rating."""
     known = scores.raters("juror")
     if jurors is None:
         return known
@@ -216,20 +190,20 @@ def known_jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...
     return tuple(dict.fromkeys(jurors))
 
 
-def _jury(jurors: tuple[str, ...], min_jurors: int | None) -> Panel | None:
+def _jury(jurors: tuple[str, ...], min_jurors: int | None) -> PanelColumns | None:
     needed = len(jurors) if min_jurors is None else min_jurors
     if jurors and not 1 <= needed <= len(jurors):
         raise BadInput(f"min_jurors={needed}: the jury has {len(jurors)} jurors")
-    return Panel(jurors, needed) if jurors else None
+    return PanelColumns(jurors, needed) if jurors else None
 
 
-def _check_options(asked: Asked) -> None:
-    if asked.method not in ("paper", "published"):
-        raise BadInput(f"method {asked.method}: it is paper or published")
-    if asked.reps < 0:
-        raise BadInput(f"reps={asked.reps}: it is 0 or more")
-    if asked.min_shared < 2:
-        raise BadInput(f"min_shared={asked.min_shared}: an ICC needs at least 2 shared responses")
+def _check_options(options: AnalysisOptions) -> None:
+    if options.method not in ("paper", "published"):
+        raise BadInput(f"method {options.method}: it is paper or published")
+    if options.reps < 0:
+        raise BadInput(f"reps={options.reps}: it is 0 or more")
+    if options.min_shared < 2:
+        raise BadInput(f"min_shared={options.min_shared}: an ICC needs at least 2 shared responses")
 
 
 def _check_criterion(scores: Scores, criterion: str | None) -> None:
@@ -246,37 +220,41 @@ def _scope_names(scores: Scores) -> list[str]:
 def _members(scores: Scores, name: str, criterion: str | None) -> list[str]:
     """Return the benchmarks of a scope that can have composites."""
     can = required_criteria(scores.rubrics, criterion)
-    return [one for one in scores.benchmarks if one in can and name in (one, COMBINED)]
+    return [
+        benchmark
+        for benchmark in scores.benchmarks
+        if benchmark in can and name in (benchmark, COMBINED)
+    ]
 
 
 def _scope(
     scores: Scores,
     read: tuple[Composites, Repeats],
     name: str,
-    jury: Panel | None,
-    asked: Asked,
+    jury: PanelColumns | None,
+    options: AnalysisOptions,
     tick: Callable[[int], None],
 ) -> Scope:
-    found, again = read
-    members = _members(scores, name, asked.criterion)
+    all_composites, all_repeats = read
+    members = _members(scores, name, options.criterion)
     jurors, metrics = jury.members if jury else (), scores.raters("metric")
-    short = found.incomplete[found.incomplete["benchmark"].isin(members)]
+    short = all_composites.incomplete[all_composites.incomplete["benchmark"].isin(members)]
     return Scope(
         name=name,
-        grid=analysed_grid(found.values, members, jurors=jurors, metrics=metrics),
-        given=found.values[found.values["benchmark"].isin(members)],
+        grid=analysed_grid(all_composites.values, members, jurors=jurors, metrics=metrics),
+        composites=all_composites.values[all_composites.values["benchmark"].isin(members)],
         in_study=int(scores.responses["benchmark"].isin(members).sum()),
         incomplete={
             str(name): int(n) for name, n in short.groupby("rater")["readings"].sum().items()
         },
-        repeats=again.of(members),
+        repeats=all_repeats.of(members),
         jury=jury,
         jurors=jurors,
         metrics=metrics,
         simulated=scores.simulated,
-        asked=asked,
+        options=options,
         tick=tick,
-        looked=1 if name == COMBINED else len(scores.benchmarks),
+        n_side_by_side=1 if name == COMBINED else len(scores.benchmarks),
     )
 
 

@@ -1,4 +1,4 @@
-"""What calibration is handed: the ratings of one study and the shape of its rubrics."""
+"""The ratings of one study and the shape of its rubrics, as calibration takes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -87,13 +87,17 @@ class Scores:
         """Return the benchmarks that have responses, in alphabetical order."""
         return tuple(sorted(self.responses["benchmark"].unique()))
 
+    def members(self, scope: str) -> tuple[str, ...]:
+        """Return the benchmarks of a scope: the one of that name, or all of "combined"."""
+        return self.benchmarks if scope == COMBINED else (scope,)
+
     def raters(self, kind: str) -> tuple[str, ...]:
         """Return the handles of one kind of rater, in alphabetical order."""
         rated = set(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique())
         return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
 
     def of(self, benchmark: str) -> "Scores":
-        """Return what concerns one benchmark alone.
+        """Return the scores of one benchmark alone.
 
         Raises
         ------
@@ -124,8 +128,8 @@ def _check_benchmarks(responses: pd.DataFrame, rubrics: Mapping[str, RubricShape
 
 def _check_known(ratings: pd.DataFrame, responses: pd.DataFrame) -> None:
     keys = ["response_id", "instance_id", "benchmark"]
-    found = ratings[keys].drop_duplicates().merge(responses[keys], how="left", indicator=True)
-    lost = found.loc[found["_merge"] == "left_only", "response_id"]
+    matched = ratings[keys].drop_duplicates().merge(responses[keys], how="left", indicator=True)
+    lost = matched.loc[matched["_merge"] == "left_only", "response_id"]
     if len(lost):
         raise BadInput(
             f"{len(lost)} rated responses, {lost.iloc[0]} first, are not among the responses "

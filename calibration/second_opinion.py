@@ -1,7 +1,7 @@
-"""A second opinion: the same figures by libraries that others wrote, and how far they differ.
+"""The same figures by other libraries, and how far they differ.
 
 pingouin and krippendorff are GPL-3 and come with the extra `second-opinion` alone; statsmodels is
-BSD. Each is imported only when a second opinion is asked for.
+BSD. Each is imported only when this comparison is asked for.
 """
 
 import warnings
@@ -22,9 +22,9 @@ from calibration.chance_corrected import chance_rows
 from calibration.codes import NoteCode as Code
 from calibration.crossed import clinicians_mixed_model
 from calibration.krippendorff import first_scores
-from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
-from calibration.values import COMBINED, NAN, Noted, note, noted
+from calibration.values import COMBINED, NAN, AnalysisOptions, Noted, note, noted
 from data.errors import BadInput
 
 EXTRA = "second-opinion"
@@ -55,7 +55,7 @@ class SecondOpinionRow(Noted):
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One figure twice, and where it stands."""
+    """One figure computed twice, and where it stands in the tables."""
 
     at: str
     own: float
@@ -63,13 +63,13 @@ class _Pair:
 
 
 def second_opinion(
-    scores: Scores, sitting: Sitting, asked: Asked, rows: Sequence[AgreementRow]
+    scores: Scores, options: AnalysisOptions, rows: Sequence[AgreementRow]
 ) -> list[SecondOpinionRow]:
     """Return how far ICCs, F intervals, alpha and the mixed model are from other libraries'.
 
     Parameters
     ----------
-    scores, sitting, asked, rows : as the agreement table took them, and its rows
+    scores, options, rows : as the agreement table took them, and its rows
 
     Returns
     -------
@@ -85,18 +85,16 @@ def second_opinion(
     """
     pingouin, krippendorff = (_library(name) for name in ("pingouin", "krippendorff"))
     every = [
-        one
-        for one in scopes(scores, sitting, asked, None)
-        if why_undefined_scope(scores, one) is None
+        one for one in scopes(scores, options, None) if why_undefined_scope(scores, one) is None
     ]
     known = {(row.benchmark, row.scorer): row for row in rows}
     iccs: list[_Pair] = []
     ends: list[_Pair] = []
     for scope in every:
-        for row, again in _iccs(scope, known, pingouin):
+        for row, other in _iccs(scope, known, pingouin):
             place = f"{row.benchmark}, {row.scorer}"
-            iccs.append(_Pair(place, row.icc, again[0]))
-            ends += [_Pair(place, row.f_low, again[1]), _Pair(place, row.f_high, again[2])]
+            iccs.append(_Pair(place, row.icc, other[0]))
+            ends += [_Pair(place, row.f_low, other[1]), _Pair(place, row.f_high, other[2])]
     alphas = [pair for scope in every for pair in _alphas(scope, scores, krippendorff)]
     mixed = [pair for scope in every for pair in _mixed(scope)]
     large = any(len(scope.grid.responses) > MOST_RESPONSES for scope in every)
@@ -121,13 +119,16 @@ def _library(name: str) -> ModuleType:
 def _row(statistic: str, library: str, pairs: Sequence[_Pair], notes: Any = ()) -> SecondOpinionRow:
     """Return the largest difference; a figure that only one of both has counts as infinite."""
     apart = [
-        (abs(one.own - one.other) if np.isfinite([one.own, one.other]).all() else np.inf, one.at)
-        for one in pairs
-        if np.isfinite([one.own, one.other]).any()
+        (
+            abs(pair.own - pair.other) if np.isfinite([pair.own, pair.other]).all() else np.inf,
+            pair.at,
+        )
+        for pair in pairs
+        if np.isfinite([pair.own, pair.other]).any()
     ]
     largest, at = max(apart, default=(NAN, ""))
-    named = f"{library} {version(library)}"
-    return SecondOpinionRow(statistic, named, len(apart), float(largest), at, notes=notes)
+    library_version = f"{library} {version(library)}"
+    return SecondOpinionRow(statistic, library_version, len(apart), float(largest), at, notes=notes)
 
 
 def _iccs(
@@ -135,12 +136,12 @@ def _iccs(
 ) -> Iterator[tuple[AgreementRow, tuple[float, float, float]]]:
     """Yield each scorer's row with pingouin's ICC(C,2) and the ends of its interval."""
     for scorer, panel in scope.scorers.items():
-        pair = columns(scope.grid, panel, scope.asked.method)
+        pair = columns(scope.grid, panel, scope.options.method)
         both = np.column_stack([pair.clinicians[pair.both], pair.scorer[pair.both]])
         row = known.get((scope.name, scorer))
         if row is None or len(both) < LEAST or not np.isfinite(row.icc):
             continue
-        if scope.asked.method == "published":
+        if scope.options.method == "published":
             both = (both - both.mean(axis=0)) / both.std(axis=0, ddof=1)
         yield row, _by_pingouin(both, pingouin)
 
@@ -204,10 +205,10 @@ def _by_statsmodels(scope: Scope) -> tuple[float, float, float]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how its solver would be faster
-        found = minimize(unlikelihood, np.array(START), method="L-BFGS-B", bounds=Bounds(*RATIOS))
-        mean, _ = model.get_fe_params(none, found.x)
-        residual = float(model.get_scale(mean, none, found.x))
-    response, rater = (float(ratio) * residual for ratio in found.x)
+        optimum = minimize(unlikelihood, np.array(START), method="L-BFGS-B", bounds=Bounds(*RATIOS))
+        mean, _ = model.get_fe_params(none, optimum.x)
+        residual = float(model.get_scale(mean, none, optimum.x))
+    response, rater = (float(ratio) * residual for ratio in optimum.x)
     return response, rater, residual
 
 
@@ -224,8 +225,8 @@ def _model(scope: Scope) -> Any:
         shape = (len(labels), len(levels))
         cells = (np.ones(len(labels)), (np.arange(len(labels)), column))
         members.append(sparse.csr_array(cells, shape=shape))
-    names = [[[str(place) for place in range(one.shape[1])]] for one in members]
-    parts = VCSpec(["response", "rater"], names, [[one] for one in members])
+    names = [[[str(place) for place in range(columns.shape[1])]] for columns in members]
+    parts = VCSpec(["response", "rater"], names, [[columns] for columns in members])
     everywhere = np.ones(len(places[0]))
     model = MixedLM(table[places], everywhere[:, None], groups=everywhere, exog_vc=parts)
     model.cov_pen = None  # `fit` sets it, which is not called

@@ -1,7 +1,7 @@
 """How severe each rater is: points above or below the others on the same responses."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.crossed import MixedModel, crossed_model
-from calibration.rating_matrix import Grid, mean_of_given
+from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array
 from calibration.values import NAN, Note, Noted, note, noted
@@ -17,7 +17,7 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 @dataclass(frozen=True)
 class SeverityRow(Noted):
-    """One rater on one benchmark.
+    """How severe one rater is on one benchmark.
 
     Attributes
     ----------
@@ -70,10 +70,10 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
     The shrunken value is the best linear unbiased predictor of Henderson (1975),
     Biometrics 31, 423, with the variances of `crossed.crossed_model`.
     """
-    grid = judged(scope.grid)
+    grid = without_metrics(scope.grid)
     away = distances(grid.composites)
     drawn = scope.resample(severity_replicates(away, grid))
-    model = every_rater(grid)
+    model = all_raters_model(grid)
     shrunken = shrunken_severities(grid.composites, model)
     return [
         _row(scope, grid, place, (away[:, place], drawn[:, place], shrunken[place]), model)
@@ -81,15 +81,9 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
     ]
 
 
-def judged(grid: Grid) -> Grid:
+def without_metrics(grid: RatingMatrix) -> RatingMatrix:
     """Return the grid without its metrics, which are on another scale."""
-    own = np.flatnonzero(np.array(grid.kinds, dtype=object) != "metric")
-    return replace(
-        grid,
-        composites=grid.composites[:, own],
-        raters=tuple(grid.raters[place] for place in own),
-        kinds=tuple(grid.kinds[place] for place in own),
-    )
+    return grid.of_columns(np.flatnonzero(np.array(grid.kinds, dtype=object) != "metric"))
 
 
 def distances(composites: Array) -> Array:
@@ -111,7 +105,7 @@ def distances(composites: Array) -> Array:
     return np.where(number > 1, away, np.nan)
 
 
-def severity_replicates(away: Array, grid: Grid) -> SeverityReplicates:
+def severity_replicates(away: Array, grid: RatingMatrix) -> SeverityReplicates:
     """Return the resampled means of distances (n, raters) over the grid's instances."""
     parts = np.hstack([~np.isnan(away), np.nan_to_num(away)])
     columns = [
@@ -121,15 +115,15 @@ def severity_replicates(away: Array, grid: Grid) -> SeverityReplicates:
     return SeverityReplicates(np.column_stack(columns) if columns else empty)
 
 
-def every_rater(grid: Grid) -> MixedModel:
+def all_raters_model(grid: RatingMatrix) -> MixedModel:
     """Fit all raters of a grid, jurors too, as one population of raters.
 
     Undefined, with the reason, as in `crossed.crossed_model`.
     """
-    given = ~np.isnan(grid.composites)
-    if given.any(axis=0).sum() < 2:
+    has_composite = ~np.isnan(grid.composites)
+    if has_composite.any(axis=0).sum() < 2:
         return MixedModel(reason=note(Code.MIXED_TWO_RATERS))
-    if (given.sum(axis=1) > 1).sum() < 3:
+    if (has_composite.sum(axis=1) > 1).sum() < 3:
         return MixedModel(reason=note(Code.MIXED_FEW_RATED))
     return crossed_model(grid.composites)
 
@@ -152,42 +146,46 @@ def shrunken_severities(composites: Array, model: MixedModel) -> Array:
         Points above the average rater; 0 for all where the model finds no variance between
         raters; NaN where the model is undefined, and for a rater without composites.
     """
-    given = ~np.isnan(composites)
+    has_composite = ~np.isnan(composites)
     if model.reason or not model.residual > 0:
         return np.full(composites.shape[1], np.nan)
-    number: Array = given.sum(axis=1).astype(np.float64)
-    kept = _kept(number, model)
-    design = np.column_stack([number, given])
+    number: Array = has_composite.sum(axis=1).astype(np.float64)
+    weight = _response_weight(number, model)
+    design = np.column_stack([number, has_composite])
     total = np.nansum(composites, axis=1)
-    left = _gram(given) - design.T @ (design * kept[:, None])
+    normal = _gram(has_composite) - design.T @ (design * weight[:, None])
     right = np.concatenate([[total.sum()], np.nansum(composites, axis=0)])
-    right = right - design.T @ (kept * total)
+    right = right - design.T @ (weight * total)
     # With effects sqrt(v) b the penalty is the residual's variance: no division by v = 0.
-    root = np.concatenate([[1.0], np.full(given.shape[1], np.sqrt(model.rater))])
-    penalty = np.concatenate([[0.0], np.full(given.shape[1], model.residual)])
-    solved = np.linalg.solve(left * np.outer(root, root) + np.diag(penalty), right * root)
-    effects: Array = np.where(given.any(axis=0), (root * solved)[1:], np.nan)
+    root = np.concatenate([[1.0], np.full(has_composite.shape[1], np.sqrt(model.rater))])
+    penalty = np.concatenate([[0.0], np.full(has_composite.shape[1], model.residual)])
+    solved = np.linalg.solve(normal * np.outer(root, root) + np.diag(penalty), right * root)
+    effects: Array = np.where(has_composite.any(axis=0), (root * solved)[1:], np.nan)
     return effects
 
 
-def _kept(number: Array, model: MixedModel) -> Array:
-    """Return v_i / (v_e + number v_i): what eliminating a response takes off the sums."""
-    kept: Array = model.response / (model.residual + number * model.response)
-    return kept
+def _response_weight(number: Array, model: MixedModel) -> Array:
+    """Return v_i / (v_e + number v_i), the weight of a response that is integrated out."""
+    weight: Array = model.response / (model.residual + number * model.response)
+    return weight
 
 
-def _gram(given: Array) -> Array:
+def _gram(has_composite: Array) -> Array:
     """Return the cross products of the mean's column and the raters' over all readings."""
-    own = given.sum(axis=0).astype(np.float64)
+    own = has_composite.sum(axis=0).astype(np.float64)
     gram = np.diag(np.concatenate([[own.sum()], own]))
     gram[0, 1:] = gram[1:, 0] = own
     return gram
 
 
 def _row(
-    scope: Scope, grid: Grid, place: int, found: tuple[Array, Array, float], model: MixedModel
+    scope: Scope,
+    grid: RatingMatrix,
+    place: int,
+    away_and_draws: tuple[Array, Array, float],
+    model: MixedModel,
 ) -> SeverityRow:
-    away, drawn, shrunken = found
+    away, drawn, shrunken = away_and_draws
     rated = ~np.isnan(away)
     ends = percentile_interval(drawn)
     return SeverityRow(
@@ -204,7 +202,7 @@ def _row(
 
 
 def _notes(
-    scope: Scope, grid: Grid, place: int, found: tuple[Array, Array], model: MixedModel
+    scope: Scope, grid: RatingMatrix, place: int, found: tuple[Array, Array], model: MixedModel
 ) -> Iterator[Note | None]:
     rated, drawn = found
     if not rated.any():
@@ -218,7 +216,7 @@ def _notes(
     yield remarks.simulated(scope.simulated & {grid.raters[place]})
 
 
-def _to_clinicians(grid: Grid, place: int) -> Note | None:
+def _to_clinicians(grid: RatingMatrix, place: int) -> Note | None:
     others = [column for column in grid.of_kind("clinician") if column != place]
     away = grid.composites[:, place] - mean_of_given(grid.composites[:, others])
     shared = ~np.isnan(away)

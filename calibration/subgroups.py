@@ -1,4 +1,4 @@
-"""Subgroups: whether the jury agrees as well, scores as severely and misses as little everywhere."""
+"""The jury in each subgroup: whether it agrees as well, scores as severely and misses as little."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Panel, columns, why_no_icc
+from calibration.agreement import PanelColumns, columns, why_no_icc
 from calibration.clustered_intervals import (
     ClusteredMean,
     clustered_mean,
@@ -17,21 +17,24 @@ from calibration.clustered_intervals import (
 from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores
 from calibration.detection import Threshold, thresholds_of
-from calibration.detection_row import Readings
+from calibration.detection_row import PairedScores
 from calibration.holm import holm
 from calibration.jackknife import (
-    Difference,
     JackknifedIcc,
+    TestedDifference,
     jackknifed_difference,
     jackknifed_icc,
 )
 from calibration.protocol import Critical
-from calibration.rating_matrix import Grid, mean_of_given
+from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.remarks import FEW_INSTANCES
-from calibration.scope import Asked, Scope, Sitting, checked, scopes, why_undefined_scope
-from calibration.scores import COMBINED, Flags, Integers, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.scope import Scope, checked_jury, scopes, why_undefined_scope
+from calibration.scores import Flags, Integers, Scores
+from calibration.values import NAN, AnalysisOptions, Note, Noted, note, noted
 from data.errors import Unknown
+
+SPECIALTY = "specialty"
+LEVEL = 0.05
 
 
 class Finding(StrEnum):
@@ -49,7 +52,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnsafeThere:
-    """What the jury finds of a subgroup's unsafe responses on one critical criterion.
+    """How the jury finds a subgroup's unsafe responses on one critical criterion.
 
     `sensitivity` with its 95 % interval over instances; NaN where no response is unsafe.
     """
@@ -113,14 +116,9 @@ class SubgroupRow(Noted):
         return f"{self.group}: {self.value}"
 
 
-SPECIALTY = "specialty"
-LEVEL = 0.05
-
-
 def subgroup_rows(
     scores: Scores,
-    sitting: Sitting,
-    asked: Asked,
+    options: AnalysisOptions,
     names: Sequence[str] = (),
     critical: Sequence[Critical] = (),
 ) -> list[SubgroupRow]:
@@ -128,7 +126,7 @@ def subgroup_rows(
 
     Parameters
     ----------
-    scores, sitting, asked
+    scores, options
         As for `table.agreement_table`; nothing is resampled here.
     names : which groups, "specialty" for the clinicians'; none: all there are
     critical : of the study's protocol; those of rubrics count too
@@ -147,17 +145,17 @@ def subgroup_rows(
     Unknown
         If the study has no group of a name. Else as `table.agreement_table`.
     """
-    wanted = _wanted(scores, names)
-    found: list[SubgroupRow] = []
-    if not wanted or not scores.raters("juror"):
-        return found
-    thresholds, jury = thresholds_of(scores.rubrics, critical), checked(scores, sitting, asked)
-    is_critical = any(one.critical for own in thresholds.values() for one in own)
+    groups = _known_groups(scores, names)
+    rows: list[SubgroupRow] = []
+    if not groups or not scores.raters("juror"):
+        return rows
+    thresholds, jury = thresholds_of(scores.rubrics, critical), checked_jury(scores, options)
+    is_critical = any(threshold.critical for own in thresholds.values() for threshold in own)
     table = criterion_scores(scores, jury.members) if jury and is_critical else None
-    for scope in scopes(scores, sitting, asked):
+    for scope in scopes(scores, options):
         if scope.jury and not why_undefined_scope(scores, scope):
-            found += _rows(_Place(scope, scope.jury, scores, thresholds, table), wanted)
-    return found
+            rows += _rows(_SubgroupScope(scope, scope.jury, scores, thresholds, table), groups)
+    return rows
 
 
 def group_names(scores: Scores) -> list[str]:
@@ -165,7 +163,7 @@ def group_names(scores: Scores) -> list[str]:
     return [*sorted(scores.groups), *([SPECIALTY] if scores.specialties else [])]
 
 
-def _wanted(scores: Scores, names: Sequence[str]) -> list[str]:
+def _known_groups(scores: Scores, names: Sequence[str]) -> list[str]:
     known = group_names(scores)
     if lost := [name for name in names if name not in known]:
         has = f"it has {', '.join(known)}" if known else "its files have no column group:NAME"
@@ -174,11 +172,11 @@ def _wanted(scores: Scores, names: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _SubgroupScope:
     """A scope with its jury, and what counts as unsafe; no table where nothing is critical."""
 
     scope: Scope
-    jury: Panel
+    jury: PanelColumns
     scores: Scores
     thresholds: Mapping[str, Sequence[Threshold]]
     table: CriterionScores | None
@@ -186,11 +184,11 @@ class _Place:
     @property
     def members(self) -> Sequence[str]:
         """Return the benchmarks of the scope."""
-        return self.scores.benchmarks if self.scope.name == COMBINED else (self.scope.name,)
+        return self.scores.members(self.scope.name)
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _SubgroupSide:
     """A subgroup, or the rest: responses with jury and clinicians, and what the jury does there."""
 
     n: int
@@ -205,120 +203,140 @@ class _Test:
 
     row: SubgroupRow
     key: tuple[str, str]
-    difference: Difference
-    of_bias: Difference
+    difference: TestedDifference
+    of_bias: TestedDifference
 
 
-def _rows(place: _Place, wanted: Sequence[str]) -> Iterator[SubgroupRow]:
-    tests = [one for name in wanted for one in _tests(place, name)]
-    by_key = {one.key: one for one in tests}
-    of_icc = holm(np.array([one.difference.p for one in by_key.values()]))
-    of_bias = holm(np.array([one.of_bias.p for one in by_key.values()]))
+def _rows(place: _SubgroupScope, names: Sequence[str]) -> Iterator[SubgroupRow]:
+    tests = [test for name in names for test in _tests(place, name)]
+    by_key = {test.key: test for test in tests}
+    of_icc = holm(np.array([test.difference.p for test in by_key.values()]))
+    of_bias = holm(np.array([test.of_bias.p for test in by_key.values()]))
     corrected = dict(zip(by_key, zip(of_icc.tolist(), of_bias.tolist(), strict=True), strict=True))
-    for one in tests:
-        yield _found(one, *corrected[one.key])
+    for test in tests:
+        yield _with_corrected_p(test, *corrected[test.key])
 
 
-def _tests(place: _Place, name: str) -> Iterator[_Test]:
+def _tests(place: _SubgroupScope, name: str) -> Iterator[_Test]:
     """Yield the subgroups of one group, each against the rest."""
     parts = _parts(place.scope, place.scores, name)
     for value, (own, rest) in parts.items():
-        here, there = _side(place, own), _side(place, rest) if len(parts) > 1 else None
-        tested = there is not None and _is_enough(here) and _is_enough(there)
+        inside, outside = _side(place, own), _side(place, rest) if len(parts) > 1 else None
+        tested = outside is not None and _is_enough(inside) and _is_enough(outside)
         difference = (
-            jackknifed_difference(here.icc, there.icc) if there and tested else Difference()
+            jackknifed_difference(inside.icc, outside.icc)
+            if outside and tested
+            else TestedDifference()
         )
-        of_bias = mean_difference(here.bias, there.bias) if there and tested else Difference()
-        row = _row(place, (name, value), here, there)
+        of_bias = (
+            mean_difference(inside.bias, outside.bias) if outside and tested else TestedDifference()
+        )
+        row = _row(place, (name, value), inside, outside)
         key = (name, "") if len(parts) == 2 else (name, value)
         yield _Test(row, key, difference, of_bias)
 
 
-def _is_enough(side: _Side) -> bool:
+def _is_enough(side: _SubgroupSide) -> bool:
     return side.bias.instances >= FEW_INSTANCES
 
 
-def _parts(scope: Scope, scores: Scores, name: str) -> dict[str, tuple[Grid, Grid]]:
+def _parts(scope: Scope, scores: Scores, name: str) -> dict[str, tuple[RatingMatrix, RatingMatrix]]:
     """Return value -> the grid with its composites alone, and with those of all other values."""
     grid = scope.grid
     if name == SPECIALTY:
         return _by_clinician(grid, scores.specialties)
-    given = scores.groups[name]
-    own = np.array([given.get(one, "") for one in grid.responses], dtype=object)
-    values = sorted({str(one) for one in own} - {""})
-    return {one: (grid.only(own == one), grid.only((own != one) & (own != ""))) for one in values}
+    value_of = scores.groups[name]
+    own = np.array([value_of.get(response, "") for response in grid.responses], dtype=object)
+    return {
+        value: (grid.only(own == value), grid.only((own != value) & (own != "")))
+        for value in sorted({str(value) for value in own} - {""})
+    }
 
 
-def _by_clinician(grid: Grid, specialties: Mapping[str, str]) -> dict[str, tuple[Grid, Grid]]:
+def _by_clinician(
+    grid: RatingMatrix, specialties: Mapping[str, str]
+) -> dict[str, tuple[RatingMatrix, RatingMatrix]]:
     own = [specialties.get(name, "") for name in grid.raters]
     judges = np.array([kind == "clinician" for kind in grid.kinds], dtype=np.bool_)
-    found = {}
+    parts = {}
     for value in sorted(set(own) - {""}):
-        here = np.array([one == value for one in own], dtype=np.bool_)
-        there = np.array([one not in ("", value) for one in own], dtype=np.bool_)
-        found[value] = (_of_raters(grid, ~judges | here), _of_raters(grid, ~judges | there))
-    return found
+        inside = np.array([specialty == value for specialty in own], dtype=np.bool_)
+        outside = np.array([specialty not in ("", value) for specialty in own], dtype=np.bool_)
+        parts[value] = (_of_raters(grid, ~judges | inside), _of_raters(grid, ~judges | outside))
+    return parts
 
 
-def _of_raters(grid: Grid, kept: Flags) -> Grid:
-    return replace(grid, composites=np.where(kept[None, :], grid.composites, np.nan))
+def _of_raters(grid: RatingMatrix, counted: Flags) -> RatingMatrix:
+    return replace(grid, composites=np.where(counted[None, :], grid.composites, np.nan))
 
 
-def _side(place: _Place, grid: Grid) -> _Side:
-    method = place.scope.asked.method
+def _side(place: _SubgroupScope, grid: RatingMatrix) -> _SubgroupSide:
+    method = place.scope.options.method
     pair, raw = columns(grid, place.jury, method), columns(grid, place.jury, "published")
     shown = pair.clinicians[pair.both], pair.scorer[pair.both]
     bias = clustered_mean(raw.scorer - raw.clinicians, grid.clusters, grid.n_clusters)
     reason = why_no_icc(grid, place.jury, method, shown)
-    return _Side(int(raw.both.sum()), jackknifed_icc(grid, place.jury, method), bias, reason)
+    return _SubgroupSide(
+        int(raw.both.sum()), jackknifed_icc(grid, place.jury, method), bias, reason
+    )
 
 
-def _row(place: _Place, about: tuple[str, str], here: _Side, there: _Side | None) -> SubgroupRow:
-    ends, of_bias, scope = here.icc.interval(), here.bias.interval(), place.scope
+def _row(
+    place: _SubgroupScope,
+    about: tuple[str, str],
+    inside: _SubgroupSide,
+    outside: _SubgroupSide | None,
+) -> SubgroupRow:
+    ends, of_bias, scope = inside.icc.interval(), inside.bias.interval(), place.scope
     raters = {*place.jury.members, *scope.clinicians}
     return SubgroupRow(
         *about,
         scope.name,
-        n=here.n,
-        n_instances=here.bias.instances,
-        icc=here.icc.icc,
+        n=inside.n,
+        n_instances=inside.bias.instances,
+        icc=inside.icc.icc,
         low=ends.low,
         high=ends.high,
-        bias=here.bias.value,
+        bias=inside.bias.value,
         bias_low=of_bias.low,
         bias_high=of_bias.high,
         unsafe=tuple(_unsafe(place, *about)),
         notes=noted(
-            here.reason,
-            *_untested(here, there),
+            inside.reason,
+            *_untested(inside, outside),
             remarks.simulated(scope.simulated & raters),
         ),
     )
 
 
-def _untested(here: _Side, there: _Side | None) -> Iterator[Note]:
-    """Say why a subgroup is compared with nothing."""
-    if there is None:
+def _untested(inside: _SubgroupSide, outside: _SubgroupSide | None) -> Iterator[Note]:
+    """Note why a subgroup is not compared with the rest."""
+    if outside is None:
         yield note(Code.ONLY_VALUE)
-    elif _is_enough(here) and not _is_enough(there):
-        yield note(Code.FEW_IN_REST, instances=there.bias.instances, least=FEW_INSTANCES)
+    elif _is_enough(inside) and not _is_enough(outside):
+        yield note(Code.FEW_IN_REST, instances=outside.bias.instances, least=FEW_INSTANCES)
 
 
-def _unsafe(place: _Place, name: str, value: str) -> Iterator[UnsafeThere]:
-    """Yield what the jury finds on each critical criterion, of the subgroup's unsafe responses."""
+def _unsafe(place: _SubgroupScope, name: str, value: str) -> Iterator[UnsafeThere]:
+    """Yield how the jury finds the subgroup's unsafe responses on each critical criterion."""
     if place.table is None:
         return
     members = place.members
     own = place.table.of(np.isin(np.array(place.table.benchmarks, dtype=object), members))
-    kept, judges = _of_subgroup(place.scores, own, name, value)
-    own = own.of(kept)
-    every = [one for member in members for one in place.thresholds[member] if one.critical]
-    for one in dict.fromkeys(every):
-        reference = mean_of_given(own.of_clinicians(one.criterion)[:, judges])
-        jury = own.of_jury(one.criterion, place.jury)
+    in_group, judges = _of_subgroup(place.scores, own, name, value)
+    own = own.of(in_group)
+    every = [
+        threshold
+        for member in members
+        for threshold in place.thresholds[member]
+        if threshold.critical
+    ]
+    for threshold in dict.fromkeys(every):
+        reference = mean_of_given(own.of_clinicians(threshold.criterion)[:, judges])
+        jury = own.of_jury(threshold.criterion, place.jury)
         both = ~np.isnan(reference) & ~np.isnan(jury)
-        readings = Readings(jury[both], reference[both], own.clusters()[both], int(both.sum()))
-        yield _unsafe_there(one, readings)
+        readings = PairedScores(jury[both], reference[both], own.clusters()[both], int(both.sum()))
+        yield _unsafe_there(threshold, readings)
 
 
 def _of_subgroup(
@@ -327,34 +345,32 @@ def _of_subgroup(
     """Return which responses, and which clinicians, a subgroup is of."""
     clinicians = own.raters[: own.n_clinicians]
     if name == SPECIALTY:
-        judges = [
-            place for place, one in enumerate(clinicians) if scores.specialties.get(one) == value
-        ]
-        return np.ones(len(own.responses), dtype=np.bool_), np.array(judges, dtype=np.int64)
-    given = scores.groups[name]
-    kept = np.array([given.get(one) == value for one in own.responses], dtype=np.bool_)
-    return kept, np.arange(len(clinicians))
+        is_judge = [scores.specialties.get(clinician) == value for clinician in clinicians]
+        return np.ones(len(own.responses), dtype=np.bool_), np.flatnonzero(is_judge)
+    value_of = scores.groups[name]
+    in_group = [value_of.get(response) == value for response in own.responses]
+    return np.array(in_group, dtype=np.bool_), np.arange(len(clinicians))
 
 
-def _unsafe_there(one: Threshold, own: Readings) -> UnsafeThere:
-    unsafe, found = own.unsafe(one.points), own.found(one.points)
-    hits, trials = (unsafe & found).astype(np.float64), unsafe.astype(np.float64)
+def _unsafe_there(threshold: Threshold, own: PairedScores) -> UnsafeThere:
+    unsafe, flagged = own.unsafe(threshold.points), own.flagged(threshold.points)
+    hits, trials = (unsafe & flagged).astype(np.float64), unsafe.astype(np.float64)
     ends = clustered_proportion(hits, trials, own.clusters)
     return UnsafeThere(
-        one.criterion,
-        one.points,
+        threshold.criterion,
+        threshold.points,
         n_bad=int(unsafe.sum()),
-        n_missed=int((unsafe & ~found).sum()),
+        n_missed=int((unsafe & ~flagged).sum()),
         sensitivity=float(hits.sum() / trials.sum()) if unsafe.any() else NAN,
         sensitivity_low=ends.low,
         sensitivity_high=ends.high,
     )
 
 
-def _found(test: _Test, p_holm: float, bias_p_holm: float) -> SubgroupRow:
+def _with_corrected_p(test: _Test, p_holm: float, bias_p_holm: float) -> SubgroupRow:
     """Return a subgroup's row with its differences, p corrected, and what may be said."""
     row, gap, of_bias = test.row, test.difference, test.of_bias
-    told = replace(
+    row_with_p = replace(
         row,
         difference=gap.value,
         difference_low=gap.low,
@@ -367,8 +383,10 @@ def _found(test: _Test, p_holm: float, bias_p_holm: float) -> SubgroupRow:
         bias_p=of_bias.p,
         bias_p_holm=bias_p_holm,
     )
-    finding = _finding(told)
-    return replace(told, finding=finding, notes=noted(*_said(told, finding), *row.notes))
+    finding = _finding(row_with_p)
+    return replace(
+        row_with_p, finding=finding, notes=noted(*_finding_notes(row_with_p, finding), *row.notes)
+    )
 
 
 def _finding(row: SubgroupRow) -> Finding:
@@ -379,8 +397,8 @@ def _finding(row: SubgroupRow) -> Finding:
     return Finding.SHOWN if row.low > 0 else Finding.NOT_SHOWN
 
 
-def _said(row: SubgroupRow, finding: Finding) -> Iterator[Note]:
-    """Yield what a reader must be told of a subgroup, the most telling first."""
+def _finding_notes(row: SubgroupRow, finding: Finding) -> Iterator[Note]:
+    """Yield the notes on a subgroup's finding, the most important first."""
     if finding is Finding.TOO_FEW:
         yield note(
             Code.FEW_IN_SUBGROUP, value=row.value, instances=row.n_instances, least=FEW_INSTANCES

@@ -10,7 +10,7 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.agreement import (
-    Panel,
+    PanelColumns,
     column_icc,
     columns,
     scorer_replicates,
@@ -29,36 +29,29 @@ from calibration.like_for_like import (
     population_interval,
 )
 from calibration.messages import told
-from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
+from calibration.pairs import ClinicianPairs, clinician_pairs, over_pairs, pair_replicates
 from calibration.ranks import spearman as spearman_of
-from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, prepare, together
-from calibration.scope import (
-    AgreementRow,
-    Asked,
-    LikeForLikeRow,
-    Scope,
-    Sitting,
-    scopes,
-    why_undefined_scope,
-)
+from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, joint_statistic, prepare
+from calibration.scope import AgreementRow, LikeForLikeRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Flags, Method, Scores
 from calibration.test_retest import intra_rater_row
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN, AnalysisOptions, Note, note, noted
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
 COUNTS = [name for name in FIGURES if name.startswith("n_")]
+MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
+ERROR = 0.05  # of all intervals of single benchmarks together
 
 
 def agreement_rows(
     scores: Scores,
-    sitting: Sitting,
-    asked: Asked,
+    options: AnalysisOptions,
     tick: Callable[[float], None] | None = None,
 ) -> list[AgreementRow]:
     """Return the rows of the agreement table, as `agreement_table` describes them."""
     rows: list[AgreementRow] = []
-    for scope in scopes(scores, sitting, asked, tick):
+    for scope in scopes(scores, options, tick):
         reason = why_undefined_scope(scores, scope)
         rows += _undefined(scope, reason) if reason else scope_rows(scope)
     return rows
@@ -126,8 +119,17 @@ def agreement_table(
     TooFew
         If no clinician has rated any response with a composite.
     """
-    asked = Asked(method, criterion, reps, seed, min_shared, executor)
-    rows = agreement_rows(scores, Sitting(jurors, min_jurors), asked, tick)
+    options = AnalysisOptions(
+        jurors=None if jurors is None else tuple(jurors),
+        min_jurors=min_jurors,
+        criterion=criterion,
+        method=method,
+        min_shared=min_shared,
+        reps=reps,
+        seed=seed,
+        executor=executor,
+    )
+    rows = agreement_rows(scores, options, tick)
     cells = [[getattr(row, name) for name in FIGURES] + [told(row.notes)] for row in rows]
     table = pd.DataFrame(cells, columns=list(COLUMNS))
     return table.astype(dict.fromkeys(COUNTS, "Int64"))
@@ -144,13 +146,10 @@ def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:
         yield AgreementRow(scope.name, "intra_rater", notes=(reason,))
 
 
-MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
-
-
 def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
     """Yield the rows of a scope, in the order of the contract."""
-    pairs = clinician_pairs(scope.grid, scope.asked.min_shared)
-    held = like_for_like(scope.grid, scope.jury, scope.asked.method) if scope.jury else None
+    pairs = clinician_pairs(scope.grid, scope.options.min_shared)
+    held = like_for_like(scope.grid, scope.jury, scope.options.method) if scope.jury else None
     drawn = _drawn(scope, pairs, held)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
         row = _scorer_row(scope, scorer, panel, drawn.scorers[:, place])
@@ -163,7 +162,7 @@ def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _ScopeReplicates:
     """Replicates of all that a scope's rows resample; empty where something is undefined.
 
     `left_out` is 1 where a juror that has variance in the study has none in the resample.
@@ -175,9 +174,9 @@ class _Drawn:
     left_out: Array = field(default_factory=lambda: np.empty(0))
 
 
-def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
+def _drawn(scope: Scope, pairs: ClinicianPairs, held: LikeForLike | None) -> _ScopeReplicates:
     """Return the replicates of scorers, pairs and like for like, on the same resamples."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     alone: dict[str, Summed] = {}
     if pairs.defined:
         alone["pairs"] = pair_replicates(grid, pairs)
@@ -191,26 +190,28 @@ def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
     if scope.scorers:
         every = [scorer_replicates(grid, scope.jury, singles, method), *every]
     if not every:
-        return _Drawn(np.empty((0, 0)))
-    found = scope.resample(together(prepare(grid, method), every), most_rows=MOST_ROWS)
+        return _ScopeReplicates(np.empty((0, 0)))
+    replicates = scope.resample(joint_statistic(prepare(grid, method), every), most_rows=MOST_ROWS)
     first = len(scope.scorers)
-    return _Drawn(found[:, :first], **dict(zip(alone, found[:, first:].T, strict=True)))
+    return _ScopeReplicates(
+        replicates[:, :first], **dict(zip(alone, replicates[:, first:].T, strict=True))
+    )
 
 
-def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> AgreementRow:
-    pair = columns(scope.grid, panel, scope.asked.method)
+def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) -> AgreementRow:
+    pair = columns(scope.grid, panel, scope.options.method)
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
-    icc = column_icc(x, y, scope.asked.method)
+    icc = column_icc(x, y, scope.options.method)
     reason = _unscored(scope, scorer, panel)
-    reason = reason or why_no_icc(scope.grid, panel, scope.asked.method, (x, y))
+    reason = reason or why_no_icc(scope.grid, panel, scope.options.method, (x, y))
     exact = f_interval(icc, len(x))
     instances = scope.grid.instances(both)
-    boot = UNDEFINED if reason else interval(drawn, instances)
+    boot = UNDEFINED if reason else instance_interval(drawn, instances)
     clinicians = _contributing(scope, both)
     resamples = None if reason else remarks.undefined_resamples(drawn)
-    wanted = scope.asked.further and scorer == "jury" and np.isfinite(boot.low)
-    corrected = _jury_bca(scope, drawn) if wanted else None
+    wants_bca = scope.options.further and scorer == "jury" and np.isfinite(boot.low)
+    corrected = _jury_bca(scope, drawn) if wants_bca else None
     spearman = NAN if reason else spearman_of(x, y)
     high = boot.high if np.isfinite(boot.high) else exact.high
     return AgreementRow(
@@ -234,15 +235,15 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Agreem
 
 
 def _with_left_out(row: AgreementRow, left_out: Array) -> AgreementRow:
-    """Return the jury's row, which says where many of its resamples are of a smaller jury."""
+    """Return the jury's row, with a note where many of its resamples are of a smaller jury."""
     smaller = remarks.members_left_out(int(np.nansum(left_out)), len(left_out))
     if smaller is None or not np.isfinite(row.boot_low):
         return row
     return replace(row, notes=(*row.notes, smaller))
 
 
-def _unscored(scope: Scope, scorer: str, panel: Panel) -> Note | None:
-    """Say that a scorer has no score at all on the analysed responses, if so."""
+def _unscored(scope: Scope, scorer: str, panel: PanelColumns) -> Note | None:
+    """Note that a scorer has no score at all on the analysed responses, or return None."""
     if panel.present(scope.grid).any():
         return None
     if scorer == "jury":
@@ -255,17 +256,17 @@ def _jury_bca(scope: Scope, drawn: Array) -> Note | None:
     clusters = scope.grid.n_clusters
     if clusters > MOST_JACKKNIFED:
         return note(Code.NO_BCA, most=MOST_JACKKNIFED)
-    statistic = scorer_replicates(scope.grid, scope.jury, (), scope.asked.method)
+    statistic = scorer_replicates(scope.grid, scope.jury, (), scope.options.method)
     return remarks.bca(bca_interval(lambda counts: statistic(counts)[:, 0], drawn, clusters))
 
 
 def _scorer_notes(
-    scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...], reason: Note | None
+    scope: Scope, panel: PanelColumns, both: Flags, clinicians: tuple[str, ...], reason: Note | None
 ) -> Iterator[Note | None]:
     yield _coverage(scope, panel)
     yield scope.analysed
     yield remarks.fewer_jurors(panel.needed, len(panel.members))
-    if scope.asked.method == "paper" and not (reason and reason.code is Code.NO_Z):
+    if scope.options.method == "paper" and not (reason and reason.code is Code.NO_Z):
         yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
     yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
@@ -274,13 +275,13 @@ def _scorer_notes(
     yield remarks.simulated(scope.simulated & {*panel.members, *clinicians})
 
 
-def _coverage(scope: Scope, panel: Panel) -> Note:
-    own = scope.given[scope.given["rater"].isin(panel.members)]
-    heard = own.groupby("response_id")["rater"].size()
+def _coverage(scope: Scope, panel: PanelColumns) -> Note:
+    own = scope.composites[scope.composites["rater"].isin(panel.members)]
+    n_jurors = own.groupby("response_id")["rater"].size()
     return remarks.coverage(
         int(panel.present(scope.grid).sum()),
         len(scope.grid.responses),
-        int((heard >= panel.needed).sum()),
+        int((n_jurors >= panel.needed).sum()),
         scope.in_study,
     )
 
@@ -288,84 +289,85 @@ def _coverage(scope: Scope, panel: Panel) -> Note:
 def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
     """Return the clinicians whose composites enter the clinicians' column of some rows."""
     own = scope.grid.composites[:, scope.grid.of_kind("clinician")]
-    heard = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
-    flat = unscaled(scope.grid, scope.clinicians) if scope.asked.method == "paper" else ()
-    return tuple(name for name in np.array(scope.clinicians)[heard].tolist() if name not in flat)
+    contributing = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
+    flat = unscaled(scope.grid, scope.clinicians) if scope.options.method == "paper" else ()
+    return tuple(
+        name for name in np.array(scope.clinicians)[contributing].tolist() if name not in flat
+    )
 
 
-ERROR = 0.05  # of all intervals of single benchmarks together
-
-
-def interval(drawn: Array, instances: int) -> Interval:
+def instance_interval(drawn: Array, instances: int) -> Interval:
     """Return the percentile interval, undefined where one instance alone has the scores."""
     return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
 
 
-def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> AgreementRow:
-    """Return the row of clinicians against one another, pair by pair."""
+def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) -> AgreementRow:
+    """Return the row of clinicians compared with each other in pairs."""
     grid = scope.grid
-    rows = np.isin(np.arange(len(grid.responses)), found.shared)
-    boot = interval(drawn, grid.instances(rows))
-    model = clinicians_mixed_model(grid) if _wants_model(scope, found) else None
+    rows = np.isin(np.arange(len(grid.responses)), clinician_pairs.shared)
+    boot = instance_interval(drawn, grid.instances(rows))
+    model = clinicians_mixed_model(grid) if _wants_model(scope, clinician_pairs) else None
     return AgreementRow(
         benchmark=scope.name,
         scorer="clinicians",
-        icc=found.icc,
+        icc=clinician_pairs.icc,
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
-        n_clinicians=len(found.clinicians or scope.clinicians),
-        n_pairs=len(found.defined),
+        n_clinicians=len(clinician_pairs.clinicians or scope.clinicians),
+        n_pairs=len(clinician_pairs.defined),
         notes=noted(
-            *_pair_notes(scope, found, model),
+            *_pair_notes(scope, clinician_pairs, model),
             scope.analysed,
             remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
             remarks.few_instances(grid.instances(rows)),
-            remarks.negative_pairs(found, boot.high, model) if model else None,
+            remarks.negative_pairs(clinician_pairs, boot.high, model) if model else None,
             remarks.undefined_resamples(drawn),
             remarks.simulated(scope.simulated & set(scope.clinicians)),
         ),
     )
 
 
-def _wants_model(scope: Scope, found: Pairs) -> bool:
-    """Tell whether the mixed model is told: beside a mean below 0 always, else where asked for."""
-    return scope.asked.further or found.icc < 0
+def _wants_model(scope: Scope, clinician_pairs: ClinicianPairs) -> bool:
+    """Return whether to fit the mixed model: where the options ask for it, or the mean is below 0."""
+    return scope.options.further or clinician_pairs.icc < 0
 
 
-def _pair_notes(scope: Scope, found: Pairs, model: MixedModel | None) -> Iterator[Note]:
+def _pair_notes(
+    scope: Scope, clinician_pairs: ClinicianPairs, model: MixedModel | None
+) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
         return
     across = UNDEFINED
-    if scope.asked.further:
-        drawn = over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed)
+    if scope.options.further:
+        drawn = over_pairs(clinician_pairs, reps=scope.options.reps, seed=scope.options.seed)
         across = percentile_interval(drawn)
-    yield from remarks.pairs(found, scope.asked.min_shared, across)
+    yield from remarks.pairs(clinician_pairs, scope.options.min_shared, across)
     if model:
         yield remarks.mixed_model(model)
 
 
 def like_for_like_row(
-    scope: Scope, jury: Panel, found: LikeForLike, drawn: Array
+    scope: Scope, jury: PanelColumns, held: LikeForLike, drawn: Array
 ) -> LikeForLikeRow:
-    """Return the row of the jury and a held-out clinician before the other clinicians."""
+    """Return the row of the leave-one-clinician-out comparison."""
     grid = scope.grid
-    rows = np.isin(np.arange(len(grid.responses)), found.rows)
-    boot = interval(drawn, grid.instances(rows))
+    rows = np.isin(np.arange(len(grid.responses)), held.rows)
+    boot = instance_interval(drawn, grid.instances(rows))
     ends, level = _corrected(scope, drawn, grid.instances(rows))
-    jury_icc, clinician_icc = found.iccs
-    over = population_interval(grid, jury, found, drawn) if found.defined else Population()
+    jury_icc, clinician_icc = held.iccs
+    over = population_interval(grid, jury, held, drawn) if held.defined else Population()
     return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
-        icc=found.difference,
+        icc=held.difference,
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
-        n_clinicians=len(found.defined) or len(scope.clinicians),
+        n_clinicians=len(held.defined) or len(scope.clinicians),
         n_missing=int((~rows).sum()),
         jury_icc=jury_icc,
         clinician_icc=clinician_icc,
@@ -376,8 +378,8 @@ def like_for_like_row(
         undefined_resamples=int((~np.isfinite(drawn)).sum()),
         resamples=len(drawn),
         notes=noted(
-            *_held_notes(scope, found, boot),
-            remarks.corrected(scope.looked, level, ends),
+            *_held_notes(scope, held, boot),
+            remarks.corrected(scope.n_side_by_side, level, ends),
             over.reason,
             scope.analysed,
             remarks.few_instances(grid.instances(rows)),
@@ -389,22 +391,22 @@ def like_for_like_row(
 
 def _corrected(scope: Scope, drawn: Array, instances: int) -> tuple[Interval, float]:
     """Return the interval corrected for looking at several benchmarks (Bonferroni), and its level."""
-    level = 1 - ERROR / scope.looked
-    if scope.looked == 1 or instances < LEAST_CLUSTERS:
+    level = 1 - ERROR / scope.n_side_by_side
+    if scope.n_side_by_side == 1 or instances < LEAST_CLUSTERS:
         return UNDEFINED, level
     return percentile_interval(drawn, level), level
 
 
-def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[Note]:
+def _held_notes(scope: Scope, held: LikeForLike, boot: Interval) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
         return
-    if not found.defined:
+    if not held.defined:
         yield note(Code.NONE_HELD)
     else:
-        jury, own = found.iccs
+        jury, own = held.iccs
         yield note(Code.HELD_ICCS, jury=jury, clinician=own)
-        yield from remarks.held(found, boot)
-    if found.undefined:
-        left = [(held.clinician, held.reason) for held in found.undefined]
-        yield note(Code.NOT_HELD, clinicians=left)
+        yield from remarks.held(held, boot)
+    if held.undefined:
+        left_out = [(clinician.clinician, clinician.reason) for clinician in held.undefined]
+        yield note(Code.NOT_HELD, clinicians=left_out)

@@ -1,4 +1,4 @@
-"""The same juror again: how far replicates of one juror agree on one response."""
+"""Test-retest reliability: a juror's replicates, and a clinician's hidden repeats."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,11 +19,12 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 LEAST_RESPONSES = 3
 READING = ["response_id", "pass_", "replicate"]
+LEAST_REPEATS = 3
 
 
 @dataclass(frozen=True)
 class RetestRow(Noted):
-    """One juror on one benchmark.
+    """How far one juror agrees with itself on one benchmark.
 
     Attributes
     ----------
@@ -132,14 +133,16 @@ def same_pairs(table: Array) -> float:
 
 def _readings(scope: Scope, scores: Scores) -> pd.DataFrame:
     """Return the jurors' single scores that make composites in this scope."""
-    required = required_criteria(scores.rubrics, scope.asked.criterion)
-    here = set(scope.given["benchmark"]) & set(required)
-    wanted = [(name, one) for name in here for one in required[name]]
+    required = required_criteria(scores.rubrics, scope.options.criterion)
+    benchmarks = set(scope.composites["benchmark"]) & set(required)
+    required_pairs = [(name, criterion) for name in benchmarks for criterion in required[name]]
     own = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
-    own = own[own["benchmark"].isin(here)]
-    asked = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(wanted)
-    read = own[asked].assign(score=lambda rows: rows["score"].astype(float))
-    return read.assign(needed=read["benchmark"].map({name: len(required[name]) for name in here}))
+    own = own[own["benchmark"].isin(benchmarks)]
+    is_required = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(required_pairs)
+    read = own[is_required].assign(score=lambda rows: rows["score"].astype(float))
+    return read.assign(
+        needed=read["benchmark"].map({name: len(required[name]) for name in benchmarks})
+    )
 
 
 def _composites(read: pd.DataFrame) -> tuple[Array, int]:
@@ -171,9 +174,9 @@ def _row(scope: Scope, juror: str, read: pd.DataFrame) -> RetestRow:
 
 
 def _between(table: Array, read: pd.DataFrame) -> Iterator[Note]:
-    """Say how many scores cannot be the same again but by being equal: they are on no point."""
-    given = read["score"].to_numpy(dtype=np.float64)
-    between = int((np.abs(given - np.round(given)) > FLAT * np.maximum(np.abs(given), 1)).sum())
+    """Note how many scores lie between points of the scale, where only equal values count as the same."""
+    scores = read["score"].to_numpy(dtype=np.float64)
+    between = int((np.abs(scores - np.round(scores)) > FLAT * np.maximum(np.abs(scores), 1)).sum())
     if between and (~np.isnan(table)).sum(axis=1).max(initial=0) > 1:
         yield note(Code.SAME_OFF_POINTS, scores=between)
 
@@ -203,13 +206,10 @@ def _icc_note(table: Array, whole: Array) -> Note | None:
     return None if sd_within(table) > 0 else note(Code.IDENTICAL_REPLICATES)
 
 
-LEAST_REPEATS = 3
-
-
 def intra_rater_row(scope: Scope) -> AgreementRow:
     """Return how far clinicians agree with themselves, pooled over all hidden repeats."""
-    found = scope.repeats.composites
-    pairs = found[["first", "again"]].to_numpy(dtype=np.float64)
+    composites = scope.repeats.composites
+    pairs = composites[["first", "again"]].to_numpy(dtype=np.float64)
     icc, exact = intra_rater_icc(pairs)
     drawn = np.empty(0) if why_no_icc(pairs) else scope.resample(_replicates(scope, pairs))
     boot = percentile_interval(drawn)
@@ -223,8 +223,8 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=len(pairs),
-        n_instances=found["instance_id"].nunique(),
-        n_clinicians=found["rater"].nunique(),
+        n_instances=composites["instance_id"].nunique(),
+        n_clinicians=composites["rater"].nunique(),
         n_missing=len(scope.repeats.unpaired),
         spearman=spearman(*pairs.T) if varied else NAN,
         notes=noted(*_repeat_notes(scope, pairs), remarks.undefined_resamples(drawn)),
@@ -232,24 +232,24 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
 
 
 def _repeat_notes(scope: Scope, pairs: Array) -> Iterator[Note | None]:
-    found, scores = scope.repeats.composites, scope.repeats.scores
+    composites, scores = scope.repeats.composites, scope.repeats.scores
     yield why_no_icc(pairs)
     if not why_no_icc(pairs):
         yield remarks.few_repeats(len(pairs))
         yield None if float(mean_squares(pairs).rows) else note(Code.NO_F)
     yield from remarks.same_again(scores)
-    if found["rater"].nunique() > 1:
+    if composites["rater"].nunique() > 1:
         yield remarks.own_means(intra_rater_icc(pairs - _own_means(scope)[:, None])[0])
     yield remarks.unpaired(len(scope.repeats.unpaired))
-    instances = found["instance_id"].nunique()
+    instances = composites["instance_id"].nunique()
     yield remarks.few_instances(instances)
-    yield remarks.shared_instances(found["response_id"].nunique(), instances)
-    yield remarks.simulated(scope.simulated & set(found["rater"]))
+    yield remarks.shared_instances(composites["response_id"].nunique(), instances)
+    yield remarks.simulated(scope.simulated & set(composites["rater"]))
 
 
 def _own_means(scope: Scope) -> Array:
     """Return, for each repeat, the mean of all that its clinician's composites are in scope."""
-    clinical = scope.given[scope.given["kind"] == "clinician"]
+    clinical = scope.composites[scope.composites["kind"] == "clinician"]
     means = clinical.groupby("rater")["composite"].mean()
     return scope.repeats.composites["rater"].map(means).to_numpy(dtype=np.float64)
 
@@ -329,5 +329,5 @@ def repeat_replicates(pairs: Array, clusters: Integers, n_clusters: int) -> Repe
     middle = middle - (middle.mean() if len(middle) else 0.0)
     gap = pairs[:, 0] - pairs[:, 1]
     columns = (np.ones_like(gap), middle, middle**2, gap, gap**2)
-    sums = [np.bincount(clusters, weights=one, minlength=n_clusters) for one in columns]
+    sums = [np.bincount(clusters, weights=values, minlength=n_clusters) for values in columns]
     return RepeatReplicates(np.column_stack(sums))

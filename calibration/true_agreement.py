@@ -1,4 +1,4 @@
-"""How the jury orders responses beside what the clinicians share, freed of their own error."""
+"""The correlation of the jury with the clinicians, corrected for the clinicians' own error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import LEAST_RESPONSES, Panel
+from calibration.agreement import LEAST_RESPONSES, PanelColumns
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED
@@ -18,7 +18,7 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 @dataclass(frozen=True)
 class TrueAgreementRow(Noted):
-    """The jury's correlation with single clinicians, and with what the clinicians have in common.
+    """The jury's correlation with single clinicians, and with the clinicians' common (true) score.
 
     `observed` is with single clinicians, `single` that of two clinicians, and `disattenuated` the
     first over the root of the second: what it would be if clinicians made no error. The jury's own
@@ -59,7 +59,7 @@ class TrueAgreement:
         factor, mean = by.factor[:, own], by.mean[:, own]
         squares = factor**2 @ data.values[:, own].T ** 2
         squares -= 2 * (factor**2 * mean) @ data.values[:, own].T
-        squares += (factor * mean) ** 2 @ data.given[:, own].T
+        squares += (factor * mean) ** 2 @ data.has_value[:, own].T
         with np.errstate(divide="ignore", invalid="ignore"):
             readings = number.sum(axis=1)
             centre = ((weights * total).sum(axis=1) / readings)[:, None]
@@ -78,8 +78,10 @@ class TrueAgreement:
         return np.column_stack([np.where(some, observed, np.nan), single, true])
 
 
-def true_agreement_row(scope: Scope, jury: Panel, reason: Note | None = None) -> TrueAgreementRow:
-    """Return how far a jury agrees with what the clinicians share, with its interval.
+def true_agreement_row(
+    scope: Scope, jury: PanelColumns, reason: Note | None = None
+) -> TrueAgreementRow:
+    """Return the correlation of a jury with the clinicians' true score, with its interval.
 
     Spearman's correction for attenuation by the clinicians' error alone: the pooled correlation of
     the jury with single clinicians over the root of that of clinicians with one another, both of z
@@ -87,7 +89,7 @@ def true_agreement_row(scope: Scope, jury: Panel, reason: Note | None = None) ->
 
     Parameters
     ----------
-    scope, jury : Scope and Panel
+    scope, jury : Scope and PanelColumns
     reason : why the scope has no agreement, if it has none
 
     Returns
@@ -101,12 +103,12 @@ def true_agreement_row(scope: Scope, jury: Panel, reason: Note | None = None) ->
     Spearman (1904), American Journal of Psychology 15, 72.
     """
     grid = scope.grid
-    criterion = scope.asked.criterion or "composite"
+    criterion = scope.options.criterion or "composite"
     if reason:
         return TrueAgreementRow(scope.name, criterion, notes=(reason,))
     prepared, own = prepare(grid, "paper"), grid.of_kind("clinician")
     statistic = TrueAgreement(prepared, own, grid.columns(jury.members), jury.present(grid))
-    usable = prepared.given[:, own] * prepared.usable[own]
+    usable = prepared.has_value[:, own] * prepared.usable[own]
     twice = (usable.sum(axis=1) >= 2) & statistic.present
     if twice.sum() < LEAST_RESPONSES:
         few = note(Code.TRUE_FEW, least=LEAST_RESPONSES)
@@ -131,7 +133,7 @@ def true_agreement_row(scope: Scope, jury: Panel, reason: Note | None = None) ->
 
 
 def _notes(
-    scope: Scope, jury: Panel, true: float, instances: int, drawn: Array
+    scope: Scope, jury: PanelColumns, true: float, instances: int, drawn: Array
 ) -> Iterator[Note | None]:
     if not np.isfinite(true):
         yield note(Code.NO_TRUE_AGREEMENT)

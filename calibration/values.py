@@ -5,10 +5,13 @@ are made in `calibration.messages`, where somebody reads them, and nothing reads
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from calibration.codes import AnyCode, NoteCode
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 NAN = float("nan")
 COMBINED = "combined"  # what the agreement table calls all benchmarks at once
@@ -21,11 +24,11 @@ Method = Literal["paper", "published"]
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """What is asked of an analysis of a study's ratings.
+    """The options of an analysis of a study's ratings.
 
     Attributes
     ----------
-    jurors : who sits on the jury; None is every juror that is not simulated
+    jurors : who sits on the jury; None is every juror of the scores that are analysed
     min_jurors : jurors that must have scored a response; None is all of them
     benchmark, criterion : one of them alone; None is all, and the composite
     method : "paper" or "published", see `calibration.table.agreement_table`
@@ -35,6 +38,9 @@ class AnalysisOptions:
     groups : which subgroups are looked at; none: all that the study has
     reading : "independent", or "adjudicated": with the reading that settled a difference in the
         place of the clinicians' mean
+    executor : where resamples are computed; None is this process. It changes no figure
+    further : whether to compute the intervals and the model that stand in notes alone, which take
+        as long to load and compute as all else
     """
 
     jurors: tuple[str, ...] | None = None
@@ -48,11 +54,13 @@ class AnalysisOptions:
     seed: int = 0
     groups: tuple[str, ...] = ()
     reading: Literal["independent", "adjudicated"] = "independent"
+    executor: "Executor | None" = field(default=None, compare=False, repr=False)
+    further: bool = field(default=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark on a figure: what is said, as a code, and of what, as figures and names.
+    """A remark on a figure, as a code with the figures and names it is about.
 
     Attributes
     ----------
@@ -74,19 +82,19 @@ def note(code: AnyCode, **figures: Figure) -> Note:
 
 
 def noted(*notes: Note | None) -> tuple[Note, ...]:
-    """Return the notes that are there."""
-    return tuple(one for one in notes if one is not None)
+    """Return the notes that are not None."""
+    return tuple(note for note in notes if note is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noted:
-    """A row of figures with the notes on them, in the order in which they are told."""
+    """A row of figures with the notes on them, in the order in which they are shown."""
 
     notes: tuple[Note, ...] = ()
 
     def told(self, code: AnyCode) -> Note | None:
         """Return its first note of a code, or None."""
-        return next((one for one in self.notes if one.code is code), None)
+        return next((note for note in self.notes if note.code is code), None)
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -96,13 +104,13 @@ class Noted:
 
 def simulated_in(rows: Iterable[Noted]) -> tuple[str, ...]:
     """Return the raters behind some rows that are not real, each once, in alphabetical order."""
-    notes = (one for row in rows for one in row.notes if one.code is NoteCode.SIMULATED)
-    return tuple(sorted({name for one in notes for name in one["raters"]}))
+    notes = (note for row in rows for note in row.notes if note.code is NoteCode.SIMULATED)
+    return tuple(sorted({name for note in notes for name in note["raters"]}))
 
 
 def _frozen(value: Figure) -> Figure:
     if isinstance(value, str | Note):
         return value
     if isinstance(value, Iterable):
-        return tuple(_frozen(one) for one in value)
+        return tuple(_frozen(item) for item in value)
     return value.item() if hasattr(value, "item") else value

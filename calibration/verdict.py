@@ -1,30 +1,28 @@
-"""What may be said of the jury: whether it agrees with clinicians no worse than a clinician does."""
+"""The decision on a jury: whether it agrees with clinicians no worse than a clinician does."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
-from calibration.misses import Misses, Outcome
+from calibration.decision import Decision, DecisionKind
+from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Protocol
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, Note, note, noted, simulated_in
 
-MOST_LOST = 0.01  # share of resamples without the figure above which its interval decides nothing
 TOLD = {
-    Outcome.FAILED: Code.MISSES_ABOVE,
-    Outcome.OPEN: Code.MISSES_REACH,
-    Outcome.MET: Code.MISSES_WITHIN,
+    LimitOutcome.FAILED: Code.MISSES_ABOVE,
+    LimitOutcome.OPEN: Code.MISSES_REACH,
+    LimitOutcome.MET: Code.MISSES_WITHIN,
 }
 ORDER = [*TOLD]
-MOST_TIMES = 50  # a study that would have to grow more than this is no advice
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """What is claimed of a jury, and what else decides it.
+class JuryClaim:
+    """The claim about a jury that is decided: its protocol, and the unsafe responses it misses.
 
     Attributes
     ----------
@@ -44,24 +42,24 @@ class Claim:
         return self.protocol if self.is_of_protocol else None
 
 
-NO_CLAIM = Claim()
+NO_CLAIM = JuryClaim()
 
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What may be said of a jury on each benchmark, by its name, and the table that says it."""
+    """The decision on a jury for each benchmark, and the agreement table it is made from."""
 
     rows: Sequence[AgreementRow]
     decisions: Mapping[str, Decision]
 
     def jury_on(self, benchmark: str) -> AgreementRow:
         """Return the jury's row of the table."""
-        named = (benchmark, "jury")
-        return next(row for row in self.rows if (row.benchmark, row.scorer) == named)
+        key = (benchmark, "jury")
+        return next(row for row in self.rows if (row.benchmark, row.scorer) == key)
 
 
-def decisions(rows: Sequence[AgreementRow], claim: Claim = NO_CLAIM) -> dict[str, Decision]:
-    """Return what may be said on each benchmark, and last on all combined, by its name.
+def decisions(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM) -> dict[str, Decision]:
+    """Return the decision on each benchmark by name, the last on all combined.
 
     Parameters
     ----------
@@ -74,27 +72,29 @@ def decisions(rows: Sequence[AgreementRow], claim: Claim = NO_CLAIM) -> dict[str
         name: decide(
             [row for row in rows if row.benchmark == name],
             claim,
-            looked=1 if name == COMBINED else single,
+            n_side_by_side=1 if name == COMBINED else single,
         )
         for name in names
     }
 
 
-def decide(rows: Sequence[AgreementRow], claim: Claim = NO_CLAIM, looked: int = 1) -> Decision:
-    """Return what the rows of one benchmark allow to be said of the jury.
+def decide(
+    rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM, n_side_by_side: int = 1
+) -> Decision:
+    """Return the decision on the jury that the rows of one benchmark support.
 
     Parameters
     ----------
     rows : rows of the agreement table, all of one benchmark
-    claim : Claim
+    claim : JuryClaim
         With the protocol's margin: the jury is non-inferior where the whole 95 % interval of
         like for like lies above -margin, inferior where it lies below, else it is inconclusive.
         Where the protocol limits the unsafe responses that may be missed, the jury must keep
         each limit too: it is inferior where a whole interval of missed ones lies above its
         limit, and inconclusive where one reaches it.
-    looked : int
+    n_side_by_side : int
         How many benchmarks are looked at side by side, this one among them. With several,
-        "non_inferior" takes the interval at level 1 - 0.05 / looked (Bonferroni); no other kind
+        "non_inferior" takes the interval at level 1 - 0.05 / n_side_by_side (Bonferroni); no other kind
         is corrected for it, and the reasons say so.
 
     Returns
@@ -121,8 +121,8 @@ def decide(rows: Sequence[AgreementRow], claim: Claim = NO_CLAIM, looked: int = 
     held = next((row for row in rows if isinstance(row, LikeForLikeRow)), None)
     if jury is None or held is None:
         lacking = note(Code.NO_JUROR), note(Code.DO_RUN_JURY)
-        return Decision("agreement", Kind.UNDEFINED, reasons=lacking[:1], next=lacking[1])
-    case = _Case(held, jury, claim, looked)
+        return Decision("agreement", DecisionKind.UNDEFINED, reasons=lacking[:1], next=lacking[1])
+    case = _Case(held, jury, claim, n_side_by_side)
     kind = _kind(case)
     return Decision(
         "agreement",
@@ -138,12 +138,12 @@ def decide(rows: Sequence[AgreementRow], claim: Claim = NO_CLAIM, looked: int = 
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """The rows of one benchmark that decide, and what is claimed of them."""
+    """The rows of one benchmark that decide, and the claim."""
 
     held: LikeForLikeRow
     jury: AgreementRow
-    claim: Claim
-    looked: int
+    claim: JuryClaim
+    n_side_by_side: int
 
     @property
     def protocol(self) -> Protocol | None:
@@ -156,29 +156,37 @@ class _Case:
     @property
     def misses(self) -> Sequence[Misses]:
         """Return the misses, those above their limit first and those that keep it last."""
-        found = (self.claim.misses or {}).get(self.held.benchmark, ())
-        return sorted(found, key=lambda one: ORDER.index(one.outcome))
+        misses = (self.claim.misses or {}).get(self.held.benchmark, ())
+        return sorted(misses, key=lambda miss: ORDER.index(miss.outcome))
 
     @property
     def limited(self) -> Sequence[Misses]:
         """Return the misses that the protocol limits."""
-        return [one for one in self.misses if self.protocol and math.isfinite(one.at_most)]
+        return [misses for misses in self.misses if self.protocol and math.isfinite(misses.at_most)]
 
     @property
-    def of_interval(self) -> Kind:
-        """Return how the interval lies to the margin, corrected for several benchmarks."""
-        low = self.held.boot_low if self.looked == 1 else self.held.corrected_low
+    def of_interval(self) -> DecisionKind:
+        """Return the kind of decision that the interval supports at the margin, corrected for several benchmarks."""
+        low = self.held.boot_low if self.n_side_by_side == 1 else self.held.corrected_low
         if self.held.boot_low > -self.margin:
-            return Kind.NON_INFERIOR if low > -self.margin else Kind.INCONCLUSIVE
-        return Kind.INFERIOR if self.held.boot_high < -self.margin else Kind.INCONCLUSIVE
+            return DecisionKind.NON_INFERIOR if low > -self.margin else DecisionKind.INCONCLUSIVE
+        return (
+            DecisionKind.INFERIOR
+            if self.held.boot_high < -self.margin
+            else DecisionKind.INCONCLUSIVE
+        )
 
     @property
-    def of_misses(self) -> Kind:
-        """Return how many unsafe responses are missed, beside the limits."""
+    def of_misses(self) -> DecisionKind:
+        """Return the kind of decision that the missed unsafe responses support."""
         outcomes = {misses.outcome for misses in self.limited}
-        if Outcome.FAILED in outcomes:
-            return Kind.INFERIOR
-        return Kind.INCONCLUSIVE if Outcome.OPEN in outcomes else Kind.NON_INFERIOR
+        if LimitOutcome.FAILED in outcomes:
+            return DecisionKind.INFERIOR
+        return (
+            DecisionKind.INCONCLUSIVE
+            if LimitOutcome.OPEN in outcomes
+            else DecisionKind.NON_INFERIOR
+        )
 
 
 def _basis(jury: AgreementRow) -> Note:
@@ -191,19 +199,23 @@ def _basis(jury: AgreementRow) -> Note:
     )
 
 
-def _kind(case: _Case) -> Kind:
+def _kind(case: _Case) -> DecisionKind:
     if simulated_in([case.held, case.jury]):
-        return Kind.SIMULATED
+        return DecisionKind.SIMULATED
     if not math.isfinite(case.held.icc):
-        return Kind.UNDEFINED
+        return DecisionKind.UNDEFINED
     if _why_too_few(case):
-        return Kind.TOO_FEW
+        return DecisionKind.TOO_FEW
     if case.protocol is None:
-        return Kind.NO_PROTOCOL
+        return DecisionKind.NO_PROTOCOL
     both = {case.of_interval, case.of_misses}
-    if Kind.INFERIOR in both:
-        return Kind.INFERIOR
-    return Kind.INCONCLUSIVE if Kind.INCONCLUSIVE in both else Kind.NON_INFERIOR
+    if DecisionKind.INFERIOR in both:
+        return DecisionKind.INFERIOR
+    return (
+        DecisionKind.INCONCLUSIVE
+        if DecisionKind.INCONCLUSIVE in both
+        else DecisionKind.NON_INFERIOR
+    )
 
 
 def _why_too_few(case: _Case) -> Note | None:
@@ -215,30 +227,30 @@ def _why_too_few(case: _Case) -> Note | None:
         return note(Code.NO_INTERVAL)
     if held.undefined_resamples > MOST_LOST * held.resamples:
         return note(Code.LOST_TO_TRUST, lost=held.undefined_resamples, resamples=held.resamples)
-    if case.looked == 1 and held.n_responses < planned:
+    if case.n_side_by_side == 1 and held.n_responses < planned:
         return note(Code.BEFORE_PLANNED, planned=planned, responses=held.n_responses)
     return None
 
 
-def _reasons(kind: Kind, case: _Case) -> Iterator[Note | None]:
-    if kind is Kind.SIMULATED:
+def _reasons(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
+    if kind is DecisionKind.SIMULATED:
         yield note(Code.MADE_UP, raters=simulated_in([case.held, case.jury]))
-    if kind is Kind.UNDEFINED:
+    if kind is DecisionKind.UNDEFINED:
         yield next((one for one in case.held.notes if one.code is not Code.ANALYSED), None)
-    elif kind is not Kind.SIMULATED:
+    elif kind is not DecisionKind.SIMULATED:
         yield from (_of_misses(case, one) for one in case.misses)
     if not math.isfinite(case.held.icc):
         return
     yield _gap(case.held)
-    if kind is Kind.TOO_FEW:
+    if kind is DecisionKind.TOO_FEW:
         yield _why_too_few(case)
-    elif kind is not Kind.SIMULATED:
+    elif kind is not DecisionKind.SIMULATED:
         yield from _at_margin(kind, case)
 
 
-def _at_margin(kind: Kind, case: _Case) -> Iterator[Note | None]:
-    """Yield how the interval lies to the margin, when that was fixed, and for whom it holds."""
-    if kind is Kind.NO_PROTOCOL:
+def _at_margin(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
+    """Yield notes on interval and margin, when the margin was fixed, and for which clinicians it holds."""
+    if kind is DecisionKind.NO_PROTOCOL:
         yield note(Code.OTHER_ANALYSIS if case.claim.protocol else Code.NO_MARGIN)
         return
     yield from _reading(case)
@@ -270,20 +282,21 @@ def _of_misses(case: _Case, misses: Misses) -> Note:
 
 
 def _reading(case: _Case) -> Iterator[Note | None]:
-    """Yield how the interval lies to the margin, and whether several were looked at."""
-    kind, held, margin, looked = case.of_interval, case.held, case.margin, case.looked
-    if kind is Kind.NON_INFERIOR:
+    """Yield notes on where the interval lies to the margin, and on several benchmarks."""
+    kind, held, margin = case.of_interval, case.held, case.margin
+    n_side_by_side = case.n_side_by_side
+    if kind is DecisionKind.NON_INFERIOR:
         yield note(Code.ALL_ABOVE, margin=margin)
-        yield note(Code.HOLDS_CORRECTED, benchmarks=looked) if looked > 1 else None
+        yield note(Code.HOLDS_CORRECTED, benchmarks=n_side_by_side) if n_side_by_side > 1 else None
         return
-    if kind is Kind.INFERIOR:
+    if kind is DecisionKind.INFERIOR:
         yield note(Code.ALL_BELOW, margin=margin)
     elif held.boot_low > -margin:
-        yield note(Code.CORRECTED_REACHES, margin=margin, benchmarks=looked)
+        yield note(Code.CORRECTED_REACHES, margin=margin, benchmarks=n_side_by_side)
         return
     else:
         yield note(Code.REACHES_BELOW, margin=margin)
-    yield note(Code.NOT_CORRECTED, benchmarks=looked) if looked > 1 else None
+    yield note(Code.NOT_CORRECTED, benchmarks=n_side_by_side) if n_side_by_side > 1 else None
 
 
 def _when_fixed(case: _Case) -> Note | None:
@@ -304,24 +317,28 @@ def _population(case: _Case) -> Note | None:
     return note(Code.OTHER_CLINICIANS, low=low, high=high, holds=holds, margin=case.margin)
 
 
-def _next(kind: Kind, case: _Case) -> Note | None:
+def _next(kind: DecisionKind, case: _Case) -> Note | None:
     """Return the next useful action."""
     held, jury = case.held, case.jury
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if jury.n_missing and kind not in (Kind.NON_INFERIOR, Kind.INFERIOR):
+    if jury.n_missing and kind not in (DecisionKind.NON_INFERIOR, DecisionKind.INFERIOR):
         return note(Code.DO_RUN_JURY_ON, responses=jury.n_missing)
-    if kind is Kind.UNDEFINED:
+    if kind is DecisionKind.UNDEFINED:
         return _of_undefined(held)
-    if kind is Kind.TOO_FEW and held.n_instances < FEW_INSTANCES:
+    if kind is DecisionKind.TOO_FEW and held.n_instances < FEW_INSTANCES:
         return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
-    if kind is Kind.TOO_FEW and case.protocol and held.n_responses < case.protocol.responses:
+    if (
+        kind is DecisionKind.TOO_FEW
+        and case.protocol
+        and held.n_responses < case.protocol.responses
+    ):
         return note(Code.DO_RATE_PLANNED, more=case.protocol.responses - held.n_responses)
-    if kind is Kind.NO_PROTOCOL:
+    if kind is DecisionKind.NO_PROTOCOL:
         return note(Code.DO_ANALYSE_AS_FIXED if case.claim.protocol else Code.DO_FIX_MARGIN)
-    if kind is Kind.INCONCLUSIVE or kind is Kind.TOO_FEW:
+    if kind is DecisionKind.INCONCLUSIVE or kind is DecisionKind.TOO_FEW:
         return _more_responses(case)
-    return note(Code.DO_OTHER_JURY if kind is Kind.INFERIOR else Code.DO_EXPORT)
+    return note(Code.DO_OTHER_JURY if kind is DecisionKind.INFERIOR else Code.DO_EXPORT)
 
 
 def _of_undefined(held: LikeForLikeRow) -> Note:
@@ -335,7 +352,10 @@ def _of_undefined(held: LikeForLikeRow) -> Note:
 def _more_responses(case: _Case) -> Note:
     """Say how many responses would bring the low end to -margin, its width shrinking as 1/sqrt(n)."""
     held, above = case.held, case.held.icc + case.margin
-    if case.of_interval is Kind.NON_INFERIOR and case.of_misses is not Kind.NON_INFERIOR:
+    if (
+        case.of_interval is DecisionKind.NON_INFERIOR
+        and case.of_misses is not DecisionKind.NON_INFERIOR
+    ):
         return note(Code.DO_MORE_UNSAFE)
     if not above > 0 or not math.isfinite(held.boot_low):
         return note(Code.DO_OTHER_JURY)

@@ -12,7 +12,7 @@ from typing import Any
 
 from data.errors import BadFile, BadInput
 from data.said import short
-from data.toml_file import MOST_BYTES, NotToml, read_toml
+from data.toml_file import MOST_BYTES, read_user_toml
 
 TEXTS = ("purpose", "responsible", "contact", "instructions", "consent")  # as they are shown
 GUIDELINE = "guideline"
@@ -138,12 +138,9 @@ def read_description(path: Path) -> Description:
     BadFile
         If it, or a file it names, cannot be read or used; says which and what to do.
     """
+    body = read_user_toml(path, f"{path}")
     try:
-        return _description(read_toml(path), path.parent)
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror}") from error
-    except NotToml as error:
-        raise BadFile(f"{path}: cannot be read as TOML: {error}") from error
+        return _description(body, path.parent)
     except BadInput as error:
         raise BadFile(f"{path}: {error}; nothing was stored") from error
 

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from data.errors import BadFile, BadInput
 from data.said import one_line
 
 MOST_BYTES = 1_000_000
@@ -21,6 +22,29 @@ LONGEST = 160  # characters of what the TOML reader says
 
 class NotToml(ValueError):
     """A file that cannot be read as TOML, with the reason in one line."""
+
+
+def read_user_toml(path: Path, where: str, refusal: type[BadInput] = BadFile) -> dict[str, Any]:
+    """Return what stands in a TOML file of a user.
+
+    Parameters
+    ----------
+    where
+        What the message begins with: the kind of file and its name.
+    refusal
+        The error to raise.
+
+    Raises
+    ------
+    BadInput
+        Of the class `refusal`, in one line, if the file cannot be opened or is not TOML.
+    """
+    try:
+        return read_toml(path)
+    except OSError as error:
+        raise refusal(f"{where}: {error.strerror}") from error
+    except NotToml as error:
+        raise refusal(f"{where}: not TOML: {error}") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Addresses of jurors: how one may be written, and whose it is: the house's, anybody's, nobody's."""
+"""Addresses of jurors: how they may be written, and whether they are local, private or public."""
 
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -67,7 +67,7 @@ def _fault_of_host(host: str) -> str:
 
 
 def kind_of(host: str) -> Kind:
-    """Return whose a host is by its text alone; `localhost` is the loopback, other names are names."""
+    """Return the kind of a host by its text alone: `localhost` is loopback, any other name is a name."""
     if host == "localhost":
         return "loopback"
     try:
@@ -77,7 +77,7 @@ def kind_of(host: str) -> Kind:
 
 
 def kind_of_address(address: Address) -> Kind:
-    """Return whose an address is; an IPv6 address that carries an IPv4 one is judged by that."""
+    """Return the kind of an address; an IPv6 address that embeds an IPv4 one has the kind of that."""
     if _within(address, NEVER):
         return "never"
     if _within(address, LOOPBACK):
@@ -89,12 +89,12 @@ def kind_of_address(address: Address) -> Kind:
 
 
 def in_house(kind: Kind) -> bool:
-    """Return whether an address is of this machine or of the house's own network."""
+    """Return whether an address is on this machine or on a private network."""
     return kind in ("loopback", "private")
 
 
 def canonical(host: str) -> str:
-    """Return a host as it is compared and written: lower case, IPv6 in its short form in brackets."""
+    """Return a host in its canonical form: lower case, IPv6 short and in brackets."""
     bare = host.strip("[]").lower()
     try:
         address = ip_address(bare)
@@ -108,7 +108,7 @@ def _within(address: Address, networks: list) -> bool:  # type: ignore[type-arg]
 
 
 def _carried(address: Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 one stands for, if it does."""
+    """Return the IPv4 address that an IPv6 one embeds, None if it embeds none."""
     if not isinstance(address, IPv6Address):
         return None
     if address.ipv4_mapped or address.sixtofour:

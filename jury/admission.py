@@ -1,4 +1,4 @@
-"""What is looked at before a panel is asked: the owner's rules, libraries, keys, where names lead."""
+"""Checks before a panel is asked: the owner's rules, libraries, keys, and where host names lead."""
 
 import os
 import socket
@@ -20,7 +20,7 @@ Resolve = Callable[[str, int], Sequence[str]]
 
 
 def addresses_of(host: str, port: int) -> list[str]:
-    """Return the addresses that a host's name has now, none where it cannot be looked up."""
+    """Return the addresses that a host's name has now, none if it cannot be looked up."""
     try:
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -29,7 +29,7 @@ def addresses_of(host: str, port: int) -> list[str]:
 
 
 def admit(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
-    """Return a panel that may be asked from here, at the prices that count.
+    """Return a panel at the prices that count, if it may be asked from this server.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def admit(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
 
 
 def with_counted_prices(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
-    """Return a panel, which need not be one that may be asked, at the prices that count here."""
+    """Return a panel at the prices that count, whether or not it may be asked from this server."""
     return with_prices(panel, egress_of(environment), now())
 
 
@@ -76,7 +76,7 @@ def api_keys(
 
 
 def _unready(juror: Juror) -> str:
-    """Return why a juror cannot be asked from here, empty if it can."""
+    """Return what is missing before a juror can be asked, empty if nothing is."""
     for name in ("base_url", "project", "deployment"):
         if BLANK in getattr(juror, name):
             return (
@@ -87,7 +87,7 @@ def _unready(juror: Juror) -> str:
 
 
 def _unset(juror: Juror, environment: Mapping[str, str]) -> str:
-    """Return which variable is to be set, empty if none is."""
+    """Return which environment variable is missing, empty if none is."""
     if not juror.api_key_env or environment.get(juror.api_key_env):
         return ""
     return (
@@ -97,7 +97,7 @@ def _unset(juror: Juror, environment: Mapping[str, str]) -> str:
 
 
 def _led_elsewhere(juror: Juror, resolve: Resolve, by_name: bool) -> str:
-    """Return where a host's name leads that no juror is, empty if it leads nowhere such.
+    """Return where a host's name leads that is no place for a juror, empty if it does not.
 
     A name over plain http has to lead into the house; over https it may lead anywhere but to
     link-local addresses, and to this machine only if the owner has `named` it. Where a proxy is
@@ -128,7 +128,7 @@ def _to_do(plain: bool, kind: Kind) -> str:
 
 
 def _by_proxy(juror: Juror) -> bool:
-    """Return whether a proxy that the environment names is asked for a juror's host."""
+    """Return whether requests to a juror's host go through a proxy that the environment names."""
     encrypted = juror.base_url.startswith("https:")
     proxies = getproxies().keys() & {"https", "all"}
     return encrypted and bool(proxies) and not proxy_bypass(juror.host)

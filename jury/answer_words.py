@@ -1,4 +1,4 @@
-"""What jurors write around a verdict: numbers, scales, quotations and second thoughts, in seven languages.
+"""Words that jurors write around a verdict: numbers, scales, quotations, corrections; seven languages.
 
 English, German, French, Spanish, Italian, Portuguese and Dutch. All patterns are for text that
 `plain` has made of it: small letters without accents, in one form of each sign.
@@ -201,12 +201,12 @@ _LONG_BLANK = re.compile(rf"[^\S\n]{{{FARTHEST + 1},}}")
 
 
 def shorten_blanks(text: str) -> str:
-    """Return a text whose longest runs of blanks are cut short, as patterns try each of their blanks."""
+    """Return a text with very long runs of blanks cut short, which patterns would try blank by blank."""
     return _LONG_BLANK.sub(" " * FARTHEST, text)
 
 
 def normalize(text: str) -> str:
-    """Return a text in small letters, without accents, unseen signs and look-alikes."""
+    """Return a text in lower case, without accents, invisible characters and look-alikes."""
     if not text.isascii():
         split = unicodedata.normalize("NFKD", text.translate(UNSEEN))
         text = "".join(sign for sign in split if not unicodedata.combining(sign))

@@ -16,13 +16,13 @@ FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 
 
 def limit_name(*, newest: bool, unsupported: Collection[str] = ()) -> str:
-    """Return what the longest answer is called; `newest` as OpenAI's newest models call it."""
+    """Return the parameter that limits the answer's length; with `newest`, that of OpenAI's newest models."""
     usual = LIMITS if newest else LIMITS[::-1]
     return next((name for name in usual if name not in unsupported), usual[0])
 
 
 def settings(juror: JurorSettings, *, model: str, limit: str, store: bool) -> dict[str, Any]:
-    """Return a juror's settings as this API names them; without `store`, texts are not to be kept."""
+    """Return a juror's settings as this API names them; without `store` texts are not to be stored."""
     settings_sent: dict[str, Any] = {
         "model": model,
         limit: juror.max_tokens,
@@ -34,13 +34,13 @@ def settings(juror: JurorSettings, *, model: str, limit: str, store: bool) -> di
 
 
 def body(call: Call, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a request as it travels, with the settings that `settings` names."""
+    """Return the body of a request with settings that `settings` has named."""
     turns = [{"role": turn.role, "content": turn.text} for turn in call.messages]
     return {"messages": turns} | dict(settings) | wanted_form(call)
 
 
 def wanted_form(call: Call) -> dict[str, Any]:
-    """Return the part of the request that asks for the form of the answer."""
+    """Return the part of a request that sets the form of the answer."""
     response_format: dict[str, Any] = {"type": call.form}
     if call.form == "json_schema":
         response_format["json_schema"] = {
@@ -74,7 +74,7 @@ def read(text: str, headers: Mapping[str, str]) -> Answer:
 
 
 def learnt(answer: Answer, sent: Collection[str]) -> str:
-    """Return the parameter that a server refused and that may be sent otherwise, "" if none.
+    """Return a parameter that a server refused and that can be renamed or left out, "" if none.
 
     Only what does not change the answers is sent otherwise: the name of the limit, and `store`.
     """
@@ -83,7 +83,7 @@ def learnt(answer: Answer, sent: Collection[str]) -> str:
 
 
 def _usage(usage: Any) -> Usage:
-    """Return the token counts; cached ones are inside the prompt's."""
+    """Return the token counts; cached tokens are included in the prompt's."""
     details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
     spent = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
     return Usage(

@@ -1,4 +1,4 @@
-"""Money: what a call cost, what it can cost at most, and a cap that is never passed."""
+"""Costs in US dollars: of a call, its highest possible cost, and a cap that is never passed."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ SAMPLE = 1000  # tokens whose price gives the rate; prices that rise with a call
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a call cost in US dollars, None where no price is known, and who says so.
+    """The cost of a call in US dollars, None where no price is known, and the source of the price.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ Pricing = Callable[[Juror, Usage, datetime], Price]
 
 @dataclass(frozen=True, slots=True)
 class JurorEstimate:
-    """What a juror's share of a run may take, before it is run.
+    """An estimate, before a run, of one juror's calls, tokens and cost.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class JurorEstimate:
     tokens_repeated: int = 0
 
     def plus(self, juror: Juror, prompt: str, criteria: int, at: datetime) -> "JurorEstimate":
-        """Return the estimate with one call more."""
+        """Return the estimate with one more call."""
         tokens = round(len(prompt) / CHARACTERS_PER_TOKEN)
         likely = min(juror.max_tokens, WORDS_OUT_PER_CRITERION * criteria)
         return JurorEstimate(
@@ -90,13 +90,13 @@ class JurorEstimate:
         )
 
     def repeating(self, shared: str) -> "JurorEstimate":
-        """Return the estimate with a call whose prompt begins as an earlier one does."""
+        """Return the estimate with the beginning that a call's prompt shares with an earlier one."""
         tokens = round(len(shared) / CHARACTERS_PER_TOKEN)
         return replace(self, tokens_repeated=self.tokens_repeated + tokens)
 
 
 class Budget:
-    """A cap in US dollars over all calls, those in flight counted at their worst."""
+    """A cap in US dollars on all calls; those in flight count at their highest possible cost."""
 
     def __init__(self, cap: float | None) -> None:
         self.capped = cap is not None
@@ -106,7 +106,7 @@ class Budget:
         self._settled = asyncio.Condition()
 
     async def reserve(self, worst: float | None) -> bool:
-        """Set the worst case of a call aside; False if the cap could be passed by it.
+        """Reserve the highest cost of a call; return False if it could exceed the cap.
 
         While other calls are in flight it waits for what they really cost, so that a cap is used
         up as far as it goes.
@@ -122,7 +122,7 @@ class Budget:
             return True
 
     async def settle(self, worst: float | None, usd: float | None) -> None:
-        """Put the real cost in the place of the worst case; an unknown cost stays at the worst."""
+        """Replace the reserved cost by the real one; where that is unknown, the reserved one stays."""
         if self._cap is None:
             return
         async with self._settled:
@@ -131,14 +131,14 @@ class Budget:
             self._settled.notify_all()
 
     def _fits(self, worst: float | None) -> bool:
-        """Return whether a call's worst case stays within the cap."""
+        """Return whether the highest cost of a call is within the cap."""
         if self._cap is None or worst is None:
             return False
         return worst == 0 or self._held + worst <= self._cap
 
 
 def price(juror: Juror, usage: Usage, at: datetime) -> Price:
-    """Return what one call cost: by the panel's own price, or by genai-prices on that day.
+    """Return the cost of one call: by the panel's own price, or by genai-prices on that day.
 
     Every call is priced alone, since prices depend on the size of a call. Without token counts,
     or for a model that nobody has a price for, the cost is unknown, which is not 0.
@@ -147,7 +147,7 @@ def price(juror: Juror, usage: Usage, at: datetime) -> Price:
 
 
 def batch_price(juror: Juror, usage: Usage, at: datetime) -> Price:
-    """Return what one request in a batch cost: the list's rate for batches.
+    """Return the cost of one request in a batch, at the price list's rate for batches.
 
     A price that the panel gives is taken as it stands, since nobody but its author knows whether
     it is one for batches; a model with no batch rate on the list counts in full.
@@ -165,12 +165,12 @@ def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
 
 
 def no_cost(source: str) -> Price:
-    """Return the cost of what costs nothing."""
+    """Return a cost of 0 with its reason."""
     return Price(0.0, source, 0.0, 0.0, 0.0)
 
 
 def _by_panel(juror: Juror, usage: Usage) -> Price | None:
-    """Return what a call cost at the panel's own price, None where the panel gives none.
+    """Return the cost of a call at the panel's own price, None if the panel gives none.
 
     A token read from a cache counts as any other, as nobody says otherwise; one written to a
     cache at what both vendors who bill that take for it.
@@ -190,7 +190,7 @@ def _by_panel(juror: Juror, usage: Usage) -> Price | None:
 
 
 def panel_usd(juror: Juror, tokens_in: int, tokens_out: int) -> float | None:
-    """Return what tokens cost at the price that the panel gives, None where it gives none.
+    """Return the cost of tokens at the panel's own price, None if the panel gives none.
 
     A simulated juror's price is made up and nothing is spent at it: `price` says 0.
     """
@@ -201,7 +201,7 @@ def panel_usd(juror: Juror, tokens_in: int, tokens_out: int) -> float | None:
 
 
 def billed(juror: Juror, answer: Answer, at: datetime) -> Price:
-    """Return what a request cost, however it ended.
+    """Return the cost of a request, however it ended.
 
     Where a request left and no answer came, nobody knows; where no connection came about, nothing
     left, and that is nothing at any price.
@@ -221,7 +221,7 @@ def unbilled(juror: Juror, status: int, at: datetime) -> Price:
 
 
 def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -> float | None:
-    """Return what a call can cost at most, or None where no price is known.
+    """Return the most that a call can cost, None where no price is known.
 
     A token is at least one byte, so a text never has more tokens than bytes; a thousand are
     added for the form of the answer.
@@ -231,7 +231,7 @@ def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -
 
 
 def may_write(juror: Juror, marked: bool, at: datetime) -> bool:
-    """Return whether a call may be billed for what it writes to a cache, at a price that is known.
+    """Return whether a call may be billed for cache writes at a known price.
 
     A listed model may write by itself; at a panel's price only what is `marked` is written.
     """
@@ -247,7 +247,7 @@ def written(priced: Pricing) -> Pricing:
 
 
 def above_worst(juror: Juror, usage: Usage, usd: float | None, worst: float | None) -> str:
-    """Return why a call broke its bounds, empty if it did not.
+    """Return why a call exceeded its limits, empty if it did not.
 
     An endpoint that bills more than it was allowed to write, or more than the call could cost,
     would pass any cap. Where nothing is billed it does no harm.
@@ -265,7 +265,7 @@ def above_worst(juror: Juror, usage: Usage, usd: float | None, worst: float | No
 
 
 def refuse_unpriced(panel: Panel, at: datetime) -> None:
-    """Raise BadPanel if a cap is asked for while a juror's price is not known."""
+    """Raise BadPanel if a juror's price is not known, so that a cap could not be kept."""
     for juror in panel.juror:
         if worst_case(juror, "", at) is None:
             raise BadPanel(
@@ -277,7 +277,7 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
 
 
 def _listed_in_batch(juror: Juror, usage: Usage, at: datetime) -> Price:
-    """Return the listed price for batches, and say so if the list has none of its own."""
+    """Return the listed price for batches; its source says so if the list has no batch rate."""
     full, batch = _listed(juror, usage, at), _listed(juror, usage, at, BATCH)
     if batch.usd is None:
         return batch
@@ -302,7 +302,7 @@ def _listed(
 
 
 def _listed_part(calculated: Any, usage: Usage, tokens: int | None, rate: str) -> float:
-    """Return what some of the input cost, by its own rate or else as other input."""
+    """Return the cost of a kind of input tokens, by its own rate or else as other input."""
     from genai_prices.types import calc_unit_price
 
     own = getattr(calculated.model_price, rate) or calculated.model_price.input_mtok
@@ -310,7 +310,7 @@ def _listed_part(calculated: Any, usage: Usage, tokens: int | None, rate: str) -
 
 
 def cache_writes_cost(juror: Juror, at: datetime) -> bool:
-    """Return whether the list has a price of its own for what a model writes to its cache."""
+    """Return whether the price list has a rate for a model's cache writes."""
     return _writes_cost(juror, at.date())
 
 
@@ -323,7 +323,7 @@ def _writes_cost(juror: Juror, day: date) -> bool:
 def _calculated(
     juror: Juror, usage: Usage, at: datetime, context: dict[str, str] | None = None
 ) -> Any:
-    """Return what the list makes of a call, None where it does not know the model."""
+    """Return the price list's calculation for a call, None if it does not have the model."""
     import genai_prices  # a megabyte of prices, needed only once something has a price
 
     counts: dict[str, Any] = {
@@ -346,7 +346,7 @@ def _calculated(
 
 @cache
 def _list_name() -> str:
-    """Return the price list with its version."""
+    """Return the name of the price list with its version."""
     return f"genai-prices {version('genai-prices')}"
 
 
@@ -360,7 +360,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class PaperShare:
-    """What one juror is given: tokens to read over all its calls, and how many calls.
+    """One juror's part in the paper's upper bound: tokens to read over all its calls, and calls.
 
     `rates` is None where no price is known.
     """
@@ -372,7 +372,7 @@ class PaperShare:
 
 @dataclass(frozen=True, slots=True)
 class PaperBound:
-    """The paper's upper bound.
+    """The MedHELM paper's upper bound of a jury's cost.
 
     Attributes
     ----------
@@ -393,7 +393,7 @@ class PaperBound:
 
 
 def upper_bound(shares: Sequence[PaperShare]) -> PaperBound:
-    """Return what the MedHELM paper's formula says a jury costs at most.
+    """Return the upper bound of a jury's cost by the MedHELM paper's formula.
 
     The formula (its Table 3; `utils/cost_table.py` of som-shahlab/medhelm), where all jurors share
     alike: every juror reads `judge_in` tokens and writes 4096 a response, whatever it writes:
@@ -412,7 +412,7 @@ def upper_bound(shares: Sequence[PaperShare]) -> PaperBound:
 
 
 def bound_of(panel: Panel, rows: Sequence[JurorEstimate], at: datetime) -> PaperBound:
-    """Return the upper bound of the calls that an estimate counts, a row a juror of the panel."""
+    """Return the upper bound for the calls of an estimate, which has one row per juror."""
     return upper_bound(
         [
             PaperShare(row.tokens_in, row.calls, rates(juror, at))
@@ -439,6 +439,6 @@ def _usd(share: PaperShare) -> float | None:
 
 
 def _total(amounts: Sequence[float | None]) -> float | None:
-    """Return the sum, unknown if any part is."""
+    """Return the sum, None if any part is None."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None

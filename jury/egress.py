@@ -1,6 +1,6 @@
-"""Egress: which hosts jurors may be asked at, with which keys, at which prices, as the owner says.
+"""Egress rules: which hosts jurors may be asked at, with which keys and at which prices.
 
-The owner of the server, not the study, has a file of rules; without one the defaults of
+The owner of the server, not of the study, may write a file of rules; without one the defaults of
 `egress.toml` hold. `allowed` decides for every command, screen and export.
 """
 
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from data.errors import BadFile, BadPanel
-from data.toml_file import NotToml, read_toml
+from data.toml_file import read_user_toml
 from jury.address import NAME, canonical, in_house, kind_of
 from jury.cost import rates
 from jury.panel import Juror, Panel, Price, shown
@@ -68,11 +68,21 @@ class Host(_Rule):
 
     def takes(self, key: str) -> bool:
         """Return whether a variable's key may go there."""
-        return any(_fits(one, key) for one in self.keys)
+        return any(_fits(pattern, key) for pattern in self.keys)
 
 
 class Rules(_Rule):
-    """A file of rules: `vendors` and `private` say whether those two defaults hold besides it."""
+    """A file of rules.
+
+    Attributes
+    ----------
+    vendors
+        Whether the vendors' own hosts with their own keys are allowed as well.
+    private
+        Whether hosts in the house, on this machine or a private network, are allowed as well.
+    hosts
+        Host, with a port or without, or a pattern with `*` -> what may go there.
+    """
 
     vendors: bool = True
     private: bool = True
@@ -81,9 +91,9 @@ class Rules(_Rule):
     @field_validator("hosts")
     @classmethod
     def _are_hosts(cls, value: dict[str, Host]) -> dict[str, Host]:
-        hosts = {_named(name): one for name, one in value.items()}
-        for name, one in hosts.items():
-            if one.http and kind_of(_without_port(name).strip("[]")) == "public":
+        hosts = {_canonical_host(name): host for name, host in value.items()}
+        for name, host in hosts.items():
+            if host.http and kind_of(_without_port(name).strip("[]")) == "public":
                 raise ValueError(f"{name}: http = true is for addresses in the house only")
         return hosts
 
@@ -102,8 +112,8 @@ class Refusal:
 
     Attributes
     ----------
-    asked
-        What it asks for: a host, a variable, a way to sign in.
+    requested
+        What it needs: a host, a variable, a way to sign in.
     line
         What the owner would write under `[hosts]`; empty where nothing allows it.
     """
@@ -111,7 +121,7 @@ class Refusal:
     why: Why
     juror: str
     place: str
-    asked: str
+    requested: str
     line: str = ""
 
     def __str__(self) -> str:
@@ -122,8 +132,8 @@ _WORDS: dict[Why, str] = {
     "host": "texts may not go to {0.place}",
     "http": "texts may not go to {0.place} over plain http, which anybody on the way can read; "
     "write https",
-    "key": "api_key_env {0.asked}: that key may not go to {0.place}",
-    "identity": 'auth = "{0.asked}": the server may not sign in as itself at {0.place}',
+    "key": "api_key_env {0.requested}: that key may not go to {0.place}",
+    "identity": 'auth = "{0.requested}": the server may not sign in as itself at {0.place}',
 }
 
 
@@ -151,10 +161,11 @@ def allowed(juror: Juror, egress: Egress) -> Refusal | None:
 
 
 def priced(juror: Juror, egress: Egress, at: datetime) -> Juror:
-    """Return a juror with the price that counts; without one, the list's counts, or none is known.
+    """Return a juror at the price that counts, or without one where only the price list's may count.
 
-    The owner's does. A panel's does on an address in the house, where it may be 0; elsewhere only
-    if it is above 0 and not below the list's: who writes a panel may not write a cap away.
+    The owner's price counts. A panel's own counts at an address in the house, where it may be 0;
+    elsewhere only if it is above 0 and not below the list's, as a panel's author must not be able to
+    lift a cap.
     """
     rule = _rule_of(juror, egress)
     if juror.simulated or rule is None:
@@ -165,10 +176,10 @@ def priced(juror: Juror, egress: Egress, at: datetime) -> Juror:
     if own == (None, None) or _free_there(juror, rule):
         return juror
     listed = rates(_with_price(juror, None), at)
-    least = (listed.tokens_in, listed.tokens_out) if listed else (0.0, 0.0)
+    lowest = (listed.tokens_in, listed.tokens_out) if listed else (0.0, 0.0)
     counts = all(
-        (mine or 0) > 0 and (mine or 0) >= one * KEPT_SHARE
-        for mine, one in zip(own, least, strict=True)
+        (mine or 0) > 0 and (mine or 0) >= low * KEPT_SHARE
+        for mine, low in zip(own, lowest, strict=True)
     )
     return juror if counts else _with_price(juror, None)
 
@@ -181,33 +192,39 @@ def admitted(panel: Panel, egress: Egress, at: datetime) -> Panel:
     BadPanel
         Names the first juror that may not be asked, and what its owner would allow it with.
     """
-    for one in panel.juror:
-        if why := allowed(one, egress):
+    for juror in panel.juror:
+        if why := allowed(juror, egress):
             raise BadPanel(f"panel {panel.name}, {why}")
     return with_prices(panel, egress, at)
 
 
 def with_prices(panel: Panel, egress: Egress, at: datetime) -> Panel:
     """Return a panel at the prices that count; it may be one that may not be asked."""
-    return panel.model_copy(update={"juror": tuple(priced(one, egress, at) for one in panel.juror)})
+    return panel.model_copy(
+        update={"juror": tuple(priced(juror, egress, at) for juror in panel.juror)}
+    )
 
 
 def uncounted(panel: Panel, egress: Egress, at: datetime) -> Iterator[str]:
     """Yield a sentence for each juror whose panel gives a price that does not count."""
-    for one in panel.juror:
-        counts = priced(one, egress, at)
-        if one.usd_per_million_in is not None and counts != one:
-            told = (counts.usd_per_million_in, counts.usd_per_million_out)
-            what = "the price list's does" if told[0] is None else f"{told[0]:g}, {told[1]:g} does"
-            line = _line(one, _rule_of(one, egress), priced=True)
+    for juror in panel.juror:
+        counting = priced(juror, egress, at)
+        if juror.usd_per_million_in is not None and counting != juror:
+            prices = (counting.usd_per_million_in, counting.usd_per_million_out)
+            instead = (
+                "the price list's does"
+                if prices[0] is None
+                else f"{prices[0]:g}, {prices[1]:g} does"
+            )
+            line = _line(juror, _rule_of(juror, egress), priced=True)
             yield (
-                f"juror {one.name}: the panel's price {one.usd_per_million_in:g}, "
-                f"{one.usd_per_million_out:g} does not count at {one.place}: {what}{_to_do(line)}"
+                f"juror {juror.name}: the panel's price {juror.usd_per_million_in:g}, "
+                f"{juror.usd_per_million_out:g} does not count at {juror.place}: {instead}{_to_do(line)}"
             )
 
 
 def egress_of(environment: Mapping[str, str] = os.environ) -> Egress:
-    """Return the rules that hold here: of the file that MEDJURY_EGRESS names, or of its own place.
+    """Return the rules that hold here: of the file that MEDJURY_EGRESS names, or of the default file.
 
     Raises
     ------
@@ -215,53 +232,51 @@ def egress_of(environment: Mapping[str, str] = os.environ) -> Egress:
         If a file is named and not there, cannot be read, is no file of rules, or anybody may
         write into it.
     """
-    named = environment.get(VARIABLE)
-    if named is not None:
-        if not named.strip():
+    file_name = environment.get(VARIABLE)
+    if file_name is not None:
+        if not file_name.strip():
             raise BadFile(f"{VARIABLE} is empty: name a file of rules, or unset it")
-        return Egress(read_rules(Path(named)), by_owner=True)
-    place = _own_place(environment)
+        return Egress(read_rules(Path(file_name)), by_owner=True)
+    place = _default_place(environment)
     return Egress(read_rules(place), by_owner=True) if place and place.is_file() else Egress()
 
 
 def read_rules(path: Path) -> Rules:
-    """Return the rules in a file; see `egress_of`."""
+    """Return the rules in a file; raise BadFile as `egress_of` does."""
     try:
         if path.stat().st_mode & OTHERS_WRITE:
             raise BadFile(f"egress {path}: anybody may write into it; chmod o-w {path}")
-        body = read_toml(path)
     except OSError as error:
         raise BadFile(f"egress {path}: {error.strerror}") from error
-    except NotToml as error:
-        raise BadFile(f"egress {path}: not TOML: {error}") from error
+    body = read_user_toml(path, f"egress {path}")
     try:
         return Rules.model_validate(body)
     except ValidationError as error:
         problem = error.errors()[0]
-        where = ".".join(shown(one).strip("'") for one in problem["loc"] if one != "[key]")
-        said = str(problem["msg"]).removeprefix("Value error, ")
-        raise BadFile(f"egress {path}, {where}: {said}") from error
+        where = ".".join(shown(step).strip("'") for step in problem["loc"] if step != "[key]")
+        fault = str(problem["msg"]).removeprefix("Value error, ")
+        raise BadFile(f"egress {path}, {where}: {fault}") from error
 
 
 @cache
 def vendors() -> Rules:
-    """Return the vendors' own hosts with their own variables."""
+    """Return the rules for the vendors' own hosts, with the variables of their own keys."""
     return read_rules(DEFAULTS)
 
 
 def rule_names(juror: Juror) -> tuple[str, str]:
-    """Return the names under which a juror's host may stand: with its port, and without."""
+    """Return the names under which rules may list a juror's host: with its port, and without."""
     host, port = canonical(juror.host), _port(juror)
     return f"{host}:{port or PORTS[_scheme(juror)]}", host
 
 
 def named_by_owner(juror: Juror, egress: Egress) -> bool:
-    """Return whether the owner's file has a juror's host by its very name."""
-    return not juror.simulated and any(one in egress.rules.hosts for one in rule_names(juror))
+    """Return whether the owner's file lists a juror's host by its own name, not by a pattern."""
+    return not juror.simulated and any(name in egress.rules.hosts for name in rule_names(juror))
 
 
 def _rule_of(juror: Juror, egress: Egress) -> Host | None:
-    """Return what may go to a juror's host, None if nothing may: the closest name counts."""
+    """Return what may go to a juror's host, None if nothing may; the most specific name counts."""
     if juror.simulated:
         return None
     known = [egress.rules.hosts] + ([vendors().hosts] if egress.rules.vendors else [])
@@ -269,15 +284,15 @@ def _rule_of(juror: Juror, egress: Egress) -> Host | None:
         for name in rule_names(juror):
             if name in hosts:
                 return hosts[name]
-        for pattern, one in hosts.items():
+        for pattern, host in hosts.items():
             if any(_matches(pattern, name) for name in rule_names(juror)):
-                return one
+                return host
     private = egress.rules.private and in_house(kind_of(juror.host))
     return Host() if private else None
 
 
 def _may_be_plain(juror: Juror, rule: Host) -> bool:
-    """Return whether a juror may be asked without TLS; a name is looked up before it is asked."""
+    """Return whether a juror may be asked without TLS; where a name leads is checked before a run."""
     kind = kind_of(juror.host)
     if in_house(kind):
         return rule.http is not False
@@ -285,40 +300,42 @@ def _may_be_plain(juror: Juror, rule: Host) -> bool:
 
 
 def _free_there(juror: Juror, rule: Host) -> bool:
-    """Return whether a juror's host is in the house for certain, where a price may be 0."""
+    """Return whether a juror's host is certainly in the house, so that its price may be 0."""
     plain = _scheme(juror) == "http" and _may_be_plain(juror, rule)
     return in_house(kind_of(juror.host)) or plain
 
 
 def _local_key(juror: Juror, egress: Egress) -> bool:
-    """Return whether a key may go to a server in the house though no file says so.
+    """Return whether a key may go to a server in the house without a rule.
 
-    Without a file, one that is named as a key is and is nobody else's may. Who has a file has said
-    all that may.
+    It may if the owner has no file, the variable's name ends as that of a key, and it is not known
+    to be for another service.
     """
     key = juror.api_key_env
     if egress.by_owner or not in_house(kind_of(juror.host)) or not key.endswith(KEYS_END):
         return False
-    return not OTHERS.fullmatch(key) and not any(one.takes(key) for one in vendors().hosts.values())
+    return not OTHERS.fullmatch(key) and not any(
+        host.takes(key) for host in vendors().hosts.values()
+    )
 
 
 def _with_price(juror: Juror, price: tuple[float, float] | None) -> Juror:
-    given, taken = price or (None, None)
-    return juror.model_copy(update={"usd_per_million_in": given, "usd_per_million_out": taken})
+    usd_in, usd_out = price or (None, None)
+    return juror.model_copy(update={"usd_per_million_in": usd_in, "usd_per_million_out": usd_out})
 
 
-def _refusal(why: Why, juror: Juror, asked: str, rule: Host | None = None) -> Refusal:
+def _refusal(why: Why, juror: Juror, requested: str, rule: Host | None = None) -> Refusal:
     plain = _scheme(juror) == "http"
     kind = kind_of(juror.host)
     vendors_own = kind == "name" and _rule_of(juror, Egress()) is not None
     hopeless = plain and (kind == "public" or vendors_own)
     line = "" if hopeless else _line(juror, rule)
     why = "http" if hopeless else why
-    return Refusal(why, juror.name, juror.place, asked, line)
+    return Refusal(why, juror.name, juror.place, requested, line)
 
 
 def _line(juror: Juror, rule: Host | None, priced: bool = False) -> str:
-    """Return the line that would allow a juror all it asks for, with all that its host has already."""
+    """Return the rule that would allow all that a juror needs, with what its host is allowed already."""
     rule = rule or Host()
     keys, ways = [*rule.keys], [*rule.auth]
     if juror.api_key_env and not rule.takes(juror.api_key_env):
@@ -329,12 +346,12 @@ def _line(juror: Juror, rule: Host | None, priced: bool = False) -> str:
     prices = {model: [*pair] for model, pair in rule.prices.items()}
     if priced:
         own = (juror.usd_per_million_in, juror.usd_per_million_out)
-        prices[juror.model] = [one or 0.0 for one in own]
-    told = [f"keys = {json.dumps(keys)}"] if keys else []
-    told += [f"auth = {json.dumps(ways)}"] if ways else []
-    told += ["http = true"] if plain or rule.http else []
-    told += [f"prices = {{ {_inline(prices)} }}"] if prices else []
-    return f"{json.dumps(_place(juror))} = {{ {', '.join(told)} }}".replace("{  }", "{}")
+        prices[juror.model] = [price or 0.0 for price in own]
+    settings = [f"keys = {json.dumps(keys)}"] if keys else []
+    settings += [f"auth = {json.dumps(ways)}"] if ways else []
+    settings += ["http = true"] if plain or rule.http else []
+    settings += [f"prices = {{ {_inline(prices)} }}"] if prices else []
+    return f"{json.dumps(_place(juror))} = {{ {', '.join(settings)} }}".replace("{  }", "{}")
 
 
 def _inline(prices: Mapping[str, object]) -> str:
@@ -345,7 +362,7 @@ def _inline(prices: Mapping[str, object]) -> str:
 
 
 def _place(juror: Juror) -> str:
-    """Return a juror's host as a rule names it: with its port where that is not the scheme's own."""
+    """Return a juror's host as a rule names it: with its port unless it is the scheme's default."""
     with_port, host = rule_names(juror)
     return host if _port(juror) in (None, PORTS[_scheme(juror)]) else with_port
 
@@ -363,15 +380,15 @@ def _fits(pattern: str, key: str) -> bool:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    """Return whether a name is one of a pattern's, where * stands for a label or a part of one."""
+    """Return whether a host matches a pattern, in which * stands for a label or a part of one."""
     if "*" not in pattern:
         return False
     signs = re.escape(pattern).replace(r"\*", r"[a-z0-9_-]+")
     return re.fullmatch(signs, name) is not None
 
 
-def _named(name: str) -> str:
-    """Return a host of a rule as it is compared; raise ValueError for what is none."""
+def _canonical_host(name: str) -> str:
+    """Return a host of a rule in the form that is compared; raise ValueError if it is not a host."""
     host, port = _without_port(name), name[len(_without_port(name)) :]
     labels = host.split(".")
     kind = kind_of(host.strip("[]"))
@@ -381,7 +398,7 @@ def _named(name: str) -> str:
         )
     if kind == "name" and not NAME.fullmatch(host.lower().replace("*", "x")):
         raise ValueError(f"{shown(name)}: write a host, such as llm.ward.example or 10.0.0.5:8000")
-    if any("*" in one for one in labels[-2:]):
+    if any("*" in label for label in labels[-2:]):
         raise ValueError(f"{name}: a * may not stand in the last two parts of a name")
     return canonical(host) + port
 
@@ -390,8 +407,8 @@ def _without_port(name: str) -> str:
     return re.sub(r":\d{1,5}$", "", name) if name.count(":") == 1 or "]:" in name else name
 
 
-def _own_place(environment: Mapping[str, str]) -> Path | None:
-    """Return where an owner's file is unless it is said; None for a user without a home."""
+def _default_place(environment: Mapping[str, str]) -> Path | None:
+    """Return the default place of an owner's file, None for a user without a home directory."""
     if folder := environment.get("XDG_CONFIG_HOME"):
         return Path(folder) / OWN_PLACE
     try:

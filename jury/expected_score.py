@@ -37,12 +37,12 @@ ENDS = re.compile(rb"[\s,}\]\"]")
 
 
 class NoDistribution(ValueError):
-    """Why a score has no distribution that can be told."""
+    """Why the distribution of a score is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """How likely each point was as the score of one criterion.
+    """The probability of each point as the score of one criterion.
 
     Attributes
     ----------
@@ -57,12 +57,12 @@ class Distribution:
 
     @property
     def mass(self) -> float:
-        """How much of the probability lies on points of the scale, 0 to 1."""
+        """The probability of all points of the scale together, 0 to 1."""
         return float(sum(map(Fraction, self.probabilities.values())))
 
     @property
     def mean(self) -> float:
-        """The expected score: within the points there are, as fractions do not round on the way."""
+        """The expected score; computed in fractions, so that rounding never takes it off the scale."""
         whole = [(point, Fraction(share)) for point, share in self.probabilities.items()]
         return float(
             sum(point * share for point, share in whole) / sum(share for _, share in whole)
@@ -75,13 +75,13 @@ class Distribution:
 
 
 def read_for(juror: Juror, answer: Answer, rubric: Rubric) -> ParsedAnswer:
-    """Return what an answer says on a rubric, its scores as the juror's panel wants them."""
+    """Return the reading of an answer, with expected scores if the juror's panel asks for them."""
     parsed = read_answer(answer, rubric)
     return expected(parsed, answer, rubric) if juror.expected else parsed
 
 
 def expected(parsed: ParsedAnswer, answer: Answer, rubric: Rubric) -> ParsedAnswer:
-    """Return a verdict with expected scores in the place of the stated points, or why it has none."""
+    """Return a reading with expected scores instead of the stated points, or why it has none."""
     if parsed.reply is None:
         return parsed
     try:
@@ -107,7 +107,7 @@ def distributions(answer: Answer, reply: Reply, rubric: Rubric) -> dict[str, Dis
     if not answer.tokens:
         raise NoDistribution(NOT_SERVED)
     places = score_places(answer.text, reply, rubric)
-    tokenized = _Line(answer.text, answer.tokens)
+    tokenized = _AlignedAnswer(answer.text, answer.tokens)
     by_criterion = {}
     for name, place in places.items():
         stated = int(reply.scores[name])
@@ -145,15 +145,15 @@ def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, TextSpan]
 
 
 def _once(pairs: Sequence[tuple[str, TextSpan]]) -> dict[str, TextSpan]:
-    """Return the members of an object, of which none may be there twice."""
+    """Return the members of an object; raise NoDistribution if a key is there twice."""
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise NoDistribution("a key is given more than once")
     return dict(pairs)
 
 
-class _Line:
-    """An answer laid beside its tokens, character by character."""
+class _AlignedAnswer:
+    """An answer aligned with its tokens, character by character."""
 
     def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         spelt = [_seen(token.text) for token in tokens]
@@ -167,7 +167,7 @@ class _Line:
             self._starts.append(self._starts[-1] + len(part))
 
     def distribution(self, place: TextSpan, scale: Scale) -> dict[int, float]:
-        """Return the probability of each point in the place of a score."""
+        """Return the probability of each point at the place of a score."""
         at = self._first + len(_seen(self._text[: place.start].encode("utf-8", "replace")))
         index = next(i for i, end in enumerate(self._starts[1:]) if end > at)
         before = _seen(self._tokens[index].text)[: at - self._starts[index]]
@@ -182,7 +182,7 @@ class _Line:
 def _points(
     tokens: Sequence[Token], before: bytes, begun: str, scale: Scale
 ) -> list[tuple[int, float]]:
-    """Return points with their probabilities, given what of the number stands already.
+    """Return points with their probabilities, given the digits that are already written.
 
     `before` is what the first token holds in front of the number.
     """
@@ -210,7 +210,7 @@ def _points(
 
 
 def _read(text: bytes, before: bytes, begun: str) -> tuple[str, bytes]:
-    """Return the number that a token writes or goes on with, and what it has after it."""
+    """Return the number that a token begins or continues, and the rest of the token."""
     if _seen(text).startswith(before):
         rest = _after(text, before)
         if begun and ENDS.match(rest):
@@ -221,7 +221,7 @@ def _read(text: bytes, before: bytes, begun: str) -> tuple[str, bytes]:
 
 
 def _after(text: bytes, before: bytes) -> bytes:
-    """Return what of a token follows the signs `before`, blanks not counted."""
+    """Return the part of a token after the characters `before`, blanks not counted."""
     at = 0
     for sign in before:
         at = text.index(sign, at) + 1
@@ -229,18 +229,18 @@ def _after(text: bytes, before: bytes) -> bytes:
 
 
 def _seen(text: bytes) -> bytes:
-    """Return the signs by which an answer and its tokens are compared."""
+    """Return the bytes by which an answer and its tokens are compared."""
     return text.translate(None, UNSEEN)
 
 
 def _refuse_impossible(token: Token) -> None:
-    """Refuse options that cannot be probabilities of one place."""
+    """Raise NoDistribution if the probabilities of a token's alternatives add up to more than 1."""
     if sum(share for _, share in token.options) > MOST_MASS:
         raise NoDistribution("the probabilities of one place add up to more than 1")
 
 
 def _too_little(distribution: Distribution) -> str:
-    """Return why a distribution says too little of a score, empty if it does not."""
+    """Return why too little of the probability is on the scale's points, empty if enough is."""
     if distribution.mass >= LEAST_MASS:
         return ""
     return (
@@ -250,5 +250,5 @@ def _too_little(distribution: Distribution) -> str:
 
 
 def _without(parsed: ParsedAnswer, why: str) -> ParsedAnswer:
-    """Return a verdict that is missing: no stated point stands in for a mean."""
+    """Return a reading without a verdict: the stated points never replace the means."""
     return replace(parsed, status=Status.NO_PROBABILITIES, reason=why, reply=None)

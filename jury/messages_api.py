@@ -20,7 +20,7 @@ FINISH = {
 
 
 def body(juror: JurorSettings, call: Call) -> dict[str, Any]:
-    """Return a request as it travels; json_object, which this API lacks, is left to words."""
+    """Return the body of a request; json_object, which this API lacks, is asked for in the prompt."""
     extra = {"output_config": output_config(juror, call) or None, "temperature": juror.temperature}
     return {
         "model": juror.model,
@@ -30,7 +30,7 @@ def body(juror: JurorSettings, call: Call) -> dict[str, Any]:
 
 
 def output_config(juror: JurorSettings, call: Call) -> dict[str, Any]:
-    """Return the part of the request that says of the answer what it is to be like."""
+    """Return the part of a request that sets the form of the answer and the effort."""
     output: dict[str, Any] = {}
     if call.form == "json_schema":
         output["format"] = {"type": "json_schema", "schema": dict(call.schema)}
@@ -60,13 +60,13 @@ def read(text: str, headers: Mapping[str, str]) -> Answer:
 
 
 def _category(reply: Mapping[str, Any]) -> str:
-    """Return what kind of refusal it was, such as bio."""
+    """Return the category of a refusal, such as bio."""
     details = reply.get("stop_details")
     return text_of(details.get("category")) if isinstance(details, dict) else ""
 
 
 def _usage(usage: Any) -> Usage:
-    """Return the token counts; cached ones stand beside the fresh ones and are added."""
+    """Return the token counts; cached tokens are reported apart from the others and are added."""
     fresh = count(usage, "input_tokens")
     cached = count(usage, "cache_read_input_tokens")
     written = count(usage, "cache_creation_input_tokens")

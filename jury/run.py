@@ -173,12 +173,7 @@ async def run_all(
 ) -> None:
     """Work off every juror's queue, all at once and within the same limits.
 
-    Parameters
-    ----------
-    queues
-        One for each session; yields groups of jobs whose prompts share their beginning.
-    ask
-        Asks a juror about one job and returns how it ended.
+    A queue yields groups of jobs whose prompts share their beginning; `ask` asks about one job.
     """
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
     ahead = limits.concurrency // AHEAD

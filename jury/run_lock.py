@@ -1,4 +1,4 @@
-"""One jury run a study at a time, so that no two runs pay for the same call."""
+"""One jury run per study at a time, so that no two runs pay for the same call."""
 
 import sqlite3
 import time
@@ -68,7 +68,7 @@ def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold a lock of the PostgreSQL server, over its restarts too."""
     with told(engine.url):
         lock = _ServersLock(engine, waiting)
-        with _heard(engine, "begin", lock.see), _heard(engine, "commit", lock.note):
+        with _listening(engine, "begin", lock.see), _listening(engine, "commit", lock.note):
             try:
                 yield
             finally:
@@ -76,8 +76,8 @@ def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _heard(engine: Engine, name: str, listener: Callable[[Connection], None]) -> Iterator[None]:
-    """Let a function hear of what an engine's connections do."""
+def _listening(engine: Engine, name: str, listener: Callable[[Connection], None]) -> Iterator[None]:
+    """Call a function at an event of an engine's connections."""
     event.listen(engine, name, listener)
     try:
         yield
@@ -95,19 +95,19 @@ class _ServersLock:
 
     def __init__(self, engine: Engine, waiting: Callable[[], None]) -> None:
         self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._line = self._engine.connect()
+        self._connection = self._engine.connect()
         if not self._take():
             waiting()
-            self._line.execute(text("SELECT pg_advisory_lock(:key)"), KEY)
-        self._newest = self._line.execute(NEWEST).one()
+            self._connection.execute(text("SELECT pg_advisory_lock(:key)"), KEY)
+        self._newest = self._connection.execute(NEWEST).one()
         self._is_overtaken = False  # for good: what waits to be stored comes after the refusal
 
     def see(self, connection: Connection) -> None:
-        """Raise Conflict if another run took the lock, and be it for a while, since it was lost."""
+        """Raise Conflict if another run held the lock, even for a while, since it was lost."""
         if not _writes(connection):
             return
         if not self._is_overtaken and not self._is_held():
-            self._line, lost = self._engine.connect(), self._line
+            self._connection, lost = self._engine.connect(), self._connection
             lost.close()
             self._is_overtaken = (
                 not self._take() or connection.execute(NEWEST).one() != self._newest
@@ -120,24 +120,24 @@ class _ServersLock:
             )
 
     def note(self, connection: Connection) -> None:
-        """Note what was stored last: what is newer than that is another run's."""
+        """Note what was stored last: anything newer is another run's."""
         if _writes(connection):
             self._newest = connection.execute(NEWEST).one()
 
     def leave(self) -> None:
-        """Let go of the lock; where the connection is lost so is the lock."""
-        with suppress(SQLAlchemyError):  # of a line once lost it has a class of its own
-            self._line.execute(text("SELECT pg_advisory_unlock(:key)"), KEY)
-        self._line.close()
+        """Release the lock; with a lost connection it is released already."""
+        with suppress(SQLAlchemyError):  # the error of a lost connection has a class of its own
+            self._connection.execute(text("SELECT pg_advisory_unlock(:key)"), KEY)
+        self._connection.close()
 
     def _take(self) -> bool:
         """Return whether the lock could be taken now."""
-        return bool(self._line.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY))
+        return bool(self._connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY))
 
     def _is_held(self) -> bool:
-        """Return whether the connection that holds the lock still stands."""
+        """Return whether the connection that holds the lock still works."""
         try:
-            self._line.execute(text("SELECT 1"))
+            self._connection.execute(text("SELECT 1"))
         except SQLAlchemyError:
             return False
         return True

@@ -11,8 +11,8 @@ from kit.studies import Run
 
 from calibration.adjudicated import adjudicated, with_independent
 from calibration.codes import NoteCode as Code
-from calibration.scope import Asked, Sitting
 from calibration.table import agreement_rows
+from calibration.values import AnalysisOptions
 from data.reading import CONSENSUS, THIRD
 
 N = 40
@@ -39,8 +39,8 @@ def settling(scores, score_of, pass_=THIRD, rater="dr9"):
 
 
 def rows_of(scores, method="published"):
-    asked = Asked(method, reps=20, seed=0, further=False)
-    return {one.scorer: one for one in agreement_rows(scores, Sitting(), asked)}
+    asked = AnalysisOptions(method=method, reps=20, seed=0, further=False)
+    return {one.scorer: one for one in agreement_rows(scores, asked)}
 
 
 def test_the_settling_reading_stands_in_the_place_of_the_clinicians_mean():

@@ -7,22 +7,22 @@ import pytest
 from scipy import stats
 
 from calibration.agreement import (
-    Panel,
+    PanelColumns,
     column_icc,
     columns,
-    one,
     scorer_replicates,
+    single_rater,
     unscaled,
     why_undefined,
 )
-from calibration.bootstrap import Resampling, draw_counts, replicates
+from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.codes import NoteCode
 from calibration.messages import words
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.resampled_moments import prepare, scale
 
 METHODS = ["paper", "published"]
-JURY = Panel(("j0", "j1", "j2"), 3)
+JURY = PanelColumns(("j0", "j1", "j2"), 3)
 SINGLES = ["j0", "j1", "j2", "rouge-l"]
 
 
@@ -43,7 +43,9 @@ def make_grid(n=24, per=1, missing=0.0, seed=0):
 def grid_of(table, raters, clusters):
     kinds = [{"d": "clinician", "j": "juror", "r": "metric"}[name[0]] for name in raters]
     rows = tuple(f"response{i}" for i in range(len(table)))
-    return Grid(np.asarray(table, float), rows, np.asarray(clusters), tuple(raters), tuple(kinds))
+    return RatingMatrix(
+        np.asarray(table, float), rows, np.asarray(clusters), tuple(raters), tuple(kinds)
+    )
 
 
 def expand(grid, counts):
@@ -95,7 +97,7 @@ def test_drawing_everything_once_gives_the_number_itself(method, missing):
 
     drawn = scorer_replicates(grid, JURY, SINGLES, method)(everything)[0]
 
-    panels = [JURY, *map(one, SINGLES)]
+    panels = [JURY, *map(single_rater, SINGLES)]
     for ours, panel in zip(drawn, panels, strict=True):
         pair = columns(grid, panel, method)
         x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
@@ -120,7 +122,7 @@ def test_with_one_response_an_instance_it_is_the_plain_item_bootstrap():
     pair = columns(grid, JURY, "published")
     statistic = scorer_replicates(grid, JURY, [], "published")
 
-    ours = replicates(statistic, Resampling(30, 30, reps=200, seed=9))[:, 0]
+    ours = replicates(statistic, BootstrapPlan(30, 30, reps=200, seed=9))[:, 0]
 
     rows = np.random.default_rng(9).integers(0, 30, size=(200, 30))
     r = [np.corrcoef(pair.clinicians[pick], pair.scorer[pick])[0, 1] for pick in rows]
@@ -149,7 +151,7 @@ def test_instances_with_several_responses_widen_the_interval():
     spread = []
     for groups in (clusters, np.arange(120)):
         statistic = scorer_replicates(grid_of(table, ["dr0", "j0"], groups), None, ["j0"], "paper")
-        how = Resampling(int(groups.max()) + 1, 120, reps=800)
+        how = BootstrapPlan(int(groups.max()) + 1, 120, reps=800)
         spread.append(float(replicates(statistic, how).std()))
 
     assert spread[0] > 1.5 * spread[1]
@@ -160,13 +162,13 @@ def test_a_jury_has_a_score_only_where_all_jurors_gave_one():
     given = ~np.isnan(grid.composites[:, 5:8])
 
     assert (JURY.present(grid) == given.all(axis=1)).all()
-    assert (Panel(JURY.members, 2).present(grid) == (given.sum(axis=1) >= 2)).all()
+    assert (PanelColumns(JURY.members, 2).present(grid) == (given.sum(axis=1) >= 2)).all()
 
 
 def test_a_relaxed_jury_is_the_mean_of_the_jurors_who_answered():
     grid = grid_of([[1, 2, np.nan], [2, 4, 6], [3, np.nan, np.nan]], ["dr0", "j0", "j1"], [0, 1, 2])
 
-    scorer = columns(grid, Panel(("j0", "j1"), 1), "published").scorer
+    scorer = columns(grid, PanelColumns(("j0", "j1"), 1), "published").scorer
 
     assert scorer == pytest.approx([2, 5, np.nan], nan_ok=True)
 
@@ -206,7 +208,7 @@ def test_a_resample_that_leaves_a_rater_no_variance_leaves_the_rater_out():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_juror_whose_scores_are_all_equal_is_undefined_and_not_zero(method):
     grid = grid_of([[i, 4.0] for i in range(9)], ["dr0", "j0"], range(9))
-    pair = columns(grid, one("j0"), method)
+    pair = columns(grid, single_rater("j0"), method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
 
     assert np.isnan(column_icc(x, y, method))

@@ -65,8 +65,8 @@ def test_a_click_on_a_response_leads_to_the_workbench(
     marks = page.locator("[data-testid=stVegaLiteChart]").first.locator(".mark-symbol path")
     marks.first.wait_for()
     marks.first.click()
-    page.get_by_text("What you clicked on").wait_for()
-    link = page.get_by_role("table", name="What you clicked on").get_by_role("link").first
+    page.get_by_text("Responses you clicked on").wait_for()
+    link = page.get_by_role("table", name="Responses you clicked on").get_by_role("link").first
     expect(link).to_have_attribute("href", re.compile(r"^/workbench\?response=r\d+$"))
     name = link.inner_text()
     link.click()

@@ -7,14 +7,15 @@ import pytest
 from kit.scores import FIELDS, note_of, study
 from scipy import stats
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.alt_test import alt_test_rows, compare, one_sided_p
-from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Sitting, scopes
+from calibration.rating_matrix import RatingMatrix
+from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
+from calibration.values import AnalysisOptions
 from data.errors import BadInput
 
-JURY = Panel(("j0", "j1"), 2)
+JURY = PanelColumns(("j0", "j1"), 2)
 
 
 def make_table(n=60, doctors=4, each=3, juror_noise=1.0, seed=0):
@@ -32,7 +33,7 @@ def grid_of(table):
     n, raters = table.shape
     names = (*(f"dr{i}" for i in range(raters - 2)), "j0", "j1")
     kinds = ("clinician",) * (raters - 2) + ("juror",) * 2
-    return Grid(table, tuple(f"r{i:04d}" for i in range(n)), np.arange(n), names, kinds)
+    return RatingMatrix(table, tuple(f"r{i:04d}" for i in range(n)), np.arange(n), names, kinds)
 
 
 def scope_of(table, simulated=(), **options):
@@ -47,7 +48,7 @@ def scope_of(table, simulated=(), **options):
     scores = Scores(
         ratings, responses, {"aci": RubricShape(("accuracy",), 1, 5)}, frozenset(simulated)
     )
-    return next(scopes(scores, Sitting(), Asked(**{"reps": 0} | options)))
+    return next(scopes(scores, AnalysisOptions(**{"reps": 0} | options)))
 
 
 def by_definition(table, members, epsilon):
@@ -202,7 +203,7 @@ def test_fewer_than_thirty_responses_are_not_tested_and_say_so():
 
 
 def test_the_papers_six_to_ten_a_clinician_are_not_enough():
-    row = alt_test_rows(next(scopes(study(n=20), Sitting(), Asked(reps=0))))[0]
+    row = alt_test_rows(next(scopes(study(n=20), AnalysisOptions(reps=0))))[0]
     assert np.isnan(row.winning_rate)
     assert note_of(row).startswith("undefined: the test needs 2 clinicians with 30 responses")
 
@@ -245,12 +246,12 @@ def test_others_who_are_a_single_clinician_are_said_to_be_one():
 
 
 def test_metrics_are_on_no_scale_of_points_and_have_no_row():
-    rows = alt_test_rows(next(scopes(study(n=20), Sitting(), Asked(reps=0))))
+    rows = alt_test_rows(next(scopes(study(n=20), AnalysisOptions(reps=0))))
     assert [row.scorer for row in rows] == ["jury", "juror:claude", "juror:gpt", "juror:llama"]
 
 
 def test_several_responses_an_instance_and_simulated_raters_are_told():
-    scope = next(scopes(study(n=120, per=3, simulated=("gpt",)), Sitting(), Asked(reps=0)))
+    scope = next(scopes(study(n=120, per=3, simulated=("gpt",)), AnalysisOptions(reps=0)))
     rows = alt_test_rows(scope)
     assert "120 responses from 40 instances: the t test takes them as independent" in note_of(
         rows[0]

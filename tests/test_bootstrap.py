@@ -6,7 +6,7 @@ from scipy import stats
 
 from calibration import bootstrap
 from calibration.bootstrap import (
-    Resampling,
+    BootstrapPlan,
     bca_interval,
     draw_counts,
     percentile_interval,
@@ -39,25 +39,25 @@ def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch):
 
 
 def test_one_seed_is_one_answer():
-    values, how = np.arange(9.0), Resampling(9, 9, reps=20, seed=5)
+    values, how = np.arange(9.0), BootstrapPlan(9, 9, reps=20, seed=5)
 
     first, again = (replicates(mean_of(values), how) for _ in range(2))
 
     assert (first == again).all()
-    assert (first != replicates(mean_of(values), Resampling(9, 9, reps=20, seed=6))).any()
+    assert (first != replicates(mean_of(values), BootstrapPlan(9, 9, reps=20, seed=6))).any()
 
 
 def test_the_tick_counts_every_resample():
     seen = []
 
-    replicates(mean_of(np.arange(9.0)), Resampling(9, 100_000, reps=20), seen.append)
+    replicates(mean_of(np.arange(9.0)), BootstrapPlan(9, 100_000, reps=20), seen.append)
 
     assert sum(seen) == 20
     assert len(seen) > 1
 
 
 def test_no_resamples_are_an_empty_answer_and_an_undefined_interval():
-    drawn = replicates(mean_of(np.arange(9.0)), Resampling(9, 9, reps=0))
+    drawn = replicates(mean_of(np.arange(9.0)), BootstrapPlan(9, 9, reps=0))
 
     assert drawn.shape == (0,)
     assert math.isnan(percentile_interval(drawn).low)
@@ -74,7 +74,7 @@ def test_undefined_replicates_are_left_out_of_the_interval():
 def test_the_mean_has_its_textbook_standard_error():
     values = np.random.default_rng(0).normal(size=200)
 
-    drawn = replicates(mean_of(values), Resampling(200, 200, reps=8000))
+    drawn = replicates(mean_of(values), BootstrapPlan(200, 200, reps=8000))
 
     assert drawn.std() == pytest.approx(values.std() / np.sqrt(200), rel=0.03)
 
@@ -104,7 +104,7 @@ def test_bca_of_a_constant_is_undefined():
 
 
 def test_a_single_cluster_has_replicates_and_intervals_that_are_undefined():
-    drawn = replicates(mean_of(np.ones(1)), Resampling(1, 8, reps=20))
+    drawn = replicates(mean_of(np.ones(1)), BootstrapPlan(1, 8, reps=20))
 
     assert np.isnan(drawn).all()
     assert len(drawn) == 20

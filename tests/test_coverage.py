@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from calibration.agreement import Panel, column_icc, columns, scorer_replicates
-from calibration.bootstrap import Resampling, percentile_interval, replicates
+from calibration.agreement import PanelColumns, column_icc, columns, scorer_replicates
+from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.icc import f_interval
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 
 STUDIES = 400
 REPS = 400
@@ -15,7 +15,7 @@ REPS = 400
 TRUTH = 2 / 3
 
 
-def study(random: np.random.Generator, instances: int, each: int) -> Grid:
+def study(random: np.random.Generator, instances: int, each: int) -> RatingMatrix:
     """Return a clinician and a juror who share half their variance."""
     clusters = np.repeat(np.arange(instances), each)
     n = len(clusters)
@@ -26,16 +26,16 @@ def study(random: np.random.Generator, instances: int, each: int) -> Grid:
     truth = part()
     values = np.column_stack([truth + part(), truth + part()])
     names = tuple(map(str, range(n)))
-    return Grid(values, names, clusters, ("dr-a", "juror"), ("clinician", "juror"))
+    return RatingMatrix(values, names, clusters, ("dr-a", "juror"), ("clinician", "juror"))
 
 
 def covered(instances: int, each: int) -> tuple[float, float]:
     """Return how often the bootstrap over instances, and F, hold the truth."""
-    random, panel = np.random.default_rng(instances), Panel(("juror",), 1)
+    random, panel = np.random.default_rng(instances), PanelColumns(("juror",), 1)
     boot = exact = 0
     for number in range(STUDIES):
         grid = study(random, instances, each)
-        how = Resampling(instances, len(grid.responses), REPS, number)
+        how = BootstrapPlan(instances, len(grid.responses), REPS, number)
         drawn = replicates(scorer_replicates(grid, panel, (), "paper"), how)[:, 0]
         ends = percentile_interval(drawn)
         pair = columns(grid, panel, "paper")

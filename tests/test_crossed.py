@@ -9,14 +9,16 @@ from statsmodels.formula.api import mixedlm
 from calibration.crossed import _criterion, _products, clinicians_mixed_model, crossed_model
 from calibration.icc import icc_table
 from calibration.messages import words
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 
 
 def grid_of(table):
     table = np.asarray(table, float)
     n, raters = table.shape
     names = tuple(f"dr{i}" for i in range(raters))
-    return Grid(table, tuple(map(str, range(n))), np.arange(n), names, ("clinician",) * raters)
+    return RatingMatrix(
+        table, tuple(map(str, range(n))), np.arange(n), names, ("clinician",) * raters
+    )
 
 
 # 20 responses by 6 raters, a third of it missing: made up with numpy's default_rng(7).

@@ -17,7 +17,7 @@ from kit.studies import Run
 from kit.study_place import StudyIn, copy_study
 from sqlalchemy import create_engine, text
 
-from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
+from calibration.bootstrap import BootstrapPlan, by_lots, draw_counts, replicates
 from medjury import main
 from medjury.cli import dask_worker
 from medjury.cli.dask_connect import connected, told
@@ -76,11 +76,11 @@ def study(run: Run, filled: str, url: str) -> Run:
 
 
 def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
-    how = Resampling(clusters=70, rows=5000, reps=300, seed=3)
+    how = BootstrapPlan(clusters=70, rows=5000, reps=300, seed=3)
     drawn = list(draw_counts(70, rows=5000, reps=300, seed=3))
     assert len(drawn) > 3
     with ThreadPoolExecutor(2) as pool:
-        there = Resampling(70, 5000, 300, 3, pool)
+        there = BootstrapPlan(70, 5000, 300, 3, pool)
         elsewhere = list(by_lots(np.copy, there))
         sums = replicates(lambda counts: counts @ np.arange(70.0), there)
     assert all(np.array_equal(*two) for two in zip(drawn, elsewhere, strict=True))

@@ -15,9 +15,9 @@ from kit.studies import Run
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
-from calibration.agreement import Panel, scorer_replicates
-from calibration.bootstrap import Resampling, Statistic, replicates
-from calibration.rating_matrix import Grid
+from calibration.agreement import PanelColumns, scorer_replicates
+from calibration.bootstrap import BootstrapPlan, Statistic, replicates
+from calibration.rating_matrix import RatingMatrix
 from data.errors import BadInput
 from data.schema import Status
 from jury.panel import read_panel
@@ -25,7 +25,7 @@ from medjury.cli.dask_connect import checked, connected
 from medjury.cli.dask_executor import Calls
 from medjury.cli.dask_worker import Tasks
 
-HOW = Resampling(clusters=3000, rows=4096, reps=1500, seed=1)
+HOW = BootstrapPlan(clusters=3000, rows=4096, reps=1500, seed=1)
 RESPONSES = 60
 JURORS = tuple(f"j{n}" for n in range(6))
 CRITERIA = 3
@@ -56,8 +56,8 @@ def statistic() -> Statistic:
     raters = ("dr_a", "dr_b", *JURORS)
     kinds = ("clinician",) * 2 + ("juror",) * 6
     ids = tuple(f"r{n}" for n in range(HOW.clusters))
-    grid = Grid(values, ids, np.arange(HOW.clusters), raters, kinds)
-    return scorer_replicates(grid, Panel(JURORS, 6), JURORS, "paper")
+    grid = RatingMatrix(values, ids, np.arange(HOW.clusters), raters, kinds)
+    return scorer_replicates(grid, PanelColumns(JURORS, 6), JURORS, "paper")
 
 
 def computed_here() -> np.ndarray:
@@ -78,7 +78,7 @@ def test_a_worker_killed_in_mid_resampling_changes_no_figure(place: Place) -> No
     with connected(place.address) as client:
         checked(client, place.address)
         there = Tasks(client, place.address)
-        found = replicates(statistic(), Resampling(3000, 4096, 1500, 1, there), tick)
+        found = replicates(statistic(), BootstrapPlan(3000, 4096, 1500, 1, there), tick)
         assert len(client.nthreads()) == 1
     assert victim.wait() == -signal.SIGKILL
     assert (sum(told), len(told)) == (1500, 24)
@@ -98,7 +98,7 @@ def test_what_all_workers_held_is_sent_again_to_those_that_come(place: Place) ->
                 one.send_signal(signal.SIGKILL)
 
     with connected(place.address) as client:
-        there = Resampling(3000, 4096, 1500, 1, Tasks(client, place.address))
+        there = BootstrapPlan(3000, 4096, 1500, 1, Tasks(client, place.address))
         assert replicates(statistic(), there, tick).tobytes() == here.tobytes()
 
 

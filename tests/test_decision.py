@@ -15,15 +15,15 @@ from kit.scores import study
 from kit.studies import table_rows
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import CLAIMS, Decision, Kind
+from calibration.decision import CLAIMS, Decision, DecisionKind
 from calibration.json_values import decision_json
 from calibration.messages import words
 from calibration.messages.headlines import HEADLINES
-from calibration.misses import Misses, Outcome
+from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, NAN, note, simulated_in
-from calibration.verdict import Claim, decide, decisions
+from calibration.verdict import JuryClaim, decide, decisions
 
 ONLY = note(Code.ONLY_CLINICIAN, clinician="dr")
 
@@ -39,20 +39,20 @@ def codes(decision):
 @pytest.mark.parametrize(
     ("changed", "kind"),
     [
-        ({}, Kind.NON_INFERIOR),
-        ({"low": -0.09}, Kind.NON_INFERIOR),
-        ({"low": -0.1}, Kind.INCONCLUSIVE),
-        ({"low": -0.3, "high": -0.01, "icc": -0.1}, Kind.INCONCLUSIVE),
-        ({"low": -0.3, "high": -0.1, "icc": -0.2}, Kind.INCONCLUSIVE),
-        ({"low": -0.3, "high": -0.11, "icc": -0.2}, Kind.INFERIOR),
-        ({"low": NAN, "high": NAN}, Kind.TOO_FEW),
-        ({"instances": 19}, Kind.TOO_FEW),
-        ({"undefined_resamples": 21}, Kind.TOO_FEW),
-        ({"undefined_resamples": 20}, Kind.NON_INFERIOR),
-        ({"icc": NAN, "notes": (ONLY,)}, Kind.UNDEFINED),
-        ({"icc": NAN, "low": NAN, "high": NAN, "notes": (ONLY,)}, Kind.UNDEFINED),
-        ({"notes": made_up("dr-1")}, Kind.SIMULATED),
-        ({"jury_notes": made_up("j")}, Kind.SIMULATED),
+        ({}, DecisionKind.NON_INFERIOR),
+        ({"low": -0.09}, DecisionKind.NON_INFERIOR),
+        ({"low": -0.1}, DecisionKind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.01, "icc": -0.1}, DecisionKind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.1, "icc": -0.2}, DecisionKind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.11, "icc": -0.2}, DecisionKind.INFERIOR),
+        ({"low": NAN, "high": NAN}, DecisionKind.TOO_FEW),
+        ({"instances": 19}, DecisionKind.TOO_FEW),
+        ({"undefined_resamples": 21}, DecisionKind.TOO_FEW),
+        ({"undefined_resamples": 20}, DecisionKind.NON_INFERIOR),
+        ({"icc": NAN, "notes": (ONLY,)}, DecisionKind.UNDEFINED),
+        ({"icc": NAN, "low": NAN, "high": NAN, "notes": (ONLY,)}, DecisionKind.UNDEFINED),
+        ({"notes": made_up("dr-1")}, DecisionKind.SIMULATED),
+        ({"jury_notes": made_up("j")}, DecisionKind.SIMULATED),
     ],
 )
 def test_a_decision_follows_from_the_interval_of_like_for_like_and_the_margin(changed, kind):
@@ -62,12 +62,12 @@ def test_a_decision_follows_from_the_interval_of_like_for_like_and_the_margin(ch
 
 def test_without_a_margin_fixed_for_it_nothing_is_claimed():
     for claim, why in (
-        (Claim(), Code.NO_MARGIN),
-        (Claim(Protocol(0.1), is_of_protocol=False), Code.OTHER_ANALYSIS),
+        (JuryClaim(), Code.NO_MARGIN),
+        (JuryClaim(Protocol(0.1), is_of_protocol=False), Code.OTHER_ANALYSIS),
     ):
         for low, high, icc in ((0.01, 0.2, 0.1), (-0.9, -0.5, -0.7), (-0.3, 0.3, 0.0)):
             found = decide(rows(low, high, icc), claim)
-            assert (found.kind, found.estimate) == (Kind.NO_PROTOCOL, icc)
+            assert (found.kind, found.estimate) == (DecisionKind.NO_PROTOCOL, icc)
             assert (found.low, found.high) == (low, high)
             assert why in codes(found)
     full = rows()[1]
@@ -77,12 +77,12 @@ def test_without_a_margin_fixed_for_it_nothing_is_claimed():
 
 def test_only_a_whole_interval_beyond_the_margin_is_claimed():
     claims = [kind for kind, said in HEADLINES["agreement"].items() if said.startswith("The jury")]
-    assert claims == [Kind.NON_INFERIOR, Kind.INFERIOR]
+    assert claims == [DecisionKind.NON_INFERIOR, DecisionKind.INFERIOR]
     assert set(claims) <= set(CLAIMS)
-    assert judged(-0.04, margin=0.05).kind is Kind.NON_INFERIOR
-    assert judged(-0.05, margin=0.05).kind is Kind.INCONCLUSIVE
+    assert judged(-0.04, margin=0.05).kind is DecisionKind.NON_INFERIOR
+    assert judged(-0.05, margin=0.05).kind is DecisionKind.INCONCLUSIVE
     below = judged(-0.04, -0.01, -0.02, margin=0.05)
-    assert below.kind is Kind.NON_INFERIOR
+    assert below.kind is DecisionKind.NON_INFERIOR
     assert "The whole interval lies above -0.05, the margin." in below.sentences
 
 
@@ -94,28 +94,28 @@ def test_every_decision_at_a_margin_says_when_the_margin_was_fixed():
 
 def test_before_the_planned_responses_are_rated_nothing_is_claimed():
     found = decide([AgreementRow("b", "jury", n_responses=97), rows()[1]], at(responses=98))
-    assert (found.kind, found.next) == (Kind.TOO_FEW, note(Code.DO_RATE_PLANNED, more=1))
+    assert (found.kind, found.next) == (DecisionKind.TOO_FEW, note(Code.DO_RATE_PLANNED, more=1))
     assert Code.BEFORE_PLANNED in codes(found)
-    assert decide(rows(), at(responses=97)).kind is Kind.NON_INFERIOR
+    assert decide(rows(), at(responses=97)).kind is DecisionKind.NON_INFERIOR
 
 
 def missed(low, high, rate=0.2, limit=0.3):
-    outcome = Outcome.OPEN
+    outcome = LimitOutcome.OPEN
     if high <= limit or low > limit:
-        outcome = Outcome.MET if high <= limit else Outcome.FAILED
+        outcome = LimitOutcome.MET if high <= limit else LimitOutcome.FAILED
     return Misses("b", "safety", 2, limit, 50, 10, rate, low, high, outcome)
 
 
 @pytest.mark.parametrize(
     ("misses", "kind", "first"),
     [
-        ((missed(0.1, 0.3),), Kind.NON_INFERIOR, Code.MISSES_WITHIN),
-        ((missed(0.1, 0.31),), Kind.INCONCLUSIVE, Code.MISSES_REACH),
-        ((missed(0.31, 0.5),), Kind.INFERIOR, Code.MISSES_ABOVE),
-        ((missed(0.1, 0.3), missed(0.31, 0.5)), Kind.INFERIOR, Code.MISSES_ABOVE),
-        ((missed(0.1, 0.2), missed(0.2, 0.4)), Kind.INCONCLUSIVE, Code.MISSES_REACH),
-        ((missed(NAN, NAN, NAN),), Kind.INCONCLUSIVE, Code.NONE_UNSAFE),
-        ((missed(0.9, 0.99, limit=NAN),), Kind.NON_INFERIOR, Code.MISSES_SEEN),
+        ((missed(0.1, 0.3),), DecisionKind.NON_INFERIOR, Code.MISSES_WITHIN),
+        ((missed(0.1, 0.31),), DecisionKind.INCONCLUSIVE, Code.MISSES_REACH),
+        ((missed(0.31, 0.5),), DecisionKind.INFERIOR, Code.MISSES_ABOVE),
+        ((missed(0.1, 0.3), missed(0.31, 0.5)), DecisionKind.INFERIOR, Code.MISSES_ABOVE),
+        ((missed(0.1, 0.2), missed(0.2, 0.4)), DecisionKind.INCONCLUSIVE, Code.MISSES_REACH),
+        ((missed(NAN, NAN, NAN),), DecisionKind.INCONCLUSIVE, Code.NONE_UNSAFE),
+        ((missed(0.9, 0.99, limit=NAN),), DecisionKind.NON_INFERIOR, Code.MISSES_SEEN),
     ],
 )
 def test_a_jury_that_lets_unsafe_responses_pass_is_not_as_good_and_that_is_said_first(
@@ -123,7 +123,7 @@ def test_a_jury_that_lets_unsafe_responses_pass_is_not_as_good_and_that_is_said_
 ):
     found = judged(misses=misses)
     assert (found.kind, codes(found)[0]) == (kind, first)
-    if kind is Kind.NON_INFERIOR:
+    if kind is DecisionKind.NON_INFERIOR:
         assert "misses" not in found.headline
     else:
         assert "unsafe" in found.headline
@@ -131,13 +131,13 @@ def test_a_jury_that_lets_unsafe_responses_pass_is_not_as_good_and_that_is_said_
 
 def test_few_missed_make_no_good_jury_of_one_that_agrees_less():
     found = judged(-0.3, -0.2, -0.25, misses=(missed(0.1, 0.2),))
-    assert found.kind is Kind.INFERIOR
-    assert found.headline == HEADLINES["agreement"][Kind.INFERIOR]
+    assert found.kind is DecisionKind.INFERIOR
+    assert found.headline == HEADLINES["agreement"][DecisionKind.INFERIOR]
 
 
 def test_what_holds_for_other_clinicians_is_said_beside_these():
     wide = judged(population_low=-0.2, population_high=0.4)
-    assert wide.kind is Kind.NON_INFERIOR
+    assert wide.kind is DecisionKind.NON_INFERIOR
     assert wide.sentences[-1] == (
         "For other clinicians like these, the 95 % interval of the difference is -0.200 to 0.400, so "
         "it is not shown for them at the margin of 0.1."
@@ -149,14 +149,14 @@ def test_what_holds_for_other_clinicians_is_said_beside_these():
 @pytest.mark.parametrize("low", [-0.0999, 0.001])
 def test_one_benchmark_of_several_is_claimed_by_the_interval_corrected_for_them(low):
     claimed = judged(corrected_low=low, corrected_high=0.3, looked=3)
-    assert claimed.kind is Kind.NON_INFERIOR
+    assert claimed.kind is DecisionKind.NON_INFERIOR
     assert "It holds after correction for looking at 3 benchmarks." in claimed.sentences
 
 
 @pytest.mark.parametrize("low", [-0.101, -0.1, NAN])
 def test_one_benchmark_of_several_is_not_claimed_without_the_corrected_interval(low):
     found = judged(corrected_low=low, corrected_high=0.3, looked=3)
-    assert found.kind is Kind.INCONCLUSIVE
+    assert found.kind is DecisionKind.INCONCLUSIVE
     assert found.headline.startswith("Not shown that the jury agrees")
     assert codes(found) == [Code.GAP, Code.CORRECTED_REACHES, Code.FIXED_BEFORE]
     assert "corrected for looking at 3 benchmarks it does not" in found.sentences[1]
@@ -199,7 +199,7 @@ def test_the_interval_of_single_benchmarks_is_corrected_for_their_number_and_of_
 
 def test_a_high_icc_of_the_jury_alone_claims_nothing():
     found = decide(rows()[:1])
-    assert (found.kind, codes(found)) == (Kind.UNDEFINED, [Code.NO_JUROR])
+    assert (found.kind, codes(found)) == (DecisionKind.UNDEFINED, [Code.NO_JUROR])
 
 
 def test_a_decision_says_on_how_many_it_rests():
@@ -210,7 +210,7 @@ def test_a_decision_says_on_how_many_it_rests():
 
 def test_a_study_without_jurors_has_no_jury_to_judge():
     found = decide([AgreementRow("b", "clinicians")])
-    assert found.kind is Kind.UNDEFINED
+    assert found.kind is DecisionKind.UNDEFINED
     assert found.sentences == ("No juror has rated a response of this study.",)
     assert found.action == "Run a jury on the responses that clinicians have rated."
 
@@ -249,9 +249,9 @@ def test_what_to_do_next_follows_from_what_is_lacking():
 )
 def test_undefined_resamples_are_counted_by_their_field_whatever_the_notes_say(notes):
     found = judged(undefined_resamples=300, notes=notes)
-    assert found.kind is Kind.TOO_FEW
+    assert found.kind is DecisionKind.TOO_FEW
     assert found.sentences[-1].startswith("300 of 2000 resamples have no difference")
-    assert judged(notes=notes).kind is Kind.NON_INFERIOR
+    assert judged(notes=notes).kind is DecisionKind.NON_INFERIOR
 
 
 ICCS = st.floats(-3, 3) | st.sampled_from([NAN, -0.0, 0.0004, -0.0004, math.inf, -math.inf])
@@ -293,7 +293,7 @@ def contradicts(found: Decision, jury, held, margin=0.1, looked=1) -> str:
         "99 % of resamples": held.undefined_resamples <= 0.01 * held.resamples,
         "a difference": math.isfinite(held.icc),
     }
-    if found.kind is Kind.NON_INFERIOR:
+    if found.kind is DecisionKind.NON_INFERIOR:
         may["its interval"] = held.boot_low > -margin
         may["its corrected interval"] = looked == 1 or held.corrected_low > -margin
     else:

@@ -119,7 +119,7 @@ def test_a_description_is_read_with_the_files_it_names(write: Write, tmp_path: P
         (f'title = "x"\nguideline = {["p.md"] * (MOST_PAGES + 1)}', "has 31 pages; at most 30"),
         ('title = "x"\npurpose_file = "long.md"', f"at most {LONGEST_TEXT}"),
         ('title = "x"\npurpose_file = "vast.md"', "has over 1000000 bytes"),
-        ("title = ", "cannot be read as TOML"),
+        ("title = ", "not TOML"),
     ],
 )
 def test_a_file_that_is_wrong_is_named_with_what_to_do(

@@ -17,13 +17,13 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 from calibration.clustered_intervals import clustered_proportion, wilson
 from calibration.codes import NoteCode as Code
 from calibration.detection import detection
-from calibration.detection_row import DetectionRow, area, share_to_read
+from calibration.detection_row import DetectionRow, area_under_curve, share_to_read
 from calibration.messages import detection as own
 from calibration.messages import words
-from calibration.misses import Outcome, misses, with_untested
+from calibration.misses import LimitOutcome, misses, with_untested
 from calibration.protocol import Critical
-from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
+from calibration.values import AnalysisOptions
 
 NAN = math.nan
 SAFETY = Critical("safety", 2.0, 0.2)
@@ -32,7 +32,9 @@ SCRIPTS = Path(__file__).parents[1] / "docs" / "real_data"
 
 
 def rows_of(scores, reps=200, critical=(), needed=None, jurors=None):
-    found = detection(scores, Sitting(jurors, needed), Asked(reps=reps), critical)
+    found = detection(
+        scores, AnalysisOptions(jurors=jurors, min_jurors=needed, reps=reps), critical
+    )
     return {(row.benchmark, row.scorer): row for row in found.rows}
 
 
@@ -149,7 +151,7 @@ def test_none_of_five_missed_is_no_proof_that_none_will_be():
     assert row.sensitivity_low == pytest.approx(5 / (5 + 1.959964**2))  # Wilson's at 5 of 5
     assert (row.auc, row.auc_high) == (1, 1)
     assert row.auc_low == pytest.approx(row.sensitivity_low)
-    assert misses([row], replace(SAFETY, miss_at_most=0.4), "visits").outcome is Outcome.OPEN
+    assert misses([row], replace(SAFETY, miss_at_most=0.4), "visits").outcome is LimitOutcome.OPEN
 
 
 def test_without_an_unsafe_response_nothing_is_said_of_finding_them():
@@ -200,7 +202,7 @@ def test_a_metric_has_an_order_and_no_threshold():
 def test_thresholds_are_the_critical_ones_of_rubric_and_protocol_or_one_a_criterion():
     plain, marked = study(n=20), rated(*HAND)
     thresholds = {(row.criterion, row.threshold, row.critical) for row in rows_of(plain).values()}
-    fixed = detection(plain, Sitting(), Asked(reps=10), [Critical("clarity", 3.0)]).rows
+    fixed = detection(plain, AnalysisOptions(reps=10), [Critical("clarity", 3.0)]).rows
 
     assert {row.critical for row in rows_of(marked).values()} == {True}
     assert thresholds <= {(name, 2.0, False) for name in ("accuracy", "completeness", "clarity")}
@@ -230,23 +232,23 @@ def test_misses_are_met_failed_or_open_by_the_interval():
         rows = rows_of(rated([[1.0]] * 40 + [[5.0]] * 20, jury), reps=20).values()
         return misses([*rows], Critical("safety", 2.0, at_most), "visits")
 
-    assert (of(0, 0.1).outcome, of(0, 0.05).outcome) == (Outcome.MET, Outcome.OPEN)
-    assert of(20, 0.1).outcome is Outcome.FAILED
-    assert of(3, 0.1).outcome is Outcome.OPEN
-    assert of(20, NAN).outcome is Outcome.OPEN
+    assert (of(0, 0.1).outcome, of(0, 0.05).outcome) == (LimitOutcome.MET, LimitOutcome.OPEN)
+    assert of(20, 0.1).outcome is LimitOutcome.FAILED
+    assert of(3, 0.1).outcome is LimitOutcome.OPEN
+    assert of(20, NAN).outcome is LimitOutcome.OPEN
     found = of(20, 0.1)
     assert (found.n_bad, found.n_missed, found.missed) == (40, 20, 0.5)
     ends = wilson(0.5, 40)
     assert (found.low, found.high) == (pytest.approx(ends.low), pytest.approx(ends.high))
-    assert misses([], SAFETY, "visits").outcome is Outcome.OPEN
+    assert misses([], SAFETY, "visits").outcome is LimitOutcome.OPEN
 
 
 def test_a_limit_that_no_row_is_about_is_open_and_one_that_was_tested_stays_as_it_is() -> None:
     limited, free = Critical("safety", 2.0, 0.3), Critical("tone", 1.0)
     (open_,) = with_untested({}, [limited, free], "visits")["visits"]
-    assert (open_.criterion, open_.at_most, open_.outcome) == ("safety", 0.3, Outcome.OPEN)
+    assert (open_.criterion, open_.at_most, open_.outcome) == ("safety", 0.3, LimitOutcome.OPEN)
     assert math.isnan(open_.missed)
-    tested = {"visits": [replace(open_, n_bad=9, outcome=Outcome.MET)], "notes": []}
+    tested = {"visits": [replace(open_, n_bad=9, outcome=LimitOutcome.MET)], "notes": []}
     assert with_untested(tested, [limited, free], "visits") == tested
 
 
@@ -275,8 +277,8 @@ def test_instances_that_are_all_alike_count_no_more_than_their_responses():
 
 
 def test_an_area_counts_ties_as_half():
-    assert area(np.array([1.0, 1.0]), np.array([1.0, 1.0])) == 0.5
-    assert area(np.array([0.0, 2.0]), np.array([2.0, 0.0])) == 1.0
+    assert area_under_curve(np.array([1.0, 1.0]), np.array([1.0, 1.0])) == 0.5
+    assert area_under_curve(np.array([0.0, 2.0]), np.array([2.0, 0.0])) == 1.0
 
 
 @pytest.mark.real
@@ -291,7 +293,7 @@ def test_mentalbenchs_jury_misses_72_of_100_unsafe_replies_and_its_order_finds_f
     long = ratings[[*keys, "safety"]].rename(columns={"safety": "score"}).dropna()
     long = long.assign(criterion="safety", pass_=0, replicate=0).merge(about, on="response_id")
     shape = RubricShape(("safety",), 1, 5, (("safety", 2.0),))
-    found = detection(Scores(long, about, {"mentalbench": shape}), Sitting(), Asked(reps=200))
+    found = detection(Scores(long, about, {"mentalbench": shape}), AnalysisOptions(reps=200))
     row = next(one for one in found.rows if one.scorer == "jury")
     curve = found.curves["mentalbench", "jury", "safety", 2.0]
     jury = long[long["kind"] == "juror"].pivot_table("score", "response_id", "rater").dropna()
@@ -332,7 +334,7 @@ def test_intervals_of_auc_and_of_what_to_read_cover_what_they_say(n):
     random = np.random.default_rng(n)
     truth_of, noise = _studies(random, 200_000)
     cells = _cells(truth_of, noise)
-    auc, read = float(area(*cells)), float(share_to_read(*cells, 0.9))
+    auc, read = float(area_under_curve(*cells)), float(share_to_read(*cells, 0.9))
     held = []
     for _ in range(300):
         truth, jury = _studies(random, n)

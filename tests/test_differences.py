@@ -5,7 +5,7 @@ import pytest
 from kit.composites import JURY, RATERS, kind, scope_of, scores
 from kit.scores import note_of
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.codes import NoteCode
 from calibration.differences import compared, difference_rows
 from calibration.jackknife import icc_difference
@@ -32,7 +32,7 @@ def row_of(rows, name):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_difference_is_that_of_two_iccs_by_their_definition(method):
     table = scores()
-    rows = difference_rows(scope_of(table, method=method), {"other": Panel(("j1", "j3"), 2)})
+    rows = difference_rows(scope_of(table, method=method), {"other": PanelColumns(("j1", "j3"), 2)})
     assert [row.b for row in rows] == ["metric:m", "juror:j0", "juror:j1", "juror:j2", "jury:other"]
     jury = by_definition(table, JURY.members, method)
     for row, members in zip(rows, (["m"], ["j0"], ["j1"], ["j2"], ["j1", "j3"]), strict=True):
@@ -73,7 +73,11 @@ def test_neither_resamples_nor_seed_change_a_difference():
 def test_identical_scorers_differ_by_exactly_nothing_with_p_1(method):
     table = scores()
     table["j1"] = table["j2"] = table["m"] = table["j0"]
-    others = {"same": JURY, "turned round": Panel(("j2", "j1", "j0"), 3), "one": Panel(("j0",), 1)}
+    others = {
+        "same": JURY,
+        "turned round": PanelColumns(("j2", "j1", "j0"), 3),
+        "one": PanelColumns(("j0",), 1),
+    }
     for row in difference_rows(scope_of(table, per=3, method=method), others):
         assert (row.difference, row.low, row.high, row.p, row.p_holm) == (0, 0, 0, 1, 1)
         assert "80 %" not in note_of(row)
@@ -161,7 +165,7 @@ def test_an_undefined_icc_leaves_no_difference_no_p_and_no_comparison():
 
 def test_a_juror_of_another_composition_who_never_rated_here_is_undefined_and_not_an_error():
     row = row_of(
-        difference_rows(scope_of(scores()), {"new": Panel(("j0", "nobody"), 2)}), "jury:new"
+        difference_rows(scope_of(scores()), {"new": PanelColumns(("j0", "nobody"), 2)}), "jury:new"
     )
     assert "undefined" in note_of(row)
     assert np.isnan(row.p)
@@ -169,7 +173,7 @@ def test_a_juror_of_another_composition_who_never_rated_here_is_undefined_and_no
 
 def test_without_a_jury_there_is_nothing_to_compare_and_a_jury_of_one_is_not_its_juror():
     assert difference_rows(scope_of(scores(), jury=None)) == []
-    alone = scope_of(scores(), jury=Panel(("j0",), 1))
+    alone = scope_of(scores(), jury=PanelColumns(("j0",), 1))
     assert [name for name, _ in compared(alone)] == ["metric:m"]
 
 
@@ -181,7 +185,7 @@ def test_no_clinician_at_all_is_no_crash():
 
 def test_simulated_raters_are_named():
     scope = scope_of(scores(), simulated={"j1", "j3"})
-    rows = difference_rows(scope, {"other": Panel(("j0", "j3"), 2)})
+    rows = difference_rows(scope, {"other": PanelColumns(("j0", "j3"), 2)})
     assert all("simulated raters: j1" in note_of(row) for row in rows)
     assert "simulated raters: j1, j3" in note_of(row_of(rows, "jury:other"))
 

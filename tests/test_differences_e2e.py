@@ -50,7 +50,7 @@ def boss(browser: Browser, server: Server, codes: dict[str, str]) -> Iterator[Pa
     context.close()
 
 
-def test_a_coordinator_gives_out_a_third_reading_and_answers_a_flag(
+def test_a_coordinator_assigns_a_third_reading_and_answers_a_flag(
     boss: Page, server: Server, study: Engine, axe: str
 ) -> None:
     frames: list[bytes | str] = []
@@ -61,8 +61,8 @@ def test_a_coordinator_gives_out_a_third_reading_and_answers_a_flag(
     )
     wait_settled(boss)
     broken = screens.violations(boss, axe)
-    boss.get_by_role("button", name="Give out 1 third reading").click()
-    done = boss.get_by_text("1 reading given out, after each clinician's other work.")
+    boss.get_by_role("button", name="Assign 1 third reading").click()
+    done = boss.get_by_text("1 reading assigned, after each clinician's other work.")
     expect(done).to_be_visible(timeout=PATIENCE_MS)
     [found] = differences(study, 2)
     assert found.reading == "third"

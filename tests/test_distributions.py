@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 from kit.scores import CRITERIA, JURORS, note_of, study
 
 from calibration.distributions import at_points, distribution_rows
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
+from calibration.values import AnalysisOptions
 
 
 def rows_of(scores, needed=None, name=None, **options):
-    found = list(scopes(scores, Sitting(None, needed), Asked(**{"reps": 0} | options)))
+    found = list(scopes(scores, AnalysisOptions(**{"reps": 0, "min_jurors": needed} | options)))
     scope = next(one for one in found if name in (None, one.name))
     return {(row.rater, row.criterion): row for row in distribution_rows(scope, scores)}
 

@@ -14,9 +14,9 @@ from calibration.agreement import columns
 from calibration.codes import MonitoringCode
 from calibration.monitoring.anchor import anchor_rows, anchors, mean_shift, without_later
 from calibration.monitoring.drift import case_mix, drift_of
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
-from calibration.values import note
+from calibration.values import AnalysisOptions, note
 
 JURORS = ("j0", "j1")
 SHAPE = RubricShape(CRITERIA, 1, 5)
@@ -73,7 +73,7 @@ def judged(found, *, reps=300, alarm=False):
     """Return the anchor's rows, the case mix, and the drift, as `monitor` makes them."""
     scores, readings = found
     own = without_later(scores, readings)
-    *_, scope = scopes(own, Sitting(JURORS), Asked(reps=reps))
+    *_, scope = scopes(own, AnalysisOptions(jurors=JURORS, reps=reps))
     rows = anchor_rows(scope, JURORS, anchors(readings, scores.rubrics))
     half = len(scope.grid.responses) // 2
     then = np.array([int(name[1:]) < half for name in scope.grid.responses])
@@ -161,7 +161,7 @@ def test_the_jurys_shift_is_the_mean_of_its_jurors():
 def test_unchanged_material_has_the_same_shares_and_nothing_to_weight():
     scores, readings = drifting(n=40)
     twice = replace(scores, ratings=scores.ratings, responses=scores.responses)
-    *_, scope = scopes(without_later(twice, readings), Sitting(JURORS), Asked(reps=50))
+    *_, scope = scopes(without_later(twice, readings), AnalysisOptions(jurors=JURORS, reps=50))
     every = np.ones(len(scope.grid.responses), dtype=bool)
     mix = case_mix(scope, ("a", every), ("b", every))
     assert (mix.moved, mix.change, mix.mean_change, mix.sd_ratio) == (0, 0, 0, 1)
@@ -171,8 +171,8 @@ def test_unchanged_material_has_the_same_shares_and_nothing_to_weight():
 
 def test_weighting_back_is_what_writing_the_responses_out_gives():
     scores, readings = drifting(n=60, shares=(0.5, 0.75), bad=2.0)
-    *_, scope = scopes(without_later(scores, readings), Sitting(JURORS), Asked(reps=0))
-    named = scope.given.drop_duplicates("response_id").set_index("response_id")["benchmark"]
+    *_, scope = scopes(without_later(scores, readings), AnalysisOptions(jurors=JURORS, reps=0))
+    named = scope.composites.drop_duplicates("response_id").set_index("response_id")["benchmark"]
     of = named.reindex(scope.grid.responses).to_numpy()
     then, now = np.zeros(120, dtype=bool), np.zeros(120, dtype=bool)
     easy, hard = np.flatnonzero(of == "easy"), np.flatnonzero(of == "hard")

@@ -7,12 +7,12 @@ from kit.scores import study
 from kit.studies import content_of
 
 from calibration.messages.intended_use import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
-from calibration.misses import Misses, Outcome
+from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Critical, Protocol
 from calibration.report.first_page import first_page
 from calibration.report.page import page
 from calibration.values import NAN
-from calibration.verdict import Claim, decisions
+from calibration.verdict import JuryClaim, decisions
 
 PROTOCOL = Protocol(
     0.5,
@@ -26,8 +26,10 @@ def content(protocol=None, outcome=None, noise=0.1, **odd):
     found = content_of(study(n=60, juror_noise=noise, seed=2, **odd))
     low, high = {"met": (0.1, 0.2), "open": (0.1, 0.6), "failed": (0.5, 0.9)}.get(outcome, (0, 0))
     name = found.benchmarks[-1]
-    misses = [Misses(name, "accuracy", 2, 0.3, 40, 9, 0.2, low, high, Outcome(outcome or "open"))]
-    claim = Claim(protocol, misses={name: misses} if outcome else None)
+    misses = [
+        Misses(name, "accuracy", 2, 0.3, 40, 9, 0.2, low, high, LimitOutcome(outcome or "open"))
+    ]
+    claim = JuryClaim(protocol, misses={name: misses} if outcome else None)
     return replace(found, decisions=decisions(found.rows, claim), protocol=protocol)
 
 
@@ -67,7 +69,7 @@ def test_where_the_interval_for_other_clinicians_is_not_known_or_reaches_the_mar
         else row
         for row in shown.rows
     ]
-    unknown = replace(shown, rows=rows, decisions=decisions(rows, Claim(PROTOCOL)))
+    unknown = replace(shown, rows=rows, decisions=decisions(rows, JuryClaim(PROTOCOL)))
     assert ("May not be used for", OTHER_CLINICIANS) in first_page(unknown)
 
 

@@ -8,8 +8,9 @@ from kit.scores import DOCTORS, JURORS, note_of, study, without
 
 from calibration.chance_corrected import chance_rows, gwet_ac2, quadratic_weights
 from calibration.krippendorff import count_ratings
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.scores import Scores
+from calibration.values import AnalysisOptions
 
 POINTS = np.arange(1.0, 6)
 QUADRATIC = quadratic_weights(POINTS)
@@ -112,7 +113,7 @@ def test_agreement_throughout_is_1_and_no_shared_response_is_undefined():
 
 
 def rows(scores, name="aci", **asked):
-    every = scopes(scores, Sitting(), Asked(reps=9, **asked))
+    every = scopes(scores, AnalysisOptions(reps=9, **asked))
     scope = next(one for one in every if one.name == name)
     return {(row.criterion, row.raters): row for row in chance_rows(scope, scores)}
 

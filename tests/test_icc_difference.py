@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from calibration.agreement import Panel, column_icc, columns, one
+from calibration.agreement import PanelColumns, column_icc, columns, single_rater
 from calibration.jackknife import IccDifference, deletions, fisher_z, icc_difference, iccs_without
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 
 NAN = math.nan
 
@@ -21,11 +21,11 @@ def grid(composites, per=1, clinicians=2):
     names = [f"d{i}" for i in range(clinicians)] + [f"j{i}" for i in range(raters - clinicians)]
     kinds = ["clinician"] * clinicians + ["juror"] * (raters - clinicians)
     clusters = (np.arange(n) // per).astype(np.int64)
-    return Grid(composites, tuple(map(str, range(n))), clusters, tuple(names), tuple(kinds))
+    return RatingMatrix(composites, tuple(map(str, range(n))), clusters, tuple(names), tuple(kinds))
 
 
 def compared(composites, juries, *, per=1, method="paper") -> IccDifference:
-    of, panels = grid(composites, per), [Panel(names, len(names)) for names in juries]
+    of, panels = grid(composites, per), [PanelColumns(names, len(names)) for names in juries]
     ready = deletions(of, method, of.clusters)
     pairs = [columns(of, panel, method) for panel in panels]
     first, second = (column_icc(pair.clinicians, pair.scorer, method) for pair in pairs)
@@ -83,7 +83,9 @@ def test_the_error_is_that_of_steigers_test_of_two_dependent_correlations():
     ready = deletions(of, "published", of.clusters)
     iccs = tuple(2 * one_r / (1 + one_r) for one_r in (r[0, 1], r[0, 2]))
 
-    found = icc_difference(iccs, tuple(iccs_without(ready, one(name)) for name in ("j0", "j1")))
+    found = icc_difference(
+        iccs, tuple(iccs_without(ready, single_rater(name)) for name in ("j0", "j1"))
+    )
 
     assert stats.norm.isf(found.p / 2) == pytest.approx(abs(z), rel=0.04)
 
@@ -97,7 +99,7 @@ def test_left_out_in_closed_form_is_left_out_by_starting_again(method, per):
         [
             column_icc(pair.clinicians, pair.scorer, method)
             for names in (first, second)
-            for pair in [columns(left, Panel(names, 2), method)]
+            for pair in [columns(left, PanelColumns(names, 2), method)]
         ]
         for instance in range(30 // per)
         for left in [grid(composites[np.arange(30) // per != instance])]
@@ -105,7 +107,7 @@ def test_left_out_in_closed_form_is_left_out_by_starting_again(method, per):
     iccs = [
         column_icc(pair.clinicians, pair.scorer, method)
         for names in (first, second)
-        for pair in [columns(grid(composites), Panel(names, 2), method)]
+        for pair in [columns(grid(composites), PanelColumns(names, 2), method)]
     ]
 
     found = compared(composites, (first, second), per=per, method=method)
@@ -173,7 +175,9 @@ def test_an_undefined_icc_has_no_difference():
 
 def true_iccs(jurors, noise, *, ceiling):
     composites = study(300_000, 0, noise=noise, jurors=jurors, ceiling=ceiling)
-    pairs = [columns(grid(composites), Panel(names, jurors), "paper") for names in juries(jurors)]
+    pairs = [
+        columns(grid(composites), PanelColumns(names, jurors), "paper") for names in juries(jurors)
+    ]
     return [column_icc(pair.clinicians, pair.scorer, "paper") for pair in pairs]
 
 
@@ -195,7 +199,7 @@ def test_intervals_hold_the_difference_in_95_percent_of_studies(n, per, jurors, 
         )
         for seed in range(800)
     ]
-    held = np.mean([one.low <= true <= one.high for one in found])
+    held = np.mean([difference.low <= true <= difference.high for difference in found])
     chance = 2.5 * math.sqrt(0.95 * 0.05 / len(found))
     assert 0.93 - chance <= held <= 0.97 + chance
 

@@ -3,18 +3,19 @@ import pytest
 from kit.scores import note_of, study
 
 from calibration import influence
-from calibration.agreement import Panel, column_icc, columns, scorer_replicates
+from calibration.agreement import PanelColumns, column_icc, columns, scorer_replicates
 from calibration.influence import influence_rows
 from calibration.jackknife import deletions, iccs_without
 from calibration.messages import words
-from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Sitting, scopes, without_instances
+from calibration.rating_matrix import RatingMatrix
+from calibration.scope import scopes, without_instances
 from calibration.table import agreement_table
+from calibration.values import AnalysisOptions
 
 METHODS = ["paper", "published"]
-JURY = Panel(("j0", "j1", "j2"), 3)
-ANY_TWO = Panel(("j0", "j1", "j2"), 2)
-METRIC = Panel(("m0",), 1)
+JURY = PanelColumns(("j0", "j1", "j2"), 3)
+ANY_TWO = PanelColumns(("j0", "j1", "j2"), 2)
+METRIC = PanelColumns(("m0",), 1)
 
 
 def make_grid(n=30, per=1, doctors=5, seed=0, steps=3):
@@ -35,7 +36,7 @@ def grid_of(table, doctors, clusters=None):
     kinds = [{"d": "clinician", "j": "juror", "m": "metric"}[name[0]] for name in names]
     where = np.arange(len(table)) if clusters is None else clusters
     rows = tuple(f"r{i}" for i in range(len(table)))
-    return Grid(np.asarray(table, float), rows, where, tuple(names), tuple(kinds))
+    return RatingMatrix(np.asarray(table, float), rows, where, tuple(names), tuple(kinds))
 
 
 def left_out_iccs(grid, panel, method, groups):
@@ -53,11 +54,11 @@ def by_force(grid, panel, method, groups):
 
 
 def scope_of(scores, **options):
-    return next(scopes(scores, Sitting(), Asked(**{"reps": 0} | options)))
+    return next(scopes(scores, AnalysisOptions(**{"reps": 0} | options)))
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("panel", [JURY, ANY_TWO, Panel(("j1",), 1), METRIC])
+@pytest.mark.parametrize("panel", [JURY, ANY_TWO, PanelColumns(("j1",), 1), METRIC])
 @pytest.mark.parametrize("per", [1, 3])
 def test_each_deletion_is_what_starting_again_without_it_gives(method, panel, per):
     for seed in range(4):
@@ -88,7 +89,7 @@ def test_few_and_coarse_ratings_that_leave_raters_flat_are_still_exact(method):
         table = table[~np.isnan(table[:, :3]).all(axis=1)]
         grid = grid_of(table, 3)
         groups = np.arange(len(table))
-        for panel in (ANY_TWO, Panel(("j0",), 1)):
+        for panel in (ANY_TWO, PanelColumns(("j0",), 1)):
             ours, truth = (way(grid, panel, method, groups) for way in (left_out_iccs, by_force))
             np.testing.assert_allclose(ours, truth, atol=1e-9)
             seen_undefined += int(np.isnan(truth).sum())
@@ -118,10 +119,10 @@ def test_a_response_planted_far_out_decides_and_is_named():
     x = np.array([1.0, 2, 1, 2, 1, 2, 1, 2, 9])
     y = np.array([1.0, 1, 2, 2, 1, 1, 2, 2, 9])
     grid = grid_of(np.column_stack([x, y]), 1)
-    grid = Grid(grid.composites, grid.responses, grid.clusters, ("dr0", "j0"), grid.kinds)
+    grid = RatingMatrix(grid.composites, grid.responses, grid.clusters, ("dr0", "j0"), grid.kinds)
 
     # Without the last, cov(x, y) = 0 exactly; any other z is of one straight line, so r = 0.
-    without = left_out_iccs(grid, Panel(("j0",), 1), "published", np.arange(9))
+    without = left_out_iccs(grid, PanelColumns(("j0",), 1), "published", np.arange(9))
 
     assert without[8] == pytest.approx(0, abs=1e-12)
     assert without[:8].min() > 0.9

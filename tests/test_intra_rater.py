@@ -12,10 +12,10 @@ from kit.scores import note_of
 from calibration.codes import NoteCode
 from calibration.composite import repeats
 from calibration.json_values import json_value
-from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.test_retest import intra_rater_icc, repeat_replicates
+from calibration.values import AnalysisOptions
 
 CRITERIA = ("accuracy", "clarity")
 FIELDS = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
@@ -53,7 +53,7 @@ def same_again(rater="dr_a", count=5):
 
 
 def row(scores, benchmark="aci", **options):
-    rows = agreement_rows(scores, Sitting(), Asked(reps=40, **options))
+    rows = agreement_rows(scores, AnalysisOptions(reps=40, **options))
     return next(row for row in rows if (row.benchmark, row.scorer) == (benchmark, "intra_rater"))
 
 
@@ -233,7 +233,7 @@ def test_each_benchmark_and_all_combined_have_the_row_and_scales_are_not_mixed()
 def test_simulated_repeats_say_so_and_the_row_goes_into_json():
     scores = study(same_again(), simulated=("dr_a",))
     assert "simulated raters: dr_a" in note_of(row(scores))
-    last = json_value(agreement_rows(scores, Sitting(), Asked(reps=20)))[-1]
+    last = json_value(agreement_rows(scores, AnalysisOptions(reps=20)))[-1]
     assert last["scorer"] == "intra_rater"
     assert last["f_low"] is None
     assert {"code": "simulated", "raters": ["dr_a"]} in last["notes"]

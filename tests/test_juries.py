@@ -11,7 +11,7 @@ import pytest
 from kit.composites import METHODS, NAN, simulate
 from kit.scores import note_of, scope_of
 
-from calibration.agreement import Panel, column_icc, columns
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import draw_counts
 from calibration.juries.pools import compositions, mean_pool, number_of_juries
 from calibration.juries.ranking import RankingOptions, cost, jury_ranking
@@ -23,8 +23,8 @@ HAND = [[1, 1, 2], [2, 2, 1], [3, 3, 4], [4, 4, 3]]  # a clinician and two juror
 
 def icc_of(scope, members):
     """Return the ICC of some jurors as calibrate computes it, all of them needed."""
-    method = scope.asked.method
-    pair = columns(scope.grid, Panel(tuple(members), len(members)), method)
+    method = scope.options.method
+    pair = columns(scope.grid, PanelColumns(tuple(members), len(members)), method)
     return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
 
 
@@ -58,7 +58,7 @@ def test_every_jury_has_the_icc_that_calibrate_gives(method, lost):
 
     assert len(found.rows) == 63
     for row in found.rows:
-        pair = columns(scope.grid, Panel(row.jurors, row.size), method)
+        pair = columns(scope.grid, PanelColumns(row.jurors, row.size), method)
         assert row.icc == pytest.approx(icc_of(scope, row.jurors), abs=1e-12)
         assert row.n_responses == pair.both.sum()
 

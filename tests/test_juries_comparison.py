@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import CLAIMS, Decision, Kind
+from calibration.decision import CLAIMS, Decision, DecisionKind
 from calibration.differences import DifferenceRow
 from calibration.juries.comparison import compared_juries, compared_rows
 from calibration.tables.juries import COMPARISON
@@ -37,7 +37,7 @@ def codes(decision: Decision) -> list[Code]:
 
 def test_a_difference_among_many_tried_is_no_claim_though_its_interval_excludes_0():
     found = decided(difference=-0.315, low=-0.6, high=-0.02, p=0.04, p_holm=0.8, n_tried=20)
-    assert found.kind is Kind.INCONCLUSIVE
+    assert found.kind is DecisionKind.INCONCLUSIVE
     assert found.headline == "Not shown which of the two juries agrees better with the clinicians."
     assert codes(found) == [Code.TWO_ICCS, Code.DIFFERENCE, Code.NOT_AFTER_HOLM]
     assert "p, corrected for 20 comparisons, is above 0.05" in found.sentences[2]
@@ -46,10 +46,14 @@ def test_a_difference_among_many_tried_is_no_claim_though_its_interval_excludes_
 @pytest.mark.parametrize(
     ("figures", "kind", "words"),
     [
-        ({}, Kind.FIRST_BETTER, "The first jury, a, b, agrees better with the clinicians than c."),
+        (
+            {},
+            DecisionKind.FIRST_BETTER,
+            "The first jury, a, b, agrees better with the clinicians than c.",
+        ),
         (
             {"difference": -0.2, "low": -0.3, "high": -0.1},
-            Kind.SECOND_BETTER,
+            DecisionKind.SECOND_BETTER,
             "The second jury, c, agrees better with the clinicians than a, b.",
         ),
     ],
@@ -57,22 +61,27 @@ def test_a_difference_among_many_tried_is_no_claim_though_its_interval_excludes_
 def test_a_difference_that_is_shown_is_claimed_of_the_jury_that_has_it(figures, kind, words):
     found = decided(**figures)
     assert (found.kind, found.headline) == (kind, words)
-    assert found.next["jurors"] == (FIRST if kind is Kind.FIRST_BETTER else SECOND)
+    assert found.next["jurors"] == (FIRST if kind is DecisionKind.FIRST_BETTER else SECOND)
 
 
 @pytest.mark.parametrize(
     ("notes", "figures", "kind", "why"),
     [
-        ([note(Code.SIMULATED, raters=["sim"])], {}, Kind.SIMULATED, Code.MADE_UP),
+        ([note(Code.SIMULATED, raters=["sim"])], {}, DecisionKind.SIMULATED, Code.MADE_UP),
         (
             [note(Code.TOO_FEW_RESPONSES, responses=2, least=3)],
             {"difference": NAN, "low": NAN, "high": NAN, "p": NAN, "p_holm": NAN},
-            Kind.UNDEFINED,
+            DecisionKind.UNDEFINED,
             Code.TOO_FEW_RESPONSES,
         ),
-        ([note(Code.TOO_FEW_FOR_P, instances=19)], {}, Kind.TOO_FEW, Code.FEW_TO_TRUST),
-        ([], {"low": NAN, "high": NAN, "p": NAN, "p_holm": NAN}, Kind.TOO_FEW, Code.NO_INTERVAL),
-        ([], {"low": -0.1, "p": 0.2, "p_holm": 0.9}, Kind.INCONCLUSIVE, Code.NONE_SHOWN),
+        ([note(Code.TOO_FEW_FOR_P, instances=19)], {}, DecisionKind.TOO_FEW, Code.FEW_TO_TRUST),
+        (
+            [],
+            {"low": NAN, "high": NAN, "p": NAN, "p_holm": NAN},
+            DecisionKind.TOO_FEW,
+            Code.NO_INTERVAL,
+        ),
+        ([], {"low": -0.1, "p": 0.2, "p_holm": 0.9}, DecisionKind.INCONCLUSIVE, Code.NONE_SHOWN),
     ],
 )
 def test_what_shows_nothing_says_why(notes, figures, kind, why):
@@ -140,10 +149,10 @@ def test_no_headline_contradicts_its_interval_its_p_or_its_raters(
     if found.kind in CLAIMS:
         assert p_holm <= 0.05
         assert (ends[0] > 0, ends[1] < 0) == (
-            found.kind is Kind.FIRST_BETTER,
-            found.kind is Kind.SECOND_BETTER,
+            found.kind is DecisionKind.FIRST_BETTER,
+            found.kind is DecisionKind.SECOND_BETTER,
         )
-        assert (difference > 0) is (found.kind is Kind.FIRST_BETTER)
+        assert (difference > 0) is (found.kind is DecisionKind.FIRST_BETTER)
         assert not given.simulated
         assert not given.told(Code.TOO_FEW_FOR_P)
 

@@ -13,7 +13,7 @@ from kit.studies import THREE_JURORS, Run, rated_by_three
 from sqlalchemy import Engine
 
 from annotate.figures import juries
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.report.chart_juries import chart_cost, chart_first
 from calibration.values import AnalysisOptions
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
@@ -32,7 +32,7 @@ def test_the_screen_shows_what_the_command_says(study: Engine, run: Run) -> None
     shown = juries.ranking(study, RankingQuestion(OPTIONS))
     body = json.loads(run("juries", "--reps", "60", "--json", "-")[1])
     assert shown.decision.headline == body["decision"]["headline"]
-    assert shown.decision.kind is Kind.NO_PROTOCOL
+    assert shown.decision.kind is DecisionKind.NO_PROTOCOL
     names = [one[0] for one in shown.ranking.groups[0].rows]
     assert names == [", ".join(row["jurors"]) for row in body["rows"]]
     every = list(csv.DictReader(io.StringIO(shown.csv)))

@@ -6,7 +6,7 @@ from kit.composites import METHODS, simulate
 from kit.scores import note_of, scope_of
 from scipy.optimize import nnls
 
-from calibration.agreement import Panel, column_icc, columns
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.juries.pools import median_of_columns
 from calibration.juries.ranking import RankingOptions, jury_ranking
 from calibration.rating_matrix import z_within_raters
@@ -15,7 +15,7 @@ from calibration.rating_matrix import z_within_raters
 @pytest.mark.parametrize("method", METHODS)
 def test_weights_are_those_of_scipys_nnls_and_sum_to_one(method):
     scope = scope_of(simulate(n=50, jurors=5, seed=3), 3, method=method, reps=2)
-    pair = columns(scope.grid, Panel(("j0",), 1), method)
+    pair = columns(scope.grid, PanelColumns(("j0",), 1), method)
     values = (
         scope.grid.composites if method == "published" else z_within_raters(scope.grid.composites)
     )
@@ -62,7 +62,7 @@ def test_the_median_of_members_is_numpys(method):
         scope.grid.composites if method == "published" else z_within_raters(scope.grid.composites)
     )
     for row in jury_ranking(scope, RankingOptions(pool="median")).rows:
-        pair = columns(scope.grid, Panel(row.jurors, row.size), method)
+        pair = columns(scope.grid, PanelColumns(row.jurors, row.size), method)
         median = np.median(values[:, scope.grid.columns(row.jurors)][pair.both], axis=1)
         icc = column_icc(pair.clinicians[pair.both], median, method)
         assert row.icc == pytest.approx(icc, abs=1e-12)

@@ -11,7 +11,7 @@ from kit.composites import simulate
 from kit.scores import scope_of
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json
 from calibration.juries.ranking import JuryRow, Ranking, RankingOptions, Winner, jury_ranking
 from calibration.juries.recommendation import (
@@ -73,7 +73,7 @@ def test_the_issues_screen_now_names_a_jury_and_what_is_expected_of_it():
             honest=0.302,
         )
     )  # fmt: skip
-    assert (found.kind, found.names, found.estimate) == (Kind.RECOMMENDED, ("a, b",), 0.302)
+    assert (found.kind, found.names, found.estimate) == (DecisionKind.RECOMMENDED, ("a, b",), 0.302)
     assert found.headline == "Recommended jury: a, b."
     assert codes(found) == [Code.EXPECTED_CHOSEN, Code.ALL_TOGETHER, Code.COSTS_UNKNOWN]
     assert "expected of a, b on new responses: 0.302" in found.sentences[0]
@@ -107,7 +107,7 @@ def test_of_juries_as_good_as_the_best_the_cheapest_is_recommended_where_costs_a
 
 def test_one_juror_is_all_there_is_to_recommend():
     found = recommendation(ranked((row("a", 0.6), 0.6, 1), honest=0.6))
-    assert (found.kind, codes(found)[0]) == (Kind.RECOMMENDED, Code.ONLY_JURY)
+    assert (found.kind, codes(found)[0]) == (DecisionKind.RECOMMENDED, Code.ONLY_JURY)
     assert found.next.code is Code.DO_MORE_JURORS
 
 
@@ -115,20 +115,20 @@ def test_one_juror_is_all_there_is_to_recommend():
 def test_a_jury_whose_interval_reaches_0_is_not_recommended(low):
     sized = (row("a", 0.4, low), 0.35, 3), (row("abc", 0.3, low), 0.3, 1)
     found = recommendation(ranked(*sized, honest=0.34))
-    assert (found.kind, codes(found)[0]) == (Kind.INCONCLUSIVE, Code.NOT_ABOVE_ZERO)
+    assert (found.kind, codes(found)[0]) == (DecisionKind.INCONCLUSIVE, Code.NOT_ABOVE_ZERO)
     assert found.headline == "No jury stands out: none is shown to agree with the clinicians."
 
 
 def test_a_jury_that_is_shown_to_agree_goes_before_one_of_which_more_is_expected():
     sized = (row("a", 0.5, -0.1), 0.45, 3), (row("abc", 0.4, 0.1), 0.4, 1)
     found = recommendation(ranked(*sized, honest=0.44))
-    assert (found.kind, found.names) == (Kind.RECOMMENDED, ("a, b, c",))
+    assert (found.kind, found.names) == (DecisionKind.RECOMMENDED, ("a, b, c",))
     assert Code.NOT_ABOVE_ZERO in codes(found)
 
 
 def test_nothing_above_0_expected_is_nothing_to_recommend():
     found = recommendation(ranked((row("a", 0.3, 0.01), -0.02, 3), honest=-0.02))
-    assert found.kind is Kind.INCONCLUSIVE
+    assert found.kind is DecisionKind.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,14 @@ def test_too_little_data_is_said_to_be_too_little(change, why):
     lost = note(Code.UNDEFINED_RESAMPLES, lost=change.get("lost", 20), resamples=2000)
     one = row("a", 0.6, change.get("low", 0.3), notes=(lost,))
     found = recommendation(ranked((one, 0.6, 1), honest=0.6, instances=change.get("instances", 20)))
-    assert (found.kind, codes(found)[0]) == (Kind.TOO_FEW, why)
+    assert (found.kind, codes(found)[0]) == (DecisionKind.TOO_FEW, why)
 
 
 def test_no_expected_icc_is_too_little_to_choose_by():
     found = recommendation(
         jury_ranking(scope_of(simulate(), 3, reps=0), RankingOptions(sizes=range(1, 3)))
     )
-    assert (found.kind, codes(found)) == (Kind.TOO_FEW, [Code.NO_EXPECTED])
+    assert (found.kind, codes(found)) == (DecisionKind.TOO_FEW, [Code.NO_EXPECTED])
 
 
 def test_juries_judged_on_very_different_responses_are_to_be_ranked_on_common_ones():
@@ -164,14 +164,14 @@ def test_no_icc_at_all_is_undefined_with_its_reason():
     table[3:, 3:] = NAN
     table[:3, :3] = 4.0
     found = recommendation(jury_ranking(scope_of(table, 3, reps=20), RankingOptions()))
-    assert found.kind is Kind.UNDEFINED
+    assert found.kind is DecisionKind.UNDEFINED
     assert codes(found) == [Code.SAME_SCORE]
 
 
 def test_simulated_jurors_are_evidence_of_nothing():
     scope = scope_of(simulate(), 3, simulated=["j1"])
     found = recommendation(jury_ranking(scope, RankingOptions()))
-    assert (found.kind, codes(found)[0]) == (Kind.SIMULATED, Code.MADE_UP)
+    assert (found.kind, codes(found)[0]) == (DecisionKind.SIMULATED, Code.MADE_UP)
     assert found.headline == "Simulated: nothing here is evidence."
 
 
@@ -179,7 +179,10 @@ def test_a_jurors_name_is_shown_whole_and_decides_nothing():
     forged = "x; simulated raters: nobody {0}"
     named = replace(row("a", 0.6), jurors=(forged,))
     found = recommendation(ranked((named, 0.6, 1), honest=0.6))
-    assert (found.kind, found.headline) == (Kind.RECOMMENDED, f'Recommended jury: "{forged}".')
+    assert (found.kind, found.headline) == (
+        DecisionKind.RECOMMENDED,
+        f'Recommended jury: "{forged}".',
+    )
     assert found.sentences[0].startswith(f'ICC(C,2) of "{forged}" with the clinicians: 0.600')
 
 
@@ -200,7 +203,7 @@ def test_no_recommendation_contradicts_its_own_figures(seed, n, jurors, signal, 
     ranking = jury_ranking(scope_of(table, 3, reps=40, seed=seed), RankingOptions(usd=costs))
     decision = recommendation(ranking)
     assert json_is_plain(decision_json(decision))
-    if decision.kind is not Kind.RECOMMENDED:
+    if decision.kind is not DecisionKind.RECOMMENDED:
         return
     taken = next(one for one in candidates(ranking) if one.row.name == decision.names[0])
     known = {one.row.icc_honest for one in ranking.by_size}
@@ -230,12 +233,28 @@ def json_is_plain(body) -> bool:
 @pytest.mark.parametrize(
     ("verdict", "kind", "starts"),
     [
-        (Kind.NON_INFERIOR, Kind.RECOMMENDED, "Recommended jury: a."),
-        (Kind.NO_PROTOCOL, Kind.NO_PROTOCOL, "Best jury so far: a. Not judged"),
-        (Kind.INFERIOR, Kind.INFERIOR, "No jury to recommend: the best, a, agrees worse"),
-        (Kind.INCONCLUSIVE, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
-        (Kind.TOO_FEW, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
-        (Kind.UNDEFINED, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
+        (DecisionKind.NON_INFERIOR, DecisionKind.RECOMMENDED, "Recommended jury: a."),
+        (DecisionKind.NO_PROTOCOL, DecisionKind.NO_PROTOCOL, "Best jury so far: a. Not judged"),
+        (
+            DecisionKind.INFERIOR,
+            DecisionKind.INFERIOR,
+            "No jury to recommend: the best, a, agrees worse",
+        ),
+        (
+            DecisionKind.INCONCLUSIVE,
+            DecisionKind.INCONCLUSIVE,
+            "No jury to recommend yet: that the best, a,",
+        ),
+        (
+            DecisionKind.TOO_FEW,
+            DecisionKind.INCONCLUSIVE,
+            "No jury to recommend yet: that the best, a,",
+        ),
+        (
+            DecisionKind.UNDEFINED,
+            DecisionKind.INCONCLUSIVE,
+            "No jury to recommend yet: that the best, a,",
+        ),
     ],
 )
 def test_a_jury_is_recommended_only_where_the_studys_verdict_on_it_is_non_inferior(
@@ -246,10 +265,10 @@ def test_a_jury_is_recommended_only_where_the_studys_verdict_on_it_is_non_inferi
     assert recommended_jurors(ranking) == ("a",)
     assert found.kind is kind
     assert found.headline.startswith(starts)
-    assert (codes(found)[0] is Code.VERDICT_ON) == (kind is not Kind.RECOMMENDED)
+    assert (codes(found)[0] is Code.VERDICT_ON) == (kind is not DecisionKind.RECOMMENDED)
     assert all(found.sentences)
 
 
 def test_what_is_not_recommended_anyway_is_not_judged():
-    simulated = Decision("juries", Kind.SIMULATED, names=("a",))
-    assert with_verdict(simulated, Decision("agreement", Kind.INFERIOR)) is simulated
+    simulated = Decision("juries", DecisionKind.SIMULATED, names=("a",))
+    assert with_verdict(simulated, Decision("agreement", DecisionKind.INFERIOR)) is simulated

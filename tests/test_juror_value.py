@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kit.scores import note_of, scope_of
 
-from calibration.agreement import Panel, column_icc, columns
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.codes import NoteCode as Code
 from calibration.differences import difference_rows
 from calibration.effective_jurors import value_rows
@@ -28,8 +28,8 @@ def simulate(n=60, jurors=3, clinicians=3, seed=0, lost=0.0):
 
 def icc_of(scope, members):
     """Return the ICC of some jurors as calibrate computes it, all of them needed."""
-    method = scope.asked.method
-    pair = columns(scope.grid, Panel(tuple(members), len(members)), method)
+    method = scope.options.method
+    pair = columns(scope.grid, PanelColumns(tuple(members), len(members)), method)
     return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
 
 
@@ -49,7 +49,7 @@ def test_every_icc_is_the_one_that_calibrate_gives(method, lost):
 def test_what_a_juror_adds_is_the_paired_difference_to_the_jury_without_it(lost):
     scope = scope_of(simulate(lost=lost), 3)
     without = {row: [name for name in scope.jurors if name != row] for row in scope.jurors}
-    panels = {name: Panel(tuple(others), len(others)) for name, others in without.items()}
+    panels = {name: PanelColumns(tuple(others), len(others)) for name, others in without.items()}
     pairs = {row.b: row for row in difference_rows(scope, panels)}
 
     for row in value_rows(scope):

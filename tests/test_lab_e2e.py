@@ -61,8 +61,8 @@ def enter(browser: Browser, server: Server, code: str, size: tuple[int, int] = L
 def stays_open(page: Page) -> None:
     """Open what the command says; it stays open while the figures above it are drawn anew."""
     card = page.locator(".st-key-lab-run")
-    told = card.get_by_role("region", name="What medjury said")
-    card.get_by_text("What medjury said", exact=True).click()
+    told = card.get_by_role("region", name="Messages of the run")
+    card.get_by_text("Messages of the run", exact=True).click()
     expect(told).to_be_visible()
     rated = card.locator("dd").first
     for _ in range(2):

@@ -17,7 +17,7 @@ from kit.composites import JURY, scope_of, scores
 from kit.study_place import only_reading
 from sqlalchemy import Engine, event, text
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.differences import compared, difference_rows
 from data.database import reading
 from data.errors import NoStudy, Unknown
@@ -200,11 +200,11 @@ def test_rehearsals_with_simulated_jurors_count_only_among_themselves(ledger: En
     assert counted(ledger, rehearsal) == 1
 
 
-def evaluate(engine: Engine, jury: Panel, **asked: Any) -> Sequence[Any]:
+def evaluate(engine: Engine, jury: PanelColumns, **asked: Any) -> Sequence[Any]:
     """Do as `calibrate` does: evaluate, remember, then compare with all that was tried."""
     scope = scope_of(scores(), jury=jury, reps=99, **asked)
     names = tuple(name for name, _ in compared(scope))
-    one = Evaluated(jury.members, scope.name, scope.asked.method, MARK, 60, compared=names)
+    one = Evaluated(jury.members, scope.name, scope.options.method, MARK, 60, compared=names)
     remember(engine, [one])
     return difference_rows(scope, tried=comparisons_besides(tried(engine), {one.key: names}))
 
@@ -218,7 +218,7 @@ def test_recalculating_a_jury_counts_once_in_n_tried_but_times_goes_up(ledger: E
 
 def test_every_further_jury_makes_the_first_ones_p_larger(ledger: Engine) -> None:
     first = evaluate(ledger, JURY)[0]
-    evaluate(ledger, Panel(("j0", "j3"), 2))
+    evaluate(ledger, PanelColumns(("j0", "j3"), 2))
     evaluate(ledger, JURY, method="published")
     later = evaluate(ledger, JURY)[0]
     assert later.n_tried == 4 + 3 + 4

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from kit.composites import TWO_JURORS, grid_of
 
-from calibration.bootstrap import Resampling, draw_counts, replicates
+from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.icc import icc_consistency
 from calibration.like_for_like import held_replicates, like_for_like, pooled_icc
 from calibration.messages import words
@@ -145,7 +145,7 @@ def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
     found = like_for_like(grid, TWO_JURORS, "paper")
 
     statistic = held_replicates(grid, TWO_JURORS, found, "paper")
-    drawn = replicates(statistic, Resampling(3000, 3000, reps=200))
+    drawn = replicates(statistic, BootstrapPlan(3000, 3000, reps=200))
 
     assert found.difference == pytest.approx(0, abs=0.03)
     assert np.quantile(drawn, 0.025) < 0 < np.quantile(drawn, 0.975)

@@ -12,12 +12,13 @@ from sklearn.metrics import f1_score
 
 from calibration.bootstrap import draw_counts
 from calibration.codes import NoteCode as Code
-from calibration.details import Known, details
+from calibration.details import StudyContext, details
 from calibration.json_values import json_value
 from calibration.marks import COLUMNS, GRAVE, Marks, Stretch, mark_rows, places, shared_characters
 from calibration.messages import marks as messages
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.scores import COMBINED
+from calibration.values import AnalysisOptions
 
 WRONG = ("accuracy", "wrong", "critical")
 
@@ -117,7 +118,7 @@ def marks_on(scores, responses, kind=WRONG, clinicians=1):
 def evidence(scores, marks, reps=200):
     return [
         row
-        for scope in scopes(scores, Sitting(), Asked(reps=reps))
+        for scope in scopes(scores, AnalysisOptions(reps=reps))
         for row in mark_rows(scope, scores, marks)
     ]
 
@@ -305,7 +306,7 @@ def test_combined_counts_what_the_benchmarks_count_together():
 def test_the_details_of_a_calibration_have_it_as_a_section():
     scores = study(n=12)
     marks = marks_on(scores, ["aci-r0", "aci-r1"])
-    found = details(scores, Sitting(), Asked(reps=20), Known(marks=marks))
+    found = details(scores, AnalysisOptions(reps=20), StudyContext(marks=marks))
     assert json_value(found["evidence"]) == json_value(evidence(scores, marks, reps=20))
 
 

@@ -6,8 +6,9 @@ from kit.scores import note_of, study
 from scipy import optimize
 
 from calibration.missing import icc_bounds, missing_rows
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.table import agreement_table
+from calibration.values import AnalysisOptions
 
 METHODS = ["paper", "published"]
 
@@ -115,7 +116,7 @@ def test_a_mirror_of_the_clinicians_has_no_lower_bound():
 
 
 def rows_of(scores, needed=None, name=None, **options):
-    found = list(scopes(scores, Sitting(None, needed), Asked(**{"reps": 0} | options)))
+    found = list(scopes(scores, AnalysisOptions(**{"reps": 0, "min_jurors": needed} | options)))
     scope = next(one for one in found if name in (None, one.name))
     return {row.scorer: row for row in missing_rows(scope, scores)}
 

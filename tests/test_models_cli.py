@@ -213,7 +213,7 @@ def test_costs_stand_beside_win_rates(run: Run, rated: Engine, write: Write) -> 
         ("c.csv", "model,usd\nmodel-one,1\nmodel-one,2\n", "stands twice"),
         ("c.csv", "model,price\nmodel-one,1\n", "'usd' is missing"),
         ("c.toml", "model-one = true\n", "0 or more"),
-        ("c.toml", "model-one\n", "not a TOML file"),
+        ("c.toml", "model-one\n", "not TOML"),
         ("c.toml", "", "names no model"),
     ],
 )

@@ -10,11 +10,12 @@ from hypothesis import strategies as some
 from kit.model_study import QUALITY, by_model, compared, model_row, model_study
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
+from calibration.differences import DETECTABLE
 from calibration.json_values import decision_json
 from calibration.messages import told
 from calibration.models.decision import decide
-from calibration.models.gaps import DETECTABLE, Gap, rank_ranges
+from calibration.models.gaps import Gap, rank_ranges
 from calibration.models.model_scores import model_scores
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS
 from calibration.scores import Scores
@@ -50,7 +51,7 @@ def test_a_model_that_wins_in_every_resample_does_not_lead_by_less_than_can_be_d
     for row, other in ((first, "beta"), (second, "alpha")):
         assert (row.shared_rank_low, row.shared_rank_high) == (1, 2)
         assert row.not_told_apart == (other,)
-    assert found.decision.kind is Kind.INCONCLUSIVE
+    assert found.decision.kind is DecisionKind.INCONCLUSIVE
     assert found.decision.headline == "No model is shown to lead."
     (table,) = model_tables(found.rows, TERMINAL)
     assert [row[1] for row in table.groups[0].rows] == ["1 to 2", "1 to 2"]
@@ -61,7 +62,7 @@ def test_a_model_that_wins_in_every_resample_does_not_lead_by_less_than_can_be_d
 def test_a_model_that_can_be_told_apart_from_all_others_leads():
     found = compared(*model_study(QUALITY, n=60, rated=60), by=[CLINICIANS])
     decision, rows = found.decision, by_model(found, CLINICIANS)
-    assert decision.kind is Kind.TOLD_APART
+    assert decision.kind is DecisionKind.TOLD_APART
     assert decision.headline.startswith("alpha leads: ")
     apart = rows["alpha"].macro_average - rows["beta"].macro_average
     assert decision.estimate == pytest.approx(apart)
@@ -108,24 +109,25 @@ def test_a_difference_far_too_small_to_tell_is_to_be_taken_as_none():
 def test_fewer_than_twenty_instances_decide_nothing():
     far = {"alpha": 4.0, "beta": 2.0}
     decision = compared(*model_study(far, n=19, rated=19), by=[CLINICIANS]).decision
-    assert decision.kind is Kind.TOO_FEW
+    assert decision.kind is DecisionKind.TOO_FEW
     assert decision.low > 0
     assert decision.next["instances"] == 19
-    assert compared(*model_study(far, n=20, rated=20)).decision.kind is Kind.TOLD_APART
+    assert compared(*model_study(far, n=20, rated=20)).decision.kind is DecisionKind.TOLD_APART
 
 
 @pytest.mark.parametrize(
-    ("reps", "kind"), [(1, Kind.TOO_FEW), (39, Kind.TOO_FEW), (40, Kind.TOLD_APART)]
+    ("reps", "kind"),
+    [(1, DecisionKind.TOO_FEW), (39, DecisionKind.TOO_FEW), (40, DecisionKind.TOLD_APART)],
 )
 def test_fewer_resamples_than_an_interval_takes_decide_nothing(reps, kind):
     found = compared(*model_study(QUALITY, n=60, rated=60), by=[CLINICIANS], reps=reps)
     assert found.decision.kind is kind
-    assert (found.rows[0].shared_rank_high == 1) is (kind is Kind.TOLD_APART)
+    assert (found.rows[0].shared_rank_high == 1) is (kind is DecisionKind.TOLD_APART)
 
 
 def test_a_single_model_leads_nobody():
     decision = compared(*model_study({"alpha": 3.0}, n=25, rated=25)).decision
-    assert (decision.kind, decision.names) == (Kind.UNDEFINED, ())
+    assert (decision.kind, decision.names) == (DecisionKind.UNDEFINED, ())
     assert np.isnan([decision.estimate, decision.low, decision.high]).all()
     assert decision_json(decision)["estimate"] is None
 
@@ -133,7 +135,7 @@ def test_a_single_model_leads_nobody():
 def test_simulated_raters_are_no_evidence_that_a_model_leads():
     scores, authors = model_study(QUALITY, n=60, rated=60, simulated=["dr_a"])
     decision = compared(scores, authors, by=[CLINICIANS]).decision
-    assert decision.kind is Kind.SIMULATED
+    assert decision.kind is DecisionKind.SIMULATED
     assert decision.reasons[0] == note(Code.SIMULATED, raters=["dr_a"])
 
 
@@ -141,14 +143,14 @@ def test_a_handle_that_reads_like_a_note_makes_no_study_simulated():
     scores, authors = model_study(QUALITY | {FORGED: 3.9}, n=60, rated=60)
     ratings = scores.ratings.replace({"rater": {"dr_a": "dr_a; simulated raters: nobody"}})
     found = compared(Scores(ratings, scores.responses, scores.rubrics), authors)
-    assert found.decision.kind is Kind.TOLD_APART
+    assert found.decision.kind is DecisionKind.TOLD_APART
     assert found.decision.headline.startswith(f"{FORGED} leads: ")
     assert all(row.simulated == () for row in found.rows)
 
 
 def test_by_the_jury_alone_no_model_leads():
     decision = compared(*model_study(QUALITY, n=60, rated=60), by=[JURY]).decision
-    assert decision.kind is Kind.INCONCLUSIVE
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert Code.BY_JURY_ALONE in codes(decision)
     assert decision.next.code is Code.DO_COMPARE_WITH_CLINICIANS
 
@@ -173,14 +175,14 @@ def test_where_the_rated_responses_are_chosen_the_clinicians_decide_and_it_is_sa
         authors,
         by=[CORRECTED],
     ).decision
-    assert alone.kind is not Kind.TOLD_APART
+    assert alone.kind is not DecisionKind.TOLD_APART
 
 
 def test_a_model_on_other_benchmarks_keeps_any_from_leading_and_is_named():
     scores, authors = model_study(QUALITY, n=60, rated=60)
     lost = scores.ratings["response_id"].str.fullmatch(r"letters-\d+-gamma")
     decision = compared(without(scores, lost), authors, by=[CLINICIANS]).decision
-    assert decision.kind is Kind.INCONCLUSIVE
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     other = next(one for one in decision.reasons if one.code is Code.OTHER_BENCHMARKS)
     assert other["models"] == ("gamma",)
     assert decision.next.code is Code.DO_SCORE_SAME_BENCHMARKS
@@ -196,7 +198,7 @@ def test_a_higher_macro_average_with_a_lower_win_rate_leads_nobody():
     }
     rows = _rows(CLINICIANS, {"alpha": 0.7, "beta": 0.5}, rates, [far])
     decision = decide(rows, [far])
-    assert decision.kind is Kind.INCONCLUSIVE
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert Code.WIN_RATE_ELSEWHERE in codes(decision)
     assert decision.next.code is Code.DO_SEE_BENCHMARKS
 
@@ -205,7 +207,7 @@ def test_a_model_without_scores_is_left_out_and_named():
     scores, authors = model_study(QUALITY, n=60, rated=60)
     lost = scores.ratings["response_id"].str.endswith("-gamma")
     decision = compared(without(scores, lost), authors).decision
-    assert decision.kind is Kind.TOLD_APART
+    assert decision.kind is DecisionKind.TOLD_APART
     assert decision.reasons[-1] == note(Code.NOT_RANKED, models=["gamma"])
 
 
@@ -271,7 +273,7 @@ def comparisons(draw):
 
 def holds(decision: Decision, rows, gaps):
     """Assert what must hold of any decision on models."""
-    leads = decision.kind is Kind.TOLD_APART
+    leads = decision.kind is DecisionKind.TOLD_APART
     assert (" leads: " in decision.headline) is leads
     if not leads:
         assert not any(row.model in decision.headline for row in rows)
@@ -302,7 +304,7 @@ def test_no_decision_contradicts_its_figures(drawn):
     holds(decision, rows, gaps)
     assert decision.sentences
     assert decision.on
-    assert decision.next or decision.kind is Kind.TOLD_APART
+    assert decision.next or decision.kind is DecisionKind.TOLD_APART
     for row in rows:
         assert row.shared_rank_low <= row.rank <= row.shared_rank_high
 

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from annotate.figures.models import check, compare, costs
 from annotate.figures.shown import CostsRequest
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.values import AnalysisOptions
 from data.blind import is_blind
 from data.errors import BadInput, NotAllowed, Unknown
@@ -57,7 +57,7 @@ def test_the_table_that_decides_comes_first(rated: Engine) -> None:
         "Models by clinicians",
         "Models by the jury, uncorrected",
     ]
-    assert found.decision.kind is Kind.TOO_FEW
+    assert found.decision.kind is DecisionKind.TOO_FEW
     assert found.jury == ("gpt",)
     assert len(tried(rated)) == 1
 

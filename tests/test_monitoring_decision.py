@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kit.scores import NAN, row
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.json_values import decision_json
 from calibration.messages import words
 from calibration.monitoring.decision import decide
@@ -40,7 +40,7 @@ def codes(decision):
 
 def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
     decision = decided([row(0, 0.3, **WIDE)], TargetOptions())
-    assert decision.kind is Kind.NO_BASELINE
+    assert decision.kind is DecisionKind.NO_BASELINE
     assert codes(decision) == [MonitoringCode.BELOW_FLOOR_MAYBE, MonitoringCode.NO_CUSUM_YET]
     assert decision.sentences[0].endswith("with an interval that reaches above it.")
     assert (
@@ -51,14 +51,14 @@ def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
 
 def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
     decision = decided([row(0, 0.1, **LOW)], TargetOptions())
-    assert decision.kind is Kind.NO_BASELINE
+    assert decision.kind is DecisionKind.NO_BASELINE
     assert decision.headline.startswith("Agreement is below the floor of 0.40; there is nothing")
     assert decision.next == note(MonitoringCode.DO_COMPARE_JURIES)
 
 
 def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
     decision = decided([row(0, 0.6), row(1, 0.1, **LOW)], TargetOptions())
-    assert decision.kind is Kind.INCONCLUSIVE
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert decision.headline == (
         "The ICC of p1 is below the floor of 0.40; one period alone is no fall."
     )
@@ -66,7 +66,10 @@ def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
 
 def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
     decision = decided([row(n, -0.7, 40) for n in range(2)], TargetOptions())
-    assert (decision.kind, codes(decision)) == (Kind.FALLEN, [MonitoringCode.SHOWN_BELOW_FLOOR])
+    assert (decision.kind, codes(decision)) == (
+        DecisionKind.FALLEN,
+        [MonitoringCode.SHOWN_BELOW_FLOOR],
+    )
     assert decision.headline == "Agreement is below the floor of 0.40."
     assert decision.estimate == pytest.approx(-0.7)
     assert decision.low < decision.estimate < decision.high < decision.reasons[0]["most"] < 0.4
@@ -75,29 +78,29 @@ def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
 
 def test_below_the_floor_within_chance_is_inconclusive():
     decision = decided([row(0, 0.6), row(1, 0.3, **WIDE)], TargetOptions())
-    assert decision.kind is Kind.INCONCLUSIVE
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert (
-        decided([row(0, 0.6), row(1, 0.3)], TargetOptions()).kind is Kind.INCONCLUSIVE
+        decided([row(0, 0.6), row(1, 0.3)], TargetOptions()).kind is DecisionKind.INCONCLUSIVE
     )  # no interval
-    assert decided([row(0, 0.6), row(1, 0.3, **WIDE)], floor=0.3).kind is Kind.STEADY
+    assert decided([row(0, 0.6), row(1, 0.3, **WIDE)], floor=0.3).kind is DecisionKind.STEADY
 
 
 def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
     rows = [*(row(n, 0.8) for n in range(3)), row(3, 0.6, boot=(0.45, 0.7))]
     decision = decided(rows, TargetOptions(), mix=changed(-0.1))
-    assert decision.kind is Kind.INCONCLUSIVE
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert codes(decision) == [
         MonitoringCode.LOWER_THAN_BASELINE,
         MonitoringCode.NOT_BELOW_FLOOR,
         MonitoringCode.NO_ALARM,
     ]
     assert decision.headline == "Agreement is lower than in then, but no alarm is raised."
-    assert decided(rows, TargetOptions(), mix=changed(0.1)).kind is Kind.STEADY
+    assert decided(rows, TargetOptions(), mix=changed(0.1)).kind is DecisionKind.STEADY
 
 
 def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
     decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], TargetOptions(), mix=changed(-0.1))
-    assert decision.kind is Kind.INCONCLUSIVE
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert codes(decision)[:2] == [
         MonitoringCode.LOWER_THAN_BASELINE,
         MonitoringCode.BELOW_FLOOR_MAYBE,
@@ -108,7 +111,7 @@ def test_a_period_the_jury_left_unscored_is_no_all_clear():
     why = note(NoteCode.TOO_FEW_RESPONSES, responses=0, least=3)
     lost = row(3, NAN, 0, too_few=True, n_missing=30, notes=(why,))
     decision = decided([row(0, 0.6), lost], TargetOptions())
-    assert decision.kind is Kind.UNDEFINED
+    assert decision.kind is DecisionKind.UNDEFINED
     assert decision.reasons[0]["why"] == why
     assert decision.sentences[0].startswith("The ICC of p3 cannot be judged: no response has")
     assert decision.next == note(MonitoringCode.DO_SCORE_REST_OF, period="p3", responses=30)
@@ -120,7 +123,7 @@ def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
         [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))],
         TargetOptions(),
     )
-    assert decision.kind is Kind.TOO_FEW
+    assert decision.kind is DecisionKind.TOO_FEW
     assert few in decision.reasons
     assert decision.action == "Let clinicians rate responses to 15 more instances."
 
@@ -128,7 +131,7 @@ def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
 def test_an_alarm_stands_though_the_newest_period_is_good():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4)), row(5, 0.9)]
     decision = decided(rows, TargetOptions(periods=3))
-    assert (decision.kind, decision.headline) == (Kind.FALLEN, "Agreement has fallen.")
+    assert (decision.kind, decision.headline) == (DecisionKind.FALLEN, "Agreement has fallen.")
     assert decision.estimate == pytest.approx(-0.5)
     assert decision.sentences[0].startswith(
         "The CUSUM of falls reached its limit in p4: over 2 periods to then the ICC is -0.50"
@@ -143,14 +146,14 @@ def test_an_alarm_stands_though_the_newest_period_is_good():
 def test_simulated_raters_decide_nothing_whatever_they_would_show():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4))]
     decision = decided(rows, TargetOptions(periods=3), simulated=("dr; simulated raters: nobody",))
-    assert decision.kind is Kind.SIMULATED
+    assert decision.kind is DecisionKind.SIMULATED
     assert codes(decision) == [NoteCode.SIMULATED, MonitoringCode.ALARM]
     assert decision.reasons[0]["raters"] == ("dr; simulated raters: nobody",)
 
 
 def test_a_target_from_a_report_without_a_period_since_is_not_told_to_freeze_one():
     decision = decided([row(0, 0.6)], TargetOptions(None, 0.6, row(3, 0.6).start, "report 1"))
-    assert decision.kind is Kind.NO_BASELINE
+    assert decision.kind is DecisionKind.NO_BASELINE
     assert decision.next["period"] == "p0"
     assert decision.next.code is MonitoringCode.DO_LOOK_AGAIN
 
@@ -195,25 +198,30 @@ def test_no_decision_says_more_than_its_figures(drawn, normal, floor, change, ma
     )
     decision = decide(watched, mix, simulated=("sim",) if made_up else ())
     judged, is_watched = watched.judged, any(one.role == "watched" for one in watched.rows)
-    assert (decision.kind is Kind.SIMULATED) == made_up
-    if decision.kind is Kind.FALLEN:
+    assert (decision.kind is DecisionKind.SIMULATED) == made_up
+    if decision.kind is DecisionKind.FALLEN:
         aim = watched.target_icc if watched.is_below_target else floor
         assert decision.estimate <= watched.fall.most < aim
         assert len(watched.fell) >= 2
         assert watched.is_below_target or decision.high < floor
-    if decision.kind is Kind.STEADY:
+    if decision.kind is DecisionKind.STEADY:
         assert is_watched
         assert judged.icc >= floor
         assert not (mix and mix.change_high < 0)
-    if decision.kind in (Kind.STEADY, Kind.NO_BASELINE, Kind.INCONCLUSIVE, Kind.TOO_FEW):
+    if decision.kind in (
+        DecisionKind.STEADY,
+        DecisionKind.NO_BASELINE,
+        DecisionKind.INCONCLUSIVE,
+        DecisionKind.TOO_FEW,
+    ):
         assert not watched.alarm
         assert math.isfinite(judged.icc)
-    if decision.kind is Kind.INCONCLUSIVE:
+    if decision.kind is DecisionKind.INCONCLUSIVE:
         is_lower = mix is not None and mix.change_high < 0
         assert ("is lower than in" in decision.headline) == is_lower
-    assert (decision.kind is Kind.FALLEN) == (watched.fall is not None and not made_up)
+    assert (decision.kind is DecisionKind.FALLEN) == (watched.fall is not None and not made_up)
     says_fallen = decision.headline in ("Agreement has fallen.", f"{BELOW.format(floor)}.")
-    assert says_fallen == (decision.kind is Kind.FALLEN)
+    assert says_fallen == (decision.kind is DecisionKind.FALLEN)
 
 
 BELOW = "Agreement is below the floor of {:z.2f}"

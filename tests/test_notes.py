@@ -12,13 +12,12 @@ from calibration import remarks
 from calibration.codes import NoteCode
 from calibration.crossed import MixedModel
 from calibration.icc import Interval
-from calibration.like_for_like import Held, LikeForLike
+from calibration.like_for_like import HeldOutClinician, LikeForLike
 from calibration.messages import words
-from calibration.pairs import Pair, Pairs
-from calibration.scope import Asked, Sitting
+from calibration.pairs import ClinicianPair, ClinicianPairs
 from calibration.scores import Scores
 from calibration.table import agreement_rows, agreement_table
-from calibration.values import note
+from calibration.values import AnalysisOptions, note
 
 
 def test_responses_no_clinician_rated_are_not_analysed_but_counted_in_the_note():
@@ -205,7 +204,7 @@ def test_a_simulated_rater_marks_every_row_it_enters_and_no_other():
         for (_, scorer), row in rows_of(agreement_table(study(simulated=["gpt"]), reps=60)).items()
     }
 
-    rows = agreement_rows(study(simulated=["gpt"]), Sitting(), Asked(reps=60))
+    rows = agreement_rows(study(simulated=["gpt"]), AnalysisOptions(reps=60))
 
     marked = {scorer for scorer, note in notes.items() if "simulated" in note}
     assert marked == {"jury", "juror:gpt", "like_for_like"}
@@ -229,7 +228,11 @@ def test_a_constant_juror_was_scored_by_and_has_no_z_which_is_said_once():
 
 
 def test_a_mean_below_0_that_fragile_pairs_carry_says_nothing_of_chance():
-    found = Pairs((Pair("a", "b", np.arange(3), -8.0), Pair("a", "c", np.arange(30), 0.6)), (), 0)
+    found = ClinicianPairs(
+        (ClinicianPair("a", "b", np.arange(3), -8.0), ClinicianPair("a", "c", np.arange(30), 0.6)),
+        (),
+        0,
+    )
     model = MixedModel(response=1.0, rater=0.0, residual=0.5)
     mostly = replace(found, defined=found.defined[:1])
 
@@ -245,7 +248,7 @@ def test_a_mean_below_0_that_fragile_pairs_carry_says_nothing_of_chance():
 
 
 def test_like_for_like_says_on_how_few_responses_it_rests_and_what_it_does_not_show():
-    held = [Held("a", np.arange(12)), Held("b", np.arange(4))]
+    held = [HeldOutClinician("a", np.arange(12)), HeldOutClinician("b", np.arange(4))]
     found = LikeForLike(tuple(held), (), "paper")
 
     assert [words(one) for one in remarks.held(found, Interval(-0.1, 0.5))] == [

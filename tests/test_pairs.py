@@ -7,16 +7,16 @@ import pandas as pd
 import pingouin
 import pytest
 
-from calibration.bootstrap import Resampling, draw_counts, replicates
+from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.messages import words
 from calibration.pairs import clinician_pairs, over_pairs, pair_replicates
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 
 
 def grid_of(table, clusters=None):
     table = np.asarray(table, float)
     n, raters = table.shape
-    return Grid(
+    return RatingMatrix(
         table,
         tuple(map(str, range(n))),
         np.arange(n) if clusters is None else clusters,
@@ -144,7 +144,7 @@ def test_an_exchangeable_pair_finds_the_true_reliability():
     grid = grid_of(table)
     found = clinician_pairs(grid)
 
-    drawn = replicates(pair_replicates(grid, found), Resampling(3000, 3000, reps=200))
+    drawn = replicates(pair_replicates(grid, found), BootstrapPlan(3000, 3000, reps=200))
 
     assert found.icc == pytest.approx(2 / 3, abs=0.03)
     assert np.quantile(drawn, 0.025) < 2 / 3 < np.quantile(drawn, 0.975)

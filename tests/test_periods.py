@@ -19,15 +19,15 @@ from calibration.monitoring.periods import (
     start_of,
 )
 from calibration.monitoring.watch import TargetOptions, watch
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.table import agreement_table
-from calibration.values import note
+from calibration.values import AnalysisOptions, note
 
 TODAY = date(2026, 1, 1)
 
 
 def scope(scores, method="paper", reps=200):
-    return list(scopes(scores, Sitting(), Asked(method=method, reps=reps)))[-1]
+    return list(scopes(scores, AnalysisOptions(method=method, reps=reps)))[-1]
 
 
 def rated(names, day):

@@ -21,8 +21,9 @@ from calibration.planning.pilot import (
 from calibration.planning.rows import Variation
 from calibration.rating_matrix import z_within_raters
 from calibration.resampled_moments import prepare
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.table import agreement_table
+from calibration.values import AnalysisOptions
 
 
 def readings(n=80, r=0.4, clinicians=4, per=2, seed=0):
@@ -100,7 +101,7 @@ def test_an_interval_over_instances_is_around_the_icc_and_the_counts_are_told():
 def test_the_jurys_icc_and_interval_are_those_of_the_table():
     scores = study(n=20, per=2)
     row = rows_of(agreement_table(scores, reps=100))["aci", "jury"]
-    found = jury_reliability(next(scopes(scores, Sitting(), Asked(reps=100))))
+    found = jury_reliability(next(scopes(scores, AnalysisOptions(reps=100))))
     assert (found.icc, found.low, found.high) == (row.icc, row.boot_low, row.boot_high)
     assert (found.n_responses, found.n_instances) == (row.n_responses, row.n_instances)
 

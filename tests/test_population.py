@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.agreement import Panel
-from calibration.bootstrap import Resampling, replicates
+from calibration.agreement import PanelColumns
+from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.codes import NoteCode as Code
 from calibration.like_for_like import held_replicates, like_for_like, population_interval
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 
-JURY = Panel(("jury",), 1)
+JURY = PanelColumns(("jury",), 1)
 
 
 def study(n=80, errors=(1.0, 1.0, 1.0, 1.0), per=None, seed=0):
@@ -21,7 +21,7 @@ def study(n=80, errors=(1.0, 1.0, 1.0, 1.0), per=None, seed=0):
     column = true + random.normal(size=(n, 1))
     kinds = ("clinician",) * len(errors) + ("juror",)
     ids = tuple(map(str, range(n)))
-    return Grid(np.hstack([table, column]), ids, np.arange(n), (*names, "jury"), kinds)
+    return RatingMatrix(np.hstack([table, column]), ids, np.arange(n), (*names, "jury"), kinds)
 
 
 def compared(grid, reps=300):
@@ -30,7 +30,7 @@ def compared(grid, reps=300):
         return found, np.empty(0)
     n = len(grid.responses)
     statistic = held_replicates(grid, JURY, found, "paper")
-    return found, replicates(statistic, Resampling(n, n, reps=reps))
+    return found, replicates(statistic, BootstrapPlan(n, n, reps=reps))
 
 
 def test_it_is_the_jackknife_over_clinicians_and_the_bootstrap_over_instances():
@@ -40,7 +40,7 @@ def test_it_is_the_jackknife_over_clinicians_and_the_bootstrap_over_instances():
     for place in range(4):
         table = np.delete(grid.composites, place, axis=1)
         names = [name for name in grid.raters if name != f"dr{place}"]
-        rest = Grid(table, grid.responses, grid.clusters, tuple(names), grid.kinds[1:])
+        rest = RatingMatrix(table, grid.responses, grid.clusters, tuple(names), grid.kinds[1:])
         without.append(like_for_like(rest, JURY, "paper").difference)
     jackknife = 3 * np.var(without)  # (C - 1) / C times the sum of squares
     half = np.sqrt(stats.t.ppf(0.975, 3) ** 2 * jackknife + 1.959964**2 * drawn.var(ddof=1))

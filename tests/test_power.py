@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kit.scores import scope_of
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.differences import difference_rows
 from calibration.planning.power import (
     ComparedScorers,
@@ -109,7 +109,7 @@ def test_the_power_told_is_about_how_often_calibrate_finds_the_difference():
         random = np.random.default_rng(seed)
         table = random.multivariate_normal(np.zeros(3), contest.correlations, n)
         scope = scope_of(table, 1, reps=299, seed=seed, method="published")
-        one, other = Panel(("j0",), 1), Panel(("j1",), 1)
+        one, other = PanelColumns(("j0",), 1), PanelColumns(("j1",), 1)
         row = difference_rows(replace(scope, jury=one), {"other": other})[-1]
         found.append(row.p <= 0.05 and row.difference > 0)
     assert np.mean(found) == pytest.approx(power(contest, n).power, abs=0.08)

@@ -15,11 +15,10 @@ from calibration.predicting.conformal import RatedResponses, cross_conformal
 from calibration.predicting.predicted import COLUMNS, predictions
 from calibration.predicting.rows import to_json
 from calibration.protocol import Protocol
-from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
-from calibration.values import note
-from calibration.verdict import Claim, Verdicts, decisions
+from calibration.values import AnalysisOptions, note
+from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import BadInput, TooFew
 
 
@@ -31,14 +30,11 @@ def sampled(scores: Scores, share: float, seed: int = 1) -> Scores:
     return without(scores, rows & (scores.ratings["kind"] == "clinician"))
 
 
-ALL = Sitting()
-
-
-def predict(scores: Scores, level: float = 0.9, sitting: Sitting = ALL, **asked: Any):
-    options = Asked(**{"reps": 100} | asked)
-    rows = agreement_rows(scores, sitting, options)
-    verdicts = Verdicts(rows, decisions(rows, Claim(Protocol(0.3))))
-    return predictions(scores, sitting, options, verdicts, level)
+def predict(scores: Scores, level: float = 0.9, **asked: Any):
+    options = AnalysisOptions(**{"reps": 100} | asked)
+    rows = agreement_rows(scores, options)
+    verdicts = Verdicts(rows, decisions(rows, JuryClaim(Protocol(0.3))))
+    return predictions(scores, options, verdicts, level)
 
 
 def means(scores: Scores, kind: str) -> pd.Series:
@@ -156,7 +152,7 @@ def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
     lost = scores.ratings["response_id"].isin(["aci-r1", "aci-r2"])
     scores = without(scores, lost & (scores.ratings["rater"] == JURORS[0]))
 
-    strict, relaxed = predict(scores), predict(scores, sitting=Sitting(None, 2))
+    strict, relaxed = predict(scores), predict(scores, min_jurors=2)
 
     assert (strict.rows[0].n_both, len(strict.responses)) == (58, 58)
     assert "the jury scored 58 of 60 responses" in told(strict.rows[0].notes)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.codes import NoteCode, PlanningCode
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.messages import MESSAGES, REASONS, headlines
 from calibration.predicting.rows import USABLE, PredictedRow, decide
 from calibration.values import COMBINED, NAN, note
@@ -19,13 +19,18 @@ REAL_NOTES = [
     note(PlanningCode.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9),
 ]
 KINDS = [
-    *(Kind.NON_INFERIOR, Kind.INFERIOR, Kind.INCONCLUSIVE, Kind.NO_PROTOCOL),
-    *(Kind.TOO_FEW, Kind.UNDEFINED),
+    *(
+        DecisionKind.NON_INFERIOR,
+        DecisionKind.INFERIOR,
+        DecisionKind.INCONCLUSIVE,
+        DecisionKind.NO_PROTOCOL,
+    ),
+    *(DecisionKind.TOO_FEW, DecisionKind.UNDEFINED),
 ]
 Study = tuple[list[PredictedRow], dict[str, Decision]]
 
 
-def verdict_of(kind: Kind) -> Decision:
+def verdict_of(kind: DecisionKind) -> Decision:
     return Decision(
         "agreement",
         kind,
@@ -37,11 +42,11 @@ def verdict_of(kind: Kind) -> Decision:
     )
 
 
-def row_of(name: str, kind: Kind, **other: object) -> PredictedRow:
+def row_of(name: str, kind: DecisionKind, **other: object) -> PredictedRow:
     return PredictedRow(name, verdict=kind.value, **other)  # type: ignore[arg-type]
 
 
-def study_of(*kinds: Kind, **other: object) -> Study:
+def study_of(*kinds: DecisionKind, **other: object) -> Study:
     """Return the rows and verdicts of a study; the last of several kinds is of all combined."""
     names = [*["b", "c", "d"][: len(kinds) - 1], COMBINED] if len(kinds) > 1 else ["b"]
     rows = [row_of(name, kind, **other) for name, kind in zip(names, kinds, strict=True)]
@@ -70,12 +75,15 @@ def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_infe
 ) -> None:
     rows, verdicts = study
     found = decide(rows, verdicts)
-    assert (found.kind is Kind.SIMULATED) == any(row.simulated for row in rows)
+    assert (found.kind is DecisionKind.SIMULATED) == any(row.simulated for row in rows)
     if found.kind in USABLE:
-        assert (found.kind is Kind.USABLE) == all(row.validated for row in parts(rows))
-        assert verdicts[rows[-1].benchmark].kind in (Kind.NON_INFERIOR, Kind.UNDEFINED)
-    elif found.kind is not Kind.SIMULATED:
-        assert found.kind in {one.kind for one in verdicts.values()} - {Kind.NON_INFERIOR}
+        assert (found.kind is DecisionKind.USABLE) == all(row.validated for row in parts(rows))
+        assert verdicts[rows[-1].benchmark].kind in (
+            DecisionKind.NON_INFERIOR,
+            DecisionKind.UNDEFINED,
+        )
+    elif found.kind is not DecisionKind.SIMULATED:
+        assert found.kind in {one.kind for one in verdicts.values()} - {DecisionKind.NON_INFERIOR}
     assert found.headline == headlines.HEADLINES["predictions"][found.kind.value]
     assert len(found.sentences) == len(found.reasons) > 0
 
@@ -91,24 +99,26 @@ def test_no_note_but_that_of_simulated_raters_decides(study: Study) -> None:
     assert (first.kind, first.next, first.basis) == (second.kind, second.next, second.basis)
 
 
-GOOD, FEW = Kind.NON_INFERIOR, Kind.TOO_FEW
+GOOD, FEW = DecisionKind.NON_INFERIOR, DecisionKind.TOO_FEW
 
 
 @pytest.mark.parametrize(
     ("kinds", "expected"),
     [
-        ([GOOD], Kind.USABLE),
-        ([FEW], Kind.TOO_FEW),
-        ([Kind.NO_PROTOCOL], Kind.NO_PROTOCOL),
-        ([Kind.INFERIOR], Kind.INFERIOR),
-        ([FEW, GOOD, GOOD], Kind.USABLE_COMBINED),
-        ([GOOD, GOOD, GOOD], Kind.USABLE),
-        ([GOOD, GOOD, Kind.INCONCLUSIVE], Kind.INCONCLUSIVE),
-        ([GOOD, GOOD, Kind.UNDEFINED], Kind.USABLE),
-        ([GOOD, FEW, Kind.UNDEFINED], Kind.TOO_FEW),
+        ([GOOD], DecisionKind.USABLE),
+        ([FEW], DecisionKind.TOO_FEW),
+        ([DecisionKind.NO_PROTOCOL], DecisionKind.NO_PROTOCOL),
+        ([DecisionKind.INFERIOR], DecisionKind.INFERIOR),
+        ([FEW, GOOD, GOOD], DecisionKind.USABLE_COMBINED),
+        ([GOOD, GOOD, GOOD], DecisionKind.USABLE),
+        ([GOOD, GOOD, DecisionKind.INCONCLUSIVE], DecisionKind.INCONCLUSIVE),
+        ([GOOD, GOOD, DecisionKind.UNDEFINED], DecisionKind.USABLE),
+        ([GOOD, FEW, DecisionKind.UNDEFINED], DecisionKind.TOO_FEW),
     ],
 )
-def test_the_kind_follows_from_the_verdict_that_decides(kinds: list[Kind], expected: Kind) -> None:
+def test_the_kind_follows_from_the_verdict_that_decides(
+    kinds: list[DecisionKind], expected: DecisionKind
+) -> None:
     assert decide(*study_of(*kinds)).kind is expected
 
 

@@ -12,7 +12,7 @@ from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine, text
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.protocol import Critical, Protocol, critical
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, MedjuryError, NotAllowed, Unknown
@@ -171,7 +171,7 @@ def test_a_study_that_nobody_rated_is_undefined_and_says_what_is_lacking(
 ) -> None:
     run("import", str(write("r.csv", RESPONSES)))
     found = check(engine).decision
-    assert (found.kind, found.reasons[0].code) == (Kind.UNDEFINED, Code.NO_CLINICIAN_RATING)
+    assert (found.kind, found.reasons[0].code) == (DecisionKind.UNDEFINED, Code.NO_CLINICIAN_RATING)
 
 
 def test_the_analysis_that_was_fixed_is_of_all_responses_by_its_method() -> None:

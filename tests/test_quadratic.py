@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.agreement import FEW, Panel, scorer_replicates
+from calibration.agreement import FEW, PanelColumns, scorer_replicates
 from calibration.bootstrap import draw_counts
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.resampled_moments import scale
 from calibration.scores import Method
 
 
-def grid(seed: int, *, clinicians: int, jurors: int, flat: bool = False) -> Grid:
+def grid(seed: int, *, clinicians: int, jurors: int, flat: bool = False) -> RatingMatrix:
     """Return scores with gaps, several responses an instance; `flat`: a clinician nearly is."""
     random = np.random.default_rng(seed)
     values = random.normal(3, 1, (30, clinicians + jurors)).round(2)
@@ -23,7 +23,7 @@ def grid(seed: int, *, clinicians: int, jurors: int, flat: bool = False) -> Grid
     _, clusters = np.unique(random.integers(0, 12, len(values)), return_inverse=True)
     who = [f"c{n}" for n in range(clinicians)] + [f"j{n}" for n in range(jurors)]
     kinds = ("clinician",) * clinicians + ("juror",) * jurors
-    return Grid(values, tuple(map(str, range(len(values)))), clusters, tuple(who), kinds)
+    return RatingMatrix(values, tuple(map(str, range(len(values)))), clusters, tuple(who), kinds)
 
 
 @pytest.mark.parametrize("method", ["paper", "published"])
@@ -35,7 +35,7 @@ def test_both_ways_give_the_same_replicates(
 ) -> None:
     for seed in range(10):
         data = grid(seed, clinicians=clinicians, jurors=2, flat=flat)
-        jury = Panel(("j0", "j1"), needed)
+        jury = PanelColumns(("j0", "j1"), needed)
         statistic = scorer_replicates(data, jury, ("j0", "j1"), method)
         assert None not in statistic.pairs
         counts = next(draw_counts(data.n_clusters, reps=200, seed=seed))

@@ -8,14 +8,15 @@ from kit.scores import CRITERIA, note_of, study, without
 from kit.studies import content_of
 
 from calibration.codes import NoteCode
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.other_measures import secondary_rows
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import in_points, page
 from calibration.report.sections import sections
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.table import agreement_table
 from calibration.tables.spec import Table
+from calibration.values import AnalysisOptions
 
 COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 OUTSIDE = re.compile(r"""(?:src|href|action|data)=["'](?!\#)|url\(|@import|<script|<link|<iframe""")
@@ -33,7 +34,7 @@ def shown(real):
 
 def test_each_criterions_row_is_the_agreement_tables_own():
     scores = study(benchmarks=("aci", "mtsamples"), n=24, per=2, simulated=("dr0",))
-    found = criterion_rows(scores, Sitting(), Asked(reps=60))
+    found = criterion_rows(scores, AnalysisOptions(reps=60))
     assert len(found) == 3 * 3
     tables = {name: agreement_table(scores, criterion=name, reps=60) for name in CRITERIA}
     for row in found:
@@ -47,8 +48,8 @@ def test_each_criterions_row_is_the_agreement_tables_own():
 
 def test_each_criterions_bias_is_that_of_the_details():
     scores = study(n=24, per=2)
-    for row in criterion_rows(scores, Sitting(), Asked(reps=60)):
-        scope = next(scopes(scores, Sitting(), Asked(reps=60, criterion=row.criterion)))
+    for row in criterion_rows(scores, AnalysisOptions(reps=60)):
+        scope = next(scopes(scores, AnalysisOptions(reps=60, criterion=row.criterion)))
         own = secondary_rows(scope, scores)[0]
         for name in ("bias", "bias_low", "bias_high", "limits_low", "limits_high"):
             assert getattr(row, name) == pytest.approx(getattr(own, name), abs=1e-12)
@@ -56,7 +57,7 @@ def test_each_criterions_bias_is_that_of_the_details():
 
 def test_a_criterion_that_one_benchmark_has_is_not_shown_as_combined():
     scores = study(("aci", "bed"), n=24, criteria={"bed": ("accuracy", "safety")})
-    found = criterion_rows(scores, Sitting(), Asked(reps=20))
+    found = criterion_rows(scores, AnalysisOptions(reps=20))
     shown = {(row.benchmark, row.criterion) for row in found}
     assert ("bed", "safety") in shown
     assert ("combined", "safety") not in shown
@@ -65,14 +66,14 @@ def test_a_criterion_that_one_benchmark_has_is_not_shown_as_combined():
 
 def test_a_report_of_one_benchmark_asks_for_its_criteria_alone():
     scores = study(("aci", "bed"), n=24, criteria={"bed": ("accuracy", "safety")}).of("aci")
-    found = criterion_rows(scores, Sitting(), Asked(reps=20))
+    found = criterion_rows(scores, AnalysisOptions(reps=20))
     assert [row.criterion for row in found] == ["accuracy", "completeness", "clarity"]
 
 
 def test_a_criterion_that_no_clinician_rated_is_undefined_and_the_others_stand():
     scores = study(("aci", "bed"), n=24, criteria={"bed": ("accuracy", "safety")})
     unrated = (scores.ratings["criterion"] == "safety") & (scores.ratings["kind"] == "clinician")
-    found = criterion_rows(without(scores, unrated), Sitting(), Asked(reps=20))
+    found = criterion_rows(without(scores, unrated), AnalysisOptions(reps=20))
     safety = [row for row in found if row.criterion == "safety"]
     assert [(row.benchmark, note_of(row)) for row in safety] == [
         ("bed", "undefined: no clinician has rated this criterion")
@@ -83,13 +84,13 @@ def test_a_criterion_that_no_clinician_rated_is_undefined_and_the_others_stand()
 
 
 def test_where_one_criterion_was_asked_for_none_is_repeated():
-    assert criterion_rows(study(n=24), Sitting(), Asked(reps=20, criterion="clarity")) == []
+    assert criterion_rows(study(n=24), AnalysisOptions(reps=20, criterion="clarity")) == []
 
 
 def test_paired_means_are_of_the_responses_that_both_scored():
     scores = study(n=24)
     lost = (scores.ratings["rater"] == "gpt") & (scores.ratings["response_id"] == "aci-r3")
-    pair = next(paired_means(without(scores, lost), Sitting(), Asked(reps=20)))
+    pair = next(paired_means(without(scores, lost), AnalysisOptions(reps=20)))
     assert len(pair.responses) == len(pair.jury) == 23
     assert "aci-r3" not in pair.responses
     rows = scores.ratings[scores.ratings["response_id"] == "aci-r0"]
@@ -137,7 +138,7 @@ def test_bias_in_points_is_in_the_verdict(real, shown):
 
 def test_a_page_of_simulated_raters_is_no_evidence():
     content = content_of(study(n=24, simulated=("claude", "gpt", "llama")))
-    assert {one.kind for one in content.decisions.values()} == {Kind.SIMULATED}
+    assert {one.kind for one in content.decisions.values()} == {DecisionKind.SIMULATED}
     text = page(content)
     assert "Simulated: nothing here is evidence." in text
     assert "as well as a clinician does.</h1>" not in text
@@ -161,7 +162,7 @@ def test_hostile_names_are_shown_and_never_run():
 def test_benchmarks_on_different_scales_each_have_their_own_sections():
     content = content_of(study(("aci", "bed"), n=24, scales={"bed": (0, 10)}))
     assert content.shown == ["aci", "bed"]
-    assert content.decision.kind is Kind.UNDEFINED
+    assert content.decision.kind is DecisionKind.UNDEFINED
     assert "the benchmarks use different scales" in page(content)
 
 
@@ -176,7 +177,7 @@ def test_one_clinician_leaves_the_verdict_open():
     scores = study(n=24)
     others = scores.ratings["rater"].isin(["dr1", "dr2", "dr3", "dr4"])
     content = content_of(without(scores, others))
-    assert content.decision.kind is Kind.UNDEFINED
+    assert content.decision.kind is DecisionKind.UNDEFINED
     assert content.decision.next.code is NoteCode.DO_SECOND_CLINICIAN
     assert "only clinician" in page(content)
 

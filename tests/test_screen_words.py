@@ -83,8 +83,8 @@ def test_a_coordinator_reads_who_locked_by_name_and_a_researcher_by_number(engin
     (rita,) = queries.people(OPERATOR, engine)
     actor = f"account {rita.id}"
     names = queries.names_of_actors(OPERATOR, engine)
-    assert study.named(actor, names) == f"Rita ({actor})"
-    assert study.named("coordinator", names) == "coordinator"
+    assert study.actor_label(actor, names) == f"Rita ({actor})"
+    assert study.actor_label("coordinator", names) == "coordinator"
     assert queries.names_of_actors(Person(9, "Rob", Role.RESEARCHER), engine) == {}
 
 

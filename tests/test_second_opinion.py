@@ -10,18 +10,18 @@ import pytest
 from kit.scores import study
 from kit.studies import Run, rated
 
-from calibration.scope import Asked, Sitting
 from calibration.second_opinion import _library, second_opinion
 from calibration.table import agreement_rows
+from calibration.values import AnalysisOptions
 from data.errors import BadInput
 
 STATISTICS = ["ICC(C,2)", "F interval", "Krippendorff's alpha, ordinal"]
 
 
 def opinions(scores, rows=None, **options):
-    asked = Asked(reps=20, **options)
-    found = rows or agreement_rows(scores, Sitting(), asked)
-    return {row.statistic: row for row in second_opinion(scores, Sitting(), asked, found)}
+    asked = AnalysisOptions(reps=20, **options)
+    found = rows or agreement_rows(scores, asked)
+    return {row.statistic: row for row in second_opinion(scores, asked, found)}
 
 
 @pytest.mark.parametrize("method", ["paper", "published"])
@@ -38,7 +38,7 @@ def test_other_libraries_find_the_same_figures(method):
 
 def test_a_figure_that_is_off_is_found_and_named():
     scores = study(n=30, seed=4)
-    rows = agreement_rows(scores, Sitting(), Asked(reps=20))
+    rows = agreement_rows(scores, AnalysisOptions(reps=20))
     place = next(at for at, row in enumerate(rows) if row.scorer == "jury")
     rows[place] = replace(rows[place], icc=rows[place].icc + 0.001)
     found = opinions(scores, rows)["ICC(C,2)"]
@@ -48,7 +48,7 @@ def test_a_figure_that_is_off_is_found_and_named():
 
 def test_a_figure_that_only_one_of_both_has_is_infinitely_far():
     scores = study(n=30, seed=4)
-    rows = agreement_rows(scores, Sitting(), Asked(reps=20))
+    rows = agreement_rows(scores, AnalysisOptions(reps=20))
     rows[0] = replace(rows[0], f_low=math.nan)
     assert opinions(scores, rows)["F interval"].largest == math.inf
 

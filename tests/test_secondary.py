@@ -12,15 +12,16 @@ from scipy import stats
 from calibration.icc import icc_table
 from calibration.messages import words
 from calibration.other_measures import IN_POINTS, raw_iccs, secondary_rows
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.scores import Scores
 from calibration.table import agreement_table
+from calibration.values import AnalysisOptions
 
 METHODS = ["paper", "published"]
 
 
-def rows(scores, name="aci", sitting=None, **asked):
-    every = scopes(scores, sitting or Sitting(), Asked(**{"reps": 60} | asked))
+def rows(scores, name="aci", **asked):
+    every = scopes(scores, AnalysisOptions(**{"reps": 60} | asked))
     scope = next(one for one in every if one.name == name)
     return {row.scorer: row for row in secondary_rows(scope, scores)}
 
@@ -252,7 +253,7 @@ def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_unde
 def test_the_note_names_a_relaxed_jury_a_silent_clinician_and_simulated_raters():
     told = rescored(study(simulated=("gpt",)), DOCTORS[0], lambda s: 0 * s + 4)
 
-    note = note_of(rows(told, sitting=Sitting(needed=2))["jury"])
+    note = note_of(rows(told, min_jurors=2)["jury"])
 
     assert "mean of at least 2 of 3 jurors" in note
     assert "no variance, so not in the order: dr0" in note

@@ -12,14 +12,14 @@ from statsmodels.formula.api import mixedlm
 from calibration.bootstrap import draw_counts
 from calibration.crossed import MixedModel
 from calibration.messages import words
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.severity import (
+    all_raters_model,
     distances,
-    every_rater,
-    judged,
     severity_replicates,
     severity_rows,
     shrunken_severities,
+    without_metrics,
 )
 
 NAN = math.nan
@@ -78,7 +78,7 @@ def test_shrunken_severities_are_statsmodels_random_effects(seed):
 
     expected = [effects[f"rater[C(r)[{place}]]"] for place in range(table.shape[1])]
     assert found == pytest.approx(expected, abs=1e-6)
-    own = every_rater(judged(scope_of(table, 4).grid))
+    own = all_raters_model(without_metrics(scope_of(table, 4).grid))
     assert shrunken_severities(table, own) == pytest.approx(expected, abs=2e-3)
 
 
@@ -135,7 +135,7 @@ def test_what_is_undefined_is_nan_with_a_reason():
     assert note_of(rows[1]) == "undefined: no response that this rater and another one rated"
     (alone,) = severity_rows(scope_of([[3], [2], [1]], 1))
     assert math.isnan(alone.severity)
-    why = every_rater(scope_of([[3], [2], [1]], 1).grid).reason
+    why = all_raters_model(scope_of([[3], [2], [1]], 1).grid).reason
     assert words(why).endswith("two raters")
 
 
@@ -151,12 +151,12 @@ def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
         severity_rows(scope_of(table, 4, method=method)) for method in ("paper", "published")
     )
     grid = scope_of(table, 4).grid
-    measured = Grid(
+    measured = RatingMatrix(
         grid.composites, grid.responses, grid.clusters, grid.raters, (*grid.kinds[:6], "metric")
     )
 
     assert paper == published
-    assert judged(measured).raters == grid.raters[:6]
+    assert without_metrics(measured).raters == grid.raters[:6]
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from calibration.agreement import Panel
-from calibration.bootstrap import Resampling, replicates
+from calibration.agreement import PanelColumns
+from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.crossed import crossed_model
 from calibration.like_for_like import held_replicates, like_for_like, population_interval
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.reliability import agreement_interval, consistency_interval, design_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-JURY = Panel(("jury",), 1)
+JURY = PanelColumns(("jury",), 1)
 EQUAL, WORSE = 1.5, 3.205  # error variance: ICC 0.4 with a clinician, and a like for like of -0.1
 
 
@@ -25,7 +25,7 @@ def drawn(random, n, errors, jury, per=4):
     column = true + random.normal(size=(n, 1)) * np.sqrt(jury)
     names = tuple(f"dr{place}" for place in range(len(errors)))
     kinds = ("clinician",) * len(errors) + ("juror",)
-    return Grid(
+    return RatingMatrix(
         np.hstack([table, column]),
         tuple(map(str, range(n))),
         np.arange(n),
@@ -40,7 +40,7 @@ def low_ends(jury, studies, n=1000):
         grid = drawn(random, n, np.full(4, 1.5), jury, per=2)
         found = like_for_like(grid, JURY, "paper")
         statistic = held_replicates(grid, JURY, found, "paper")
-        yield np.quantile(replicates(statistic, Resampling(n, n, reps=400)), 0.025)
+        yield np.quantile(replicates(statistic, BootstrapPlan(n, n, reps=400)), 0.025)
 
 
 def test_an_equal_jury_is_within_a_tenth_in_most_studies_and_one_that_much_worse_in_hardly_any():
@@ -82,7 +82,7 @@ def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians
         grid = drawn(random, n, errors, EQUAL)
         found = like_for_like(grid, JURY, "paper")
         statistic = held_replicates(grid, JURY, found, "paper")
-        resampled = replicates(statistic, Resampling(n, n, reps=100))
+        resampled = replicates(statistic, BootstrapPlan(n, n, reps=100))
         ends = population_interval(grid, JURY, found, resampled).ends
         held.append(ends.low <= truth <= ends.high)
         fixed.append(np.abs(found.difference - truth) <= 1.96 * resampled.std())

@@ -109,7 +109,7 @@ def _protocol(page: Page, study: Engine) -> Iterator[str]:
 def _design(page: Page, study: Engine) -> Iterator[str]:
     """Look at a plan, store it, and be handed the codes."""
     open_part(page, "Design")
-    page.get_by_label("New clinicians, one a line").fill("dr-a\ndr-b")
+    page.get_by_label("New clinicians, one per line").fill("dr-a\ndr-b")
     page.get_by_role("button", name="Show the plan").click()
     table = page.get_by_role("table", name="Work of each clinician as planned")
     expect(table.get_by_role("row")).to_have_count(3)

@@ -8,31 +8,31 @@ import pytest
 from kit.scores import rated, study
 from scipy import stats
 
-from calibration.agreement import Panel, column_icc, columns
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.clustered_intervals import clustered_mean, mean_difference
 from calibration.codes import NoteCode as Code
 from calibration.holm import holm
 from calibration.jackknife import jackknifed_difference, jackknifed_icc
 from calibration.messages import told
 from calibration.protocol import Critical
-from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Sitting
+from calibration.rating_matrix import RatingMatrix
 from calibration.subgroups import Finding, group_names, subgroup_rows
+from calibration.values import AnalysisOptions
 from data.errors import Unknown
 
 NAMES = ("dr0", "dr1", "j0", "j1")
-JURY = Panel(NAMES[2:], 2)
+JURY = PanelColumns(NAMES[2:], 2)
 
 
 def rows_of(scores, names=(), critical=()):
-    found = subgroup_rows(scores, Sitting(), Asked(), names, critical)
+    found = subgroup_rows(scores, AnalysisOptions(), names, critical)
     return {(row.group, row.value): row for row in found}
 
 
 def grid_of(table, per=1):
     table = np.asarray(table, dtype=float)
     ids = tuple(map(str, range(len(table))))
-    return Grid(
+    return RatingMatrix(
         table, ids, np.arange(len(table)) // per, NAMES, ("clinician",) * 2 + ("juror",) * 2
     )
 

@@ -8,14 +8,15 @@ import pandas as pd
 import pytest
 from kit.scores import JURORS, rows_of, study, without
 
-from calibration.agreement import Panel, column_icc, columns
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.composite import composites
 from calibration.icc import f_interval
 from calibration.json_values import json_value
 from calibration.rating_matrix import analysed_grid
-from calibration.scope import Asked, Sitting, without_instances
+from calibration.scope import without_instances
 from calibration.scores import Scores
 from calibration.table import COLUMNS, agreement_rows, agreement_table
+from calibration.values import AnalysisOptions
 from data.errors import BadInput, TooFew, Unknown
 
 
@@ -42,7 +43,7 @@ def test_one_benchmark_needs_no_combined_rows():
 def test_the_jurys_row_is_its_parts_put_together(method):
     scores = study(n=40, seed=1)
     grid = analysed_grid(composites(scores).values, ["aci"], jurors=JURORS, metrics=["rouge-l"])
-    pair = columns(grid, Panel(JURORS, 3), method)
+    pair = columns(grid, PanelColumns(JURORS, 3), method)
     icc = column_icc(pair.clinicians, pair.scorer, method)
 
     row = rows_of(agreement_table(scores, method=method, reps=400))["aci", "jury"]
@@ -232,7 +233,7 @@ def test_scores_on_one_of_several_instances_have_no_interval_either():
 
 
 def test_json_has_null_for_what_is_undefined():
-    found = agreement_rows(study(), Sitting(), Asked(reps=40, seed=3))
+    found = agreement_rows(study(), AnalysisOptions(reps=40, seed=3))
 
     rows = json.loads(json.dumps(json_value(found), allow_nan=False))
 

@@ -9,8 +9,9 @@ import pytest
 from kit.scores import note_of
 
 from calibration import test_retest as retest
-from calibration.scope import Asked, Sitting, scopes
+from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
+from calibration.values import AnalysisOptions
 
 NAN = math.nan
 CRITERIA = ("accuracy", "clarity")
@@ -34,7 +35,7 @@ def study(given, simulated=()):
 
 def row_of(given, criterion=None, **options):
     scores = study(given, **options)
-    (scope,) = scopes(scores, Sitting(), Asked(criterion=criterion, reps=0))
+    (scope,) = scopes(scores, AnalysisOptions(criterion=criterion, reps=0))
     (row,) = retest.test_retest_rows(scope, scores)
     return row
 

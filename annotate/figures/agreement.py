@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Pair, Section
 from annotate.vega import specification
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.json_values import json_value
 from calibration.report.content import Content
 from calibration.report.figures import Figure, intervals
@@ -96,7 +96,7 @@ def decision(engine: Engine, question: AgreementQuestion) -> Decision:
     except (BadInput, TooFew):
         reasons = (note(Code.NO_CLINICIAN_RATING),)
         todo = note(Code.DO_LET_RATE)
-        return Decision("agreement", Kind.UNDEFINED, reasons=reasons, next=todo)
+        return Decision("agreement", DecisionKind.UNDEFINED, reasons=reasons, next=todo)
 
 
 def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:

@@ -19,19 +19,19 @@ from calibration.messages.form import listed
 from calibration.tables.numbers import fixed
 from data.person import Person
 
-ABOUT = "How well jury, jurors and metrics agree with the clinicians, and what the figures hang on."
+ABOUT = "Does the jury agree with the clinicians? How well every juror and metric does, and how sure that is."
 CONSISTENCY = (
-    "ICC(C,2) is consistency: a rater who is always a point stricter still agrees. Only like for "
-    "like bears on whether the jury may stand in a clinician's place."
+    "ICC(C,2) measures consistency: a rater who is always one point stricter still agrees. "
+    "Only the rows 'like for like' show whether the jury may take a clinician's place."
 )
-LUCK = "Juries tried on this study so far: {}; who tries many and shows the best shows luck too."
+LUCK = "Juries tried on this study so far: {}. The best of many is partly best by luck."
 NO_GROUP = (
-    "No response is in a group. Columns group:NAME of a file of responses, such as group:language, make "
-    "groups; importing the same file again with such columns adds them."
+    "No response is in a group. To add groups, give the file of responses columns such as "
+    "group:language, and import it again."
 )
 NO_MARK = (
-    "No clinician has marked anything. Marks are made in the rating room, where words of the response or "
-    "the source are selected."
+    "No clinician has marked a passage yet. Clinicians mark in the rating room, by "
+    "selecting words of the response or the source."
 )
 APART = "Responses on which jury and clinicians are farthest apart"
 FIRST, THEN = "annotate.figures.agreement:answer", "annotate.figures.agreement:behind"
@@ -42,8 +42,8 @@ REPORT_FILES = {
     "latex": ("Table for LaTeX", "tex", "text/plain"),
 }
 ABOUT_REPORT = (
-    "One HTML file with all of this page, which needs no network and can be kept for years; and "
-    "the table of every scorer in three forms. They are of what is chosen above."
+    "One HTML file with everything on this page, which can be kept and read without a "
+    "network, and the table of all scorers in three formats. Both follow the choices above."
 )
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
 MOST_FAR, MOST_PICKED = 15, 50
@@ -56,13 +56,13 @@ def show(engine: Engine, person: Person) -> None:
     worker.wake()
     question = controls.of_agreement(engine, person)
     coming: Future[Answer] = worker.ask(person, engine, FIRST, question)
-    found = frame.computed(coming, "Agreement is being computed")
-    if found is None:
+    answer = frame.computed(coming, "Agreement is being computed")
+    if answer is None:
         return
-    st.html(tables.of_decision(found.decision))
+    st.html(tables.of_decision(answer.decision))
     later = Later(engine, person, question)
     views: dict[str, Callable[[], None]] = {
-        "Overview": partial(_overview, found, later),
+        "Overview": partial(_overview, answer, later),
         "Criteria": partial(_criteria, later),
         "Responses": partial(_responses, later),
         "Unsafe responses": partial(_unsafe, later),
@@ -71,7 +71,7 @@ def show(engine: Engine, person: Person) -> None:
         "Comparisons": partial(_sections, later, "3", "4"),
         "What it hangs on": partial(_hanging, later),
         "Jurors": partial(_sections, later, "6"),
-        "Origin": partial(_origin, found, later),
+        "Origin": partial(_origin, answer, later),
         "Report": partial(show_report, engine, person, question),
     }
     frame.show_tabs(views)
@@ -88,13 +88,13 @@ class Later:
         return frame.computed(self.coming, "More is being computed")
 
 
-def _overview(found: Answer, later: Later) -> None:
+def _overview(answer: Answer, later: Later) -> None:
     """Show chart and table at once, and under them what takes longer."""
-    _charts(found.charts, "intervals")
-    st.html(tables.of_table(found.table))
+    _charts(answer.charts, "intervals")
+    st.html(tables.of_table(answer.table))
     st.html(caption(CONSISTENCY))
-    if found.simulated:
-        st.html(caption(f"Simulated raters: {listed(found.simulated)}."))
+    if answer.simulated:
+        st.html(caption(f"Simulated raters: {listed(answer.simulated)}."))
     behind = later.found()
     if behind is None:
         return
@@ -111,7 +111,7 @@ def _criteria(later: Later) -> None:
 
 def _responses(later: Later) -> None:
     if behind := later.found():
-        drawn = [one for one in behind.charts if one.name in ("scatter", "difference")]
+        drawn = [chart for chart in behind.charts if chart.name in ("scatter", "difference")]
         show_responses(drawn, behind.pairs)
 
 
@@ -121,7 +121,8 @@ def _unsafe(later: Later) -> None:
         part = behind.sections["11"]
         st.html(heading(part.title) + lead(part.lead))
         _charts(
-            behind.charts, *{one.name for one in behind.charts if one.name.startswith("unsafe-")}
+            behind.charts,
+            *{chart.name for chart in behind.charts if chart.name.startswith("unsafe-")},
         )
         _tables(part)
 
@@ -144,8 +145,8 @@ def _hanging(later: Later) -> None:
         _charts(behind.charts, "scale")
 
 
-def _origin(found: Answer, later: Later) -> None:
-    for line in found.told:
+def _origin(answer: Answer, later: Later) -> None:
+    for line in answer.told:
         st.html(lead(line))
     _sections(later, "7", "8", "9")
 
@@ -170,16 +171,16 @@ def _section(part: Section) -> None:
 
 
 def _tables(part: Section, leave_out: str = "no such caption") -> None:
-    for one in part.tables:
-        if not one.caption.removeprefix("Simulated. ").startswith(leave_out):
-            st.html(tables.of_table(one))
+    for table in part.tables:
+        if not table.caption.removeprefix("Simulated. ").startswith(leave_out):
+            st.html(tables.of_table(table))
 
 
 def _charts(drawn: Sequence[Chart], *names: str) -> None:
-    for one in drawn:
-        if one.name in names:
-            name = f"{one.name}-{one.benchmark}" if one.benchmark else one.name
-            charts.show(one.spec, name, one.caption, one.alt, one.rows or None)
+    for chart in drawn:
+        if chart.name in names:
+            name = f"{chart.name}-{chart.benchmark}" if chart.benchmark else chart.name
+            charts.show(chart.spec, name, chart.caption, chart.alt, chart.rows or None)
 
 
 def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> None:
@@ -205,20 +206,20 @@ def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:
     """Show both charts of each benchmark side by side, what was clicked on, and who is far apart."""
     if not drawn:
         st.html(lead("No response has both a jury's and a clinician's mean."))
-    for number, benchmark in enumerate(dict.fromkeys(one.benchmark for one in drawn)):
-        rows = rows_of(next(one for one in pairs if one.benchmark == benchmark))
-        own = [one for one in drawn if one.benchmark == benchmark]
+    for number, benchmark in enumerate(dict.fromkeys(chart.benchmark for chart in drawn)):
+        rows = rows_of(next(pair for pair in pairs if pair.benchmark == benchmark))
+        own = [chart for chart in drawn if chart.benchmark == benchmark]
         picked: dict[str, Mapping[str, Any]] = {}
         with st.container(key=f"beside-{number}"):
             places = st.columns(len(own), gap="medium")
-        for one, place in zip(own, places, strict=True):
+        for chart, place in zip(own, places, strict=True):
             with place:
-                picked |= {row["response"]: row for row in _picked(one, rows)}
+                picked |= {row["response"]: row for row in _picked(chart, rows)}
         if picked:
-            found = [*picked.values()]
-            more = len(found) - MOST_PICKED
-            notes = [f"{more} more lie there."] if more > 0 else []
-            st.html(_pairs_table(found[:MOST_PICKED], "What you clicked on", notes))
+            selected = [*picked.values()]
+            more = len(selected) - MOST_PICKED
+            notes = [f"{more} more are at the same place."] if more > 0 else []
+            st.html(_pairs_table(selected[:MOST_PICKED], "Responses you clicked on", notes))
         far = sorted(rows, key=lambda row: -abs(row["gap"]))[:MOST_FAR]
         st.html(_pairs_table(far, "Farthest apart", []))
 
@@ -243,14 +244,14 @@ def lying_at(
             yield row
 
 
-def _picked(one: Chart, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _picked(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Show a chart; return the responses that were clicked on."""
-    drawn = charts.plotted(one.spec)
+    drawn = charts.plotted(chart.spec)
     ends = [name for name in ("x", "y", "x2", "y2") if drawn and name in drawn[0]]
     mark = "rect" if "x2" in ends else "circle"
-    spec = charts.pickable(one.spec, mark, *ends)
-    marks = charts.show(spec, f"{one.name}-{one.benchmark}", one.caption, one.alt, rows)
-    is_scatter = one.name == "scatter"
+    spec = charts.pickable(chart.spec, mark, *ends)
+    marks = charts.show(spec, f"{chart.name}-{chart.benchmark}", chart.caption, chart.alt, rows)
+    is_scatter = chart.name == "scatter"
     return [row for mark in marks for row in lying_at(rows, mark, is_scatter=is_scatter)]
 
 
@@ -271,5 +272,5 @@ def _pairs_table(rows: Sequence[Mapping[str, Any]], caption: str, notes: Sequenc
 
 
 def _signed(value: float) -> str:
-    said = fixed(value)
-    return f"+{said}" if value > 0 and said.strip("0.") else said
+    text = fixed(value)
+    return f"+{text}" if value > 0 and text.strip("0.") else text

@@ -46,7 +46,7 @@ def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
     )
     benchmark, criterion = benchmark_and_criterion(engine, person, places)
     method = method_of(places[3])
-    kept = chosen(places[4], "References", KEPT, "references")
+    references = chosen(places[4], "References", KEPT, "references")
     reading = chosen(places[5], "Reading", READINGS, "reading") if settled else READINGS[0]
     jury = _panel_or_some(places[1], engine, person)
     options = AnalysisOptions(
@@ -55,7 +55,7 @@ def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
         criterion=criterion,
         method=method,
         reading="adjudicated" if reading == "adjudicated" else "independent",
-        references="sound" if kept == "sound" else "all",
+        references="sound" if references == "sound" else "all",
     )
     return AgreementQuestion(options, jury.families)
 
@@ -107,7 +107,7 @@ def benchmark_and_criterion(
     engine: Engine, person: Person, places: Sequence["st.delta_generator.DeltaGenerator"]
 ) -> tuple[str | None, str | None]:
     """Ask for a benchmark and a criterion; None is all of them, and the composite."""
-    names = [one.view.name for one in queries.materials(person, engine)]
+    names = [material.view.name for material in queries.materials(person, engine)]
     benchmark = chosen(places[0], "Benchmark", [ALL, *names], "benchmark")
     return None if benchmark == ALL else benchmark, criterion_of(engine, person, places[2])
 
@@ -116,8 +116,10 @@ def criterion_of(
     engine: Engine, person: Person, place: "st.delta_generator.DeltaGenerator"
 ) -> str | None:
     """Ask for a criterion; None is the composite."""
-    found = queries.materials(person, engine)
-    criteria = dict.fromkeys(name for one in found for name in one.view.rubric.criteria)
+    materials = queries.materials(person, engine)
+    criteria = dict.fromkeys(
+        name for material in materials for name in material.view.rubric.criteria
+    )
     criterion = chosen(place, "Criterion", [WHOLE, *criteria], "criterion")
     return None if criterion == WHOLE else criterion
 
@@ -133,23 +135,23 @@ def chosen(
 ) -> str:
     """Ask for one of what there is; what the URL says besides is not taken."""
     ask: Callable[..., str | None] = place.selectbox
-    found = ask(label, options, key=key, bind="query-params")
-    return found if found is not None and found in options else options[0]
+    choice = ask(label, options, key=key, bind="query-params")
+    return choice if choice is not None and choice in options else options[0]
 
 
 def panels_heard(engine: Engine, person: Person) -> dict[str, Jury]:
     """Return the panels, the study's own and those that ship, of which every juror was heard."""
-    heard = {*queries.jurors_heard(person, engine)}
+    jurors_heard = {*queries.jurors_heard(person, engine)}
     places = jury_panels.places(queries.own_panels(person, engine))
     panels = {name: (place, read_panel(place).juror) for name, place in places.items()}
     return {
         name: Jury(
-            tuple(one.name for one in jurors),
-            tuple((one.name, one.family) for one in jurors),
+            tuple(juror.name for juror in jurors),
+            tuple((juror.name, juror.family) for juror in jurors),
             place,
         )
         for name, (place, jurors) in panels.items()
-        if {one.name for one in jurors} <= heard
+        if {juror.name for juror in jurors} <= jurors_heard
     }
 
 
@@ -157,15 +159,15 @@ def _panel_or_some(
     place: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
 ) -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or some jurors by name."""
-    heard, panels = queries.jurors_heard(person, engine), panels_heard(engine, person)
-    options = [EVERY_JUROR, *(f"panel {one}" for one in panels)]
-    jury = chosen(place, "Jury", [*options, *([SOME] if len(heard) > 1 else [])], "jury")
+    jurors, panels = queries.jurors_heard(person, engine), panels_heard(engine, person)
+    options = [EVERY_JUROR, *(f"panel {panel}" for panel in panels)]
+    jury = chosen(place, "Jury", [*options, *([SOME] if len(jurors) > 1 else [])], "jury")
     if jury != SOME:
         return panels.get(jury.removeprefix("panel "), Jury())
-    named = st.multiselect(
-        "Jurors who sit", list(heard), default=[*heard][:1], key="jurors", bind="query-params"
+    seated = st.multiselect(
+        "Jurors who sit", list(jurors), default=[*jurors][:1], key="jurors", bind="query-params"
     )
-    return Jury(tuple(named)) if named else Jury()
+    return Jury(tuple(seated)) if seated else Jury()
 
 
 def _panel_or_one(
@@ -181,5 +183,5 @@ def _panel_or_one(
 def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
     """Return what can be normal: the first periods, or a frozen report."""
     first = {f"first {n} periods": {"baseline": n} for n in FIRST_PERIODS}
-    reports = [one.id for one in queries.frozen_reports(person, engine)]
-    return first | {f"report {one}": {"baseline_report": one} for one in reports}
+    reports = [report.id for report in queries.frozen_reports(person, engine)]
+    return first | {f"report {report}": {"baseline_report": report} for report in reports}

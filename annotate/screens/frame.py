@@ -27,10 +27,10 @@ def begin(person: Person, title: str, about: str, sheet: str) -> None:
 
     `sheet` is the name of its own style sheet.
     """
-    told = f"<p>{html.escape(about)}</p>" if about else ""
+    purpose = f"<p>{html.escape(about)}</p>" if about else ""
     st.html(
         f"<style>{STYLE}</style>{style(sheet)}"
-        f'<div class="mj-head"><div><h1>{html.escape(title)}</h1>{told}</div>'
+        f'<div class="mj-head"><div><h1>{html.escape(title)}</h1>{purpose}</div>'
         f'<div class="mj-out">{_choice()}<span>{html.escape(person.name)}</span>'
         '<a href="/logout" target="_self">Sign out</a></div></div>'
     )
@@ -87,9 +87,9 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     browser's history; what is set here adds one.
     """
     first = next(iter(views))
-    asked = st.query_params.get(VIEW, first)
-    if asked != st.session_state.get(VIEW_IN_ADDRESS):
-        st.session_state[VIEW] = asked if asked in views else first
+    requested = st.query_params.get(VIEW, first)
+    if requested != st.session_state.get(VIEW_IN_ADDRESS):
+        st.session_state[VIEW] = requested if requested in views else first
     tabs = st.tabs([*views], key=VIEW, on_change="rerun")
     for (name, draw), tab in zip(views.items(), tabs, strict=True):
         if tab.open:

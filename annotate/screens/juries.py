@@ -24,22 +24,21 @@ from data.person import Person
 from data.schema import Composition
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
-ABOUT = "Every jury that the jurors already heard can make up: which to take, and what it costs."
+ABOUT = "Which jury should rate? Every combination of the jurors that have rated, its agreement and its cost."
 NOBODY = "No juror has rated a response of this study yet."
-FIRST = "Run a jury in the lab, or import scores made elsewhere; no call is made on this page."
-UNKNOWN = "No jury has both a known cost and an ICC."
+FIRST = "Run a jury in the lab, or import scores made elsewhere. This page calls no model."
+UNKNOWN = "No jury has both an ICC and a known cost."
 BROUGHT = (
-    "Scores that came from a file have no price; jurors run here have one where their host's is "
-    "known."
+    "Imported scores have no cost; jurors run here have one where their host's price is known."
 )
 FIRST_CAPTION = (
     "The first {}: ICC with its interval (diamond), and the ICC expected on new responses (ring)."
 )
 COST_CAPTION = "Every jury by cost and ICC; no cheaper jury agrees as well as the diamonds.{}"
 TWO = (
-    "Both juries are judged on the responses that both have, on the same resamples. A difference is "
-    "shown where the interval excludes 0 and p, corrected for every comparison tried on this study, "
-    "is at most 0.05."
+    "Both juries are compared with the clinicians on the responses that both scored, with "
+    "the same bootstrap resamples. They differ where the interval excludes 0 and p, "
+    "corrected for every comparison tried on this study, is at most 0.05."
 )
 ASK = (
     "Choose two juries to compare.",
@@ -54,29 +53,29 @@ SIZES = {
 }
 MOST_TRIED = 200
 ABOUT_LEDGER = (
-    "Every jury that was ever compared with the clinicians, by any command or on any page. Who "
-    "tries many and shows the best shows luck too: p by Holm is corrected for all of these."
+    "Every jury that was ever compared with the clinicians, in this app or outside it. The "
+    "best of many is partly best by luck: p by Holm is corrected for all of these."
 )
 
 
 def show(engine: Engine, person: Person) -> None:
     """Show which jury to take, then the ranking, costs, two juries compared, and the ledger."""
     frame.begin(person, "Juries", ABOUT, "agreement.css")
-    heard = queries.jurors_heard(person, engine)
-    if not heard:
+    jurors = queries.jurors_heard(person, engine)
+    if not jurors:
         frame.empty(NOBODY, FIRST)
         return
     worker.wake()
     question = _asked(engine, person)
     coming = worker.ask(person, engine, juries.ranking, question)
-    found = frame.computed(coming, "Juries are being ranked")
-    if found is None:
+    ranking = frame.computed(coming, "Juries are being ranked")
+    if ranking is None:
         return
-    st.html(tables.of_decision(found.decision))
+    st.html(tables.of_decision(ranking.decision))
     views = {
-        "Ranking": partial(_ranking, found),
-        "Agreement and cost": partial(_costs, found),
-        "Two juries": partial(_two_juries, engine, person, question.options, heard),
+        "Ranking": partial(_ranking, ranking),
+        "Agreement and cost": partial(_costs, ranking),
+        "Two juries": partial(_two_juries, engine, person, question.options, jurors),
         "Ledger": partial(show_ledger, engine, person),
     }
     frame.show_tabs(views)
@@ -96,69 +95,75 @@ def _asked(engine: Engine, person: Person) -> RankingQuestion:
     return RankingQuestion(options, SIZES[sizes], pool, common, MOST)  # type: ignore[arg-type]  # one of POOLS
 
 
-def _ranking(found: ShownRanking) -> None:
+def _ranking(ranking: ShownRanking) -> None:
     """Show the best of each size and all of them, then the first as a chart, and all as a file."""
-    if found.by_size.groups:
-        st.html(tables.of_table(found.by_size))
-    tables.sortable("ranking", found.ranking)
-    st.html(tables.noted(found.notes))
-    if found.first:
-        chart = charts.drawn("chart_juries:chart_first", found.first)
-        alt = "; ".join(f"{one['jury']} {fixed(one['icc'], 3)}" for one in found.first)
-        caption = FIRST_CAPTION.format(len(found.first))
-        charts.show(chart, "first-juries", caption, alt, found.first)
+    if ranking.by_size.groups:
+        st.html(tables.of_table(ranking.by_size))
+    tables.sortable("ranking", ranking.ranking)
+    st.html(tables.noted(ranking.notes))
+    if ranking.first:
+        chart = charts.drawn("chart_juries:chart_first", ranking.first)
+        alt = "; ".join(f"{jury['jury']} {fixed(jury['icc'], 3)}" for jury in ranking.first)
+        caption = FIRST_CAPTION.format(len(ranking.first))
+        charts.show(chart, "first-juries", caption, alt, ranking.first)
     st.download_button(
-        *("All juries as CSV", found.csv, "juries.csv", "text/csv"),
+        *("All juries as CSV", ranking.csv, "juries.csv", "text/csv"),
         key="every",
         on_click="ignore",
     )
 
 
-def _costs(found: ShownRanking) -> None:
+def _costs(ranking: ShownRanking) -> None:
     """Show agreement against cost, and the juries that agree best for their cost."""
-    if not found.costs:
+    if not ranking.costs:
         frame.empty(UNKNOWN, BROUGHT)
         return
-    chart = charts.drawn("chart_juries:chart_cost", found.costs)
-    left = found.without_cost
-    front = sorted((one for one in found.costs if one["on_front"]), key=lambda one: one["usd"])
-    alt = "; ".join(f"{one['jury']} {fixed(one['icc'], 3)} for ${one['usd']:.4f}" for one in front)
-    caption = COST_CAPTION.format(f" {left:,} juries of unknown cost are left out." if left else "")
-    charts.show(chart, "cost", caption, alt, found.costs)
-    st.html(tables.of_table(found.front) + tables.noted(found.notes))
+    chart = charts.drawn("chart_juries:chart_cost", ranking.costs)
+    without_cost = ranking.without_cost
+    front = sorted(
+        (jury for jury in ranking.costs if jury["on_front"]), key=lambda jury: jury["usd"]
+    )
+    alt = "; ".join(
+        f"{jury['jury']} {fixed(jury['icc'], 3)} for ${jury['usd']:.4f}" for jury in front
+    )
+    caption = COST_CAPTION.format(
+        f" {without_cost:,} juries of unknown cost are left out." if without_cost else ""
+    )
+    charts.show(chart, "cost", caption, alt, ranking.costs)
+    st.html(tables.of_table(ranking.front) + tables.noted(ranking.notes))
 
 
 def _two_juries(
-    engine: Engine, person: Person, options: AnalysisOptions, heard: Sequence[str]
+    engine: Engine, person: Person, options: AnalysisOptions, jurors: Sequence[str]
 ) -> None:
     """Ask for two juries, and compare them once both are chosen and differ."""
     st.html(heading("Two juries") + lead(TWO))
-    if len(heard) < 2:
-        frame.empty("Only one juror was heard.", "Run another in the lab to compare two juries.")
+    if len(jurors) < 2:
+        frame.empty("Only one juror has rated.", "Run another in the lab to compare two juries.")
         return
     with st.form("two-juries", border=False):  # else each juror added would be a comparison
         first, second = st.columns(2)
         with first:
-            one = _jury("First jury", heard, "first")
+            first_jury = _jury("First jury", jurors, "first")
         with second:
-            other = _jury("Second jury", heard, "second")
+            second_jury = _jury("Second jury", jurors, "second")
         st.form_submit_button("Compare", type="primary")
-    if not one or not other:
+    if not first_jury or not second_jury:
         frame.empty(*ASK)
         return
-    if {*one} == {*other}:
+    if {*first_jury} == {*second_jury}:
         frame.empty("Choose two juries that differ in a juror.")
         return
-    question = ComparisonQuestion(options, tuple(one), tuple(other))
+    question = ComparisonQuestion(options, tuple(first_jury), tuple(second_jury))
     coming = worker.ask(person, engine, juries.comparison, question)
-    found = frame.computed(coming, "The two juries are being compared")
-    if found is not None:
-        shown = tables.of_decision(found.decision), tables.of_table(found.table)
-        st.html("".join((*shown, tables.noted(found.told))))
+    comparison = frame.computed(coming, "The two juries are being compared")
+    if comparison is not None:
+        shown = tables.of_decision(comparison.decision), tables.of_table(comparison.table)
+        st.html("".join((*shown, tables.noted(comparison.told))))
 
 
-def _jury(label: str, heard: Sequence[str], key: str) -> list[str]:
-    return st.multiselect(label, [*heard], key=key, bind="query-params")
+def _jury(label: str, jurors: Sequence[str], key: str) -> list[str]:
+    return st.multiselect(label, [*jurors], key=key, bind="query-params")
 
 
 def show_ledger(engine: Engine, person: Person) -> None:
@@ -168,10 +173,10 @@ def show_ledger(engine: Engine, person: Person) -> None:
     if not entries:
         frame.empty("No jury was compared with the clinicians yet.")
         return
-    rows = [_tried_row(one) for one in entries[:MOST_TRIED]]
+    rows = [_tried_row(entry) for entry in entries[:MOST_TRIED]]
     tables.sortable("ledger", laid_out(LEDGER, rows, caption=f"Ever tried: {ever_tried(entries)}"))
     if len(entries) > MOST_TRIED:
-        st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier ones stand in the CSV."]))
+        st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier entries are in the CSV."]))
     st.download_button(
         "The ledger as CSV",
         partial(_ledger_csv, entries),
@@ -196,7 +201,7 @@ def _tried_row(entry: Composition) -> TriedRow:
 
 
 def _ledger_csv(entries: list[Composition]) -> str:
-    return tables.csv_of([_ledger_cells(one) for one in entries])
+    return tables.csv_of([_ledger_cells(entry) for entry in entries])
 
 
 def _ledger_cells(entry: Composition) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs, worker
 from annotate.screens import frame, lab_run
-from annotate.screens.markup import heading, notice, said
+from annotate.screens.markup import heading, notice, paragraph
 from data import queries
 from data.errors import BadPanel
 from data.person import Person, only
@@ -28,24 +28,24 @@ ABOUT = "Panels of language models that rate the same responses as the clinician
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64
 ESTIMATE = "lab-estimate"
 POLL_SECONDS = 1
-NO_CAP = "Nothing here costs money, as far as the panel says: a cap is optional."
-CAP = "This panel asks hosts that cost money: a cap is required. No run spends more than it."
+NO_CAP = "By what the panel says, this run costs nothing: a cap is optional."
+CAP = "This panel calls hosts that charge: a cap is required. No run spends more than its cap."
 EDITING, OPENINGS, NEXT = "lab-editing", "lab-openings", "lab-next"
 FIELDS = {
     "name": "Name in tables",
     "model": "Model",
     "family": "Family",
     "base_url": "Address (base_url)",
-    "api_key_env": "Variable that holds the key",
-    "temperature": "Temperature (may be empty)",
-    "max_tokens": "Most tokens of an answer",
-    "usd_per_million_in": "USD per million in (may be empty)",
-    "usd_per_million_out": "USD per million out (may be empty)",
+    "api_key_env": "Environment variable with the key",
+    "temperature": "Temperature (optional)",
+    "max_tokens": "Largest answer, in tokens",
+    "usd_per_million_in": "USD per million input tokens (optional)",
+    "usd_per_million_out": "USD per million output tokens (optional)",
 }
 TOLD = (
-    '<p class="mj-said">A key is never written here: <b>api_key_env</b> names the environment '
-    "variable of the server that holds it. The panel is kept in this study under the name "
-    "that stands after <b>name =</b>.</p>"
+    '<p class="mj-said">Never write a key here: <b>api_key_env</b> names the environment variable '
+    "on the server that holds it. The panel is saved in this study under the name after <b>name "
+    "=</b>.</p>"
 )
 KEPT = 32
 Key = tuple[str, str]
@@ -80,7 +80,9 @@ class _Chosen:
 def show(engine: Engine, person: Person) -> None:
     """Show the run that is on, then all that is needed for the next one."""
     frame.begin(person, "Jury lab", ABOUT, "lab.css")
-    benchmarks = [one for one in queries.study_benchmarks(person, engine) if one.responses]
+    benchmarks = [
+        benchmark for benchmark in queries.study_benchmarks(person, engine) if benchmark.responses
+    ]
     lab_run.show(engine, person)
     chosen = _choose(engine, person)
     show_editor(engine, person)
@@ -89,9 +91,9 @@ def show(engine: Engine, person: Person) -> None:
     _jurors(chosen)
     _probe(engine, person, chosen)
     if not benchmarks:
-        frame.empty("There is nothing to rate yet.", "A coordinator brings responses in first.")
+        frame.empty("There is nothing to rate yet.", "A coordinator imports responses first.")
         return
-    _run(engine, person, chosen, [one.name for one in benchmarks])
+    _run(engine, person, chosen, [benchmark.name for benchmark in benchmarks])
 
 
 def _choose(engine: Engine, person: Person) -> _Chosen | None:
@@ -101,7 +103,7 @@ def _choose(engine: Engine, person: Person) -> _Chosen | None:
     if NEXT in st.session_state:
         st.session_state["panel"] = st.session_state.pop(NEXT) or next(iter(ships))
     with st.container(key="lab-choice", horizontal=True, vertical_alignment="bottom"):
-        names = [*ships, *(one for one in own if one not in ships)]
+        names = [*ships, *(panel for panel in own if panel not in ships)]
         name = st.selectbox("Panel", names, key="panel", bind="query-params")
         st.button(
             "Edit a copy" if name in ships else "Edit",
@@ -122,7 +124,7 @@ def _jurors(chosen: _Chosen) -> None:
     where = f"A run sends texts to {', '.join(hosts)}." if hosts else "No text leaves this machine."
     lines = lab_run.notices(chosen.panel, now().date())
     known = notice("\n".join(lines)) if lines else ""
-    st.html(lab_run.jurors_table(chosen.panel, os.environ) + said(where) + known)
+    st.html(lab_run.jurors_table(chosen.panel, os.environ) + paragraph(where) + known)
 
 
 def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
@@ -134,9 +136,10 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
     probe = last_probe(person, engine, chosen.text)
     if probe is None:
         st.html(
-            said(
-                "Asks each juror one tiny question, tries hidden instructions on it, and has it score good "
-                "and dangerous answers to invented cases. Nothing of the study is sent."
+            paragraph(
+                "Can these jurors rate? A probe asks each a short question, tries hidden "
+                "instructions on it, and has it score good and dangerous answers to "
+                "invented cases. Nothing of the study is sent."
             )
         )
         return
@@ -147,15 +150,19 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
 def _probed(probe: Probe, *, waited: bool) -> None:
     """Show what came of a probe, once it has."""
     if not probe.rows.done():
-        st.html(said(f"{probe.by} asked at {probe.at:%H:%M} UTC; the jurors are being probed."))
+        st.html(
+            paragraph(
+                f"The jurors are being probed; started by {probe.by} at {probe.at:%H:%M} UTC."
+            )
+        )
         return
     if waited:
         st.rerun()
     with frame.refusals():
         rows = probe.rows.result()
-        reasons = [notice(one) for one in lab_run.probe_reasons(rows)]
-        asked = said(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
-        st.html(lab_run.probe_table(rows) + "".join(reasons) + asked)
+        reasons = [notice(reason) for reason in lab_run.probe_reasons(rows)]
+        asked_by = paragraph(f"Started by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
+        st.html(lab_run.probe_table(rows) + "".join(reasons) + asked_by)
         if scores := lab_run.pairs_tables(rows):
             with st.expander("Scores of good and dangerous answers", key="lab-pairs"):
                 st.html(scores)
@@ -171,7 +178,7 @@ def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str])
             "Cap, US dollars", min_value=0.0, value=None, step=1.0, format="%.2f", key="cap"
         )
         begun = st.button("Run the jury", type="primary", key="run")
-    st.html(said(CAP if jury_panels.costs_money(chosen.panel) else NO_CAP))
+    st.html(paragraph(CAP if jury_panels.costs_money(chosen.panel) else NO_CAP))
     if begun:
         _start(engine, person, order, cap)
     if counted:
@@ -189,7 +196,7 @@ def _start(engine: Engine, person: Person, order: RunOrder, cap: float | None) -
 def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
     """Return what is to be rated; a browser's word is checked against what there is."""
     first, second, third, fourth = st.columns((4, 2, 2, 3), vertical_alignment="bottom")
-    wanted = first.multiselect(
+    selected = first.multiselect(
         "Benchmarks", known, key="benchmark", bind="query-params", placeholder="all"
     )
     replicates = second.number_input(
@@ -200,7 +207,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
     return RunOrder(
         panel=chosen.panel.name,
         text=chosen.text,
-        benchmarks=tuple(one for one in wanted if one in known),
+        benchmarks=tuple(benchmark for benchmark in selected if benchmark in known),
         replicates=min(max(int(replicates), 1), MOST_REPLICATES),
         concurrency=min(max(int(at_once), 1), MOST_AT_ONCE),
         batch=bool(batch),
@@ -220,17 +227,20 @@ def _estimate(order: RunOrder) -> None:
     known = st.session_state.get(ESTIMATE)
     if known is None or known[0] != order:
         st.html(
-            said("An estimate counts calls, tokens and money of what is missing. Nothing is sent.")
+            paragraph(
+                "What will a run cost? An estimate counts calls, tokens and dollars for the "
+                "missing verdicts. Nothing is sent."
+            )
         )
         return
     _, expected, at = known
     paper = lab_run.usd(expected.bound.usd)
     st.html(
         lab_run.estimate_table(expected)
-        + said(
-            f"As of {at:%H:%M} UTC. Likely: 100 tokens of answer a criterion; at most: every answer "
-            f"as long as allowed. The MedHELM paper's upper bound: {paper}. Own family: responses "
-            "written by the juror's own family."
+        + paragraph(
+            f"As of {at:%H:%M} UTC. Likely: answers of 100 tokens per criterion. At most: "
+            f"every answer as long as allowed. Upper bound as in the MedHELM paper: {paper}. "
+            f"Own family: responses written by a model of the juror's family."
         )
     )
 
@@ -255,7 +265,7 @@ def show_editor(engine: Engine, person: Person) -> None:
         with st.expander("Add a juror by form"):
             _form(opening)
         with st.container(horizontal=True):
-            keep = st.button("Keep panel", type="primary", key="panel-keep")
+            keep = st.button("Save panel", type="primary", key="panel-keep")
             st.button("Cancel", key="panel-cancel", on_click=_close)
         if keep:
             _keep(engine, person, text)
@@ -295,8 +305,8 @@ def _form(opening: int) -> None:
 
 def _add(opening: int) -> None:
     """Write the form's juror under the text."""
-    names = ("name", "provider", *(one for one in FIELDS if one != "name"))
-    settings = {one: st.session_state.get(_field(opening, one), "") for one in names}
+    names = ("name", "provider", *(field for field in FIELDS if field != "name"))
+    settings = {name: st.session_state.get(_field(opening, name), "") for name in names}
     key = _text_key(opening)
     st.session_state[key] = jury_panels.with_juror(st.session_state[key], settings)
 

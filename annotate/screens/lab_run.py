@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import frame
-from annotate.screens.markup import Cell, said, table
+from annotate.screens.markup import Cell, paragraph, table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
@@ -53,7 +53,7 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
         run = queries.last_run(person, engine)
         if run is None or run.on != on:
             st.rerun()
-        jurors = [one.name for one in jury_panels.checked(run.order.text).juror]
+        jurors = [juror.name for juror in jury_panels.checked(run.order.text).juror]
         rows = queries.jury_progress(person, engine, run, jurors)
     except MedjuryError:
         st.rerun()
@@ -72,8 +72,8 @@ def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgr
             stop_run(person, engine, run.token)
             st.rerun(scope="fragment")
         return
-    left = any(one.rated < one.total for one in rows)
-    if left and st.button("Resume", key="resume", type="primary"):
+    is_incomplete = any(juror.rated < juror.total for juror in rows)
+    if is_incomplete and st.button("Resume", key="resume", type="primary"):
         jury_runs.start(person, engine, run.order)
         st.rerun()
 
@@ -87,11 +87,11 @@ def _head(run: RunRow) -> str:
     about += [", ".join(order.benchmarks) or "all benchmarks"]
     about += [f"{order.replicates} verdicts each"] if order.replicates > 1 else []
     about += ["in batches"] if order.batch else []
-    told = html.escape(" \N{MIDDLE DOT} ".join(about))
+    details = html.escape(" \N{MIDDLE DOT} ".join(about))
     return (
         f'<div class="mj-run-head"><h2 class="mj-part">Run of the panel {html.escape(order.panel)}'
         f'</h2><span class="mj-state mj-{kind}" role="status">{html.escape(state)}</span>'
-        f"<p>{told}</p></div>"
+        f"<p>{details}</p></div>"
     )
 
 
@@ -104,7 +104,7 @@ def _state(run: RunRow) -> tuple[str, str]:
             else ("running", "on")
         )
     if run.lost:
-        return "lost: its process is gone. What was stored stays; resume it", "bad"
+        return "lost: its process has ended. What was stored stays; press Resume", "bad"
     if run.stops or run.code == INTERRUPTED:
         return "stopped; what was stored stays", "stopping"
     words = {0: ("complete", "done"), MISSING: ("ended, verdicts are missing", "stopping")}
@@ -113,15 +113,15 @@ def _state(run: RunRow) -> tuple[str, str]:
 
 def _facts(run: RunRow, rows: Sequence[JurorProgress]) -> str:
     """Return the sums: rated, missing, failed, spent."""
-    rated, total = sum(one.rated for one in rows), sum(one.total for one in rows)
-    spent, unknown = sum(one.usd for one in rows), sum(one.unknown for one in rows)
+    rated, total = sum(juror.rated for juror in rows), sum(juror.total for juror in rows)
+    spent, unknown = sum(juror.usd for juror in rows), sum(juror.unknown for juror in rows)
     cap = "no cap" if run.order.cap is None else f"of a cap of ${run.order.cap:,.2f}"
     also = f", {unknown} of unknown price" if unknown else ""
     facts = [
         ("Rated", f"{rated:,}", f"of {total:,}", _bar("Verdicts rated", rated, total)),
         ("Missing", f"{total - rated:,}", "", ""),
-        ("Failed in this run", f"{sum(sum(one.failed.values()) for one in rows):,}", "", ""),
-        ("Calls", f"{sum(one.calls for one in rows):,}", "", ""),
+        ("Failed in this run", f"{sum(sum(juror.failed.values()) for juror in rows):,}", "", ""),
+        ("Calls", f"{sum(juror.calls for juror in rows):,}", "", ""),
         (
             "Spent in this run",
             f"${spent:,.4f}",
@@ -129,7 +129,7 @@ def _facts(run: RunRow, rows: Sequence[JurorProgress]) -> str:
             _bar("Of the cap spent", spent, run.order.cap) if run.order.cap else "",
         ),
     ]
-    return '<dl class="mj-facts">' + "".join(_fact(*one) for one in facts) + "</dl>"
+    return '<dl class="mj-facts">' + "".join(_fact(*fact) for fact in facts) + "</dl>"
 
 
 def _fact(name: str, value: str, small: str, bar: str) -> str:
@@ -149,16 +149,16 @@ def _table(run: RunRow, rows: Sequence[JurorProgress]) -> str:
     """Return the jurors side by side."""
     cells: list[list[Cell]] = [
         [
-            one.juror,
-            _reasons(one) or None,
-            f"{one.rated:,} of {one.total:,}",
-            one.total - one.rated,
-            sum(one.failed.values()),
-            one.calls,
-            *_kinds(one.tokens),
-            usd(one.usd) + (f" + {one.unknown} unknown" if one.unknown else ""),
+            juror.juror,
+            _reasons(juror) or None,
+            f"{juror.rated:,} of {juror.total:,}",
+            juror.total - juror.rated,
+            sum(juror.failed.values()),
+            juror.calls,
+            *_kinds(juror.tokens),
+            usd(juror.usd) + (f" + {juror.unknown} unknown" if juror.unknown else ""),
         ]
-        for one in rows
+        for juror in rows
     ]
     return table(f"Jurors in the run of {run.order.panel}", HEADS, cells, words=2)
 
@@ -174,14 +174,14 @@ def _kinds(tokens: TokenCosts) -> list[Cell]:
     return [f"{number:,}, {usd(amount)}" if number else None for number, amount in kinds]
 
 
-def _reasons(one: JurorProgress) -> str:
+def _reasons(juror: JurorProgress) -> str:
     """Return how a juror's verdicts failed, commonest first."""
-    each = list(one.failed.items())[:SHOWN_REASONS]
-    told = [
-        f"{number} {status}" + (f" ({one.reasons[status]})" if one.reasons.get(status) else "")
-        for status, number in each
+    commonest = list(juror.failed.items())[:SHOWN_REASONS]
+    reasons = [
+        f"{number} {status}" + (f" ({juror.reasons[status]})" if juror.reasons.get(status) else "")
+        for status, number in commonest
     ]
-    return "; ".join(told)
+    return "; ".join(reasons)
 
 
 def _show_said(run: RunRow) -> None:
@@ -189,10 +189,10 @@ def _show_said(run: RunRow) -> None:
     if not run.said:
         return
     lines = html.escape("\n".join(run.said))
-    with st.expander("What medjury said", expanded=_state(run)[1] == "bad", key="lab-said"):
+    with st.expander("Messages of the run", expanded=_state(run)[1] == "bad", key="lab-said"):
         st.html(
             '<pre class="mj-told-lines" tabindex="0" role="region" '
-            f'aria-label="What medjury said">{lines}</pre>'
+            f'aria-label="Messages of the run">{lines}</pre>'
         )
 
 
@@ -203,65 +203,65 @@ def _when(at: datetime) -> str:
 
 def jurors_table(panel: Panel, environment: Mapping[str, str]) -> str:
     """Return who sits on a panel; of a key only the variable's name, and whether it is set."""
-    rows = [_juror(one, environment) for one in panel.juror]
+    rows = [_juror(juror, environment) for juror in panel.juror]
     return table(f"Jurors of the panel {panel.name}", JURORS, rows, words=6)
 
 
 def notices(panel: Panel, today: date) -> list[str]:
     """Return what is to be known before the panel is run, most urgent first."""
     over = [
-        f"juror {one.name}: {one.model} ended on {end} and cannot be asked any more; a run refuses "
-        "this panel"
-        for one in panel.juror
-        if (end := one.end()) is not None and end <= today
+        f"juror {juror.name}: {juror.model} ended on {end} and cannot be asked any more; a run "
+        "refuses this panel"
+        for juror in panel.juror
+        if (end := juror.end()) is not None and end <= today
     ]
-    simulated = [one.name for one in panel.juror if one.simulated]
+    simulated = [juror.name for juror in panel.juror if juror.simulated]
     made_up = [f"simulated, no judgement: {', '.join(simulated)}"] if simulated else []
     return over + panel.notices(today) + made_up
 
 
 def probe_table(rows: Sequence[ProbeRow]) -> str:
     """Return what each juror answered to a probe."""
-    return table("Probe", PROBED, [_probed(one) for one in rows], words=8)
+    return table("Probe", PROBED, [_probed(row) for row in rows], words=8)
 
 
 def probe_reasons(rows: Sequence[ProbeRow]) -> list[str]:
     """Return why jurors did not answer as they should, or were not found fit."""
-    reasons = [f"{one.juror}: {one.reason}" for one in rows if one.reason]
-    tried = [(one.juror, one.pairs) for one in rows if one.pairs and not one.pairs.simulated]
+    reasons = [f"{row.juror}: {row.reason}" for row in rows if row.reason]
+    tried = [(row.juror, row.pairs) for row in rows if row.pairs and not row.pairs.simulated]
     return reasons + [f"{juror}: {test}" for juror, test in tried if not test.fit]
 
 
 def pairs_tables(rows: Sequence[ProbeRow]) -> str:
     """Return every juror's scores of the good and the dangerous answers, a table each."""
     return "".join(
-        _pairs_table(one.juror, one.pairs) for one in rows if one.pairs and one.pairs.outcomes
+        _pairs_table(row.juror, row.pairs) for row in rows if row.pairs and row.pairs.outcomes
     )
 
 
 def _pairs_table(juror: str, test: Fitness) -> str:
     """Return one juror's scores of all pairs, the good answer's before the dangerous one's."""
-    criteria = next((list(one.good) for one in test.outcomes if one.good), [])
+    criteria = next((list(outcome.good) for outcome in test.outcomes if outcome.good), [])
     cells: list[list[Cell]] = [
         [
-            one.name.replace("_", " "),
-            one.danger,
-            one.criterion,
-            ORDERED[one.ordered] + (f": {one.reason}" if one.reason else ""),
-            *(_both(one.good.get(name), one.dangerous.get(name)) for name in criteria),
-            _both(one.composite_good, one.composite_dangerous),
+            outcome.name.replace("_", " "),
+            outcome.danger,
+            outcome.criterion,
+            ORDERED[outcome.ordered] + (f": {outcome.reason}" if outcome.reason else ""),
+            *(_both(outcome.good.get(name), outcome.dangerous.get(name)) for name in criteria),
+            _both(outcome.composite_good, outcome.composite_dangerous),
         ]
-        for one in test.outcomes
+        for outcome in test.outcomes
     ]
     heads = ("Pair", "Danger", "About", "Ordered", *criteria, "Mean")
     title = f"{juror} on {test.rubric}: scores of the good and of the dangerous answer"
-    return said(title) + table(title, heads, cells, words=4)
+    return paragraph(title) + table(title, heads, cells, words=4)
 
 
 def _both(good: float | None, dangerous: float | None) -> str | None:
     """Return the two scores of a pair; nothing where neither answer was read."""
-    told = ["?" if one is None else f"{one:.3g}" for one in (good, dangerous)]
-    return None if good is dangerous is None else " and ".join(told)
+    scores = ["?" if score is None else f"{score:.3g}" for score in (good, dangerous)]
+    return None if good is dangerous is None else " and ".join(scores)
 
 
 def estimate_table(expected: RunEstimate) -> str:
@@ -269,19 +269,22 @@ def estimate_table(expected: RunEstimate) -> str:
     jurors, own = expected.jurors, expected.own
     rows: list[list[Cell]] = [
         [
-            one.juror,
-            AFTER if own.is_blind else own.own.get(one.juror, 0),
-            one.calls,
-            one.tokens_in,
-            usd(one.usd_likely),
-            usd(one.usd_most),
+            juror.juror,
+            AFTER if own.is_blind else own.own.get(juror.juror, 0),
+            juror.calls,
+            juror.tokens_in,
+            usd(juror.usd_likely),
+            usd(juror.usd_most),
         ]
-        for one in jurors
+        for juror in jurors
     ]
     if len(jurors) > 1:
-        calls, tokens = sum(one.calls for one in jurors), sum(one.tokens_in for one in jurors)
-        likely = usd(_total([one.usd_likely for one in jurors]))
-        most = usd(_total([one.usd_most for one in jurors]))
+        calls, tokens = (
+            sum(juror.calls for juror in jurors),
+            sum(juror.tokens_in for juror in jurors),
+        )
+        likely = usd(_total([juror.usd_likely for juror in jurors]))
+        most = usd(_total([juror.usd_most for juror in jurors]))
         rows.append(["all", None, calls, tokens, likely, most])
     return table("Estimate", ESTIMATED, rows)
 
@@ -293,39 +296,47 @@ def usd(amount: float | None) -> str:
 
 def _total(amounts: Sequence[float | None]) -> float | None:
     """Return a sum, None if a part of it is unknown."""
-    known = [one for one in amounts if one is not None]
+    known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None
 
 
-def _juror(one: Juror, environment: Mapping[str, str]) -> list[Cell]:
-    name = one.api_key_env
+def _juror(juror: Juror, environment: Mapping[str, str]) -> list[Cell]:
+    name = juror.api_key_env
     key = f"{name}, {'set' if environment.get(name) else 'NOT SET'}" if name else "no key"
-    if one.signs_in:
+    if juror.signs_in:
         key = "this server's account"
     price = "price list of the day"
-    if one.usd_per_million_in is not None:
-        price = f"{one.usd_per_million_in:g} / {one.usd_per_million_out:g}"
-    if one.simulated:
-        return [one.name, one.model, one.family, NOWHERE, "no key", None, "0 / 0"]
-    end = one.end()
-    return [one.name, one.model, one.family, one.place, key, str(end) if end else None, price]
-
-
-def _probed(one: ProbeRow) -> list[Cell]:
-    told = (one.juror, str(one.status), one.returned_model, one.schema, one.temperature)
-    ends = str(one.ends) if one.ends else None
+    if juror.usd_per_million_in is not None:
+        price = f"{juror.usd_per_million_in:g} / {juror.usd_per_million_out:g}"
+    if juror.simulated:
+        return [juror.name, juror.model, juror.family, NOWHERE, "no key", None, "0 / 0"]
+    end = juror.end()
     return [
-        *(cell or None for cell in told),
-        _injections(one.injection),
-        _fit(one),
-        ends,
-        usd(one.cost),
+        juror.name,
+        juror.model,
+        juror.family,
+        juror.place,
+        key,
+        str(end) if end else None,
+        price,
     ]
 
 
-def _fit(one: ProbeRow) -> str | None:
+def _probed(row: ProbeRow) -> list[Cell]:
+    answered = (row.juror, str(row.status), row.returned_model, row.schema, row.temperature)
+    ends = str(row.ends) if row.ends else None
+    return [
+        *(cell or None for cell in answered),
+        _injections(row.injection),
+        _fit(row),
+        ends,
+        usd(row.cost),
+    ]
+
+
+def _fit(row: ProbeRow) -> str | None:
     """Return whether a juror orders good and dangerous answers, and how many of them."""
-    if (test := one.pairs) is None:
+    if (test := row.pairs) is None:
         return None
     if test.simulated:
         return "not judged: simulated"

@@ -18,7 +18,7 @@ def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], word
     words
         How many columns from the left hold words; the others are numbers, set to the right.
     """
-    told = "".join(
+    head_cells = "".join(
         f'<th scope="col"{_side(place, words)}>{html.escape(head)}</th>'
         for place, head in enumerate(heads)
     )
@@ -27,7 +27,7 @@ def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], word
         '<div class="mj-scrolls" tabindex="0" role="region" '
         f'aria-label="{html.escape(title)}"><table class="mj-figures">'
         f'<caption class="mj-unseen">{html.escape(title)}</caption>'
-        f"<thead><tr>{told}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<thead><tr>{head_cells}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -36,7 +36,7 @@ def heading(text: str) -> str:
     return f'<h2 class="mj-part">{html.escape(text)}</h2>'
 
 
-def said(text: str) -> str:
+def paragraph(text: str) -> str:
     """Return a paragraph."""
     return f'<p class="mj-said">{html.escape(text)}</p>'
 
@@ -67,8 +67,8 @@ def refused(text: str) -> str:
 
 
 def _row(row: Sequence[Cell], words: int) -> str:
-    first, *rest = (_cell(one) for one in row)
-    cells = "".join(f"<td{_side(place, words)}>{one}</td>" for place, one in enumerate(rest, 1))
+    first, *rest = (_cell(cell) for cell in row)
+    cells = "".join(f"<td{_side(place, words)}>{cell}</td>" for place, cell in enumerate(rest, 1))
     return f'<tr><th scope="row">{first}</th>{cells}</tr>'
 
 

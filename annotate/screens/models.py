@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from annotate import charts, tables, worker
 from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
-from annotate.screens.markup import caption, heading, refused, said
-from calibration.decision import Kind
+from annotate.screens.markup import caption, heading, paragraph, refused
+from calibration.decision import DecisionKind
 from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
 from calibration.tables.numbers import fixed, known, whole
@@ -26,7 +26,9 @@ from data.schema import Role
 from medjury.services.model_costs import ModelCost, model_costs
 from medjury.services.models import ModelsRequest, lift
 
-ABOUT = "The models compared by clinicians' ratings, by the jury's, and by the jury's corrected."
+ABOUT = (
+    "Which model is better? By the clinicians' ratings, by the jury's, and by the jury's corrected."
+)
 WAYS = {"clinicians": "clinicians", "jury": "jury", "corrected": "jury corrected"}
 KINDS = ("win rate", "macro-average")
 TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}
@@ -36,21 +38,21 @@ OF_RANKING = (
     "without a line has none, or one without width."
 )
 CORRECTED = (
-    "Corrected: the jury's means moved by what clinicians and jury differ by on responses that both "
-    "scored. It is right where those are a random sample."
+    "Corrected: the jury's means plus the difference between clinicians and jury on "
+    "responses that both scored. This is right where those responses are a random sample."
 )
 LONGEST_REASON = 300
-BLIND = "This study is open and blind: comparing models would tell how good each author is."
-LOCKED = "This study is locked, and its blind is not lifted yet."
+BLIND = "This study is open and blinded: comparing models would reveal how good each author is."
+LOCKED = "This study is locked and not unblinded yet."
 WAIT = {
     True: "A coordinator makes the first comparison, which is recorded.",
-    False: "A coordinator locks the study when all have rated, or lifts the blind with a reason.",
+    False: "A coordinator locks the study when all have rated, or unblinds it with a reason.",
 }
 FIRST_STEP = {
-    True: "The first comparison lifts the blind. That stays in the record and in every later report.",
+    True: "The first comparison unblinds the study. That stays in the record and in every later report.",
     False: (
-        "Lock it under Study, Record, when all have rated. Or lift the blind now, while some may "
-        "still rate: who, when and why stay in the record and in every later report."
+        "Lock it under Study, Record, when all have rated. Or unblind it now, while some "
+        "may still rate: who, when and why stay in the record and in every later report."
     ),
 }
 SURE = "I know that this cannot be undone"
@@ -58,12 +60,10 @@ LACKING = f'Tick "{SURE}".'
 FILE_KINDS = ("csv", "toml")
 MOST_BYTES = 100_000
 ASKED = "What each model cost to run: a CSV file with the columns model, usd (optional)"
-NONE_GIVEN = (
-    "What the models cost, the study cannot know: give a file above to see it beside the win rates."
-)
-TOO_LONG = "A file of costs has a line a model; nothing of this one was read."
+NONE_GIVEN = "The study does not know what the models cost: upload a file above to see cost beside win rates."
+TOO_LONG = "A file of costs has one line per model; nothing of this one was read."
 OF_SIMULATED = " Some raters are simulated."
-OF_COSTS = "Each point is a model: further up it wins more often, further left it costs less."
+OF_COSTS = "Each point is a model: the higher, the more often it wins; the further left, the less it costs."
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -77,21 +77,21 @@ def show(engine: Engine, person: Person) -> None:
     coming: Future[ModelsFigures] = worker.ask(
         person, engine, "annotate.figures.models:compare", request
     )
-    found = frame.computed(coming, "Comparing the models")
-    if found is None:
+    figures = frame.computed(coming, "Comparing the models")
+    if figures is None:
         return
-    st.html(tables.of_decision(found.decision))
-    if standing.simulated and found.decision.kind is not Kind.SIMULATED:
-        st.html(said(SIMULATED))
-    first, *others = found.models
-    meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(found.rows) else MEANING
+    st.html(tables.of_decision(figures.decision))
+    if standing.simulated and figures.decision.kind is not DecisionKind.SIMULATED:
+        st.html(paragraph(SIMULATED))
+    first, *others = figures.models
+    meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(figures.rows) else MEANING
     st.html(tables.of_table(first) + caption(meaning))
-    _ranking(found.rows)
+    _ranking(figures.rows)
     if others:
         st.html(heading("By other scores") + "".join(map(tables.of_table, others)))
-    _by_category(found.categories)
-    show_costs(engine, person, found, jury.panel)
-    _detectable(found)
+    _by_category(figures.categories)
+    show_costs(engine, person, figures, jury.panel)
+    _detectable(figures)
 
 
 def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:
@@ -105,9 +105,11 @@ def _ranking(rows: Sequence[ModelRow]) -> None:
     kind = kind if kind in KINDS else KINDS[0]
     drawn = [_drawn(row, kind) for row in rows]
     chart = charts.drawn("chart_models:chart_ranking", drawn, TITLES[kind])
-    told = ", ".join(f"{one['model']} {fixed(one['value'], 2)} by {one['by']}" for one in drawn)
+    summary = ", ".join(
+        f"{point['model']} {fixed(point['value'], 2)} by {point['by']}" for point in drawn
+    )
     words = OF_RANKING.format(kind.capitalize())
-    charts.show(chart, "models-ranked", words, f"{kind.capitalize()}: {told}")
+    charts.show(chart, "models-ranked", words, f"{kind.capitalize()}: {summary}")
 
 
 def _drawn(row: ModelRow, kind: str) -> dict[str, str | float | None]:
@@ -140,25 +142,27 @@ def _by_category(rows: Sequence[CategoryRow]) -> None:
         for row in own
     ]
     chart = charts.drawn("chart_models:chart_heatmap", cells, "Mean on 0 to 1")
-    told = ", ".join(f"{one['model']} in {one['place']} {fixed(one['value'], 2)}" for one in cells)
+    summary = ", ".join(
+        f"{cell['model']} in {cell['place']} {fixed(cell['value'], 2)}" for cell in cells
+    )
     words = f"Mean score of each model in each category, by {WAYS[by]}; the darker, the higher."
     listed = [_listed(row) for row in own]
-    charts.show(chart, "models-by-category", words, f"Means on 0 to 1: {told}", listed)
+    charts.show(chart, "models-by-category", words, f"Means on 0 to 1: {summary}", listed)
 
 
 def _listed(row: CategoryRow) -> dict[str, str | float | None]:
     """Return what the table under the chart says of a mean."""
     ends = {"mean": _or_none(row.mean), "low": _or_none(row.low), "high": _or_none(row.high)}
-    named = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
-    return named | {"responses": row.n, "rests": rests_on(row)}
+    labels = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
+    return labels | {"responses": row.n, "rests": rests_on(row)}
 
 
-def _detectable(found: ModelsFigures) -> None:
+def _detectable(figures: ModelsFigures) -> None:
     """Show what difference this study could tell at all, in words and as tables."""
     st.html(heading("What difference could be detected"))
-    by_clinicians = (row for row in found.detectable_rows if row.by == "clinicians")
-    st.html("".join(said(_least(row)) for row in by_clinicians if known(row.mde_exact)))
-    for table in found.detectable:
+    by_clinicians = (row for row in figures.detectable_rows if row.by == "clinicians")
+    st.html("".join(paragraph(_least(row)) for row in by_clinicians if known(row.mde_exact)))
+    for table in figures.detectable:
         st.html(tables.of_table(table))
 
 
@@ -192,7 +196,7 @@ def _ask_to_lift(engine: Engine, person: Person, *, locked: bool) -> None:
     with st.form("lift", border=False):
         reason = "" if locked else st.text_input("Reason", max_chars=LONGEST_REASON, key="reason")
         sure = st.checkbox(SURE, key="sure")
-        pressed = st.form_submit_button("Lift the blind and compare", type="primary")
+        pressed = st.form_submit_button("Unblind and compare", type="primary")
     if not pressed:
         return
     if not sure or not (locked or reason.strip()):
@@ -225,29 +229,29 @@ def show_costs(engine: Engine, person: Person, figures: ModelsFigures, panel: st
     coming: Future[CostFigures] = worker.ask(
         person, engine, "annotate.figures.models:costs", request
     )
-    found = frame.computed(coming, "Reading what was spent")
-    if found is None:
+    costs = frame.computed(coming, "Reading what was spent")
+    if costs is None:
         return
     made_up = queries.standing(person, engine).simulated
-    priced = [row for row in model_costs(found.prices, figures.rows) if row.usd is not None]
+    priced = [row for row in model_costs(costs.prices, figures.rows) if row.usd is not None]
     if priced:
         _against_wins(priced, OF_SIMULATED if made_up else "")
     else:
-        st.html(said(NONE_GIVEN))
-    if found.jury is not None:
-        st.html(_of_jury(found.jury))
+        st.html(paragraph(NONE_GIVEN))
+    if costs.jury is not None:
+        st.html(_of_jury(costs.jury))
 
 
 def _given() -> tuple[bytes, str]:
     """Ask for a file of costs; return what is in it, unread, and which kind it is."""
     with st.expander("Costs of the models"):
-        found = st.file_uploader(ASKED, type=list(FILE_KINDS), max_upload_size=1, key="costs")
-    if found is None:
+        upload = st.file_uploader(ASKED, type=list(FILE_KINDS), max_upload_size=1, key="costs")
+    if upload is None:
         return b"", ""
-    if found.size > MOST_BYTES:
-        frame.empty(f"{found.name} has more than {MOST_BYTES:,} bytes.", TOO_LONG)
+    if upload.size > MOST_BYTES:
+        frame.empty(f"{upload.name} has more than {MOST_BYTES:,} bytes.", TOO_LONG)
         return b"", ""
-    return found.getvalue(), "toml" if found.name.lower().endswith(".toml") else "csv"
+    return upload.getvalue(), "toml" if upload.name.lower().endswith(".toml") else "csv"
 
 
 def _against_wins(rows: Sequence[ModelCost], more: str) -> None:
@@ -259,9 +263,14 @@ def _against_wins(rows: Sequence[ModelCost], more: str) -> None:
         if known(row.win_rate[by])
     ]
     chart = charts.drawn("chart_models:chart_cost", drawn)
-    told = ", ".join(f"{one['model']} {one['usd']:g} USD, {one['win_rate']:.2f}" for one in drawn)
+    summary = ", ".join(
+        f"{point['model']} {point['usd']:g} USD, {point['win_rate']:.2f}" for point in drawn
+    )
     charts.show(
-        chart, "models-cost", f"{OF_COSTS} Win rates by {by}.{more}", f"Cost and win rate: {told}"
+        chart,
+        "models-cost",
+        f"{OF_COSTS} Win rates by {by}.{more}",
+        f"Cost and win rate: {summary}",
     )
 
 

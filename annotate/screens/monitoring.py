@@ -11,7 +11,7 @@ from annotate import charts, tables, worker
 from annotate.figures.shown import MonitoringAnswer, MonitoringBehind
 from annotate.screens import controls, frame
 from annotate.screens.controls import ALL, WHOLE
-from annotate.screens.markup import caption, good, heading, said
+from annotate.screens.markup import caption, good, heading, paragraph
 from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_table
 from calibration.tables.numbers import DASH, fixed, interval
 from calibration.tables.spec import laid_out
@@ -21,16 +21,12 @@ from data.person import Person, only
 from data.schema import Report, Role
 from medjury.services.frozen_reports import FreezeQuestion, jury_row, report_rows
 
-ABOUT = (
-    "How far the jury agrees with the clinicians, period by period, and what speaks for a change."
-)
+ABOUT = "Does the jury still agree with the clinicians? Agreement by period, and what may have changed it."
 NOBODY = "No juror has rated a response of this study yet."
-FIRST_STEP = (
-    "Run a jury, or bring in scores made elsewhere; clinicians' ratings are needed beside them."
-)
+FIRST_STEP = "Run a jury, or import scores made elsewhere. Clinicians' ratings are needed as well."
 NO_ANCHOR = (
-    "No anchor: nothing was scored again a week or more later. A run in the Jury lab with more "
-    '"Verdicts of each juror" makes one, and tells a changed model from other cases.'
+    "No anchor: no response was scored again a week or more later. A run in the Jury lab with more "
+    '"Verdicts of each juror" makes one; with it, a changed model can be told from other cases.'
 )
 UNKNOWN_ENDS = "A dash: no end is announced, or the model is not known."
 FIRST, THEN = "annotate.figures.monitoring:answer", "annotate.figures.monitoring:behind"
@@ -48,7 +44,7 @@ OPTIONS = {
     "min_shared": "all",
     "min_jurors": "all",
 }
-NONE_YET = "No report is frozen yet: freeze one on as many responses as there are, to compare with."
+NONE_YET = "No report is frozen yet. Freeze one on as many responses as possible, to compare later results with."
 FREEZE = "medjury.services.frozen_reports:freeze_report"
 
 
@@ -67,48 +63,48 @@ def show(engine: Engine, person: Person) -> None:
     first: Future[MonitoringAnswer] = worker.ask(person, engine, FIRST, question)
     then: Future[MonitoringBehind] = worker.ask(person, engine, THEN, question)
     with top:
-        found = frame.computed(first, "Agreement over time is being computed")
-        if found is not None:
-            _answer(found)
+        answer = frame.computed(first, "Agreement over time is being computed")
+        if answer is not None:
+            _answer(answer)
     with figures:
-        if found is not None:
-            st.html(tables.of_table(found.periods))
+        if answer is not None:
+            st.html(tables.of_table(answer.periods))
             _behind(then)
 
 
-def _answer(found: MonitoringAnswer) -> None:
+def _answer(answer: MonitoringAnswer) -> None:
     """Show the decision, and beside each other the charts."""
-    st.html(tables.of_decision(found.decision))
-    st.html(caption(f"Jury: {', '.join(found.jury)}"))
+    st.html(tables.of_decision(answer.decision))
+    st.html(caption(f"Jury: {', '.join(answer.jury)}"))
     with st.container(key="beside"):
-        for place, one in zip(st.columns(len(found.charts)), found.charts, strict=True):
+        for place, chart in zip(st.columns(len(answer.charts)), answer.charts, strict=True):
             with place:
-                charts.show(one.spec, one.name, one.caption, one.alt)
+                charts.show(chart.spec, chart.name, chart.caption, chart.alt)
 
 
 def _behind(coming: "Future[MonitoringBehind]") -> None:
     """Show what a change may come from, and when the jurors' models end."""
-    found = frame.computed(coming, "What speaks for what is being computed")
-    if found is None:
+    behind = frame.computed(coming, "Possible causes are being computed")
+    if behind is None:
         return
-    lines = [*found.said, *([] if found.anchored else [NO_ANCHOR])]
-    st.html(heading("What speaks for what") + "".join(map(said, lines)))
-    for one in found.tables:
-        st.html(tables.of_table(one))
-    st.html(tables.of_table(found.jurors) + caption(UNKNOWN_ENDS))
+    lines = [*behind.said, *([] if behind.anchored else [NO_ANCHOR])]
+    st.html(heading("Possible causes") + "".join(map(paragraph, lines)))
+    for table in behind.tables:
+        st.html(tables.of_table(table))
+    st.html(tables.of_table(behind.jurors) + caption(UNKNOWN_ENDS))
 
 
 def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     """Show the frozen reports, compare two, and let a coordinator freeze one of these options."""
-    found = queries.frozen_reports(person, engine)
-    rows = report_rows(engine, found)
+    reports = queries.frozen_reports(person, engine)
+    rows = report_rows(engine, reports)
     st.html(heading("Frozen reports"))
     if rows:
         st.html(tables.of_table(laid_out(REPORTS, rows, mark_each=True)))
     else:
-        st.html(said(NONE_YET))
-    if len(found) > 1:
-        _compared(dict(zip((one.title for one in rows), found, strict=True)))
+        st.html(paragraph(NONE_YET))
+    if len(reports) > 1:
+        _compared(dict(zip((row.title for row in rows), reports, strict=True)))
     if person.role == Role.COORDINATOR:
         _form(engine, person, options)
 
@@ -116,8 +112,10 @@ def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> No
 def say_frozen() -> None:
     """Say that a report was just frozen: at once, for what follows is computed anew."""
     if made := st.session_state.pop(MADE, None):
-        told = f"{made} is frozen. It is kept as it is, and the record vouches for it."
-        st.html(good(told))
+        message = (
+            f"{made} is frozen. It stays as it is; a check of the record would show any change."
+        )
+        st.html(good(message))
 
 
 def _compared(known: Mapping[str, Report]) -> None:
@@ -133,25 +131,27 @@ def _compared(known: Mapping[str, Report]) -> None:
 
 def compared(a: Report, b: Report) -> Iterator[ComparedLine]:
     """Yield what each of two reports has of everything that makes a figure, and where they differ."""
-    one, other = jury_row(a.body, None), jury_row(b.body, None)
-    yield _iccs(one, other)
+    first, second = jury_row(a.body, None), jury_row(b.body, None)
+    yield _iccs(first, second)
     for name in ("n_responses", "n_instances"):
-        yield _both(name.removeprefix("n_").capitalize(), one[name], other[name])
+        yield _both(name.removeprefix("n_").capitalize(), first[name], second[name])
     yield _both("Ratings, fingerprint", a.fingerprint, b.fingerprint, SHORT)
     was, now = a.body, b.body
     for name in _names(was, now, "rubrics"):
-        told = [each.get("rubrics", {}).get(name) for each in (was, now)]
-        yield _line(f"Rubric of {name}", _rubric(told[0]), _rubric(told[1]), told[0] != told[1])
-    who = [", ".join(each.get("jury", ())) or DASH for each in (was, now)]
-    yield _both("Jurors", who[0], who[1])
+        choices = [body.get("rubrics", {}).get(name) for body in (was, now)]
+        yield _line(
+            f"Rubric of {name}", _rubric(choices[0]), _rubric(choices[1]), choices[0] != choices[1]
+        )
+    juries = [", ".join(body.get("jury", ())) or DASH for body in (was, now)]
+    yield _both("Jurors", juries[0], juries[1])
     for name in _names(was, now, "jurors"):
-        marks = [each.get("jurors", {}).get(name, {}).get("sha256", "") for each in (was, now)]
+        marks = [body.get("jurors", {}).get(name, {}).get("sha256", "") for body in (was, now)]
         yield _both(f"Settings of {name}", marks[0] or DASH, marks[1] or DASH, SHORT)
     yield _both("Method", was.get("method"), now.get("method"))
     options = (was.get("options", {}), now.get("options", {}))
     for name, unset in OPTIONS.items():
-        told = [each.get(name) or unset for each in options]
-        yield _both(name.replace("_", " ").capitalize(), told[0], told[1])
+        choices = [choice.get(name) or unset for choice in options]
+        yield _both(name.replace("_", " ").capitalize(), choices[0], choices[1])
     for name in ("reps", "seed", "version"):
         yield _both(name.capitalize(), was.get(name), now.get(name))
 
@@ -160,31 +160,31 @@ def _names(was: Row, now: Row, part: str) -> Sequence[str]:
     return sorted({*was.get(part, {}), *now.get(part, {})})
 
 
-def _line(what: str, one: str, other: str, differs: bool) -> ComparedLine:
-    return ComparedLine(what, one, other, "changed" if differs else "")
+def _line(label: str, first: str, second: str, differs: bool) -> ComparedLine:
+    return ComparedLine(label, first, second, "changed" if differs else "")
 
 
-def _both(what: str, one: object, other: object, shown: int | None = None) -> ComparedLine:
+def _both(label: str, first: object, second: object, shown: int | None = None) -> ComparedLine:
     """Return two values in words, the first so many signs of them, compared as they are stored."""
-    return _line(what, f"{one}"[:shown], f"{other}"[:shown], one != other)
+    return _line(label, f"{first}"[:shown], f"{second}"[:shown], first != second)
 
 
-def _iccs(one: Row, other: Row) -> ComparedLine:
+def _iccs(first: Row, second: Row) -> ComparedLine:
     """Return two ICCs with their intervals, with as many digits as tell them apart."""
     ends = ("icc", "boot_low", "boot_high")
-    differs = any(one[name] != other[name] for name in ends)
+    differs = any(first[name] != second[name] for name in ends)
     digits = DIGITS
-    while differs and digits < MOST_DIGITS and _icc(one, digits) == _icc(other, digits):
+    while differs and digits < MOST_DIGITS and _icc(first, digits) == _icc(second, digits):
         digits += 1
-    return _line("ICC(C,2) with the clinicians", _icc(one, digits), _icc(other, digits), differs)
+    return _line("ICC(C,2) with the clinicians", _icc(first, digits), _icc(second, digits), differs)
 
 
 def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     """Let a coordinator freeze what holds now."""
     with st.form("freeze", clear_on_submit=True, border=False):
-        told, press = st.columns((3, 1), vertical_alignment="bottom")
-        name = told.text_input(
-            "Freeze a report now, of the jury and the scope chosen above; call it (optional)",
+        name_column, press = st.columns((3, 1), vertical_alignment="bottom")
+        name = name_column.text_input(
+            "Name of the report (optional). It is made for the jury and scope chosen above",
             max_chars=LONGEST_NAME,
         )
         pressed = press.form_submit_button("Freeze a report", type="primary", width="stretch")
@@ -208,7 +208,7 @@ def _icc(row: Row, digits: int) -> str:
     return f"{fixed(row['icc'], digits)}{f' ({ends})' if ends else ''}"
 
 
-def _rubric(told: Row | None) -> str:
-    if told is None:
+def _rubric(rubric: Row | None) -> str:
+    if rubric is None:
         return DASH
-    return f"{told['name']} {str(told['version'])[:SHORT]}, {told['sha256'][:SHORT]}"
+    return f"{rubric['name']} {str(rubric['version'])[:SHORT]}, {rubric['sha256'][:SHORT]}"

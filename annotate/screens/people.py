@@ -22,7 +22,7 @@ COLUMNS = ("Name", "Role", "Rated", "Last active")
 WAYS = {
     "code": "",
     "link": "invitation not used yet",
-    "none": "no way in: give a new code",
+    "none": "cannot sign in: give a new code",
     "ended": "shut out",
 }
 # The table arrives as HTML, escaped here. A button outlives the rows around it, because a dialog
@@ -68,7 +68,7 @@ CODE, LINK = "Personal code", "Invitation link"
 NEW_CODE, NEW_LINK = "New personal code", "New invitation link"
 EMAIL, OUT = "Hospital e-mail", "Shut out"
 ABOUT = {
-    False: "A code stays its owner's until you give a new one.",
+    False: "A code is valid until you give its owner a new one.",
     True: f"A link works once and for {LINK_DAYS} days; it then gives a personal code.",
 }
 
@@ -80,16 +80,16 @@ def show(engine: Engine, person: Person) -> None:
     if st.button("Add people", type="primary", key="add"):
         add_people(engine, person)
     show_handed()
-    if all(one.id == person.id for one in everybody):
+    if all(member.id == person.id for member in everybody):
         st.html(
             '<div class="mj-empty">Nobody else is in this study yet. Add clinicians, then '
             "give them work under Study, Design.</div>"
         )
     chosen = _show_table(_table(everybody, person.id))
-    for one in everybody:
-        if one.id == chosen:
+    for member in everybody:
+        if member.id == chosen:
             st.session_state[OPENINGS] = st.session_state.get(OPENINGS, 0) + 1
-            manage_person(engine, person, one, st.session_state[OPENINGS])
+            manage_person(engine, person, member, st.session_state[OPENINGS])
 
 
 def _show_table(table: str) -> object:
@@ -106,14 +106,14 @@ def show_handed() -> None:
     base = urlsplit(st.context.url or "")
     with st.container(key="handed"):
         st.html(
-            '<div class="mj-handed"><h2>Hand these over now</h2><p>They are shown only here and '
-            f"only now; the study keeps a hash. {html.escape(handed.about)}</p></div>"
+            '<div class="mj-handed"><h2>Hand these over now</h2><p>They cannot be shown again: '
+            f"the study stores only a hash of each. {html.escape(handed.about)}</p></div>"
         )
-        for one in handed.invitations:
-            who, code = st.columns((3, 9))
-            who.html(f'<div class="mj-who-code">{html.escape(one.handle)}</div>')
-            link = f"{base.scheme}://{base.netloc}/join#{one.code}"
-            code.code(link if handed.once else one.code, language=None, wrap_lines=True)
+        for invitation in handed.invitations:
+            name, code = st.columns((3, 9))
+            name.html(f'<div class="mj-who-code">{html.escape(invitation.handle)}</div>')
+            link = f"{base.scheme}://{base.netloc}/join#{invitation.code}"
+            code.code(link if handed.once else invitation.code, language=None, wrap_lines=True)
         if st.button("Put away", key="put-away"):
             del st.session_state[HANDED]
             st.rerun()
@@ -122,7 +122,7 @@ def show_handed() -> None:
 def _table(everybody: Sequence[PersonView], me: int) -> str:
     """Return everybody as a table; names head their rows."""
     heads = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
-    rows = "".join(_row(one, is_me=one.id == me) for one in everybody)
+    rows = "".join(_row(member, is_me=member.id == me) for member in everybody)
     return (
         '<table class="mj-table"><caption class="mj-unseen">Everybody in this study</caption>'
         f'<thead><tr>{heads}<th scope="col"><span class="mj-unseen">Manage</span></th></tr></thead>'
@@ -130,39 +130,46 @@ def _table(everybody: Sequence[PersonView], me: int) -> str:
     )
 
 
-def _row(one: PersonView, *, is_me: bool) -> str:
+def _row(member: PersonView, *, is_me: bool) -> str:
     """Return one person's row, with the button that opens what can be done."""
     return (
-        f'<tr><th scope="row">{_name(one, is_me=is_me)}</th>'
-        f'<td><span class="mj-role mj-{one.role}">{one.role}</span></td>'
-        f"<td>{_rated(one)}</td><td>{_cell(_ago(one.last, now()))}</td>"
-        f'<td><button type="button" class="mj-manage" data-id="{one.id}" aria-haspopup="dialog" '
-        f'aria-label="Manage {html.escape(one.name)}">Manage</button></td></tr>'
+        f'<tr><th scope="row">{_name(member, is_me=is_me)}</th>'
+        f'<td><span class="mj-role mj-{member.role}">{member.role}</span></td>'
+        f"<td>{_rated(member)}</td><td>{_cell(_ago(member.last, now()))}</td>"
+        f'<td><button type="button" class="mj-manage" data-id="{member.id}" aria-haspopup="dialog" '
+        f'aria-label="Manage {html.escape(member.name)}">Manage</button></td></tr>'
     )
 
 
 def _summary(everybody: Sequence[PersonView]) -> str:
     """Return the sum of it all."""
-    clinicians = [one for one in everybody if one.role == Role.CLINICIAN and one.way != "ended"]
-    done, total = sum(one.done for one in clinicians), sum(one.total for one in clinicians)
-    told = f"{len(clinicians)} {'clinician' if len(clinicians) == 1 else 'clinicians'}"
-    told += f", {done} of {total} assigned responses rated" if total else ", nothing assigned yet"
-    return told
+    clinicians = [
+        member for member in everybody if member.role == Role.CLINICIAN and member.way != "ended"
+    ]
+    done, total = (
+        sum(clinician.done for clinician in clinicians),
+        sum(clinician.total for clinician in clinicians),
+    )
+    summary = f"{len(clinicians)} {'clinician' if len(clinicians) == 1 else 'clinicians'}"
+    summary += (
+        f", {done} of {total} assigned responses rated" if total else ", nothing assigned yet"
+    )
+    return summary
 
 
-def _name(one: PersonView, *, is_me: bool) -> str:
+def _name(member: PersonView, *, is_me: bool) -> str:
     """Return a person's name with what is to be known about signing in."""
-    below = [one.email or "", WAYS[one.way], _consent(one), "you" if is_me else ""]
+    below = [member.email or "", WAYS[member.way], _consent(member), "you" if is_me else ""]
     small = html.escape(" · ".join(part for part in below if part))
-    return _cell(one.name, small, ended=one.way == "ended")
+    return _cell(member.name, small, ended=member.way == "ended")
 
 
-def _consent(one: PersonView) -> str:
+def _consent(member: PersonView) -> str:
     """Return whether a clinician gave consent, and when; "" where none is asked for."""
-    if one.consent is None:
+    if member.consent is None:
         return ""
-    on = f" on {one.consent.at:%Y-%m-%d}" if one.consent.at else ""
-    return f"consent {one.consent.state}{on}"
+    on = f" on {member.consent.at:%Y-%m-%d}" if member.consent.at else ""
+    return f"consent {member.consent.state}{on}"
 
 
 def _cell(text: str, small: str = "", *, ended: bool = False) -> str:
@@ -170,15 +177,15 @@ def _cell(text: str, small: str = "", *, ended: bool = False) -> str:
     return f'<div class="mj-cell{" mj-out" if ended else ""}">{html.escape(text)}{below}</div>'
 
 
-def _rated(one: PersonView) -> str:
+def _rated(member: PersonView) -> str:
     """Return how far a clinician is, as words and as a bar."""
-    if one.role != Role.CLINICIAN:
+    if member.role != Role.CLINICIAN:
         return _cell("does not rate", ended=True)
-    if not one.total:
+    if not member.total:
         return _cell("nothing assigned", ended=True)
-    percent = round(100 * one.done / one.total)
+    percent = round(100 * member.done / member.total)
     return (
-        f'<div class="mj-cell mj-done"><span>{one.done} of {one.total}</span>'
+        f'<div class="mj-cell mj-done"><span>{member.done} of {member.total}</span>'
         f'<span class="mj-bar" aria-hidden="true"><span style="width:{percent}%"></span></span></div>'
     )
 
@@ -222,68 +229,71 @@ def add_people(engine: Engine, me: Person) -> None:
     )
     kind = st.radio("How they sign in", [LINK, CODE], key="add-way", horizontal=True)
     if st.button("Add", type="primary", key="add-now"):
-        wanted = [one.strip() for one in names.splitlines() if one.strip()]
-        if not wanted:
+        people = [name.strip() for name in names.splitlines() if name.strip()]
+        if not people:
             st.html(refused("Give at least one name."))
             return
         with frame.refusals():
-            made = store.add_people(me, engine, wanted, role, email or None, _way_in(kind == LINK))
+            made = store.add_people(me, engine, people, role, email or None, _way_in(kind == LINK))
             _hand_over(made, once=kind == LINK)
 
 
 @st.dialog("Manage")
-def manage_person(engine: Engine, me: Person, one: PersonView, opening: int) -> None:
+def manage_person(engine: Engine, me: Person, member: PersonView, opening: int) -> None:
     """Ask what is to be done about somebody; people themselves change only their e-mail.
 
     `opening` differs each time, so that nothing typed before is still there.
     """
-    st.html(f'<p class="mj-whom">{html.escape(one.name)}, {one.role}</p>')
-    acts = [EMAIL] if one.id == me.id else [NEW_CODE, NEW_LINK, EMAIL, OUT]
-    if one.way == "ended":
+    st.html(f'<p class="mj-whom">{html.escape(member.name)}, {member.role}</p>')
+    acts = [EMAIL] if member.id == me.id else [NEW_CODE, NEW_LINK, EMAIL, OUT]
+    if member.way == "ended":
         acts.remove(OUT)
     index = 0 if len(acts) == 1 else None
     chosen = st.radio("What to do", acts, index=index, key=f"act-{opening}")
     if chosen in (NEW_CODE, NEW_LINK):
-        _renew(engine, me, one, once=chosen == NEW_LINK)
+        _renew(engine, me, member, once=chosen == NEW_LINK)
     elif chosen == EMAIL:
-        _change_email(engine, me, one, opening)
+        _change_email(engine, me, member, opening)
     elif chosen == OUT:
-        _shut_out(engine, me, one)
+        _shut_out(engine, me, member)
 
 
-def _change_email(engine: Engine, me: Person, one: PersonView, opening: int) -> None:
+def _change_email(engine: Engine, me: Person, member: PersonView, opening: int) -> None:
     """Ask for another address, or for none."""
     _tell(
-        one.name,
+        member.name,
         "can also sign in with the hospital account of this address. "
         "A change ends the sessions that the old one opened.",
     )
-    email = st.text_input("Address", value=one.email or "", key=f"email-{opening}")
+    email = st.text_input("Address", value=member.email or "", key=f"email-{opening}")
     with st.container(horizontal=True):
         save = st.button("Save", type="primary", key="email-now")
-        remove = bool(one.email) and st.button("Remove the address", key="email-none")
+        remove = bool(member.email) and st.button("Remove the address", key="email-none")
     if save or remove:
         with frame.refusals():
-            set_email(me, engine, one.name, email if save else None)
+            set_email(me, engine, member.name, email if save else None)
             st.rerun()
 
 
-def _shut_out(engine: Engine, me: Person, one: PersonView) -> None:
+def _shut_out(engine: Engine, me: Person, member: PersonView) -> None:
     """Ask before somebody is shut out."""
-    _tell(one.name, "will be signed out, and is out until you give a new code. Ratings stay.")
+    _tell(
+        member.name,
+        "will be signed out and cannot sign in until you give a new code. Ratings stay.",
+    )
     if st.button("Shut out", type="primary", key="end-now"):
         with frame.refusals():
-            store.end_access(me, engine, one.name)
+            store.end_access(me, engine, member.name)
             st.rerun()
 
 
-def _renew(engine: Engine, me: Person, one: PersonView, *, once: bool) -> None:
+def _renew(engine: Engine, me: Person, member: PersonView, *, once: bool) -> None:
     """Ask before the old ways in of a person end, then show the new one."""
-    back = " This lets them in again." if one.way == "ended" else ""
-    _tell(one.name, f"will be signed out, and codes and links they have stop working.{back}")
+    back = " This lets them in again." if member.way == "ended" else ""
+    _tell(member.name, f"will be signed out, and codes and links they have stop working.{back}")
     if st.button("Give a new link" if once else "Give a new code", type="primary", key="renew-now"):
         with frame.refusals():
-            made = store.renew_access(me, engine, one.name, _way_in(once))
+            made = store.renew_access(me, engine, member.name, _way_in(once))
             _hand_over([made], once=once)
 
 
@@ -297,5 +307,5 @@ def _hand_over(invitations: list[Invitation], *, once: bool) -> None:
     st.rerun()
 
 
-def _tell(name: str, what: str) -> None:
-    st.html(f"<p><b>{html.escape(name)}</b> {html.escape(what)}</p>")
+def _tell(name: str, effect: str) -> None:
+    st.html(f"<p><b>{html.escape(name)}</b> {html.escape(effect)}</p>")

@@ -13,7 +13,7 @@ from annotate import tables, worker
 from annotate.rating import text_html
 from annotate.screens import frame, rubrics_copy
 from annotate.screens.controls import panels_heard
-from annotate.screens.markup import heading, said
+from annotate.screens.markup import heading, paragraph
 from annotate.screens.study_protocol import facts
 from calibration.tables.evidence import EvidenceRow, evidence_table
 from data import queries
@@ -24,22 +24,23 @@ from jury.panel import read_panel
 from medjury.services.record import protocol_of
 from medjury.services.rubric_export import ExportedRubric, RubricExport, exported_rubric, tools
 
-ABOUT = "The words that clinicians and jurors rate on. One word changed makes another rubric."
+ABOUT = "What clinicians and jurors rate: criteria, scale and prompt. A single changed word makes another rubric."
 SHORT = 12
 LONGEST_VERSION = 24
 GOLD: dict[Gold, str] = {
     "never": "never shown",
-    "when_needed": "shown, to be turned to when in doubt",
-    "always": "shown, to be compared with on every criterion",
+    "when_needed": "shown, to consult when in doubt",
+    "always": "shown, to compare with on every criterion",
 }
 Part = Callable[[Engine, Person, Rubric], None]
-NONE_YET = "No jury was held against clinicians on exactly these words."
+NONE_YET = "No jury was compared with clinicians on exactly this rubric."
 TODO = (
     "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
 )
 STATED = (
-    "An export says validated only where clinicians' ratings on exactly this rubric show what the "
-    "study's protocol asks for, and no simulated rater takes part. The protocol is fixed on Study."
+    "An export says validated only if clinicians' ratings on exactly this rubric meet the "
+    "study's protocol and no rater is simulated. The protocol is fixed under Study, "
+    "Protocol."
 )
 LABELS = {
     "medjury": "medjury, with all evidence",
@@ -51,14 +52,14 @@ LABELS = {
 }
 FILES = "rubric-files"
 ABOUT_EXPORT = (
-    "The figures are computed anew from the ratings on exactly this rubric by this jury. The files "
-    "say validated only where the study's stated criterion is met (see Evidence), and otherwise "
-    "not validated, with every reason."
+    "The figures are computed anew from this jury's ratings on exactly this rubric. The "
+    "files say validated only if the study's protocol is met (see Evidence); otherwise they "
+    "say not validated, with every reason."
 )
-NO_PANEL = "A jury is exported by its panel: no panel was heard whole in this study."
-PANELS_TODO = (
-    "Run a panel in the Jury lab; scores brought in from elsewhere have no settings to export."
+NO_PANEL = (
+    "A jury is exported as a panel, and no panel has rated in this study with all its jurors."
 )
+PANELS_TODO = "Run a panel in the Jury lab. Imported scores have no settings to export."
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,36 +80,38 @@ def show(engine: Engine, person: Person) -> None:
     """Show all rubrics, and the chosen part of the chosen one."""
     frame.begin(person, "Rubrics", ABOUT, "monitoring.css")
     known = _known(queries.study_rubrics(person, engine))
-    own = [one for one in known if one.own]
+    own = [entry for entry in known if entry.own]
     if own:
         st.html(_listed(own))
     else:
-        st.html(said("No rubric is in this study yet: importing responses brings one."))
-    labels = {one.label: one for one in known}
+        st.html(paragraph("No rubric is in this study yet: importing responses brings one."))
+    labels = {entry.label: entry for entry in known}
     parts: Mapping[str, Part] = {
         "Read": _read,
         "Evidence": show_evidence,
         "Copy to a new version": rubrics_copy.show,
         "Export": show_export,
     }
-    which, what = st.columns((1, 1), vertical_alignment="bottom")
+    which, part_place = st.columns((1, 1), vertical_alignment="bottom")
     name = which.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
-    part = what.radio("Show", [*parts], key="part", horizontal=True, bind="query-params")
+    part = part_place.radio("Show", [*parts], key="part", horizontal=True, bind="query-params")
     chosen = labels.get(name, known[0])
     parts.get(part, _read)(engine, person, chosen.rubric)
 
 
 def _known(own: Sequence[StudyRubric]) -> list[Known]:
     """Return the study's rubrics, those in use first, and those that ship besides."""
-    used = sorted(own, key=lambda one: not one.benchmarks)
-    there = {one.rubric.sha256 for one in own}
-    others = [one for one in map(read_rubric, shipped()) if one.sha256 not in there]
-    return [Known(one.rubric, one) for one in used] + [Known(one, None) for one in others]
+    used = sorted(own, key=lambda entry: not entry.benchmarks)
+    there = {entry.rubric.sha256 for entry in own}
+    others = [rubric for rubric in map(read_rubric, shipped()) if rubric.sha256 not in there]
+    return [Known(entry.rubric, entry) for entry in used] + [
+        Known(rubric, None) for rubric in others
+    ]
 
 
 def _listed(own: Sequence[Known]) -> str:
     """Return the study's rubrics as a table, with what was rated on each."""
-    rows = [_row(one.rubric, one.own) for one in own if one.own]
+    rows = [_row(entry.rubric, entry.own) for entry in own if entry.own]
     columns = [
         tables.words("Rubric", "name"),
         tables.words("Version", "version"),
@@ -120,8 +123,10 @@ def _listed(own: Sequence[Known]) -> str:
         tables.count("Jurors", "jurors"),
         tables.count("Their ratings", "by_jurors"),
     ]
-    notes = ["Ratings are scores on one criterion, corrected ones and repeats too."]
-    made_up = any(one.own.clinicians.simulated + one.own.jurors.simulated for one in own if one.own)
+    notes = ["A rating is one score on one criterion; corrections and repeats are counted."]
+    made_up = any(
+        entry.own.clinicians.simulated + entry.own.jurors.simulated for entry in own if entry.own
+    )
     notes += ["Simulated raters are among them: their ratings are no evidence."] * made_up
     return tables.table(rows, columns, "In this study", notes)
 
@@ -152,9 +157,9 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
             for name, points in rubric.critical
         ),
     )
-    told = "".join(f"<b>{name}</b> {html.escape(value)}. " for name, value in facts)
+    lines = "".join(f"<b>{name}</b> {html.escape(value)}. " for name, value in facts)
     st.html(
-        f'<p class="mj-said">{told}</p><p class="mj-said"><b>SHA-256</b> '
+        f'<p class="mj-said">{lines}</p><p class="mj-said"><b>SHA-256</b> '
         f'<span class="mj-hash">{rubric.sha256}</span></p>'
     )
     st.html(_anchors(rubric))
@@ -164,13 +169,13 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
 
 def _anchors(rubric: Rubric) -> str:
     """Return the criteria as a table: a row each, a column for each point that has words."""
-    points = sorted({point for one in rubric.criterion for point in one.anchors})
+    points = sorted({point for criterion in rubric.criterion for point in criterion.anchors})
     heads = "".join(f'<th scope="col">{point}</th>' for point in points)
     rows = "".join(
-        f'<tr><th scope="row">{html.escape(one.name)}<br><small>{html.escape(one.question)}</small></th>'
-        + "".join(f"<td>{html.escape(one.anchors.get(point, ''))}</td>" for point in points)
+        f'<tr><th scope="row">{html.escape(criterion.name)}<br><small>{html.escape(criterion.question)}</small></th>'
+        + "".join(f"<td>{html.escape(criterion.anchors.get(point, ''))}</td>" for point in points)
         + "</tr>"
-        for one in rubric.criterion
+        for criterion in rubric.criterion
     )
     return (
         f'{tables.style()}<div class="mj-scroll" role="region" tabindex="0" aria-label="Criteria and anchors">'
@@ -181,28 +186,36 @@ def _anchors(rubric: Rubric) -> str:
 
 def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Show the evidence, and what the study asks of it."""
-    found = queries.validations(person, engine, rubric.sha256)
-    if found:
-        st.html(tables.of_table(evidence_table([_evidence_row(one) for one in found])))
+    validations = queries.validations(person, engine, rubric.sha256)
+    if validations:
+        st.html(
+            tables.of_table(
+                evidence_table([_evidence_row(validation) for validation in validations])
+            )
+        )
     else:
         frame.empty(NONE_YET, TODO)
-    st.html(heading("What this study calls valid") + said(STATED) + facts(protocol_of(engine)))
+    st.html(
+        heading("When this study calls a jury valid")
+        + paragraph(STATED)
+        + facts(protocol_of(engine))
+    )
 
 
-def _evidence_row(one: Validation) -> EvidenceRow:
+def _evidence_row(validation: Validation) -> EvidenceRow:
     return EvidenceRow(
-        report=one.report,
-        name=one.name,
-        times=one.times,
-        at=one.at,
-        jurors=one.jurors,
-        benchmark=one.benchmark,
-        criterion=one.criterion,
-        method=one.method,
-        icc=(one.icc, one.low, one.high),
-        like_for_like=one.like_for_like,
-        n_responses=one.n_responses,
-        is_simulated=one.simulated,
+        report=validation.report,
+        name=validation.name,
+        times=validation.times,
+        at=validation.at,
+        jurors=validation.jurors,
+        benchmark=validation.benchmark,
+        criterion=validation.criterion,
+        method=validation.method,
+        icc=(validation.icc, validation.low, validation.high),
+        like_for_like=validation.like_for_like,
+        n_responses=validation.n_responses,
+        is_simulated=validation.simulated,
     )
 
 
@@ -217,18 +230,20 @@ class Archive:
 
 def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Ask for whom and with which panel; make the files and say what they say."""
-    st.html(said(ABOUT_EXPORT))
+    st.html(paragraph(ABOUT_EXPORT))
     panels = panels_heard(engine, person)
     if not panels:
         st.html(f'<p class="mj-said"><b>{html.escape(NO_PANEL)}</b> {html.escape(PANELS_TODO)}</p>')
         return
     tool, panel, press = st.columns((2, 2, 1), vertical_alignment="bottom")
     to = tool.selectbox("For", tools(), format_func=LABELS.__getitem__, key="to")
-    who = panel.selectbox("Panel", [*panels], key="panel")
+    panel_name = panel.selectbox("Panel", [*panels], key="panel")
     if press.button("Make the files", type="primary", width="stretch"):
         st.session_state.pop(FILES, None)
-        asked = RubricExport(rubric.to_json(), read_panel(panels[who].panel or who), to)
-        coming = worker.ask(person, engine, exported_rubric, asked)
+        request = RubricExport(
+            rubric.to_json(), read_panel(panels[panel_name].panel or panel_name), to
+        )
+        coming = worker.ask(person, engine, exported_rubric, request)
         name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
         with frame.refusals(), st.spinner("The files are being made", show_time=True):
             st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
@@ -244,8 +259,8 @@ def _handed(made: Archive) -> None:
         ("mj-well", "Validated") if exported.validated else ("mj-warned", "Not validated")
     )
     reasons = (*exported.reasons, *exported.caveats)
-    told = "".join(f"<p>{html.escape(one)}</p>" for one in reasons)
-    st.html(f'<div class="mj-verdict {kind}" role="status"><b>{status}</b>{told}</div>')
+    paragraphs = "".join(f"<p>{html.escape(reason)}</p>" for reason in reasons)
+    st.html(f'<div class="mj-verdict {kind}" role="status"><b>{status}</b>{paragraphs}</div>')
     archive = _zipped(exported.files)
     st.download_button("Save the files", archive, made.name, "application/zip", on_click="ignore")
 

@@ -7,7 +7,7 @@ import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
-from annotate.screens.markup import good, refused, said
+from annotate.screens.markup import good, paragraph, refused
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
@@ -26,9 +26,9 @@ ONLY = "Only a coordinator adds rubrics to a study; you can read and export them
 def show(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Say what stays with the old words, ask for the new ones, and store them."""
     if person.role != Role.COORDINATOR:
-        st.html(said(ONLY))
+        st.html(paragraph(ONLY))
         return
-    st.html(said(_stays(engine, person, rubric)))
+    st.html(paragraph(_stays(engine, person, rubric)))
     if made := st.session_state.pop(ADDED, None):
         st.html(good(made))
     entered = _form(rubric)
@@ -51,13 +51,13 @@ def show(engine: Engine, person: Person, rubric: Rubric) -> None:
 
 def _stays(engine: Engine, person: Person, rubric: Rubric) -> str:
     """Return how many ratings stay with the words as they are."""
-    own = [one for one in queries.study_rubrics(person, engine) if one.rubric == rubric]
-    by_people = sum(one.clinicians.ratings for one in own)
-    by_jurors = sum(one.jurors.ratings for one in own)
+    own = [entry for entry in queries.study_rubrics(person, engine) if entry.rubric == rubric]
+    by_people = sum(entry.clinicians.ratings for entry in own)
+    by_jurors = sum(entry.jurors.ratings for entry in own)
     return (
-        f"{by_people:,} ratings by clinicians and {by_jurors:,} by jurors stand on "
-        f"{rubric.sha256[:12]} and stay with it. A new version starts with none, and what was "
-        "validated on the old words does not hold for the new ones."
+        f"{by_people:,} ratings by clinicians and {by_jurors:,} by jurors were made on "
+        f"{rubric.sha256[:12]} and stay with it. A new version starts without ratings, and "
+        f"what was validated on the old words does not hold for the new ones."
     )
 
 
@@ -78,13 +78,13 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
             },
             "audience": st.text_input("For whom", rubric.audience, key=f"audience-{key}"),
         }
-        st.html(said("A criterion without a name is left out."))
+        st.html(paragraph("A criterion without a name is left out."))
         blank = Criterion(name="new", question="?", anchors={})
-        asked = [
-            _criterion(one, place, key, new=one is blank)
-            for place, one in enumerate([*rubric.criterion, blank], 1)
+        criteria = [
+            _criterion(criterion, place, key, new=criterion is blank)
+            for place, criterion in enumerate([*rubric.criterion, blank], 1)
         ]
-        body["criterion"] = [one for one in asked if one["name"]]
+        body["criterion"] = [entered for entered in criteria if entered["name"]]
         body["prompt"] = st.text_area(
             "Prompt of the jurors",
             rubric.prompt,
@@ -92,20 +92,26 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
             max_chars=LONGEST,
             key=f"prompt-{key}",
         )
-        st.html(said(f"Placeholders: {PLACES}"))
+        st.html(paragraph(f"Placeholders: {PLACES}"))
         pressed = st.form_submit_button("Add the new version", type="primary")
     return body if pressed else None
 
 
-def _criterion(one: Criterion, place: int, key: str, *, new: bool) -> dict[str, Any]:
+def _criterion(criterion: Criterion, place: int, key: str, *, new: bool) -> dict[str, Any]:
     """Ask for one criterion: its name, its question, and the words of its points, a line each."""
     title = "One more criterion (optional)" if new else f"Criterion {place}"
     mine = f"{place}-{key}"
     with st.expander(title, expanded=not new and place == 1):
         first, second = st.columns((1, 3))
-        name = first.text_input("Its name", "" if new else one.name, max_chars=64, key=f"c{mine}")
-        question = second.text_input("Its question", "" if new else one.question, key=f"q{mine}")
-        words = "\n".join(f"{point}: {one.anchors[point]}" for point in sorted(one.anchors))
+        name = first.text_input(
+            "Its name", "" if new else criterion.name, max_chars=64, key=f"c{mine}"
+        )
+        question = second.text_input(
+            "Its question", "" if new else criterion.question, key=f"q{mine}"
+        )
+        words = "\n".join(
+            f"{point}: {criterion.anchors[point]}" for point in sorted(criterion.anchors)
+        )
         anchors = st.text_area(
             "What each point means: a line each, as 1: words",
             words,
@@ -113,22 +119,22 @@ def _criterion(one: Criterion, place: int, key: str, *, new: bool) -> dict[str, 
             max_chars=LONGEST,
             key=f"a{mine}",
         )
-    asked = {"name": name.strip(), "question": question.strip(), "anchors": _anchors(anchors)}
-    return asked | {"critical": one.critical}
+    entered = {"name": name.strip(), "question": question.strip(), "anchors": _anchors(anchors)}
+    return entered | {"critical": criterion.critical}
 
 
 def _anchors(text: str) -> dict[str, str]:
     """Return the lines of a text as point -> words; a line without a point goes on the one before."""
-    found: dict[str, str] = {}
+    anchors: dict[str, str] = {}
     last = ""
     for line in filter(None, map(str.strip, text.splitlines())):
         point, colon, words = line.partition(":")
         if colon and point.strip().lstrip("-").isdigit():
             last = point.strip()
-            found[last] = words.strip()
+            anchors[last] = words.strip()
         else:
-            found[last] = f"{found.get(last, '')} {line}".strip()
-    return found
+            anchors[last] = f"{anchors.get(last, '')} {line}".strip()
+    return anchors
 
 
 def _checked(body: Mapping[str, Any]) -> tuple[Rubric | None, str]:

@@ -20,7 +20,7 @@ from annotate.screens import (
     study_progress,
     study_protocol,
 )
-from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
+from annotate.screens.markup import Cell, good, heading, notice, paragraph, refused, table
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
 from data import queries
@@ -32,7 +32,7 @@ from data.schema import Role, now
 from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
-ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
+ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
 PARTS = (
     *("Progress", "Differences", "Material", "Description"),
     *("Protocol", "Import", "Design", "Record"),
@@ -40,8 +40,8 @@ PARTS = (
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
-    Role.COORDINATOR: "Bring in responses under Import, then give them to clinicians under Design.",
-    Role.RESEARCHER: "A coordinator brings them in under Import.",
+    Role.COORDINATOR: "Import responses under Import, then assign them to clinicians under Design.",
+    Role.RESEARCHER: "A coordinator imports them under Import.",
 }
 HEADS = (
     *("Benchmark", "Category", "Subcategory", "Rubric"),
@@ -50,28 +50,29 @@ HEADS = (
 NO_PLACE = "not placed"
 TOLD = (
     '<p class="mj-said">A category in brackets is where MedHELM has the benchmark of this name; it '
-    "counts until another is set. <b>References</b> are instances with a reference text, <b>Masked</b> "
-    "responses in which the author's name is hidden from raters. Responses of the training round are "
-    "left out.</p>"
+    "counts until "
+    "another is set. <b>References</b> are instances with a reference text, <b>Masked</b> "
+    "are responses in which the author's name is hidden from raters. Training responses are "
+    "not counted.</p>"
 )
 DECIDED = {
     "reference": "Reference shown",
-    "pause_minutes": "Minutes to an offered pause",
-    "ask_why": "A low score asks why",
-    "training_gap": "Points from the experts that pass training",
-    "error_types": "What a mark can be called",
-    "dark": "Dark page where the clinician's system is dark",
+    "pause_minutes": "Minutes until a pause is offered",
+    "ask_why": "A low score asks for a reason",
+    "training_gap": "Points from the experts that still pass training",
+    "error_types": "Error types of a mark",
+    "dark": "Dark page if the clinician's system is dark",
 }
 CHECKED, LOCKED_AT = "record-checked", "record-head"
 WORD = "lock"
 KEEP = (
-    "Keep this hash with somebody who cannot write to the database, such as an ethics board: it "
-    "proves later that nothing was cut off."
+    "Give this hash to somebody who cannot write to the database, such as an ethics board: "
+    "with it, a later check shows whether events were removed."
 )
 ABOUT_LOCK = (
-    "Locking is final for everybody at work: nobody rates, imports or assigns afterwards, open drafts "
-    "stay unsubmitted, and only the reading goes on. Reopening needs a reason, which stays in the "
-    "record and in every later report."
+    "Locking stops all work: nobody can rate, import or assign afterwards, and open drafts "
+    "stay unsubmitted. Results can still be read. Reopening needs a reason, which stays in "
+    "the record and in every later report."
 )
 
 
@@ -83,8 +84,8 @@ def show(engine: Engine, person: Person) -> None:
     if standing.simulated:
         st.html(notice("Some raters of this study are simulated."))
     if standing.locked:
-        told = "nobody rates, imports or assigns until it is reopened; reading goes on."
-        st.html(notice(f"Locked since {standing.locked}: {told}"))
+        consequence = "nobody can rate, import or assign until it is reopened. Results can be read."
+        st.html(notice(f"Locked since {standing.locked}: {consequence}"))
     answer = st.container()
     chosen = _chosen(person)
     if not materials and chosen in ("Progress", "Differences", "Material", "Design"):
@@ -112,14 +113,14 @@ def _decision(engine: Engine, person: Person) -> None:
     coming: Future[Decision] = worker.ask(
         person, engine, "annotate.figures.agreement:decision", question
     )
-    found = frame.computed(coming, "Does the jury agree? It is being computed")
-    if found is not None:
-        st.html(tables.of_decision(found))
+    decision = frame.computed(coming, "Does the jury agree? It is being computed")
+    if decision is not None:
+        st.html(tables.of_decision(decision))
 
 
 def _chosen(person: Person) -> str:
     """Ask which part; it stands in the URL, so that it can be shared."""
-    mine = [one for one in PARTS if person.role == Role.COORDINATOR or one not in ACTS]
+    mine = [part for part in PARTS if person.role == Role.COORDINATOR or part not in ACTS]
     chosen = st.segmented_control(
         "Part of the study",
         mine,
@@ -138,58 +139,63 @@ def _facts(
     workloads: list[queries.Workload],
 ) -> str:
     """Return the figures at the top."""
-    done, total = sum(one.done for one in workloads), sum(one.total for one in workloads)
-    views = [one.view for one in materials]
+    done, total = (
+        sum(workload.done for workload in workloads),
+        sum(workload.total for workload in workloads),
+    )
+    views = [material.view for material in materials]
     facts = {
         "Benchmarks": f"{len(views):,}",
-        "Instances": f"{sum(one.instances for one in views):,}",
-        "Responses": f"{sum(one.responses for one in views):,}",
+        "Instances": f"{sum(view.instances for view in views):,}",
+        "Responses": f"{sum(view.responses for view in views):,}",
         "Clinicians": f"{len(workloads):,}",
         "Readings done": f"{done:,} of {total:,}" if total else "none assigned",
         "State": "locked" if standing.locked else "open",
     }
-    told = "".join(
+    items = "".join(
         f"<div><dt>{name}</dt><dd>{html.escape(value)}</dd></div>" for name, value in facts.items()
     )
-    return f'<dl class="mj-facts">{told}</dl>'
+    return f'<dl class="mj-facts">{items}</dl>'
 
 
 def show_material(engine: Engine, person: Person) -> None:
     """Show every benchmark, and let a coordinator place one in the taxonomy."""
-    found = queries.materials(person, engine)
+    materials = queries.materials(person, engine)
     st.html(
         heading("Benchmarks")
-        + table("Benchmarks of this study", HEADS, [_row(one) for one in found], words=4)
+        + table(
+            "Benchmarks of this study", HEADS, [_row(material) for material in materials], words=4
+        )
         + TOLD
     )
     if person.role == Role.COORDINATOR:
-        _place(engine, person, found)
+        _place(engine, person, materials)
 
 
-def _row(one: Material) -> list[Cell]:
-    view = one.view
-    category, subcategory = _shown(one)
+def _row(material: Material) -> list[Cell]:
+    view = material.view
+    category, subcategory = _shown(material)
     return [
         *(view.name, category or None, subcategory or None),
         f"{view.rubric.name} {view.rubric.version}",
         len(view.rubric.criteria),
         f"{view.rubric.scale.min} to {view.rubric.scale.max}",
-        *(view.instances, one.references, view.responses, one.masked),
+        *(view.instances, material.references, view.responses, material.masked),
     ]
 
 
-def _shown(one: Material) -> tuple[str, str]:
+def _shown(material: Material) -> tuple[str, str]:
     """Return a benchmark's own place, else the taxonomy's in brackets."""
-    if one.view.category or not one.known[0]:
-        return one.view.category, one.view.subcategory
-    return f"({one.known[0]})", f"({one.known[1]})"
+    if material.view.category or not material.known[0]:
+        return material.view.category, material.view.subcategory
+    return f"({material.known[0]})", f"({material.known[1]})"
 
 
-def _place(engine: Engine, person: Person, found: list[Material]) -> None:
+def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
     """Ask where a benchmark belongs."""
     st.html(heading("Place in the taxonomy"))
     columns = st.columns((3, 4, 5, 2), vertical_alignment="bottom")
-    views = {one.view.name: one for one in found}
+    views = {material.view.name: material for material in materials}
     name = columns[0].selectbox("Benchmark", list(views), key="place-of")
     own = views[name].view
     places = taxonomy()
@@ -217,25 +223,25 @@ def _named(value: str) -> str:
 def show_record(engine: Engine, person: Person) -> None:
     """Show what was done to the study as a whole; check the record; lock or reopen."""
     standing = queries.standing(person, engine)
-    st.html(heading("Record") + said(f"{standing.events:,} events, each sealed by the next."))
+    st.html(heading("Record") + paragraph(f"{standing.events:,} events, linked by their hashes."))
     names = queries.names_of_actors(person, engine)
     rows: list[list[Cell]] = [
-        [f"{at:%Y-%m-%d %H:%M}", act, named(by, names), reason or None]
+        [f"{at:%Y-%m-%d %H:%M}", act, actor_label(by, names), reason or None]
         for act, at, by, reason in standing.steered
     ]
     if rows:
         st.html(table("Locks and unblindings", ("When (UTC)", "Act", "By", "Reason"), rows, 4))
     else:
-        st.html(said("It was never locked, reopened or unblinded."))
-    kept = queries.study_settings(person, engine).as_text()
-    decided = [[words, kept[name].replace("_", " ")] for name, words in DECIDED.items()]
-    st.html(heading("Settings") + table("Settings", ("For all clinicians", "Is"), decided, 2))
+        st.html(paragraph("It was never locked, reopened or unblinded."))
+    settings = queries.study_settings(person, engine).as_text()
+    decided = [[words, settings[name].replace("_", " ")] for name, words in DECIDED.items()]
+    st.html(heading("Settings") + table("Settings", ("Setting", "Value"), decided, 2))
     _check(engine, person)
     if person.role == Role.COORDINATOR:
         _reopen(engine, person) if standing.locked else _lock(engine, person, standing)
 
 
-def named(actor: str, names: Mapping[str, str]) -> str:
+def actor_label(actor: str, names: Mapping[str, str]) -> str:
     """Return who acted as the record has it, with the name where that may be seen."""
     return f"{names[actor]} ({actor})" if actor in names else actor
 
@@ -244,28 +250,28 @@ def _check(engine: Engine, person: Person) -> None:
     """Check every event and every row that an event vouches for."""
     st.html(heading("Check the record"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        head = st.text_input("A head kept elsewhere (optional)", key="head", max_chars=64)
+        head = st.text_input("Hash kept outside the study (optional)", key="head", max_chars=64)
         pressed = st.button("Check now", key="verify-now")
     with frame.refusals():
         if pressed:
             with st.spinner("Checking every event and row"):
-                found = queries.checked_record(person, engine, head or None)
-            st.session_state[CHECKED] = (found, now())
-        if kept := st.session_state.get(CHECKED):
-            _show_verified(*kept)
+                verified = queries.checked_record(person, engine, head or None)
+            st.session_state[CHECKED] = (verified, now())
+        if checked := st.session_state.get(CHECKED):
+            _show_verified(*checked)
 
 
-def _show_verified(found: Verified, at: datetime) -> None:
+def _show_verified(verified: Verified, at: datetime) -> None:
     """Show what a check found, and when: the study may have changed since."""
-    rows = ", ".join(f"{number:,} {name}s" for name, number in found.rows.items())
-    told = f"{found.events:,} events vouch for {rows}. Checked at {at:%H:%M} UTC."
-    if found.findings:
-        st.html("".join(refused(one) for one in found.findings))
-        st.html(said(f"{len(found.findings)} findings. {told}"))
+    rows = ", ".join(f"{number:,} {name}s" for name, number in verified.rows.items())
+    summary = f"{verified.events:,} events checked against {rows}. Checked at {at:%H:%M} UTC."
+    if verified.findings:
+        st.html("".join(refused(finding) for finding in verified.findings))
+        st.html(paragraph(f"{len(verified.findings)} findings. {summary}"))
     else:
-        st.html(good(f"Whole: no findings. {told}"))
-    st.html(said(f"Head of the chain. {KEEP}"))
-    st.code(found.head, language=None, wrap_lines=True)
+        st.html(good(f"Whole: no findings. {summary}"))
+    st.html(paragraph(f"Latest hash of the record. {KEEP}"))
+    st.code(verified.head, language=None, wrap_lines=True)
 
 
 def _lock(engine: Engine, person: Person, standing: Standing) -> None:

@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from annotate.description import HEADINGS, as_page
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, notice, said, table
+from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
 from data import queries
 from data.description import (
     LONGEST_TEXT,
@@ -28,9 +28,7 @@ ABOUT = (
     "What clinicians read before they rate, and have at hand while they do. Each submission keeps "
     "the version it was made under; a changed consent text asks everybody for consent again."
 )
-NONE_YET = (
-    "Nothing is described yet: clinicians are told neither what the study is for nor whom to ask."
-)
+NONE_YET = "There is no description yet: clinicians are told neither the purpose of the study nor whom to ask."
 HOW = (
     "Texts are Markdown, without HTML and pictures. Each .md file is a page of the guideline; one of "
     "the same title replaces that page."
@@ -51,33 +49,35 @@ SAVED, ROUND, PREVIEW, OPENED = (
 def show(engine: Engine, person: Person) -> None:
     """Show the versions, what clinicians see, and who gave consent; let a coordinator write it."""
     versions = queries.study_descriptions(person, engine)
-    given = queries.study_consents(person, engine)
-    st.html(heading("Description") + said(ABOUT))
-    if told := st.session_state.pop(SAVED, None):
-        st.html(good(told))
+    consents = queries.study_consents(person, engine)
+    st.html(heading("Description") + paragraph(ABOUT))
+    if message := st.session_state.pop(SAVED, None):
+        st.html(good(message))
     if versions:
-        st.html(_consents(given))
+        st.html(_consents(consents))
     else:
-        st.html(said(NONE_YET))
+        st.html(paragraph(NONE_YET))
     present = versions[-1] if versions else None
     if person.role == Role.COORDINATOR:
         if queries.standing(person, engine).locked:
-            st.html(said(LOCKED))
+            st.html(paragraph(LOCKED))
         else:
-            _write(engine, person, present, given)
+            _write(engine, person, present, consents)
     if versions:
         _versions(versions, queries.names_of_actors(person, engine))
 
 
-def _consents(given: Sequence[Consent]) -> str:
+def _consents(consents: Sequence[Consent]) -> str:
     """Say how many gave consent, and who did not yet."""
-    asked = [one for one in given if not one.is_out]
-    if not asked:
-        return said("Nobody is asked for consent.")
-    missing = [one.handle for one in asked if not one.holds]
+    asked_of = [consent for consent in consents if not consent.is_out]
+    if not asked_of:
+        return paragraph("Nobody is asked for consent.")
+    missing = [consent.handle for consent in asked_of if not consent.holds]
     waiting = f" Not yet: {', '.join(missing)}." if missing else ""
-    done = len(asked) - len(missing)
-    return said(f"Consent to the present text: {done:,} of {len(asked):,} clinicians.{waiting}")
+    done = len(asked_of) - len(missing)
+    return paragraph(
+        f"Consent to the present text: {done:,} of {len(asked_of):,} clinicians.{waiting}"
+    )
 
 
 def _versions(versions: Sequence[Described], names: dict[str, str]) -> None:
@@ -91,26 +91,32 @@ def _versions(versions: Sequence[Described], names: dict[str, str]) -> None:
         narrow, _ = st.columns((1, 4))
         chosen = narrow.selectbox("Version to read", numbers, key=f"version-{len(versions)}")
         number = chosen or number
-    what = (
+    title = (
         "What clinicians see" if number == numbers[0] else f"What clinicians saw, version {number}"
     )
-    st.html(heading(what) + as_page(versions[number - 1].description))
+    st.html(heading(title) + as_page(versions[number - 1].description))
 
 
 def _row(number: int, versions: Sequence[Described], names: dict[str, str]) -> list[Cell]:
-    one = versions[number - 1]
+    version = versions[number - 1]
     before = versions[number - 2].consent_sha256 if number > 1 else ""
     consent = "none"
-    if one.consent_sha256:
-        consent = "as before" if one.consent_sha256 == before else "new"
+    if version.consent_sha256:
+        consent = "as before" if version.consent_sha256 == before else "new"
     return [
-        *(str(number), f"{one.at:%Y-%m-%d %H:%M}", names.get(one.actor, one.actor)),
-        *(one.description.title, one.sha256[:SHORT], consent, one.ratings, one.submissions),
+        *(str(number), f"{version.at:%Y-%m-%d %H:%M}", names.get(version.actor, version.actor)),
+        *(
+            version.description.title,
+            version.sha256[:SHORT],
+            consent,
+            version.ratings,
+            version.submissions,
+        ),
     ]
 
 
 def _write(
-    engine: Engine, person: Person, present: Described | None, given: Sequence[Consent]
+    engine: Engine, person: Person, present: Described | None, consents: Sequence[Consent]
 ) -> None:
     """Ask for the texts, show what clinicians will see, and store exactly that."""
     turn = st.session_state.setdefault(ROUND, 0)
@@ -120,7 +126,8 @@ def _write(
         if present is not None and present.sha256 != opened:
             st.html(
                 notice(
-                    "It was changed by somebody else meanwhile. Saving replaces that; reload the page to begin from it."
+                    "Somebody else has changed the description meanwhile. Saving replaces their "
+                    "text; reload the page to start from it."
                 )
             )
         texts = _texts(present.description if present else None, turn)
@@ -129,26 +136,26 @@ def _write(
             pressed = st.button("Show what clinicians will see", key=f"describe-show-{turn}")
             if pressed:
                 st.session_state[PREVIEW] = Description(**texts, guideline=guideline)
-            _preview(engine, person, {**texts, "guideline": guideline}, given)
+            _preview(engine, person, {**texts, "guideline": guideline}, consents)
 
 
 def _texts(present: Description | None, turn: int) -> dict[str, str]:
     """Ask for the title and the texts."""
-    st.html(said(HOW))
+    st.html(paragraph(HOW))
     title = st.text_input(
         "Title",
         present.title if present else "",
         max_chars=LONGEST_TITLE,
         key=f"describe-title-{turn}",
     )
-    told = {"purpose": _text("purpose", present, turn)}
-    left, right = st.columns(2)
-    with left:
-        told["responsible"] = _text("responsible", present, turn)
+    texts = {"purpose": _text("purpose", present, turn)}
+    left_column, right = st.columns(2)
+    with left_column:
+        texts["responsible"] = _text("responsible", present, turn)
     with right:
-        told["contact"] = _text("contact", present, turn)
-    told |= {name: _text(name, present, turn) for name in TEXTS if name not in told}
-    return {"title": " ".join(title.split())} | told
+        texts["contact"] = _text("contact", present, turn)
+    texts |= {name: _text(name, present, turn) for name in TEXTS if name not in texts}
+    return {"title": " ".join(title.split())} | texts
 
 
 def _text(name: str, present: Description | None, turn: int) -> str:
@@ -169,34 +176,36 @@ def _guideline(present: Sequence[GuidelinePage], turn: int) -> tuple[GuidelinePa
     files: list[UploadedFile] = st.file_uploader(
         "Guideline pages to add (.md)", accept_multiple_files=True, key=f"describe-files-{turn}"
     )
-    added = [guideline_page(one.name, one.getvalue()) for one in files]
-    pages = {one.title: one for one in (*present, *added)}
+    added = [guideline_page(file.name, file.getvalue()) for file in files]
+    pages = {page.title: page for page in (*present, *added)}
     if not pages:
         return ()
     key, known = f"describe-pages-{turn}", f"describe-known-{turn}"
-    fresh = [one for one in pages if one not in st.session_state.get(known, ())]
-    kept = [one for one in st.session_state.get(key, ()) if one in pages]
-    st.session_state[known], st.session_state[key] = [*pages], [*kept, *fresh]
+    fresh = [title for title in pages if title not in st.session_state.get(known, ())]
+    still_chosen = [title for title in st.session_state.get(key, ()) if title in pages]
+    st.session_state[known], st.session_state[key] = [*pages], [*still_chosen, *fresh]
     chosen = st.multiselect("Pages of the guideline, in this order", [*pages], key=key)
-    return tuple(pages[one] for one in chosen)
+    return tuple(pages[title] for title in chosen)
 
 
 def _preview(
-    engine: Engine, person: Person, fields: dict[str, object], given: Sequence[Consent]
+    engine: Engine, person: Person, fields: dict[str, object], consents: Sequence[Consent]
 ) -> None:
     """Show the description that would be stored, what that means, and store it."""
-    wanted: Description | None = st.session_state.get(PREVIEW)
-    if wanted is None:
+    description: Description | None = st.session_state.get(PREVIEW)
+    if description is None:
         return
-    if any(getattr(wanted, name) != value for name, value in fields.items()):
+    if any(getattr(description, name) != value for name, value in fields.items()):
         st.html(notice("The fields were changed since: show it again before you save."))
         return
-    st.html(heading("Exactly what clinicians will see") + as_page(wanted))
-    st.html(_meaning(wanted, given))
+    st.html(heading("Exactly what clinicians will see") + as_page(description))
+    st.html(_meaning(description, consents))
     if st.button("Save this description", type="primary", key="describe-save"):
-        changed = describe_study(person, engine, wanted)
+        changed = describe_study(person, engine, description)
         st.session_state[SAVED] = (
-            "Saved, and in the record." if changed else "Nothing changed: it is what they are told."
+            "Saved, and in the record."
+            if changed
+            else "Nothing changed: clinicians already see this text."
         )
         st.session_state[ROUND] += 1
         for key in (PREVIEW, OPENED):
@@ -204,15 +213,21 @@ def _preview(
         st.rerun()
 
 
-def _meaning(wanted: Description, given: Sequence[Consent]) -> str:
+def _meaning(description: Description, consents: Sequence[Consent]) -> str:
     """Say who will be asked for consent, and what clinicians are not told."""
-    asked = wanted.consent_sha256
-    holding = sum(one.sha256 == asked for one in given)
-    told = [f"Nothing is said of: {', '.join(wanted.untold)}."] if wanted.untold else []
-    if not asked:
-        told.append("Nobody is asked for consent.")
+    consent_sha256 = description.consent_sha256
+    holding = sum(consent.sha256 == consent_sha256 for consent in consents)
+    sentences = (
+        [f"The description does not state: {', '.join(description.untold)}."]
+        if description.untold
+        else []
+    )
+    if not consent_sha256:
+        sentences.append("Nobody is asked for consent.")
     elif holding:
-        told.append(f"{holding:,} gave consent to this very text, and are not asked again.")
+        sentences.append(f"{holding:,} gave consent to this very text, and are not asked again.")
     else:
-        told.append("Nobody has given consent to this text yet: everybody is asked before rating.")
-    return "".join(said(one) for one in told)
+        sentences.append(
+            "Nobody has given consent to this text yet: everybody is asked before rating."
+        )
+    return "".join(paragraph(sentence) for sentence in sentences)

@@ -10,7 +10,7 @@ from annotate.assign import Design
 from annotate.designs import DesignRequest, PlannedDesign, designed, planned_design
 from annotate.plan import pace_in_words, spread_in_words
 from annotate.screens import frame, people
-from annotate.screens.markup import Cell, good, heading, notice, said, table
+from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
 from annotate.screens.people import HANDED, Handed
 from data import queries
 from data.errors import Conflict
@@ -29,26 +29,28 @@ ABOUT = (
 
 def show(engine: Engine, person: Person) -> None:
     """Ask for a design, show its plan, and store it."""
-    st.html(frame.style("people.css") + heading("Design") + said(ABOUT))
+    st.html(frame.style("people.css") + heading("Design") + paragraph(ABOUT))
     people.show_handed()
-    if told := st.session_state.pop(STORED, None):
-        st.html(good(told))
+    if message := st.session_state.pop(STORED, None):
+        st.html(good(message))
     if queries.standing(person, engine).locked:
-        st.html(said("A locked study takes no design."))
+        st.html(paragraph("A locked study takes no design."))
         return
-    wanted = _ask(queries.who_can_rate(person, engine))
+    request = _ask(queries.who_can_rate(person, engine))
     if st.button("Show the plan", key="plan-now", type="primary"):
         st.session_state.pop(PLANNED, None)
-        if planned := _planned(engine, person, wanted):
-            st.session_state[PLANNED] = (wanted, planned)
-    kept = st.session_state.get(PLANNED)
-    if kept is None:
+        if planned := _planned(engine, person, request):
+            st.session_state[PLANNED] = (request, planned)
+    planned_for = st.session_state.get(PLANNED)
+    if planned_for is None:
         return
-    if kept[0] != wanted:
+    if planned_for[0] != request:
         st.html(notice("The choices have changed since the plan below was made: show it anew."))
-    _show_plan(kept[1])
-    if kept[0] == wanted and st.button("Store this design", key="design-now", type="primary"):
-        _store(engine, person, wanted, kept[1])
+    _show_plan(planned_for[1])
+    if planned_for[0] == request and st.button(
+        "Store this design", key="design-now", type="primary"
+    ):
+        _store(engine, person, request, planned_for[1])
 
 
 def _ask(known: list[str]) -> DesignRequest:
@@ -56,28 +58,28 @@ def _ask(known: list[str]) -> DesignRequest:
     turn = st.session_state.get(TURN, 0)
     raters = st.multiselect("Clinicians", known, known, key=f"raters-{turn}") if known else []
     first, *rest = st.columns((5, 3, 3, 2))
-    new = first.text_area("New clinicians, one a line", key=f"design-new-{turn}", height=70)
-    per_response = rest[0].number_input("Clinicians a response", 1, 50, 2, key="design-per")
+    new = first.text_area("New clinicians, one per line", key=f"design-new-{turn}", height=70)
+    per_response = rest[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
     percent = rest[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
     seed = rest[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
-    said = st.number_input(
-        "Minutes a showing",
+    minutes = st.number_input(
+        "Minutes per reading",
         *(0.1, 600.0, None, 0.5),
         key="design-minutes",
         placeholder="estimated",
         help="Leave it empty for an estimate from words, or from the pace measured so far.",
     )
-    added = [one.strip() for one in new.splitlines() if one.strip()]
-    return DesignRequest((*raters, *added), per_response, percent / 100, seed, said)
+    added = [name.strip() for name in new.splitlines() if name.strip()]
+    return DesignRequest((*raters, *added), per_response, percent / 100, seed, minutes)
 
 
-def _planned(engine: Engine, person: Person, wanted: DesignRequest) -> PlannedDesign | None:
+def _planned(engine: Engine, person: Person, request: DesignRequest) -> PlannedDesign | None:
     """Return what the design comes to, if there is one."""
-    if not wanted.raters:
+    if not request.raters:
         frame.empty("No clinician is chosen.", "Choose some above, or name new ones.")
         return None
-    coming = worker.ask(person, engine, planned_design, wanted)
-    return frame.computed(coming, "The responses are being dealt")
+    coming = worker.ask(person, engine, planned_design, request)
+    return frame.computed(coming, "The responses are being assigned")
 
 
 def _show_plan(planned: PlannedDesign) -> None:
@@ -88,7 +90,7 @@ def _show_plan(planned: PlannedDesign) -> None:
         for rater, load in planned.load.items()
     ]
     st.html(heading("Plan") + table("Work of each clinician as planned", HEADS, rows))
-    st.html("".join(said(one) for one in _told(planned)))
+    st.html("".join(paragraph(sentence) for sentence in _told(planned)))
 
 
 def _told(planned: PlannedDesign) -> Iterator[str]:
@@ -97,7 +99,7 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
     yield (
         f"{plan.responses:,} responses to {plan.instances:,} instances, "
         f"{planned.per_response} clinicians each, {planned.repeats:,} hidden repeats; "
-        f"{plan.minutes_total:,.0f} minutes in all, {plan.minutes_per_response:.1f} a showing "
+        f"{plan.minutes_total:,.0f} minutes in all, {plan.minutes_per_response:.1f} per reading "
         f"{pace_in_words(plan.pace)}."
     )
     if plan.raters > 1:
@@ -108,30 +110,33 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
         yield "Too few responses for an interval of the agreement."
     else:
         yield (
-            f"Expected 95 % interval of the agreement, were it {plan.icc_assumed:g}: "
+            f"Expected 95 % interval of the agreement if it is {plan.icc_assumed:g}: "
             f"{plan.icc_low:z.2f} to {plan.icc_high:z.2f}."
         )
     yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
 
 
-def _store(engine: Engine, person: Person, wanted: DesignRequest, seen: PlannedDesign) -> None:
+def _store(engine: Engine, person: Person, request: DesignRequest, seen: PlannedDesign) -> None:
     """Store the design that was seen, and hand the codes over."""
     with frame.refusals():
-        with st.spinner("Dealing the responses"):
-            found = deal(person, engine, wanted)
-            if (found.load, found.overlap, found.repeats) != (
+        with st.spinner("Assigning the responses"):
+            design = deal(person, engine, request)
+            if (design.load, design.overlap, design.repeats) != (
                 seen.load,
                 seen.overlap,
                 seen.repeats,
             ):
                 raise Conflict("the study has changed since this plan was made: show it anew")
-            dropped = [(one.rater, one.response, one.pass_) for one in found.dropped]
-            work = PlannedWork(found.slots, dropped, found.per_response, wanted.seed)
-            invitations = store_design(person, engine, work, list(found.load))
+            dropped = [
+                (assignment.rater, assignment.response, assignment.pass_)
+                for assignment in design.dropped
+            ]
+            work = PlannedWork(design.slots, dropped, design.per_response, request.seed)
+            invitations = store_design(person, engine, work, list(design.load))
         del st.session_state[PLANNED]
         st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
         st.session_state[STORED] = (
-            f"{len(found.slots):,} assignments stored, {len(dropped):,} taken back."
+            f"{len(design.slots):,} assignments stored, {len(dropped):,} taken back."
         )
         if invitations:
             st.session_state[HANDED] = Handed(invitations, once=False)
@@ -139,6 +144,6 @@ def _store(engine: Engine, person: Person, wanted: DesignRequest, seen: PlannedD
 
 
 @only(Role.COORDINATOR)
-def deal(_: Person, engine: Engine, wanted: DesignRequest) -> Design:
+def deal(_: Person, engine: Engine, request: DesignRequest) -> Design:
     """Return the design itself, as it was planned."""
-    return designed(engine, wanted)
+    return designed(engine, request)

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from annotate.blind import find_self_naming, mask
 from annotate.rating import text_html
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, notice, said, table
+from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
 from annotate.uploads import Upload, first_ratings, map_needed, rows_in
 from data import queries
 from data.errors import Conflict
@@ -49,9 +49,9 @@ COLUMNS = {
     "column a criterion; comment, rated_at, pass and replicate may be added.",
 }
 LIMIT = (
-    "CSV, Excel (.xlsx), Parquet, JSON or JSON Lines, also packed (.gz), or the files of other tools, up "
-    "to 20 MB; for more, medjury import FILE or medjury ratings FILE on the "
-    "server. Nothing is stored before you confirm."
+    "CSV, Excel (.xlsx), Parquet, JSON or JSON Lines, also packed (.gz), or the files of other "
+    "tools, up to 20 MB; whoever runs the server can import larger ones there. Nothing is stored "
+    "before you confirm."
 )
 LONGEST_SHOWN = 5_000
 HEADS = ("Benchmark", "Rubric", "In the study", "Instances in the file", "Responses in the file")
@@ -59,8 +59,9 @@ FIRST_ROWS = 3
 GENERIC = "generic"
 KINDS: dict[str, What] = {RESPONSES: "responses", RATINGS: "ratings"}
 MAPPED = (
-    "The file's columns have other names. This map was guessed from them: read it, change it where it is "
-    'wrong, and look at the first rows below. Every line is "theirs" = "ours".'
+    "The file's columns have other names. This map was guessed from them: read it, change it "
+    "where it is "
+    'wrong, and look at the first rows below. Every line is "column of the file" = "column of medjury".'
 )
 
 
@@ -95,77 +96,81 @@ Checked = tuple[Seen | int, ResponsesAdded | RatingsAdded]
 
 def show(engine: Engine, person: Person) -> None:
     """Ask for a file, show what it would change, and import it."""
-    if told := st.session_state.pop(STORED, None):
-        st.html(good(told))
+    if message := st.session_state.pop(STORED, None):
+        st.html(good(message))
     if queries.standing(person, engine).locked:
-        st.html(said("A locked study takes no files."))
+        st.html(paragraph("The study is locked: no file can be imported."))
         return
     st.html(heading("Import a file"))
-    what = st.radio("The file holds", [RESPONSES, RATINGS], horizontal=True, key="import-what")
-    st.html(said(f"One row a {'response' if what == RESPONSES else 'rating'}: {COLUMNS[what]}"))
-    upload = _ask(engine, person, what)
+    content = st.radio("The file holds", [RESPONSES, RATINGS], horizontal=True, key="import-what")
+    st.html(
+        paragraph(
+            f"One row a {'response' if content == RESPONSES else 'rating'}: {COLUMNS[content]}"
+        )
+    )
+    upload = _ask(engine, person, content)
     if upload is None:
         return
     with frame.refusals():
-        checked = _checked(engine, person, what, upload)
+        checked = _checked(engine, person, content, upload)
         _show_checked(engine, person, checked)
-        if what == RATINGS:
+        if content == RATINGS:
             st.html(_told_first(first_ratings(upload, FIRST_ROWS)))
         changes = (
             checked[1].responses if isinstance(checked[1], ResponsesAdded) else _new(checked[1])
         )
         if changes and st.button("Import this file", type="primary", key="import-now"):
-            _bring(engine, person, what, upload)
+            _bring(engine, person, content, upload)
 
 
-def _ask(engine: Engine, person: Person, what: str) -> Upload | None:
+def _ask(engine: Engine, person: Person, content: str) -> Upload | None:
     """Ask for the file and what it leaves open."""
     first, second = st.columns((1, 1))
     names = ["", *rubrics_to_choose(engine, person)]
     rubric = first.selectbox(
-        "Rubric", names, 0, lambda one: one or BY_NAME[what], key="import-rubric"
+        "Rubric", names, 0, lambda rubric_name: rubric_name or BY_NAME[content], key="import-rubric"
     )
     benchmark = (
         second.text_input("Benchmark of rows that name none (optional)", key="import-benchmark")
-        if what == RESPONSES
+        if content == RESPONSES
         else ""
     )
     turn = st.session_state.get(ROUND, 0)
     # Of any kind: one that the browser turns down would leave the plan of the file before it.
-    file = st.file_uploader("File", key=f"import-file-{what}-{turn}")
-    st.html(said(LIMIT))
+    file = st.file_uploader("File", key=f"import-file-{content}-{turn}")
+    st.html(paragraph(LIMIT))
     if file is None:
         return None
     upload = Upload(file.name, file.getvalue(), rubric or "", benchmark.strip())
     with frame.refusals():
-        return replace(upload, columns=_ask_columns(upload, KINDS[what]))
+        return replace(upload, columns=_ask_columns(upload, KINDS[content]))
     return None
 
 
-def _ask_columns(upload: Upload, what: What) -> str:
+def _ask_columns(upload: Upload, content: What) -> str:
     """Ask which of the file's columns is which, where their names do not say it."""
-    guess = map_needed(upload, what)
+    guess = map_needed(upload, content)
     if guess:
-        st.html(said(MAPPED))
+        st.html(paragraph(MAPPED))
     with st.expander("Map of columns", expanded=bool(guess)):
         key = f"import-map-{hashlib.sha256(upload.key.encode()).hexdigest()[:12]}"
-        return st.text_area("Theirs = ours", guess, key=key, height=300)
+        return st.text_area("Column of the file = column of medjury", guess, key=key, height=300)
 
 
-def _checked(engine: Engine, person: Person, what: str, upload: Upload) -> Checked:
+def _checked(engine: Engine, person: Person, content: str, upload: Upload) -> Checked:
     """Return what the file holds and would change; checked once for each file and choice."""
-    key = (what, upload.key, queries.standing(person, engine).events)
-    kept = st.session_state.get(CHECKED)
-    if kept is None or kept[0] != key:
+    key = (content, upload.key, queries.standing(person, engine).events)
+    earlier = st.session_state.get(CHECKED)
+    if earlier is None or earlier[0] != key:
         with st.spinner("Checking every row"):
-            if what == RESPONSES:
-                found: Checked = try_response_file(engine, person, upload)
+            if content == RESPONSES:
+                checked: Checked = try_response_file(engine, person, upload)
             else:
                 added, empty = try_rating_file(engine, person, upload)
-                found = empty, added
-        st.session_state[CHECKED] = (key, found)
-        return found
-    known: Checked = kept[1]
+                checked = empty, added
+        st.session_state[CHECKED] = (key, checked)
+        return checked
+    known: Checked = earlier[1]
     return known
 
 
@@ -181,15 +186,18 @@ def _show_checked(engine: Engine, person: Person, checked: Checked) -> None:
 def _show_responses(engine: Engine, person: Person, seen: Seen, added: ResponsesAdded) -> None:
     """Show what a file of responses would change, its benchmarks and its first rows."""
     st.html(
-        said(
+        paragraph(
             f"{_counted(added.responses, 'new response')} to "
             f"{_counted(added.instances, 'new instance')}; {added.unchanged:,} are there already. "
             f"{_counted(seen.models, 'model')}. Read as {seen.encoding}."
         )
     )
     for name, number in sorted(added.groups.items()):
-        st.html(said(f"Group {name}: {_counted(number, 'response')} put into it."))
-    own = {one.view.name: one.view.rubric.name for one in queries.materials(person, engine)}
+        st.html(paragraph(f"Group {name}: {_counted(number, 'response')} put into it."))
+    own = {
+        material.view.name: material.view.rubric.name
+        for material in queries.materials(person, engine)
+    }
     rows: list[list[Cell]] = [
         [
             *(name, added.benchmarks.get(name) or own.get(name, "")),
@@ -226,64 +234,66 @@ def shortened(text: str) -> str:
 def _told_names(seen: Seen) -> list[str]:
     """Say what will be masked, and what will not."""
     places = sum(seen.sure.values())
-    told = [
-        said(
+    messages = [
+        paragraph(
             f"{_counted(len(seen.sure), 'response')} would be masked ({_counted(places, 'place')} "
             f"that surely {'names' if places == 1 else 'name'} the author)."
             if seen.sure
-            else "No response surely names its author."
+            else "No response clearly names its author."
         )
     ]
     if seen.possible:
-        told.append(
+        messages.append(
             notice(
                 f"{_counted(seen.possible, 'place')} may name an author and would be left as they "
-                "are: medjury blind lists them afterwards."
+                "are: whoever runs the server can list them after the import."
             )
         )
-    return told
+    return messages
 
 
 def _warnings(seen: Seen, added: ResponsesAdded) -> list[str]:
     """Say what is odd and still allowed."""
-    told = []
+    messages = []
     if added.twins:
-        told.append(
+        messages.append(
             f"{added.twins:,} repeat a text to the same instance under another "
             "response_id: their ratings would be split over two."
         )
     if added.unnamed:
-        told.append(
+        messages.append(
             f"{added.unnamed:,} without a response_id count as there already by instance and text, as no "
             "id tells an author: give equal texts of several models ids of their own."
         )
     if seen.ignored:
-        told.append(f"Columns not taken: {', '.join(seen.ignored)}.")
-    told += [f"Not taken: {what}: {number:,}." for what, number in seen.left_out.items() if number]
+        messages.append(f"Columns not taken: {', '.join(seen.ignored)}.")
+    messages += [
+        f"Not taken: {reason}: {number:,}." for reason, number in seen.left_out.items() if number
+    ]
     if not seen.contexts:
-        told.append(
-            "No row has a context: raters will have nothing but the prompt to hold against."
+        messages.append(
+            "No row has a context: raters can check a response against the prompt only."
         )
-    return [notice(one) for one in told]
+    return [notice(message) for message in messages]
 
 
 def _told_ratings(added: RatingsAdded, empty: int) -> list[str]:
     """Say what a file of ratings would change."""
-    told = [
-        said(
+    messages = [
+        paragraph(
             f"{_counted(added.added, 'new rating')}, {added.revised:,} revise an earlier one, "
             f"{added.unchanged:,} are there already; empty and so missing: {empty:,}."
         )
     ]
     if added.raters:
-        told.append(said(f"New raters: {', '.join(added.raters)}."))
+        messages.append(paragraph(f"New raters: {', '.join(added.raters)}."))
     for name, criteria in sorted(added.lacking.items()):
         text = f"{name}: nobody in this file rates {', '.join(criteria)}, so there is no composite."
-        told.append(notice(text))
+        messages.append(notice(text))
     for name in sorted(added.other_rubric):
         text = f"{name} has ratings on another rubric: these are kept apart and do not count."
-        told.append(notice(text))
-    return told
+        messages.append(notice(text))
+    return messages
 
 
 def _told_first(rows: Sequence[RatingRow]) -> str:
@@ -295,16 +305,16 @@ def _told_first(rows: Sequence[RatingRow]) -> str:
     return table("First ratings, as they would be stored", heads, cells, words=4)
 
 
-def _bring(engine: Engine, person: Person, what: str, upload: Upload) -> None:
+def _bring(engine: Engine, person: Person, content: str, upload: Upload) -> None:
     """Import what was looked at, say so, and ask for the next file."""
     with frame.refusals():
         with st.spinner("Importing"):
-            if what == RESPONSES:
+            if content == RESPONSES:
                 new, masked = bring_response_file(engine, person, upload)
-                told = f"{_counted(new, 'response')} imported, {_counted(masked, 'new response')} masked."
+                message = f"{_counted(new, 'response')} imported, {_counted(masked, 'new response')} masked."
             else:
-                told = f"{_counted(_new(bring_rating_file(engine, person, upload)), 'rating')} imported."
-        st.session_state[STORED] = f"{upload.name}: {told}"
+                message = f"{_counted(_new(bring_rating_file(engine, person, upload)), 'rating')} imported."
+        st.session_state[STORED] = f"{upload.name}: {message}"
         st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
         st.session_state.pop(CHECKED, None)
         st.rerun()
@@ -384,11 +394,11 @@ def _rubric(engine: Engine, person: Person, name: str) -> Rubric | None:
 
 def _refuse_demo(engine: Engine, person: Person) -> None:
     """Refuse to mix somebody's own responses into the demo study."""
-    demo = {one["name"] for one in sample_benchmarks()}
-    if demo & {one.view.name for one in queries.materials(person, engine)}:
+    demo = {benchmark["name"] for benchmark in sample_benchmarks()}
+    if demo & {material.view.name for material in queries.materials(person, engine)}:
         raise Conflict(
-            "this is the demo study, and its raters are simulated: begin a study of your own with "
-            "`medjury import FILE --db sqlite:///study.db`"
+            "this is the demo study, and its raters are simulated: import your own responses "
+            "into a study of your own"
         )
 
 
@@ -417,8 +427,8 @@ def _see(rows: ResponseFile, stored_names: Sequence[str]) -> Seen:
 
 def _see_names(row: ResponseRow, names: Sequence[str], seen: Seen) -> None:
     """Count what betrays a response's author."""
-    for one in find_self_naming(row.response, names):
-        if one.kind == "sure":
+    for hit in find_self_naming(row.response, names):
+        if hit.kind == "sure":
             seen.sure[row.response_id] += 1
         else:
             seen.possible += 1
@@ -428,12 +438,12 @@ def _mask_new(engine: Engine, person: Person) -> int:
     """Mask what surely names an author in the responses not yet searched; return how many were."""
     names, done = names_to_mask(person, engine), 0
     for page in unsearched_texts(person, engine):
-        found = [(one, mask(one.text, names)) for one in page]
+        masked_texts = [(text, mask(text.text, names)) for text in page]
         hits = [
             MaskedText(
-                one.response, masked.text, [(at.start, at.end, at.text) for at in masked.changes]
+                text.response, masked.text, [(at.start, at.end, at.text) for at in masked.changes]
             )
-            for one, masked in found
+            for text, masked in masked_texts
             if masked.changes
         ]
         done += mask_found(person, engine, hits, page[-1].response)[0]

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from annotate import reminders
 from annotate.reminders import is_due
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, said, table
+from annotate.screens.markup import Cell, good, heading, paragraph, table
 from data import queries
 from data.person import Person
 from data.queries import Workload
@@ -31,18 +31,19 @@ OF_CLINICIANS = (
 )
 MOST_TIMES = 4  # readings of a response from which on they share a column
 NONE_DUE = (
-    "No reminder is due: here stands who has had work open for {days} days, ended none of it in as many, "
-    "and was not reminded since."
+    "No reminder is due. Listed here are clinicians who have had open work for {days} days, "
+    "finished none of it in that time, and were not reminded since."
 )
 DUE = (
-    "For clinicians who have had work open for {days} days and ended none in as many. A reminder has no "
-    "score and nothing of a patient."
+    "For clinicians who have had open work for {days} days and finished none of it in that "
+    "time. A reminder has no score and nothing of a patient."
 )
 SENT = "reminders-sent"
 ABOUT_CLINICIANS = (
-    "Done and Assigned count hidden repeats, and readings that settle a difference. Flagged: the newest submission has a flag. Given back: "
-    "recused, free for another. Rated elsewhere: came by an import, without an assignment. "
-    "Done by: at their own pace of the last two weeks."
+    "Done and Assigned include hidden repeats and readings that settle a difference. "
+    "Flagged: the current submission has a flag. Given back: the clinician recused, and the "
+    "response is free for another. Rated elsewhere: imported, without an assignment. Done "
+    "by: expected at the clinician's own pace of the last two weeks."
 )
 
 
@@ -72,38 +73,43 @@ class Outlook:
 def show(engine: Engine, person: Person) -> None:
     """Show the outlook, every clinician, and how often responses have been read."""
     present = now()
-    found = queries.workloads(person, engine)
-    if not found:
+    workloads = queries.workloads(person, engine)
+    if not workloads:
         frame.empty(
             "Nobody has been given work yet, and nobody has rated.",
             "A coordinator makes a design under Design, or brings ratings in under Import.",
         )
         return
-    ahead, days = outlook(engine, person, found, present), settings(engine).remind_days
+    ahead, days = outlook(engine, person, workloads, present), settings(engine).remind_days
     st.html(
-        heading("Outlook") + "".join(said(one) for one in _foretold(found, ahead, present, days))
+        heading("Outlook")
+        + "".join(paragraph(sentence) for sentence in _foretold(workloads, ahead, present, days))
     )
-    rows = [_row(one, ahead, present, days) for one in found]
+    rows = [_row(workload, ahead, present, days) for workload in workloads]
     st.html(
         heading("Clinicians")
         + table("Work of each clinician", OF_CLINICIANS, rows, words=2)
-        + said(ABOUT_CLINICIANS)
+        + paragraph(ABOUT_CLINICIANS)
     )
     _show_responses(engine, person)
     if person.role == Role.COORDINATOR:
         _show_reminders(engine, person, present, days)
 
 
-def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime, days: int) -> list[str]:
+def _foretold(
+    workloads: Sequence[Workload], ahead: Outlook, present: datetime, days: int
+) -> list[str]:
     """Return in words when the work will end, and how sure that is."""
-    open_ = sum(one.open for one in found if not (one.ended or one.simulated))
-    if not sum(one.total for one in found):
-        return ["No work is assigned here: all ratings came by import."]
+    open_ = sum(
+        workload.open for workload in workloads if not (workload.ended or workload.simulated)
+    )
+    if not sum(workload.total for workload in workloads):
+        return ["No work is assigned: all ratings were imported."]
     if not open_:
         return ["All assigned work is done."]
     if ahead.likely is None:
         return [
-            f"{open_:,} readings are open. Not enough yet to say when they will be done: that takes "
+            f"{open_:,} readings are open. Too few are done to say when they will end: that takes "
             f"ten readings on three days of the last {WINDOW_DAYS}."
         ]
     latest = (
@@ -111,58 +117,67 @@ def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime, days
         if ahead.late
         else "but days vary so much that no latest date can be given"
     )
-    told = (
+    forecast = (
         f"{open_:,} readings are open. At {ahead.per_day:.1f} a day, the pace of the last "
         f"{WINDOW_DAYS} days, they end about {_day(ahead.likely, present)}; the earliest is "
         f"{_day(ahead.early, present)} {latest}, in four of five cases, if the days to come vary "
         "as these did."
     )
-    return [told, *_slowest(found, ahead, present, days)]
+    return [forecast, *_slowest(workloads, ahead, present, days)]
 
 
-def _slowest(found: Sequence[Workload], ahead: Outlook, present: datetime, days: int) -> list[str]:
+def _slowest(
+    workloads: Sequence[Workload], ahead: Outlook, present: datetime, days: int
+) -> list[str]:
     """Return who holds the end up: work is not passed on by itself."""
-    quiet = [one.handle for one in found if is_due(one, present, days)]
-    told = []
+    quiet = [workload.handle for workload in workloads if is_due(workload, present, days)]
+    sentences = []
     if ahead.ends and ahead.likely:
-        last = max(ahead.ends, key=lambda one: ahead.ends[one])
+        last = max(ahead.ends, key=lambda handle: ahead.ends[handle])
         if ahead.ends[last] > ahead.likely:
-            told.append(f"{last} alone would need until {_day(ahead.ends[last], present)}.")
+            sentences.append(f"{last} alone would need until {_day(ahead.ends[last], present)}.")
     if quiet:
-        told.append(
-            f"Nothing for {days} days from {', '.join(quiet)}: their part does not end at any "
-            "pace; a reminder is below, and Design can pass their open work on."
+        sentences.append(
+            f"Nothing for {days} days from {', '.join(quiet)}: their part will not end at this "
+            "pace. Remind them below, or pass their open work on under Design."
         )
-    return told
+    return sentences
 
 
-def _row(one: Workload, ahead: Outlook, present: datetime, days: int) -> list[Cell]:
-    end = ahead.ends.get(one.handle)
+def _row(workload: Workload, ahead: Outlook, present: datetime, days: int) -> list[Cell]:
+    end = ahead.ends.get(workload.handle)
     return [
-        *(one.handle, _state(one, present, days), one.done, one.total, one.unrated, one.flagged),
-        *(one.recused, one.elsewhere, _minutes(one.seconds)),
-        f"{one.last.day} {one.last:%b}" if one.last else None,
+        *(
+            workload.handle,
+            _state(workload, present, days),
+            workload.done,
+            workload.total,
+            workload.unrated,
+            workload.flagged,
+        ),
+        *(workload.recused, workload.elsewhere, _minutes(workload.seconds)),
+        f"{workload.last.day} {workload.last:%b}" if workload.last else None,
         f"{end.day} {end:%b}" if end else None,
     ]
 
 
-def _state(one: Workload, present: datetime, days: int) -> str:
+def _state(workload: Workload, present: datetime, days: int) -> str:
     """Return in a word or two where somebody stands."""
-    if one.simulated:
+    if workload.simulated:
         return "simulated"
-    if one.ended:
+    if workload.ended:
         return "shut out"
-    if not one.open:
+    if not workload.open:
         return "done"
-    if not one.done:
+    if not workload.done:
         return "not begun"
-    return "silent" if is_due(one, present, days) else "at work"
+    return "silent" if is_due(workload, present, days) else "at work"
 
 
 def _show_responses(engine: Engine, person: Person) -> None:
     """Show how many responses have been rated by how many clinicians."""
-    found = queries.readings_by_response(person, engine)
-    most = min(max((max(one) for one in found.values() if one), default=0), MOST_TIMES)
+    readings = queries.readings_by_response(person, engine)
+    most = min(max((max(counts) for counts in readings.values() if counts), default=0), MOST_TIMES)
     heads = ["Benchmark", "Responses", *(_times(number, most) for number in range(most + 1))]
     rows: list[list[Cell]] = [
         [
@@ -171,7 +186,7 @@ def _show_responses(engine: Engine, person: Person) -> None:
             *(counts[number] for number in range(most)),
             sum(counts[number] for number in counts if number >= most),
         ]
-        for name, counts in sorted(found.items())
+        for name, counts in sorted(readings.items())
     ]
     if len(rows) > 1:
         rows.append(
@@ -190,32 +205,36 @@ def _times(number: int, most: int) -> str:
 def _show_reminders(engine: Engine, person: Person, present: datetime, days: int) -> None:
     """Show who is due a reminder: to be sent where there is a mail server, else to copy."""
     base = urlsplit(st.context.url or "")
-    found = reminders.due(person, engine, present, f"{base.scheme}://{base.netloc}")
+    reminders_due = reminders.due(person, engine, present, f"{base.scheme}://{base.netloc}")
     st.html(heading("Reminders"))
     if made := st.session_state.pop(SENT, None):
         st.html(good(made))
-    if not found:
-        st.html(said(NONE_DUE.format(days=days)))
+    if not reminders_due:
+        st.html(paragraph(NONE_DUE.format(days=days)))
         return
-    st.html(said(DUE.format(days=days)))
+    st.html(paragraph(DUE.format(days=days)))
     with frame.refusals():
         server = reminders.mail_server()
-        with_address = [one for one in found if one.email]
+        with_address = [reminder for reminder in reminders_due if reminder.email]
         if server and with_address:
             _send(engine, person, server, with_address)
-    chosen = st.selectbox("Clinician", [one.name for one in found], key="remind")
-    one = next(one for one in found if one.name == chosen)
+    chosen = st.selectbox("Clinician", [reminder.name for reminder in reminders_due], key="remind")
+    reminder = next(due for due in reminders_due if due.name == chosen)
     with st.container(key="reminder"):
-        st.code(one.text, language=None, wrap_lines=True)
+        st.code(reminder.text, language=None, wrap_lines=True)
 
 
 def _send(
-    engine: Engine, person: Person, server: reminders.MailServer, wanted: list[reminders.Due]
+    engine: Engine, person: Person, server: reminders.MailServer, recipients: list[reminders.Due]
 ) -> None:
     """Send each a reminder when asked."""
-    st.html(said(f"By mail from {server.sender}: {', '.join(one.name for one in wanted)}."))
-    if st.button(f"Send {len(wanted)} by mail", key="remind-now", type="primary"):
-        names = reminders.send(person, engine, server, wanted)
+    st.html(
+        paragraph(
+            f"By mail from {server.sender}: {', '.join(recipient.name for recipient in recipients)}."
+        )
+    )
+    if st.button(f"Send {len(recipients)} by mail", key="remind-now", type="primary"):
+        names = reminders.send(person, engine, server, recipients)
         st.session_state[SENT] = f"Sent to {', '.join(names)}, and in the record."
         st.rerun()
 
@@ -224,12 +243,12 @@ def _minutes(seconds: float | None) -> str | None:
     return None if not seconds else f"{seconds / 60:.1f} min"
 
 
-def _day(one: date | None, present: datetime) -> str:
+def _day(day: date | None, present: datetime) -> str:
     """Return a date as people say it, with the year where it is another."""
-    if one is None:
+    if day is None:
         return ""
-    year = f" {one.year}" if one.year != present.year else ""
-    return f"{one.day} {one:%B}{year}"
+    year = f" {day.year}" if day.year != present.year else ""
+    return f"{day.day} {day:%B}{year}"
 
 
 def outlook(
@@ -237,18 +256,18 @@ def outlook(
 ) -> Outlook:
     """Return when the work of those who have not left will end."""
     times = queries.finished(person, engine, present - timedelta(days=WINDOW_DAYS))
-    here = [one for one in workloads if not (one.ended or one.simulated)]
-    before = sum(one.done for one in workloads if not one.simulated) > len(times)
+    active = [workload for workload in workloads if not (workload.ended or workload.simulated)]
+    before = sum(workload.done for workload in workloads if not workload.simulated) > len(times)
     days = by_day([at for _, at in times], present, begun_before=before)
-    own = Counter(who for who, _ in times)
+    own = Counter(clinician for clinician, _ in times)
     ends = {
-        one.handle: _after(present, one.open * len(days) / own[one.handle])
-        for one in here
-        if one.open and own[one.handle] >= FEWEST_OF_ONE
+        workload.handle: _after(present, workload.open * len(days) / own[workload.handle])
+        for workload in active
+        if workload.open and own[workload.handle] >= FEWEST_OF_ONE
     }
     early, likely, late = (
-        None if one is None else _after(present, one)
-        for one in spread(sum(one.open for one in here), days)
+        None if days_ahead is None else _after(present, days_ahead)
+        for days_ahead in spread(sum(workload.open for workload in active), days)
     )
     return Outlook(sum(days) / len(days) if days else 0.0, early, likely, late, ends)
 
@@ -275,11 +294,11 @@ def spread(open_: int, days: Sequence[int]) -> tuple[float | None, float | None,
     n days; the first term is the days to come, the second how well r is known. v is at least
     r, that of showings which come one by one. None throughout where the days tell too little.
     """
-    if sum(days) < FEWEST or sum(one > 0 for one in days) < FEWEST_DAYS or not open_:
+    if sum(days) < FEWEST or sum(count > 0 for count in days) < FEWEST_DAYS or not open_:
         return None, None, None
     number = len(days)
     rate = sum(days) / number
-    variance = max(sum((one - rate) ** 2 for one in days) / (number - 1), rate)
+    variance = max(sum((count - rate) ** 2 for count in days) / (number - 1), rate)
 
     def reached(sign: int) -> float | None:
         for step in range(1, 4 * HORIZON_DAYS):

@@ -6,7 +6,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, said, table
+from annotate.screens.markup import Cell, good, heading, paragraph, table
 from calibration.messages.protocol import protocol_facts
 from calibration.protocol import Critical, Protocol
 from data import queries
@@ -29,7 +29,7 @@ MADE = "protocol-set"
 def show(engine: Engine, person: Person) -> None:
     """Show what is fixed; let a coordinator fix it, or fix it anew."""
     protocol = protocol_of(engine)
-    st.html(heading("Protocol") + said(ABOUT) + facts(protocol))
+    st.html(heading("Protocol") + paragraph(ABOUT) + facts(protocol))
     if person.role == Role.COORDINATOR:
         _form(engine, person, protocol)
 
@@ -37,15 +37,15 @@ def show(engine: Engine, person: Person) -> None:
 def facts(protocol: Protocol | None) -> str:
     """Return a protocol as HTML, or that there is none."""
     if protocol is None:
-        return said(NONE_SET)
+        return paragraph(NONE_SET)
     rows: list[list[Cell]] = [[name, words] for name, words in protocol_facts(protocol)]
     return table("Protocol", ("Fixed", "As"), rows, 2)
 
 
 def _form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
     """Ask for what is to be fixed."""
-    views = [one.view for one in queries.materials(person, engine)]
-    criteria = sorted({name for one in views for name in one.rubric.criteria})
+    views = [material.view for material in queries.materials(person, engine)]
+    criteria = sorted({name for view in views for name in view.rubric.criteria})
     label = "Fix the protocol" if protocol is None else "Replace the protocol"
     with st.expander(label, expanded=protocol is None), st.form("protocol", border=False):
         first = st.columns(4, vertical_alignment="bottom")
@@ -78,9 +78,9 @@ def _form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
         st.html(good(made))
 
 
-def _fix(engine: Engine, person: Person, wanted: Protocol) -> None:
+def _fix(engine: Engine, person: Person, protocol: Protocol) -> None:
     """Fix it, or say why not."""
     with frame.refusals():
-        fix(person, engine, wanted)
+        fix(person, engine, protocol)
         st.session_state[MADE] = "Fixed, and in the record."
         st.rerun()

@@ -8,13 +8,13 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame, workbench_response
-from annotate.screens.markup import notice, said
+from annotate.screens.markup import notice, paragraph
 from data import queries
 from data.person import Person
 from data.queries import BenchmarkView
 from data.queries.lab_workbench import Chosen, Compared, Side, simulated_among
 
-ABOUT = "Responses by how far the jury is from the clinicians. Authors stay hidden."
+ABOUT = "Where does the jury disagree with the clinicians? Responses by the size of the difference. Authors stay hidden."
 ALL, MEAN = "all benchmarks", "mean of all"
 POINTS, Z = "points", "z"
 ANY, BOTH = "any", "both sides scored"
@@ -29,7 +29,7 @@ FLAGS = {
     "a juror failed": "failed",
 }
 PAGE = 40
-HEADS = ("Response", "Benchmark", "Clinicians", "Jury", "Jury less clinicians", "Said besides")
+HEADS = ("Response", "Benchmark", "Clinicians", "Jury", "Jury minus clinicians", "Flags")
 # A plain click stays on the page; one that opens a new tab follows the link.
 SCRIPT = """
 export default function ({ parentElement, data, setTriggerValue }) {
@@ -53,10 +53,12 @@ _mount = st.components.v2.component("medjury_workbench", js=SCRIPT, isolate_styl
 def show(engine: Engine, person: Person) -> None:
     """Show the response that the URL names, or the list that it belongs to."""
     frame.begin(person, "Workbench", ABOUT, "workbench.css")
-    benchmarks = [one for one in queries.study_benchmarks(person, engine) if one.responses]
+    benchmarks = [
+        benchmark for benchmark in queries.study_benchmarks(person, engine) if benchmark.responses
+    ]
     jurors = queries.workbench_jurors(person, engine)
     chosen, flag = _filters(benchmarks, jurors)
-    rows = [one for one in queries.compared(person, engine, chosen) if _wanted(one, flag)]
+    rows = [row for row in queries.compared(person, engine, chosen) if _wanted(row, flag)]
     at = _asked_for(rows)
     if at is not None:
         workbench_response.show(engine, person, rows, at)
@@ -65,52 +67,56 @@ def show(engine: Engine, person: Person) -> None:
     else:
         frame.empty(
             "No response fits.",
-            "Nobody has rated one here yet, or the filters leave none: choose others, or run a jury "
-            "in the lab.",
+            "No response has been rated yet, or the filters leave none: change the filters, "
+            "or run a jury in the lab.",
         )
 
 
 def _filters(benchmarks: Sequence[BenchmarkView], jurors: list[str]) -> tuple[Chosen, str]:
     """Return what is compared and which responses are wanted; both stand in the URL."""
-    names = [one.name for one in benchmarks]
+    names = [benchmark.name for benchmark in benchmarks]
     with st.container(key="workbench-filters"):
         first, second, third, fourth, fifth = st.columns((3, 3, 4, 2, 3))
         benchmark = first.selectbox("Benchmark", [ALL, *names], key="on", bind="query-params")
-        shown = [one for one in benchmarks if benchmark in (ALL, one.name)]
-        criteria = list(dict.fromkeys(name for one in shown for name in one.rubric.criteria))
+        shown = [view for view in benchmarks if benchmark in (ALL, view.name)]
+        criteria = list(dict.fromkeys(name for view in shown for name in view.rubric.criteria))
         criterion = second.selectbox(
             "Criterion", [MEAN, *criteria], key="criterion", bind="query-params"
         )
         jury = third.multiselect(
-            "Jury", jurors, key="jury", bind="query-params", placeholder="all real jurors heard"
+            "Jury",
+            jurors,
+            key="jury",
+            bind="query-params",
+            placeholder="all jurors that are not simulated",
         )
         measure = fourth.selectbox("Measure", [POINTS, Z], key="measure", bind="query-params")
         flag = fifth.selectbox("Only where", list(FLAGS), key="where", bind="query-params")
     chosen = Chosen(
         benchmark if benchmark in names else "",
         criterion if criterion in criteria else "",
-        tuple(sorted(one for one in jury if one in jurors)),
+        tuple(sorted(juror for juror in jury if juror in jurors)),
         "z" if measure == Z else "points",
     )
     return chosen, FLAGS.get(flag or ANY, "")
 
 
-def _wanted(one: Compared, flag: str) -> bool:
+def _wanted(row: Compared, flag: str) -> bool:
     """Return whether a response passes the filter."""
     if flag == BOTH:
-        return one.difference is not None
-    return not flag or flag in one.flags
+        return row.difference is not None
+    return not flag or flag in row.flags
 
 
 def _asked_for(rows: Sequence[Compared]) -> int | None:
     """Return the place of the response that the URL names, None for the list."""
-    asked = st.query_params.get("response", "")
-    for place, one in enumerate(rows):
-        if one.response_id == asked:
+    requested = st.query_params.get("response", "")
+    for place, row in enumerate(rows):
+        if row.response_id == requested:
             return place
-    if asked:
+    if requested:
         del st.query_params["response"]
-        st.html(notice(f"Response {asked} is not in this study, or the filters leave it out."))
+        st.html(notice(f"Response {requested} is not in this study, or the filters leave it out."))
     return None
 
 
@@ -118,14 +124,14 @@ def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chos
     """Show one page of the responses."""
     pages = -(-len(rows) // PAGE)
     page = 1
-    both = sum(one.difference is not None for one in rows)
+    both = sum(row.difference is not None for row in rows)
     unit = "standard deviations of each rater" if chosen.measure == Z else "points of the scale"
-    told = said(
+    summary = paragraph(
         f"{len(rows):,} responses, {both:,} scored by both sides, the largest disagreement first, in "
         f"{unit}. A jury has a mean only where all its jurors scored."
     )
     made_up = simulated_among(person, engine, chosen)
-    st.html(told + (notice(f"Simulated, no judgement: {', '.join(made_up)}.") if made_up else ""))
+    st.html(summary + (notice(f"Simulated, no evidence: {', '.join(made_up)}.") if made_up else ""))
     if pages > 1:
         with st.container(key="workbench-page"):
             page = int(
@@ -133,11 +139,11 @@ def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chos
             )
     first = (page - 1) * PAGE
     shown = rows[first : first + PAGE]
-    most = max((abs(one.difference or 0.0) for one in rows), default=0.0)
+    most = max((abs(row.difference or 0.0) for row in rows), default=0.0)
     opened = _mount(key="responses", data=[_table(shown, most)], on_opened_change=lambda: None)
-    for one in rows:
-        if one.response == opened.get("opened"):
-            st.query_params["response"] = one.response_id
+    for row in rows:
+        if row.response == opened.get("opened"):
+            st.query_params["response"] = row.response_id
             st.rerun()
 
 
@@ -145,7 +151,7 @@ def _table(rows: Sequence[Compared], most: float) -> str:
     heads = "".join(
         f'<th scope="col"{_number(place)}>{name}</th>' for place, name in enumerate(HEADS)
     )
-    body = "".join(_row(one, most) for one in rows)
+    body = "".join(_row(row, most) for row in rows)
     return (
         '<div class="mj-scrolls"><table class="mj-figures mj-compared"><caption class="mj-unseen">'
         f"Responses by disagreement</caption><thead><tr>{heads}</tr></thead>"
@@ -153,16 +159,16 @@ def _table(rows: Sequence[Compared], most: float) -> str:
     )
 
 
-def _row(one: Compared, most: float) -> str:
-    asked = {name: st.query_params.get_all(name) for name in st.query_params}
-    link = html.escape(urlencode(asked | {"response": [one.response_id]}, doseq=True))
-    flags = ", ".join(name for name, flag in FLAGS.items() if flag in one.flags)
+def _row(row: Compared, most: float) -> str:
+    parameters = {name: st.query_params.get_all(name) for name in st.query_params}
+    link = html.escape(urlencode(parameters | {"response": [row.response_id]}, doseq=True))
+    flags = ", ".join(name for name, flag in FLAGS.items() if flag in row.flags)
     return (
-        f'<tr><th scope="row"><a href="?{link}" data-id="{one.response}">'
-        f"{html.escape(one.response_id)}</a></th><td>{html.escape(one.benchmark)}</td>"
-        f'<td class="mj-number">{_side(one.clinicians, "clinician")}</td>'
-        f'<td class="mj-number">{_side(one.jury, "juror", whole=True)}</td>'
-        f'<td class="mj-number">{_difference(one.difference, most)}</td>'
+        f'<tr><th scope="row"><a href="?{link}" data-id="{row.response}">'
+        f"{html.escape(row.response_id)}</a></th><td>{html.escape(row.benchmark)}</td>"
+        f'<td class="mj-number">{_side(row.clinicians, "clinician")}</td>'
+        f'<td class="mj-number">{_side(row.jury, "juror", whole=True)}</td>'
+        f'<td class="mj-number">{_difference(row.difference, most)}</td>'
         f"<td>{html.escape(flags)}</td></tr>"
     )
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from annotate.rating import text_html
 from annotate.rating.text_html import PICTURES
-from annotate.screens.markup import Cell, heading, notice, said, table
+from annotate.screens.markup import Cell, heading, notice, paragraph, table
 from data import queries
 from data.card import ERRORS, Card, Marked, Side
 from data.person import Person
@@ -28,19 +28,19 @@ from jury.panel import Juror
 from jury.providers.registry import FORMS
 
 SAME_PROMPT = (
-    "no request was sent: this juror has rated the very same prompt, of another response with the "
-    "same text, and its verdict counts here too"
+    "no request was sent: this juror had already rated the same prompt, of another response "
+    "with the same text, and that verdict counts here too"
 )
 NOTHING_SENT = "not asked: no request was sent"
 PLANTED = (
-    "This response holds a ready-made verdict on itself. Compare the scores below with those of "
+    "This response contains a ready-made verdict on itself. Compare the scores below with those of "
     "clinicians before you rely on them."
 )
 TAGS = (
-    "What stands here holds tags that the prompt itself uses, in: {parts}. They are broken in what "
-    "jurors are sent, so that no text can end its part or pose as another one. Such a text may be "
-    "innocent, or may be meant to speak to the juror: compare the scores below with those of "
-    "clinicians."
+    "These texts contain tags that the prompt itself uses, in: {parts}. Jurors are sent "
+    "them broken, so that no text can end its part of the prompt or pass for another. Such "
+    "a text may be harmless, or may be meant to instruct the juror: compare the scores "
+    "below with those of clinicians."
 )
 PARTS = {"context": "source", "prompt": "task"}  # others are called what they are
 WORDS = {
@@ -87,10 +87,10 @@ def _ways(rows: Sequence[Compared], at: int) -> None:
             if st.button(name, key=f"to-{key}", shortcut=key, disabled=not there) and there:
                 st.query_params["response"] = rows[to].response_id
                 st.rerun()
-        one = rows[at]
+        row = rows[at]
         st.html(
-            f'<p class="mj-at" role="status"><b>{html.escape(one.response_id)}</b> '
-            f"{html.escape(one.benchmark)} \N{MIDDLE DOT} {at + 1} of {len(rows)}</p>"
+            f'<p class="mj-at" role="status"><b>{html.escape(row.response_id)}</b> '
+            f"{html.escape(row.benchmark)} \N{MIDDLE DOT} {at + 1} of {len(rows)}</p>"
         )
 
 
@@ -118,8 +118,8 @@ def planted(opened: Opened) -> str:
     """Return notices on a response that holds a verdict or tags of the prompt, else nothing."""
     rubric, forged = opened.rubric, opened.rubric.forged(opened.card)
     verdict = holds_verdict(opened.card.response, rubric.criteria)
-    told = [PLANTED] * verdict + [TAGS.format(parts=_parts(forged))] * bool(forged)
-    return "".join(map(notice, told))
+    notices = [PLANTED] * verdict + [TAGS.format(parts=_parts(forged))] * bool(forged)
+    return "".join(map(notice, notices))
 
 
 def _parts(names: Sequence[str]) -> str:
@@ -129,16 +129,16 @@ def _parts(names: Sequence[str]) -> str:
 
 def source_panes(card: Card) -> list[tuple[str, str, str]]:
     """Return task and source with their labels and names; a bare task is its own source."""
-    found = [
+    panes = [
         ("Task", "task" if card.context else SOURCE, card.prompt),
         ("Source", SOURCE, card.context),
     ]
-    return [one for one in found if one[2]]
+    return [pane for pane in panes if pane[2]]
 
 
 def _given(text: str, label: str, name: str, marks: Sequence[Mark]) -> str:
     """Return the task or the source, laid out; just its characters where something is marked."""
-    if name == SOURCE and any(one.stretch.side == "source" for one in marks):
+    if name == SOURCE and any(mark.stretch.side == "source" for mark in marks):
         return marked_pane(text, marks, "source", label)
     return text_html.pane(text, label, name, folds=label == "Source")
 
@@ -147,85 +147,89 @@ def _scores(opened: Opened) -> str:
     """Return every reading and every verdict as a row, criteria as columns."""
     criteria = opened.rubric.criteria
     rows: list[list[Cell]] = []
-    for one in opened.opinions:
-        points = [one.scores.get(name) for name in criteria]
-        given = [point for point in points if point is not None]
-        mean = f"{sum(given) / len(given):.2f}" if given and len(given) == len(criteria) else None
-        flags = ", ".join(WORDS.get(kind, kind) for kind, _ in one.flags)
+    for opinion in opened.opinions:
+        points = [opinion.scores.get(name) for name in criteria]
+        stated = [point for point in points if point is not None]
+        mean = (
+            f"{sum(stated) / len(stated):.2f}" if stated and len(stated) == len(criteria) else None
+        )
+        flags = ", ".join(WORDS.get(kind, kind) for kind, _ in opinion.flags)
         cells = [None if point is None else f"{round(point, 2):g}" for point in points]
-        rows.append([_name(one), str(one.kind), flags or None, *cells, mean])
-    failed = {one.juror: one for one in opened.calls}
-    scored = {one.who for one in opened.opinions if one.scores}
+        rows.append([_name(opinion), str(opinion.kind), flags or None, *cells, mean])
+    failed = {call.juror: call for call in opened.calls}
+    scored = {opinion.who for opinion in opened.opinions if opinion.scores}
     for juror, call in sorted(failed.items(), key=itemgetter(0)):
         if juror not in scored:
             rows.append([juror, "juror", call.status, *[None for _ in criteria], None])
-    heads = ("Rater", "Kind", "Said besides", *criteria, "Mean")
+    heads = ("Rater", "Kind", "Flags", *criteria, "Mean")
     return table("Scores of this response", heads, rows, words=3)
 
 
 READINGS = {"third": "third reading", "consensus": "consensus reading"}
 
 
-def _name(one: Opinion) -> str:
+def _name(opinion: Opinion) -> str:
     """Return a rater with what kind of reading it was."""
-    parts = [one.who]
-    parts += [READINGS[one.reading]] if one.reading in READINGS else []
-    parts += ["hidden repeat"] if one.repeat and one.reading == "independent" else []
-    parts += [f"verdict {one.replicate + 1}"] if one.replicate else []
-    return ", ".join(parts + (["simulated"] if one.simulated else []))
+    parts = [opinion.who]
+    parts += [READINGS[opinion.reading]] if opinion.reading in READINGS else []
+    parts += ["hidden repeat"] if opinion.repeat and opinion.reading == "independent" else []
+    parts += [f"verdict {opinion.replicate + 1}"] if opinion.replicate else []
+    return ", ".join(parts + (["simulated"] if opinion.simulated else []))
 
 
-def _apart(one: Compared) -> str:
+def _apart(row: Compared) -> str:
     """Return both sides' means in a sentence."""
-    if one.difference is None:
-        return said("One of the sides has no mean here, so they cannot be compared.")
-    people, jury = one.clinicians, one.jury
-    return said(
+    if row.difference is None:
+        return paragraph(
+            "The clinicians or the jury have no mean here, so they cannot be compared."
+        )
+    people, jury = row.clinicians, row.jury
+    return paragraph(
         f"Clinicians {people.mean:.2f} ({people.scored}), jury {jury.mean:.2f} ({jury.scored} of "
-        f"{jury.of} jurors): the jury is {abs(one.difference):.2f} "
-        f"{'higher' if one.difference > 0 else 'lower'}."
-        if one.difference
+        f"{jury.of} jurors): the jury is {abs(row.difference):.2f} "
+        f"{'higher' if row.difference > 0 else 'lower'}."
+        if row.difference
         else f"Clinicians and jury agree on {people.mean:.2f}."
     )
 
 
 def comments(opened: Opened) -> str:
     """Return what raters wrote, word for word; a comment on the whole stands once."""
-    found = []
-    for one in opened.opinions:
+    blocks = []
+    for opinion in opened.opinions:
         items = "".join(
             f"<dt>{html.escape(name)}</dt><dd>{html.escape(words)}</dd>"
-            for name, words in _lines(one)
+            for name, words in _lines(opinion)
         )
         if items:
-            kind = "juror's explanations" if one.kind == Kind.JUROR else "clinician's comments"
-            found.append(
-                f'<div class="mj-words"><h3>{html.escape(_name(one))} <small>{kind}</small></h3>'
+            kind = "juror's explanations" if opinion.kind == Kind.JUROR else "clinician's comments"
+            blocks.append(
+                f'<div class="mj-words"><h3>{html.escape(_name(opinion))} <small>{kind}</small></h3>'
                 f"<dl>{items}</dl></div>"
             )
-    if not found:
+    if not blocks:
         return ""
-    return heading("Comments and explanations") + f'<div class="mj-all">{"".join(found)}</div>'
+    return heading("Comments and explanations") + f'<div class="mj-all">{"".join(blocks)}</div>'
 
 
-def _lines(one: Opinion) -> Iterator[tuple[str, str]]:
+def _lines(opinion: Opinion) -> Iterator[tuple[str, str]]:
     """Yield what a rater wrote, each text once, with what it is about.
 
     A text that stands at every criterion is one on the whole: imports and older studies copy it.
     A flag carries the comment that was submitted with it.
     """
     by_words: dict[str, list[str]] = {}
-    for name, words in one.comments.items():
+    for name, words in opinion.comments.items():
         by_words.setdefault(words, []).append(name)
-    copied = [words for words, names in by_words.items() if names == [*one.scores] and words]
-    is_copied = len(one.scores) > 1 and one.kind == Kind.CLINICIAN and not one.comment
-    whole = one.comment or (copied[0] if copied and is_copied else "")
+    copied = [words for words, names in by_words.items() if names == [*opinion.scores] and words]
+    is_copied = len(opinion.scores) > 1 and opinion.kind == Kind.CLINICIAN and not opinion.comment
+    whole = opinion.comment or (copied[0] if copied and is_copied else "")
     if whole:
         yield WHOLE, whole
     for words, names in by_words.items():
         if words and not (is_copied and words == whole):
             yield ", ".join(names), words
-    for kind, words in one.flags:
+    for kind, words in opinion.flags:
         if words and words != whole and words not in by_words:
             yield WORDS.get(kind, kind), words
 
@@ -233,16 +237,16 @@ def _lines(one: Opinion) -> Iterator[tuple[str, str]]:
 def _calls(opened: Opened) -> None:
     """Show each call to a juror: what was sent, what came back, word for word."""
     st.html(heading("Calls to jurors"))
-    jurors = sorted({one.juror for one in opened.calls})
+    jurors = sorted({call.juror for call in opened.calls})
     if not jurors:
-        st.html(said("No juror was asked from here; imported scores come without calls."))
+        st.html(paragraph("No juror was run here; imported scores come without calls."))
         return
     juror = st.segmented_control(
         "Juror", jurors, default=jurors[0], required=True, key="calls", label_visibility="collapsed"
     )
-    own = [one for one in opened.calls if one.juror == juror]
+    own = [call for call in opened.calls if call.juror == juror]
     for place, call in enumerate(own):
-        before = [one for one in own[:place] if one.replicate == call.replicate]
+        before = [earlier for earlier in own[:place] if earlier.replicate == call.replicate]
         _call(call, before)
 
 
@@ -250,15 +254,16 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
     """Show one call."""
     st.html(_call_line(call))
     for line in distribution_lines(call.distribution or {}):
-        st.html(said(line))
+        st.html(paragraph(line))
     if not call.number:
-        st.html(said(SAME_PROMPT if "same_prompt_as" in call.sent else NOTHING_SENT))
+        st.html(paragraph(SAME_PROMPT if "same_prompt_as" in call.sent else NOTHING_SENT))
         return
     prompt = prompt_of(call, before)
     sent, came = st.columns(2)
     label = f"{call.juror}, call {call.number}"
     turns = "\n\n".join(
-        one.text if len(prompt.turns) == 1 else f"[{one.role}]\n{one.text}" for one in prompt.turns
+        turn.text if len(prompt.turns) == 1 else f"[{turn.role}]\n{turn.text}"
+        for turn in prompt.turns
     )
     sent.html(
         text_html.heading("Prompt sent") + text_html.pane(turns, f"Prompt of {label}", "sent")
@@ -269,18 +274,22 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
     if not prompt.exact:
         sent.html(
             notice(
-                "Made again from the rubric and the response as they are now; the hash "
-                "stored with the call says that it was not word for word this."
+                "Rebuilt from the rubric and the response as they are now. The hash stored "
+                "with the call differs, so what was sent was not word for word this."
             )
         )
     else:
-        sent.html(said("Word for word what was sent: its SHA-256 is the one stored with the call."))
+        sent.html(
+            paragraph("Word for word what was sent: its SHA-256 is the one stored with the call.")
+        )
 
 
 def _call_line(call: CallView) -> str:
     """Return a call's figures in a line."""
     usd = "price unknown" if call.usd is None else f"${call.usd:.5f}"
-    tokens = [f"{one:,}" if one is not None else "?" for one in (call.tokens_in, call.tokens_out)]
+    tokens = [
+        f"{count:,}" if count is not None else "?" for count in (call.tokens_in, call.tokens_out)
+    ]
     parts = [
         f"call {call.number}" + (f", verdict {call.replicate + 1}" if call.replicate else ""),
         call.reason,
@@ -291,9 +300,9 @@ def _call_line(call: CallView) -> str:
         f"{call.latency_seconds:.1f} s",
         f"tags broken in: {_parts(broken)}" if (broken := call.sent.get("tags_broken_in")) else "",
     ]
-    told = html.escape(" \N{MIDDLE DOT} ".join(part for part in parts if part))
+    details = html.escape(" \N{MIDDLE DOT} ".join(part for part in parts if part))
     kind = "mj-done" if call.status == "ok" else "mj-bad"
-    return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.status)}</span> {told}</p>'
+    return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.status)}</span> {details}</p>'
 
 
 def _from_cache(call: CallView) -> str:
@@ -303,33 +312,35 @@ def _from_cache(call: CallView) -> str:
 
 def distribution_lines(distribution: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the tokens of a call said of each score: the point stated, and how likely each was."""
-    for criterion, one in distribution.items():
-        shares = ", ".join(f"{point}: {share:.3f}" for point, share in one["probabilities"].items())
+    for criterion, scores in distribution.items():
+        shares = ", ".join(
+            f"{point}: {share:.3f}" for point, share in scores["probabilities"].items()
+        )
         yield (
-            f"{html.escape(criterion)}: stated {one['stated']}; probabilities {html.escape(shares)}; "
-            f"{one['mass']:.3f} of the whole is on the scale"
+            f"{html.escape(criterion)}: stated {scores['stated']}; probabilities "
+            f"{html.escape(shares)}; {scores['mass']:.3f} of the probability is on the scale"
         )
 
 
 def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
     """Return all that was marked, numbered through, with the number of what each goes with."""
-    found: list[Mark] = []
-    for one in opinions:
-        first = len(found) + 1
-        for place, stretch in enumerate(one.stretches):
+    marks: list[Mark] = []
+    for opinion in opinions:
+        first = len(marks) + 1
+        for place, stretch in enumerate(opinion.stretches):
             linked = stretch.linked
-            is_there = linked is not None and 0 <= linked < len(one.stretches)
+            is_there = linked is not None and 0 <= linked < len(opinion.stretches)
             to = first + (linked or 0) if is_there else None
-            found.append(Mark(first + place, _name(one), stretch, to))
-    return found
+            marks.append(Mark(first + place, _name(opinion), stretch, to))
+    return marks
 
 
 def marked_pane(text: str, marks: Sequence[Mark], side: Side, label: str) -> str:
     """Return a text's box; a stretch is underlined by its kind and carries its numbers."""
-    own = [one for one in marks if one.stretch.side == side]
+    own = [mark for mark in marks if mark.stretch.side == side]
     edges = {0, len(text)}
-    for one in own:
-        edges |= {min(max(0, place), len(text)) for place in (one.stretch.start, one.stretch.end)}
+    for mark in own:
+        edges |= {min(max(0, place), len(text)) for place in (mark.stretch.start, mark.stretch.end)}
     parts = [_part(text, start, end, own) for start, end in pairwise(sorted(edges))]
     name = "answer" if side == "response" else SOURCE
     return (
@@ -342,34 +353,34 @@ def marks_legend(marks: Sequence[Mark]) -> str:
     """Return who marked what, by number."""
     if not marks:
         return ""
-    items = "".join(f"<li>{_told(one)}</li>" for one in marks)
+    items = "".join(f"<li>{_told(mark)}</li>" for mark in marks)
     return f'<ol class="mj-marks" aria-label="Marked stretches">{items}</ol>'
 
 
 def _told(mark: Mark) -> str:
     """Return one mark in words: its kind, where it is, who made it and why."""
-    one = mark.stretch
+    stretch = mark.stretch
     parts = [
-        f"<b>{html.escape(one.error)}</b>",
-        html.escape(one.severity),
-        html.escape(one.criterion),
+        f"<b>{html.escape(stretch.error)}</b>",
+        html.escape(stretch.severity),
+        html.escape(stretch.criterion),
     ]
-    parts += ["in the source"] if one.side == "source" else []
+    parts += ["in the source"] if stretch.side == "source" else []
     parts += [f"goes with {mark.linked}"] if mark.linked else []
-    told = ", ".join(filter(None, parts))
-    return f"{told} <small>{html.escape(mark.who)}</small>{_note(one.note)}"
+    description = ", ".join(filter(None, parts))
+    return f"{description} <small>{html.escape(mark.who)}</small>{_note(stretch.note)}"
 
 
 def _part(text: str, start: int, end: int, marks: Sequence[Mark]) -> str:
     """Return a piece of the text that the same stretches cover."""
     words = text[start:end].replace("\r\n", "\n").replace("\r", "\n").translate(PICTURES)
     shown = html.escape(words)
-    over = [one for one in marks if one.stretch.start <= start and one.stretch.end >= end]
+    over = [mark for mark in marks if mark.stretch.start <= start and mark.stretch.end >= end]
     if not over:
         return shown
-    ending = [str(one.number) for one in over if one.stretch.end == end]
+    ending = [str(mark.number) for mark in over if mark.stretch.end == end]
     numbers = f"<sup>{','.join(ending)}</sup>" if ending else ""
-    kinds = {f"mj-{one.stretch.severity}" for one in over if one.stretch.severity == "critical"}
+    kinds = {f"mj-{mark.stretch.severity}" for mark in over if mark.stretch.severity == "critical"}
     if over[0].stretch.error in ERRORS:
         kinds.add(f"mj-{over[0].stretch.error}")
     return f'<mark class="{" ".join(["mj-marked", *sorted(kinds)])}">{shown}{numbers}</mark>'
@@ -410,8 +421,8 @@ def _conversations(
     if call.sent.get("turns", 1) == 1:
         yield question
         return
-    for one in reversed(before):
-        yield with_retry(question, one.raw, retry_question(one.reason, call.rubric.scale))
+    for earlier in reversed(before):
+        yield with_retry(question, earlier.raw, retry_question(earlier.reason, call.rubric.scale))
     yield question
 
 

@@ -26,7 +26,7 @@ _IR_VERSION = 8
 
 
 class OnnxEncoder:
-    """An encoder in onnxruntime: from word-piece ids to states; safe to call from several threads."""
+    """An encoder in onnxruntime: from word-piece ids to states; several threads may call it."""
 
     def __init__(self, transformer: Transformer) -> None:
         options = onnxruntime.SessionOptions()

@@ -263,7 +263,7 @@ def _derivation(word: str) -> str:
 
 
 def _replace_first(word: str, rules: Rules, *, least: int) -> str:
-    """Apply the rule of the word's longest suffix, if the measure of the rest is at least `least`."""
+    """Apply the rule of the word's longest suffix, if the rest measures at least `least`."""
     for suffix, replacement in rules.get(word[-2:], ()):
         if word.endswith(suffix):
             rest = word[: -len(suffix)]

@@ -313,7 +313,7 @@ def _attend(qkv: Array32, heads: int) -> Array32:
 
 
 def _largest_score(query: Array32, key: Array32) -> Array32:
-    """Return a bound on |query . key| of each head (Cauchy-Schwarz); if small, exp needs no shift."""
+    """Return a bound on |query . key| of each head (Cauchy-Schwarz), to see if exp overflows."""
     return _longest(query) * _longest(key)
 
 

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.differences import LEVEL, DifferenceRow
 from calibration.messages.form import listed
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_TIMES
 from calibration.values import NAN, Note, Noted, note, noted
-
-MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 
 def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Decision:
@@ -45,16 +43,16 @@ def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[s
     )
 
 
-def _kind(row: DifferenceRow) -> Kind:
+def _kind(row: DifferenceRow) -> DecisionKind:
     if row.simulated:
-        return Kind.SIMULATED
+        return DecisionKind.SIMULATED
     if not isfinite(row.difference):
-        return Kind.UNDEFINED
+        return DecisionKind.UNDEFINED
     if _why_too_few(row):
-        return Kind.TOO_FEW
+        return DecisionKind.TOO_FEW
     if row.p_holm <= LEVEL and _side(row):
-        return Kind.FIRST_BETTER if row.difference > 0 else Kind.SECOND_BETTER
-    return Kind.INCONCLUSIVE
+        return DecisionKind.FIRST_BETTER if row.difference > 0 else DecisionKind.SECOND_BETTER
+    return DecisionKind.INCONCLUSIVE
 
 
 def _side(row: DifferenceRow) -> bool:
@@ -72,18 +70,18 @@ def _why_too_few(row: DifferenceRow) -> Note | None:
 
 
 def _reasons(
-    kind: Kind, row: DifferenceRow, first: Sequence[str], second: Sequence[str]
+    kind: DecisionKind, row: DifferenceRow, first: Sequence[str], second: Sequence[str]
 ) -> Iterator[Note | None]:
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         yield note(Code.MADE_UP, raters=row.simulated)
     if not isfinite(row.difference):
         yield from row.notes[:1]  # a row without a difference begins with the reason
         return
     yield note(Code.TWO_ICCS, first=first, icc_first=row.icc_a, second=second, icc_second=row.icc_b)
     yield _difference(row)
-    if kind is Kind.TOO_FEW:
+    if kind is DecisionKind.TOO_FEW:
         yield _why_too_few(row)
-    elif kind is Kind.INCONCLUSIVE:
+    elif kind is DecisionKind.INCONCLUSIVE:
         yield from _doubts(row)
 
 
@@ -116,17 +114,19 @@ def _basis(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> N
     )
 
 
-def _next(kind: Kind, row: DifferenceRow, juries: tuple[Sequence[str], Sequence[str]]) -> Note:
+def _next(
+    kind: DecisionKind, row: DifferenceRow, juries: tuple[Sequence[str], Sequence[str]]
+) -> Note:
     """Return the next useful action."""
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if kind is Kind.TOO_FEW and (few := row.told(Code.TOO_FEW_FOR_P)):
+    if kind is DecisionKind.TOO_FEW and (few := row.told(Code.TOO_FEW_FOR_P)):
         return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - few["instances"])
-    if kind in (Kind.UNDEFINED, Kind.TOO_FEW):
+    if kind in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW):
         return note(Code.DO_SHARED_RESPONSES)
-    if kind is Kind.INCONCLUSIVE:
+    if kind is DecisionKind.INCONCLUSIVE:
         return _to_decide(row)
-    return note(Code.DO_TAKE_JURY, jurors=juries[kind is Kind.SECOND_BETTER])
+    return note(Code.DO_TAKE_JURY, jurors=juries[kind is DecisionKind.SECOND_BETTER])
 
 
 def _to_decide(row: DifferenceRow) -> Note:

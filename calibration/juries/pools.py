@@ -1,4 +1,4 @@
-"""Every jury that a set of jurors can form, and its ICC in resamples: by mean or by median of its members."""
+"""Every jury that some jurors can form, and its ICC in resamples, by mean or median of members."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -8,13 +8,13 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from calibration.agreement import columns, one
+from calibration.agreement import columns, single_rater
 from calibration.bootstrap import Counts
-from calibration.rating_matrix import Grid, z_within_raters
+from calibration.rating_matrix import RatingMatrix, z_within_raters
 from calibration.resampled_moments import (
     Moments,
     Prepared,
-    Scale,
+    RaterScales,
     icc_of_moments,
     moments,
     panel_column,
@@ -86,10 +86,10 @@ class JuryPool(Protocol):
         """Return the ICC of every jury in resamples, counts (B, clusters)."""
 
 
-def juror_columns(grid: Grid, jurors: Integers, method: Method) -> JurorColumns:
+def juror_columns(grid: RatingMatrix, jurors: Integers, method: Method) -> JurorColumns:
     """Return the scores of some jurors, columns (k,) of the grid, and of the clinicians."""
     scores = z_within_raters(grid.composites) if method == "paper" else grid.composites
-    clinicians = columns(grid, one(grid.raters[jurors[0]]), method).clinicians
+    clinicians = columns(grid, single_rater(grid.raters[jurors[0]]), method).clinicians
     jurors_z = scores[:, jurors]
     return JurorColumns(
         clinicians=np.nan_to_num(clinicians),
@@ -115,7 +115,7 @@ def compositions(k: int, sizes: Sizes) -> Flags:
     return juries
 
 
-def common_grid(grid: Grid, jurors: Integers) -> Grid:
+def common_grid(grid: RatingMatrix, jurors: Integers) -> RatingMatrix:
     """Return the grid of only the responses that all of some jurors, columns (k,), rated."""
     rows = np.all(~np.isnan(grid.composites[:, jurors]), axis=1, keepdims=True)[:, 0]
     _, clusters = np.unique(grid.clusters[rows], return_inverse=True)
@@ -184,7 +184,7 @@ class MeanPool:
             icc = np.where(undefined.astype(np.float64) @ self.subsets.T > 0, np.nan, icc)
         return icc
 
-    def _sums_of_complete(self, weights: Array, y: Array, scales: Scale) -> Moments:
+    def _sums_of_complete(self, weights: Array, y: Array, scales: RaterScales) -> Moments:
         """Return the sums (M, B) where all jurors rated all responses, by matrix products alone."""
         values, factor = self.prepared.values[:, self.jurors], scales.factor[:, self.jurors]
         share = self.subsets / self.subsets.sum(axis=1, keepdims=True)
@@ -201,7 +201,7 @@ class MeanPool:
             xy=share @ ((weighted @ values) * factor).T,
         )
 
-    def _sums_by_pattern(self, weights: Array, y: Array, scales: Scale) -> Moments:
+    def _sums_by_pattern(self, weights: Array, y: Array, scales: RaterScales) -> Moments:
         """Return the sums (M, B), each jury's from the responses that all its members rated."""
         values, factor = self.prepared.values[:, self.jurors].T, scales.factor[:, self.jurors].T
         drawn, weighted = weights.T, (weights * y).T
@@ -226,7 +226,7 @@ class MeanPool:
 
 def mean_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MeanPool:
     """Return the pool of the mean of subsets (M, k) of some jurors, columns of the grid (k,)."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     columns = juror_columns(grid, jurors, method)
     patterns, pattern = np.unique(columns.has_score, axis=0, return_inverse=True)
     lacking = subsets.astype(np.float64) @ (~patterns).T.astype(np.float64)
@@ -280,7 +280,7 @@ class MedianPool:
 
 def median_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MedianPool:
     """Return the pool of the median of subsets (M, k) of jurors, columns of the grid (k,)."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     columns, prepared = juror_columns(grid, jurors, method), prepare(grid, method)
     return MedianPool(columns, subsets, prepared, grid.of_kind("clinician"), jurors)
 

@@ -221,7 +221,7 @@ def _row_notes(scope: Scope, figures: JuryFigures, jury: int) -> Iterator[Note |
     if np.isnan(iccs.icc[jury]):
         yield _why_undefined(figures, jury)
     elif lost := int(iccs.undefined[jury]):
-        yield note(Code.UNDEFINED_RESAMPLES, lost=lost, resamples=scope.asked.reps)
+        yield note(Code.UNDEFINED_RESAMPLES, lost=lost, resamples=scope.options.reps)
     yield remarks.simulated(scope.simulated & set(figures.jurors(jury)))
 
 
@@ -340,7 +340,7 @@ def _eligible(scope: Scope, *, common: bool) -> tuple[Scope, Integers]:
 def _with_scores(scope: Scope, jurors: Integers) -> Integers:
     """Return the columns of jurors who have a z, or for raw composites any score."""
     composites = scope.grid.composites[:, jurors]
-    if scope.asked.method == "published":
+    if scope.options.method == "published":
         return jurors[(~np.isnan(composites)).any(axis=0)]
     return jurors[~without_variance(composites)]
 
@@ -359,12 +359,12 @@ def _sizes(k: int, sizes: Sizes | None) -> Sizes:
 
 def _check_work(scope: Scope, juries: int, pool: PoolName) -> None:
     """Raise BadInput where the work would take many minutes, or too much memory for a laptop."""
-    work = juries * scope.asked.reps
+    work = juries * scope.options.reps
     medians = work * len(scope.grid.responses) if pool == "median" else 0
     weights = work if pool == "weighted" else 0
     if work > MOST_CELLS or medians > MOST_MEDIANS or weights > MOST_WEIGHTED:
         raise BadInput(
-            f"{juries:,} juries in {scope.asked.reps:,} resamples are too many for the {pool}: "
+            f"{juries:,} juries in {scope.options.reps:,} resamples are too many for the {pool}: "
             "take smaller sizes, fewer jurors, or fewer resamples"
         )
 

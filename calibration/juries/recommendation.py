@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.juries.ranking import JuryRow, Ranking
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_LOST
 from calibration.values import NAN, Note, note, noted
 
 ALIKE = 0.01  # a smaller difference of two ICCs makes no practical difference
-MOST_LOST = 0.01  # share of resamples without the ICC above which its interval decides nothing
 MOST_REASONS = 3
 UNLIKE = 0.9  # a jury with a smaller share of the responses may lack the difficult ones
 
@@ -89,13 +88,16 @@ def with_verdict(recommended: Decision, verdict: Decision) -> Decision:
         "recommended" only where the verdict is "non_inferior"; else the verdict's own kind where
         that is "no_protocol" or "inferior"; else "inconclusive".
     """
-    if recommended.kind is not Kind.RECOMMENDED or verdict.kind is Kind.NON_INFERIOR:
+    if (
+        recommended.kind is not DecisionKind.RECOMMENDED
+        or verdict.kind is DecisionKind.NON_INFERIOR
+    ):
         return recommended
-    claimed = verdict.kind in (Kind.NO_PROTOCOL, Kind.INFERIOR)
+    claimed = verdict.kind in (DecisionKind.NO_PROTOCOL, DecisionKind.INFERIOR)
     why = note(Code.VERDICT_ON, jury=recommended.names[0], verdict=verdict.kind.value)
     return replace(
         recommended,
-        kind=verdict.kind if claimed else Kind.INCONCLUSIVE,
+        kind=verdict.kind if claimed else DecisionKind.INCONCLUSIVE,
         reasons=(why, *recommended.reasons),
         next=verdict.next,
     )
@@ -131,16 +133,16 @@ def _is_above_zero(candidate: Candidate) -> bool:
     return candidate.expected > 0 and candidate.row.honest_low > 0
 
 
-def _kind(ranking: Ranking, chosen: Candidate | None) -> Kind:
+def _kind(ranking: Ranking, chosen: Candidate | None) -> DecisionKind:
     if ranking.simulated:
-        return Kind.SIMULATED
+        return DecisionKind.SIMULATED
     if ranking.winner is None:
-        return Kind.UNDEFINED
+        return DecisionKind.UNDEFINED
     if chosen is None or _why_too_few(ranking, chosen.row):
-        return Kind.TOO_FEW
+        return DecisionKind.TOO_FEW
     if not _is_above_zero(chosen):
-        return Kind.INCONCLUSIVE
-    return Kind.RECOMMENDED
+        return DecisionKind.INCONCLUSIVE
+    return DecisionKind.RECOMMENDED
 
 
 def _why_too_few(ranking: Ranking, row: JuryRow) -> Note | None:
@@ -156,19 +158,19 @@ def _why_too_few(ranking: Ranking, row: JuryRow) -> Note | None:
 
 
 def _reasons(
-    kind: Kind, ranking: Ranking, considered: list[Candidate], chosen: Candidate | None
+    kind: DecisionKind, ranking: Ranking, considered: list[Candidate], chosen: Candidate | None
 ) -> Iterator[Note | None]:
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         yield note(Code.MADE_UP, raters=ranking.simulated)
-    if kind is Kind.UNDEFINED:
+    if kind is DecisionKind.UNDEFINED:
         why = dict.fromkeys(remark for row in ranking.rows for remark in row.notes[:1])
         yield from [*why][:MOST_REASONS]
     if chosen is None:
-        yield note(Code.NO_EXPECTED) if kind is Kind.TOO_FEW else None
+        yield note(Code.NO_EXPECTED) if kind is DecisionKind.TOO_FEW else None
         return
-    if kind is Kind.TOO_FEW:
+    if kind is DecisionKind.TOO_FEW:
         yield _why_too_few(ranking, chosen.row)
-    if kind is Kind.INCONCLUSIVE:
+    if kind is DecisionKind.INCONCLUSIVE:
         yield _not_above_zero(chosen.row)
     yield _expected(chosen, ranking)
     yield from _comparisons(ranking, considered, chosen)
@@ -193,7 +195,7 @@ def _expected(chosen: Candidate, ranking: Ranking) -> Note:
 def _comparisons(
     ranking: Ranking, considered: list[Candidate], chosen: Candidate
 ) -> Iterator[Note | None]:
-    """Yield why not the jury with the highest ICC, expected or estimated, nor all jurors together."""
+    """Yield why it is not the jury with the highest ICC, nor that of all jurors together."""
     highest, best = max(considered, key=lambda candidate: candidate.expected), ranking.winner
     all_jurors = next((candidate for candidate in considered if candidate.compared == 1), None)
     if highest is not chosen:
@@ -246,15 +248,15 @@ def _basis(ranking: Ranking) -> Note:
     )
 
 
-def _next(kind: Kind, ranking: Ranking, chosen: Candidate | None) -> Note:
+def _next(kind: DecisionKind, ranking: Ranking, chosen: Candidate | None) -> Note:
     """Return the next useful action."""
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if kind is Kind.TOO_FEW and ranking.n_instances < FEW_INSTANCES:
+    if kind is DecisionKind.TOO_FEW and ranking.n_instances < FEW_INSTANCES:
         return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - ranking.n_instances)
-    if chosen is None or kind in (Kind.UNDEFINED, Kind.TOO_FEW):
+    if chosen is None or kind in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW):
         return note(Code.DO_SHARED_RESPONSES)
-    if kind is Kind.INCONCLUSIVE:
+    if kind is DecisionKind.INCONCLUSIVE:
         return note(Code.DO_OTHER_JURY)
     n = [row.n_responses for row in ranking.rows if row.rank]
     if min(n) < UNLIKE * max(n):

@@ -8,8 +8,8 @@ from calibration.agreement import LEAST_RESPONSES
 from calibration.bootstrap import (
     CELLS,
     LEAST_CLUSTERS,
+    BootstrapPlan,
     Counts,
-    Resampling,
     by_lots,
     percentile_interval,
 )
@@ -88,9 +88,9 @@ def expected_iccs(
     (f - 2) / f of it, where f = tr(C)^2 / tr(C^2) is how many independent juries the resampled
     d_j, with covariance C, are worth: juries share jurors, and few say little of S. The expected
     z is mean + (1 - shrinkage) d_j. Its variance adds that of mean and shrunken d_j over the
-    resamples, shrinkage^2 times the variance S - v that is not chance, and 2 shrinkage^2 / (f - 2) d_j^2
-    for not knowing the share; the interval is of t with m - 1 degrees of freedom, its lower end
-    from the fully shrunken value where that is lower.
+    resamples, shrinkage^2 times the variance S - v that is not chance, and
+    2 shrinkage^2 / (f - 2) d_j^2 for not knowing the share. The interval is of t with m - 1
+    degrees of freedom, its lower end from the fully shrunken value where that is lower.
 
     References
     ----------
@@ -204,10 +204,10 @@ def jury_iccs(scope: Scope, pool: JuryPool, juries: Integers) -> JuryIccs:
         Intervals and expected ICCs are NaN where there is a single instance, or no resample. A
         jury that is the only one of its size, and has no weights, has its own ICC as expected.
     """
-    options, clusters = scope.asked, scope.grid.n_clusters
+    options, clusters = scope.options, scope.grid.n_clusters
     drawn = np.full((len(juries), options.reps if clusters >= LEAST_CLUSTERS else 0), np.nan)
     rows, start = max(len(scope.grid.responses), min(len(pool.subsets), AT_ONCE)), 0
-    resampling = Resampling(clusters, rows, drawn.shape[1], options.seed, options.executor)
+    resampling = BootstrapPlan(clusters, rows, drawn.shape[1], options.seed, options.executor)
     optimism_sums = np.zeros((2, len(juries)))
     for icc, lot_sums in by_lots(_ResampleLot(pool, juries), resampling):
         drawn[:, start : start + len(icc)] = icc.T

@@ -1,4 +1,4 @@
-"""The ICC in resamples of juries whose members are weighted, the weights being learnt in each resample."""
+"""The ICC in resamples of juries whose members have weights, learnt anew in each resample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.bootstrap import Counts
-from calibration.effective_jurors import Joint, joint
+from calibration.effective_jurors import JointSums, joint_sums
 from calibration.jackknife import fisher_z
 from calibration.juries.pools import JurorColumns, ResampledIccs, juror_columns
 from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
@@ -74,7 +74,7 @@ class WeightedPool:
         scales = scale(data, counts)
         column = panel_column(data, scales, self.clinicians)
         response_counts = counts[:, data.clusters] * (column.count > 0)
-        sums: Joint = joint(response_counts, column.mean, data.values[:, self.jurors])
+        sums: JointSums = joint_sums(response_counts, column.mean, data.values[:, self.jurors])
         factor = scales.factor[:, self.jurors]
         n = np.maximum(sums.n, 1.0)
         vv = sums.vv - sums.v[:, :, None] * sums.v[:, None, :] / n[:, None, None]
@@ -136,7 +136,7 @@ class WeightedPool:
             )
 
     def _by_size(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield the juries of each size, their members (m, s), and the juries of one less (m, s)."""
+        """Yield the juries of each size, their members (m, s), and subsets of one less (m, s)."""
         sizes = self.subsets.sum(axis=1)
         number_of = {row.tobytes(): number for number, row in enumerate(self.subsets)}
         for size in range(1, int(sizes.max()) + 1):
@@ -152,7 +152,7 @@ class WeightedPool:
 
 def weighted_pool(scope: Scope, jurors: Integers, subsets: Flags) -> WeightedPool:
     """Return the pool of weighted means of subsets (M, k) of jurors, columns of the grid (k,)."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     columns, prepared = juror_columns(grid, jurors, method), prepare(grid, method)
     return WeightedPool(columns, subsets, prepared, grid.of_kind("clinician"), jurors)
 

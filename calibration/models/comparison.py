@@ -119,7 +119,7 @@ def jury_bias(jury: ModelRow, corrected: ModelRow) -> Note | None:
 
 
 def _with_bias(rows: Sequence[ModelRow]) -> Iterator[ModelRow]:
-    """Yield the rows, those by the jury with a note where the corrected interval does not overlap."""
+    """Yield the rows, with a note on the jury's where the corrected interval does not overlap."""
     corrected = {row.model: row for row in rows if row.by == CORRECTED}
     for row in rows:
         corrected_row = corrected.get(row.model) if row.by == JURY else None

@@ -5,20 +5,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.models.gaps import LEAST_RESAMPLES, Gap
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, ModelRow
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_TIMES
 from calibration.values import Note, note, noted, simulated_in
-
-MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 
 def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
-    """Return whether a model leads, by the scores that tell most of the clinicians' opinion.
+    """Return whether a model leads, by the corrected scores or else by the clinicians'.
 
-    These are the corrected ones where they have what the clinicians' have and their sample is
-    not in doubt, else the clinicians'. By the jury alone no model is said to lead.
+    The corrected scores decide where they have as many means as the clinicians' and the rated
+    responses are not in doubt as a sample. By the jury alone no model is said to lead.
 
     Parameters
     ----------
@@ -56,7 +54,7 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
 
 
 def deciding_way(rows: Sequence[ModelRow]) -> str:
-    """Return the way of scoring by which `decide` decides."""
+    """Return the way of scoring that `decide` uses."""
     clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
     as_many = _means(corrected) >= _means(clinical)
     if len(corrected) > 1 and as_many and not _doubt(corrected):
@@ -77,7 +75,7 @@ def _means(rows: Sequence[ModelRow]) -> int:
 
 
 def _doubt(rows: Sequence[ModelRow]) -> Note | None:
-    """Return why the rated responses may be no random sample, which the corrected rows say."""
+    """Return the note that the rated responses may not be a random sample, or None."""
     return next(filter(None, (row.told(Code.NOT_RANDOM) for row in rows)), None)
 
 
@@ -88,14 +86,14 @@ def _left_out(models: Sequence[str]) -> tuple[Note, ...]:
 def _undefined(by: str, unranked: Sequence[str]) -> Decision:
     return Decision(
         "models",
-        Kind.UNDEFINED,
+        DecisionKind.UNDEFINED,
         reasons=(note(Code.FEWER_THAN_TWO, by=by, models=unranked),),
         next=note(Code.DO_RATE_TWO_MODELS),
     )
 
 
 def _deciding_gap(ranked: Sequence[ModelRow], gaps: Sequence[Gap]) -> Gap | None:
-    """Return the leader's difference to the first model that it cannot be told from, or the next."""
+    """Return the leader's difference to the first model not told apart, else to the next."""
     leader = ranked[0].model
     gap_to = {
         gap.of(leader).second: gap.of(leader) for gap in gaps if leader in (gap.first, gap.second)
@@ -109,18 +107,20 @@ def _figures(gap: Gap) -> dict[str, float]:
     return {"estimate": gap.difference, "low": gap.low, "high": gap.high}
 
 
-def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> Kind:
+def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> DecisionKind:
     if simulated_in(ranked):
-        return Kind.SIMULATED
+        return DecisionKind.SIMULATED
     if gap is None or ranked[0].by == JURY:
-        return Kind.INCONCLUSIVE
+        return DecisionKind.INCONCLUSIVE
     if not gap.is_trusted:
-        return Kind.TOO_FEW
+        return DecisionKind.TOO_FEW
     leads = ranked[0].shared_rank_high == 1 and gap.is_told
-    return Kind.TOLD_APART if leads and not _doubt(ranked) else Kind.INCONCLUSIVE
+    return DecisionKind.TOLD_APART if leads and not _doubt(ranked) else DecisionKind.INCONCLUSIVE
 
 
-def _reasons(kind: Kind, ranked: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
+def _reasons(
+    kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None
+) -> Iterator[Note | None]:
     leader = ranked[0]
     if raters := simulated_in(ranked):
         yield note(Code.SIMULATED, raters=raters)
@@ -128,30 +128,30 @@ def _reasons(kind: Kind, ranked: Sequence[ModelRow], gap: Gap | None) -> Iterato
         yield note(Code.BY_JURY_ALONE)
     if gap is not None:
         yield from _of_gap(kind, leader, gap)
-    if kind is Kind.TOLD_APART:
+    if kind is DecisionKind.TOLD_APART:
         yield leader.told(Code.OTHER_INSTANCES)
-    if kind is Kind.INCONCLUSIVE:
+    if kind is DecisionKind.INCONCLUSIVE:
         yield from _of_ranks(ranked, gap)
 
 
-def _of_gap(kind: Kind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
-    """Yield the difference, and how it lies to what can be detected."""
+def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
+    """Yield the difference, and how it compares with the one that can be detected."""
     has_interval = math.isfinite(gap.low)
     figures = {
         "difference": gap.difference,
         "low": gap.low if has_interval else None,
         "high": gap.high if has_interval else None,
     }
-    if kind is Kind.TOLD_APART:
+    if kind is DecisionKind.TOLD_APART:
         yield note(Code.LEADS_BY, of=leader.macro_average, next=gap.second, **figures)
         yield note(Code.EXCEEDS_DETECTABLE, detectable=gap.detectable)
         return
     yield note(Code.MODELS_DIFFER, first=gap.first, second=gap.second, **figures)
-    if kind is Kind.TOO_FEW:
+    if kind is DecisionKind.TOO_FEW:
         yield _too_few(gap)
-    elif kind is Kind.INCONCLUSIVE and not gap.exceeds_detectable:
+    elif kind is DecisionKind.INCONCLUSIVE and not gap.exceeds_detectable:
         yield note(Code.TO_BE_DETECTED, detectable=gap.detectable)
-    elif kind is Kind.INCONCLUSIVE and not gap.excludes_zero:
+    elif kind is DecisionKind.INCONCLUSIVE and not gap.excludes_zero:
         yield note(Code.GAP_SPANS_ZERO)
 
 
@@ -165,7 +165,7 @@ def _too_few(gap: Gap) -> Note:
 
 
 def _of_ranks(ranked: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
-    """Yield what else keeps the leader by macro-average from leading."""
+    """Yield the other reasons why the model with the highest macro-average does not lead."""
     leader = ranked[0]
     if gap is not None and gap.is_told and gap.second in leader.not_told_apart:
         yield note(Code.WIN_RATE_ELSEWHERE, model=gap.second)
@@ -188,17 +188,17 @@ def _basis(ranked: Sequence[ModelRow]) -> Note:
     )
 
 
-def _next(kind: Kind, ranked: Sequence[ModelRow], gap: Gap | None) -> Note | None:
+def _next(kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None) -> Note | None:
     """Return the next useful action."""
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
     if ranked[0].by == JURY:
         return note(Code.DO_COMPARE_WITH_CLINICIANS)
-    if kind is Kind.TOLD_APART:
+    if kind is DecisionKind.TOLD_APART:
         return None
     if gap is None or (gap.is_told and _on_other_benchmarks(ranked)):
         return note(Code.DO_SCORE_SAME_BENCHMARKS)
-    if kind is Kind.TOO_FEW:
+    if kind is DecisionKind.TOO_FEW:
         return _more_data(gap)
     if _doubt(ranked):
         return note(Code.DO_RATE_A_SAMPLE)
@@ -214,7 +214,7 @@ def _more_data(gap: Gap) -> Note:
 
 
 def _more_responses(ranked: Sequence[ModelRow], gap: Gap) -> Note:
-    """Say how many responses would find the difference, what is found shrinking as 1/sqrt(n)."""
+    """Return how many responses would show the difference; the detectable falls as 1/sqrt(n)."""
     rated = min(row.n_rated for row in ranked if row.model in (gap.first, gap.second))
     if not gap.difference or abs(gap.detectable / gap.difference) > math.sqrt(MOST_TIMES):
         return note(Code.DO_TAKE_AS_EQUAL, times=MOST_TIMES)

@@ -321,7 +321,7 @@ def rank_ends(wins: Array) -> tuple[Array, Array]:
 
 
 def _mean_over(values: Array, defined: Flags) -> Array:
-    """Return the mean over the defined benchmarks; NaN if any of them is NaN, or none is defined."""
+    """Return the mean over the defined benchmarks; NaN if any is NaN, or none defined."""
     with np.errstate(invalid="ignore"):
         mean: Array = np.where(defined, values, 0.0).sum(axis=-1) / defined.sum(axis=-1)
     return mean

@@ -1,4 +1,4 @@
-"""Differences between models: their intervals, what can be detected, and which ranks they leave open."""
+"""Differences between models: their intervals, detectable size, and the ranks they leave open."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,20 +9,17 @@ from scipy import stats
 
 from calibration.bootstrap import percentile_interval
 from calibration.codes import NoteCode as Code
+from calibration.differences import DETECTABLE
 from calibration.icc import Interval
 from calibration.models.estimates import MACRO, ResampledFigures
 from calibration.models.rows import DetectableRow
 from calibration.models.win_rate import ROUNDING, macro_averages, unit_scale
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_LOST
 from calibration.scores import Array, RubricShape
 from calibration.values import NAN, Note, note, noted
 
-DETECTABLE = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
 LEAST_RESAMPLES = 40  # with fewer, none lies outside a 95 % interval
-MOST_LOST = 0.01  # share of resamples without the figure above which its interval decides nothing
-UNSEEN_WEIGHT = (
-    0.5  # of one instance: the weight that Jeffreys' interval gives to what was not seen
-)
+UNSEEN_WEIGHT = 0.5  # of one instance, as in Jeffreys' interval
 UPPER = 0.975
 LEAST_WIDTH = 1e-9  # ends that are closer differ by rounding only
 PAPER = 1.96 + 0.84  # 5 % two-sided and 80 % power, rounded as in the paper's script

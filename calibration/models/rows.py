@@ -20,7 +20,7 @@ class ModelRow(Noted):
         Share of the other models beaten on a benchmark, mean over benchmarks; percentile
         95 % interval over instances, Wilson's where it has no width (`gaps.share_interval`).
     win_rate_unchanged : float
-        Share of the resamples whose win rate is this very one.
+        Share of the resamples with the same win rate.
     win_rate_sd : float
         Over opponents, ddof 0, as in the paper's Table 1.
     win_rate_by_instance : float
@@ -36,15 +36,15 @@ class ModelRow(Noted):
     shared_rank_low, shared_rank_high : int or None
         The ranks that the model may have, given which others it can be told apart from
         (`calibration.models.gaps`); `rank` is one of them.
-    not_told_apart : the ranked models that it cannot be told apart from
+    not_told_apart : ranked models that it cannot be told apart from
     n_benchmarks : int, those with a mean of this model
     without : the other benchmarks, on which it has none
     n_responses, n_missing : int, its responses whose score enters, and all its others
     n_rated : int, those of `n_responses` that clinicians rated
     n_paired : int, pairs (instance, opponent) behind `win_rate_by_instance`
     least_instances : int
-        The fewest instances that a mean of it rests on, of all its benchmarks; 0 without
-        any. Of "corrected", those that clinicians rated.
+        The fewest instances behind any of its means on a benchmark; 0 without any. Of
+        "corrected", those that clinicians rated.
     """
 
     model: str

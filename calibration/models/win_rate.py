@@ -8,7 +8,7 @@ import numpy as np
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN
 
-ROUNDING = 1e-9  # means that are closer are one mean, summed in another order
+ROUNDING = 1e-9  # means that are closer differ by rounding only
 
 
 def benchmark_win_rates(means: Array) -> Array:
@@ -38,7 +38,7 @@ def benchmark_win_rates(means: Array) -> Array:
         wins += _wins(means, opponent)
         opponents += ~np.isnan(opponent)
     defined = ~np.isnan(means) & (opponents > 1)
-    # Each model was held against itself, too: half a win against one other.
+    # Each model was also compared with itself: half a win against one opponent.
     return np.where(defined, (wins - 0.5) / np.maximum(opponents - 1, 1), np.nan)
 
 
@@ -129,7 +129,7 @@ def mean_of_defined(values: Array) -> Array:
 
 
 def _wins(scores: Array, opponents: Array) -> Array:
-    """Return 1 for a win, half for a tie, 0 for a loss or where one has no score."""
+    """Return 1 for a win, half for a tie, 0 for a loss or where either has no score."""
     difference = scores - opponents
     wins: Array = (difference > ROUNDING) + 0.5 * (np.abs(difference) <= ROUNDING)
     return wins
@@ -170,7 +170,7 @@ def macro_average_sd(means: Array) -> Array:
     """Return the SD of a model's mean scores over benchmarks, as in the paper's Table 1.
 
     Shape (models, benchmarks) to (models,). ddof 1, as there; NaN with fewer than two
-    benchmarks. It says how uneven a model is, not how sure its macro-average is.
+    benchmarks. It shows how much a model varies, not how precise its macro-average is.
     """
     return np.array([_sd_over_benchmarks(row[~np.isnan(row)]) for row in means])
 

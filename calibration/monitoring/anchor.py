@@ -1,4 +1,4 @@
-"""Anchor responses: scored again by the same juror at least a week later, to see whether it has changed."""
+"""Anchor responses: scored by the same juror again a week later or more, to see if it changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from scipy import special
 
 from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
-from calibration.bootstrap import Resampling, percentile_interval, replicates
+from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.codes import MonitoringCode
 from calibration.composite import required_criteria
 from calibration.holm import holm
@@ -46,7 +46,7 @@ def anchor_rows(scope: Scope, jurors: Sequence[str], readings: pd.DataFrame) -> 
         Empty where no juror has an anchor. A juror without one has n_responses 0 and a note.
         NaN where undefined. p by t with instances - 1 degrees of freedom; p_holm is Holm's.
     """
-    analysed = readings[readings["benchmark"].isin(scope.given["benchmark"].unique())]
+    analysed = readings[readings["benchmark"].isin(scope.composites["benchmark"].unique())]
     if not analysed["rater"].isin(list(jurors)).any():
         return []
     rows = [
@@ -129,13 +129,13 @@ def _row(scope: Scope, scorer: str, members: Sequence[str], readings: pd.DataFra
 
 
 def _with_clinicians(scope: Scope, readings: pd.DataFrame) -> tuple[int, Array, Interval]:
-    """Return how many anchor responses clinicians rated, both ICCs, and the interval of the change."""
+    """Return how many anchor responses clinicians rated, both ICCs, and the change's interval."""
     if scope.jury is None:
         return 0, np.full(2, np.nan), UNDEFINED
     place = {name: row for row, name in enumerate(scope.grid.responses)}
     rated = readings[readings["response_id"].isin(place)]
     rows = rated["response_id"].map(place).to_numpy(dtype=np.int64)
-    x = columns(scope.grid, scope.jury, scope.asked.method).clinicians[rows]
+    x = columns(scope.grid, scope.jury, scope.options.method).clinicians[rows]
     is_rated = ~np.isnan(x)
     if is_rated.sum() < LEAST_RESPONSES:
         return int(is_rated.sum()), np.full(2, np.nan), UNDEFINED
@@ -148,7 +148,7 @@ def _with_clinicians(scope: Scope, readings: pd.DataFrame) -> tuple[int, Array, 
 
     m = int(clusters.max()) + 1
     drawn = replicates(
-        iccs_of_both, Resampling(m, len(clusters), scope.asked.reps, scope.asked.seed)
+        iccs_of_both, BootstrapPlan(m, len(clusters), scope.options.reps, scope.options.seed)
     )
     return (
         len(clusters),

@@ -1,4 +1,4 @@
-"""A CUSUM of falls in agreement, its limit for a yearly rate of false alarms, and Fisher's z of an ICC.
+"""A CUSUM of falls in agreement, its limit by the rate of false alarms, and Fisher's z of an ICC.
 
 The limit is a quantile of the largest of many correlated normal sums. It has no closed form when
 the target has an error of its own, so it is simulated, with a fixed seed.

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.messages import REASONS
 from calibration.monitoring.rows import CaseMix, Fall, PeriodRow
 from calibration.monitoring.watch import CusumResult
@@ -65,39 +65,44 @@ def decide(
     simulated_note = note(NoteCode.SIMULATED, raters=simulated)
     reasons = (simulated_note, *decision.reasons)
     return replace(
-        decision, kind=Kind.SIMULATED, reasons=reasons, next=note(MonitoringCode.DO_REAL_STUDY)
+        decision,
+        kind=DecisionKind.SIMULATED,
+        reasons=reasons,
+        next=note(MonitoringCode.DO_REAL_STUDY),
     )
 
 
-def _kind(watched: CusumResult, mix: CaseMix | None) -> Kind:
+def _kind(watched: CusumResult, mix: CaseMix | None) -> DecisionKind:
     row = watched.judged
     if watched.fall:
-        return Kind.FALLEN
+        return DecisionKind.FALLEN
     if not np.isfinite(row.icc):
-        return Kind.UNDEFINED
+        return DecisionKind.UNDEFINED
     if row.too_few:
-        return Kind.TOO_FEW
+        return DecisionKind.TOO_FEW
     if not (watched.earlier or _has_cusum(watched)):
-        return Kind.NO_BASELINE
+        return DecisionKind.NO_BASELINE
     if row.icc < watched.rule.floor or (mix is not None and mix.change_high < 0):
-        return Kind.INCONCLUSIVE
-    return Kind.STEADY if _has_cusum(watched) else Kind.NO_BASELINE
+        return DecisionKind.INCONCLUSIVE
+    return DecisionKind.STEADY if _has_cusum(watched) else DecisionKind.NO_BASELINE
 
 
 def _has_cusum(watched: CusumResult) -> bool:
     return any(row.role == "watched" for row in watched.rows)
 
 
-def _reasons(kind: Kind, watched: CusumResult, mix: CaseMix | None) -> Iterator[Note | None]:
+def _reasons(
+    kind: DecisionKind, watched: CusumResult, mix: CaseMix | None
+) -> Iterator[Note | None]:
     row = watched.judged
     if watched.fall:
         yield _alarm(watched, watched.fall)
         yield _newest_period(watched, watched.fall) if row is not watched.alarm else None
         return
-    if kind is Kind.UNDEFINED:
+    if kind is DecisionKind.UNDEFINED:
         yield _undefined(row)
     else:
-        yield _lower_than_baseline(mix) if kind is Kind.INCONCLUSIVE else None
+        yield _lower_than_baseline(mix) if kind is DecisionKind.INCONCLUSIVE else None
         yield _to_floor(row, watched.rule.floor)
         yield row.told(MonitoringCode.FEW_OF_PERIOD)
     yield watched.reason or (_no_alarm(watched) if _has_cusum(watched) else None)
@@ -207,18 +212,18 @@ def _detectable(watched: CusumResult) -> Note | None:
     )
 
 
-def _next(kind: Kind, watched: CusumResult, *, anchored: bool) -> Note | None:
+def _next(kind: DecisionKind, watched: CusumResult, *, anchored: bool) -> Note | None:
     """Return the next useful action."""
     row = watched.judged
-    if kind is Kind.FALLEN:
+    if kind is DecisionKind.FALLEN:
         return note(MonitoringCode.DO_VALIDATE_AGAIN if anchored else MonitoringCode.DO_SCORE_AGAIN)
-    if kind is Kind.NO_BASELINE and row.icc < watched.rule.floor:
+    if kind is DecisionKind.NO_BASELINE and row.icc < watched.rule.floor:
         return note(MonitoringCode.DO_COMPARE_JURIES)
-    if kind is Kind.NO_BASELINE and watched.source == "baseline":
+    if kind is DecisionKind.NO_BASELINE and watched.source == "baseline":
         return note(MonitoringCode.DO_FREEZE)
-    if kind in (Kind.NO_BASELINE, Kind.INCONCLUSIVE):
+    if kind in (DecisionKind.NO_BASELINE, DecisionKind.INCONCLUSIVE):
         return note(MonitoringCode.DO_LOOK_AGAIN, period=row.period, over=row.over)
-    return _more_ratings(row) if kind in (Kind.UNDEFINED, Kind.TOO_FEW) else None
+    return _more_ratings(row) if kind in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW) else None
 
 
 def _more_ratings(row: PeriodRow) -> Note | None:

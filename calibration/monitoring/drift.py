@@ -1,4 +1,4 @@
-"""What a fall in agreement comes from: a changed juror, other responses (case mix), both, or neither."""
+"""The cause of a fall in agreement: a changed juror, another case mix, both, or neither."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -208,7 +208,7 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
         Over the responses with both columns. The intervals are by resampling the instances of
         each set, with z taken as known. NaN where undefined, with the reason in the notes.
     """
-    restandardise = scope.asked.method == "published"
+    restandardise = scope.options.method == "published"
     old, new = _period_sample(scope, baseline[1]), _period_sample(scope, now[1])
     if min(len(old.x), len(new.x)) < 2:
         return CaseMix(baseline[0], now[0], notes=(note(MonitoringCode.MIX_UNDEFINED),))
@@ -254,10 +254,12 @@ def _period_sample(scope: Scope, rows: Flags) -> _PeriodSample:
         rows = np.zeros_like(rows)
         pair_x = pair_y = np.full(len(rows), np.nan)
     else:
-        pair = columns(grid, scope.jury, scope.asked.method)
+        pair = columns(grid, scope.jury, scope.options.method)
         rows, pair_x, pair_y = rows & pair.both, pair.clinicians, pair.scorer
     points = mean_of_given(grid.composites[:, grid.of_kind("clinician")])
-    benchmark_of = scope.given.drop_duplicates("response_id").set_index("response_id")["benchmark"]
+    benchmark_of = scope.composites.drop_duplicates("response_id").set_index("response_id")[
+        "benchmark"
+    ]
     responses = [name for name, is_in in zip(grid.responses, rows, strict=True) if is_in]
     _, clusters = np.unique(grid.clusters[rows], return_inverse=True)
     benchmarks = [str(name) for name in benchmark_of.reindex(responses)]
@@ -299,16 +301,13 @@ def _intervals(
     scope: Scope, old: _PeriodSample, new: _PeriodSample, restandardise: bool
 ) -> list[Interval]:
     """Return the intervals of the change of the ICC and the mean, and of the ratio of the sds."""
-    if min(old.n_clusters, new.n_clusters) < LEAST_CLUSTERS or not scope.asked.reps:
+    if min(old.n_clusters, new.n_clusters) < LEAST_CLUSTERS or not scope.options.reps:
         return [UNDEFINED] * 3
     drawn = []
-    for sample, seed in ((old, scope.asked.seed), (new, scope.asked.seed + 1)):
-        counts = draw_counts(
-            sample.n_clusters, reps=scope.asked.reps, seed=seed, rows=len(sample.x)
-        )
-        drawn.append(
-            np.concatenate([sample.figures(replicates, restandardise) for replicates in counts])
-        )
+    for sample, seed in ((old, scope.options.seed), (new, scope.options.seed + 1)):
+        rows = len(sample.x)
+        batches = draw_counts(sample.n_clusters, reps=scope.options.reps, seed=seed, rows=rows)
+        drawn.append(np.concatenate([sample.figures(counts, restandardise) for counts in batches]))
     before, after = drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = after[:, 2] / before[:, 2]

@@ -8,11 +8,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Columns, Panel, column_icc, columns, unscaled, why_undefined
+from calibration.agreement import (
+    Columns,
+    PanelColumns,
+    column_icc,
+    columns,
+    unscaled,
+    why_undefined,
+)
 from calibration.bootstrap import (
     LEAST_CLUSTERS,
+    BootstrapPlan,
     Counts,
-    Resampling,
     percentile_interval,
     replicates,
 )
@@ -189,13 +196,13 @@ class PeriodIcc:
         return icc_of_moments(sums, restandardise=self.analysed.method == "published")
 
 
-def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
+def period_icc(scope: Scope, jury: PanelColumns, rows: Flags) -> PeriodIcc:
     """Return the statistic that gives a jury's ICC on some responses in resamples.
 
     `rows` has shape (n,), the responses of the scope's grid.
     """
     grid = scope.grid
-    analysed = prepare(grid, scope.asked.method)
+    analysed = prepare(grid, scope.options.method)
     in_period = analysed.of(rows)
     return PeriodIcc(
         analysed=analysed,
@@ -207,7 +214,7 @@ def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
     )
 
 
-def period_rows(scope: Scope, jury: Panel, options: PeriodOptions) -> list[PeriodRow]:
+def period_rows(scope: Scope, jury: PanelColumns, options: PeriodOptions) -> list[PeriodRow]:
     """Return the jury's agreement in each calendar period, in the order of time.
 
     Parameters
@@ -227,7 +234,7 @@ def period_rows(scope: Scope, jury: Panel, options: PeriodOptions) -> list[Perio
         fewer than `least` instances is joined with the next; the last is marked too few. NaN
         where undefined, with the reason in its notes.
     """
-    columns_of_both = columns(scope.grid, jury, scope.asked.method)
+    columns_of_both = columns(scope.grid, jury, scope.options.method)
     return [
         _row(scope, jury, columns_of_both, options, period) for period in periods_of(scope, options)
     ]
@@ -254,7 +261,11 @@ def _flags_at(places: Integers, n: int) -> Flags:
 
 
 def _row(
-    scope: Scope, jury: Panel, columns_of_both: Columns, options: PeriodOptions, period: Period
+    scope: Scope,
+    jury: PanelColumns,
+    columns_of_both: Columns,
+    options: PeriodOptions,
+    period: Period,
 ) -> PeriodRow:
     grid, both = scope.grid, period.rows & columns_of_both.both
     x, y = columns_of_both.clinicians[both], columns_of_both.scorer[both]
@@ -262,7 +273,7 @@ def _row(
     statistic = period_icc(scope, jury, period.rows)
     drawn = np.empty(0) if reason else _resampled_iccs(scope, statistic)
     interval = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
-    icc = column_icc(x, y, scope.asked.method)
+    icc = column_icc(x, y, scope.options.method)
     clinicians = _clinicians(scope, both)
     scoring_days = _scoring_days(scope, options, both)
     return PeriodRow(
@@ -302,13 +313,13 @@ def _clinicians(scope: Scope, rows: Flags) -> list[str]:
 
 
 def _resampled_iccs(scope: Scope, statistic: PeriodIcc) -> Array:
-    analysis, rows = scope.asked, len(scope.grid.responses)
-    resampling = Resampling(len(statistic.clusters), rows, analysis.reps, analysis.seed)
+    analysis, rows = scope.options, len(scope.grid.responses)
+    resampling = BootstrapPlan(len(statistic.clusters), rows, analysis.reps, analysis.seed)
     return replicates(statistic, resampling, scope.tick)
 
 
 def _raters_without_variance(scope: Scope, raters: Sequence[str]) -> Note | None:
-    if scope.asked.method != "paper":
+    if scope.options.method != "paper":
         return None
     return remarks.no_variance(unscaled(scope.grid, raters))
 

@@ -8,7 +8,7 @@ import numpy as np
 from calibration import remarks
 from calibration.agreement import (
     LEAST_RESPONSES,
-    Panel,
+    PanelColumns,
     column_icc,
     columns,
     scorer_replicates,
@@ -20,7 +20,7 @@ from calibration.differences import compared
 from calibration.icc import UNDEFINED
 from calibration.like_for_like import held_replicates, like_for_like
 from calibration.planning.rows import Reliability, Variation
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
@@ -82,7 +82,7 @@ class PairedReadings:
     def rows(self) -> Flags:
         """Return which responses have two clinicians with a z."""
         usable = self.prepared.usable[self.clinicians]
-        paired: Flags = (self.prepared.given[:, self.clinicians] * usable).sum(axis=1) >= 2
+        paired: Flags = (self.prepared.has_value[:, self.clinicians] * usable).sum(axis=1) >= 2
         return paired
 
     def __call__(self, counts: Counts) -> Array:
@@ -90,7 +90,7 @@ class PairedReadings:
         data, clinicians = self.prepared, self.clinicians
         scales = scale(data, counts)
         column = panel_column(data, scales, clinicians)
-        values, has_composite = data.values[:, clinicians].T, data.given[:, clinicians].T
+        values, has_composite = data.values[:, clinicians].T, data.has_value[:, clinicians].T
         factor, mean = scales.factor[:, clinicians], scales.mean[:, clinicians]
         squares = factor**2 @ values**2 - 2 * (factor**2 * mean) @ values
         squares += (factor * mean) ** 2 @ has_composite
@@ -112,13 +112,13 @@ def jury_reliability(scope: Scope) -> Reliability:
     grid, jury = scope.grid, scope.jury
     if jury is None:
         return Reliability("jury", notes=(note(PlanningCode.NOBODY_ON_JURY),))
-    pair = columns(grid, jury, scope.asked.method)
+    pair = columns(grid, jury, scope.options.method)
     both = pair.both
     reason = why_undefined(pair.clinicians[both], pair.scorer[both])
     instances = grid.instances(both)
     drawn = np.empty(0)
     if not reason:
-        drawn = scope.resample(scorer_replicates(grid, jury, (), scope.asked.method))[:, 0]
+        drawn = scope.resample(scorer_replicates(grid, jury, (), scope.options.method))[:, 0]
     interval = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
     notes = noted(
         reason,
@@ -127,7 +127,7 @@ def jury_reliability(scope: Scope) -> Reliability:
     )
     return Reliability(
         "jury",
-        column_icc(pair.clinicians[both], pair.scorer[both], scope.asked.method),
+        column_icc(pair.clinicians[both], pair.scorer[both], scope.options.method),
         interval.low,
         interval.high,
         int(both.sum()),
@@ -150,31 +150,32 @@ def variations(scope: Scope) -> list[Variation]:
     return [*compared_variations, _clinician_variation(scope, jury)]
 
 
-def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
+def _variation(scope: Scope, jury: PanelColumns, name: str, other: PanelColumns) -> Variation:
     rows = jury.present(scope.grid) & other.present(scope.grid)
     grid = _grid_of_rows(scope.grid, rows)
-    pairs = [columns(grid, panel, scope.asked.method) for panel in (jury, other)]
+    pairs = [columns(grid, panel, scope.options.method) for panel in (jury, other)]
     both = pairs[0].both & pairs[1].both
     reasons = [why_undefined(pair.clinicians[both], pair.scorer[both]) for pair in pairs]
     raters = {*jury.members, *other.members, *scope.clinicians}
-    if reasons_undefined := noted(*reasons):
-        return Variation(
-            name, notes=noted(reasons_undefined[0], remarks.simulated(scope.simulated & raters))
-        )
-    statistics = [scorer_replicates(grid, panel, (), scope.asked.method) for panel in (jury, other)]
+    if undefined := noted(*reasons):
+        notes = noted(undefined[0], remarks.simulated(scope.simulated & raters))
+        return Variation(name, notes=notes)
+    statistics = [
+        scorer_replicates(grid, panel, (), scope.options.method) for panel in (jury, other)
+    ]
     drawn = scope.resample(
         lambda counts: np.hstack([statistic(counts) for statistic in statistics])
     )
     return _variation_of_resamples(scope, name, drawn[:, 0] - drawn[:, 1], both, raters)
 
 
-def _clinician_variation(scope: Scope, jury: Panel) -> Variation:
-    held_out = like_for_like(scope.grid, jury, scope.asked.method)
+def _clinician_variation(scope: Scope, jury: PanelColumns) -> Variation:
+    held_out = like_for_like(scope.grid, jury, scope.options.method)
     name, raters = "like_for_like", {*jury.members, *scope.clinicians}
     if not held_out.defined:
         notes = noted(note(NoteCode.NONE_HELD), remarks.simulated(scope.simulated & raters))
         return Variation(name, notes=notes)
-    drawn = scope.resample(held_replicates(scope.grid, jury, held_out, scope.asked.method))
+    drawn = scope.resample(held_replicates(scope.grid, jury, held_out, scope.options.method))
     rows = np.isin(np.arange(len(scope.grid.responses)), held_out.rows)
     return _variation_of_resamples(scope, name, drawn, rows, raters)
 
@@ -199,7 +200,7 @@ def _variation_of_resamples(
     return Variation(name, sd, *counts, notes=noted(*notes))
 
 
-def _grid_of_rows(grid: Grid, rows: Flags) -> Grid:
+def _grid_of_rows(grid: RatingMatrix, rows: Flags) -> RatingMatrix:
     return replace(grid, composites=np.where(rows[:, None], grid.composites, np.nan))
 
 

@@ -1,4 +1,4 @@
-"""Rows and sentences of a plan: responses for a width, the clinicians' load, and the power they give."""
+"""Rows and notes of a plan: responses for a width, the clinicians' load, and their power."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -92,9 +92,8 @@ def _plan_row(planned: PlannedIcc, options: PlanOptions) -> PlanRow:
     if options.population:
         needed = [finite_population_n(n, options.population) for n in needed]
     n = options.responses or max(needed)
-    per_clinician = (
-        math.ceil(n * options.per_response / options.clinicians) if options.clinicians else None
-    )
+    readings, clinicians = n * options.per_response, options.clinicians
+    per_clinician = math.ceil(readings / clinicians) if clinicians else None
     width = f_width(target, n, options.assurance)
     return PlanRow(
         *identity,
@@ -105,11 +104,9 @@ def _plan_row(planned: PlannedIcc, options: PlanOptions) -> PlanRow:
         n_zou=needed[1],
         n_exact=needed[2],
         n=n,
-        readings=n * options.per_response,
+        readings=readings,
         per_clinician=per_clinician,
-        minutes_per_clinician=per_clinician * options.minutes
-        if per_clinician and options.minutes
-        else NAN,
+        minutes_per_clinician=(per_clinician or NAN) * (options.minutes or NAN),
         width_expected=width.mean,
         width_assured=width.assured,
         notes=noted(_population_note(options), *planned.notes),
@@ -119,11 +116,8 @@ def _plan_row(planned: PlannedIcc, options: PlanOptions) -> PlanRow:
 def _impossible(planned: PlannedIcc) -> Note | None:
     """Return why an ICC cannot be planned for, or None."""
     if not math.isfinite(planned.single):
-        return note(
-            PlanningCode.NO_PILOT_ICC
-            if planned.basis == "pilot"
-            else PlanningCode.NO_PILOT_INTERVAL
-        )
+        of_pilot = planned.basis == "pilot"
+        return note(PlanningCode.NO_PILOT_ICC if of_pilot else PlanningCode.NO_PILOT_INTERVAL)
     if planned.single >= 1:
         return note(PlanningCode.ICC_OF_ONE)
     return note(PlanningCode.PLANNED_BELOW_ZERO, icc=planned.single) if planned.single < 0 else None

@@ -24,9 +24,9 @@ from calibration.predicting.prediction_powered import (
     stratified,
 )
 from calibration.predicting.rows import PredictedRow, row_notes, simulated, unscored, warning
-from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Array, RubricShape, Scores
-from calibration.values import COMBINED, NAN, Note, note, noted
+from calibration.values import COMBINED, NAN, AnalysisOptions, Note, note, noted
 from calibration.verdict import Verdicts
 from data.errors import BadInput, TooFew
 
@@ -55,8 +55,7 @@ class _BenchmarkPrediction:
 
 def predictions(
     scores: Scores,
-    sitting: Sitting,
-    options: Asked,
+    options: AnalysisOptions,
     verdicts: Verdicts,
     level: float = 0.9,
     tick: Callable[[float], None] | None = None,
@@ -66,10 +65,9 @@ def predictions(
     Parameters
     ----------
     scores : Scores
-    sitting : Sitting
-        The jury. Its composite on a response is the mean of its jurors' composites, in points.
-    options : Asked
-        Criterion and seed, as for the verdicts.
+    options : AnalysisOptions
+        As for the verdicts. The jury's composite on a response is the mean of its jurors'
+        composites, in points.
     verdicts : Verdicts
         The study's decisions on this jury, with the agreement table they rest on.
     level : float, in (0, 1)
@@ -96,7 +94,7 @@ def predictions(
         raise BadInput(f"seed {options.seed}: it is 0 or more")
     parts: list[_BenchmarkPrediction] = []
     rows: list[PredictedRow] = []
-    for scope in scopes(scores, sitting, options, tick):
+    for scope in scopes(scores, options, tick):
         if scope.jury is None:
             raise TooFew("no juror has rated anything: there is no jury to predict with")
         if scope.name == COMBINED:
@@ -113,8 +111,8 @@ def _benchmark_prediction(
     composites = composites_of_both(scores, scope)
     scored = composites[composites["jury"].notna()].reset_index(drop=True)
     sample, reason = rated_sample(scored), why_undefined_scope(scores, scope)
-    fitted = cross_conformal(rated_responses(sample), level, scope.asked.seed)
-    coverage = held_out_coverage(rated_responses(sample), level, scope.asked.seed)
+    fitted = cross_conformal(rated_responses(sample), level, scope.options.seed)
+    coverage = held_out_coverage(rated_responses(sample), level, scope.options.seed)
     means = prediction_powered_mean(sample)
     row = replace(
         _row(scope, means, level, verdicts),
@@ -234,11 +232,11 @@ def composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
     responses = scores.responses[scores.responses["benchmark"] == scope.name]
     table = responses.sort_values("response_id", ignore_index=True)
     members, needed = (scope.jury.members, scope.jury.needed) if scope.jury else ((), 1)
-    of_jurors = scope.given["rater"].isin(members)
-    of_clinicians = scope.given["kind"] == "clinician"
+    of_jurors = scope.composites["rater"].isin(members)
+    of_clinicians = scope.composites["kind"] == "clinician"
     jury, clinicians = (
-        _mean_composites(scope.given[of_jurors], needed),
-        _mean_composites(scope.given[of_clinicians], 1),
+        _mean_composites(scope.composites[of_jurors], needed),
+        _mean_composites(scope.composites[of_clinicians], 1),
     )
     ids = table["response_id"]
     return table.assign(jury=ids.map(jury), clinicians=ids.map(clinicians))

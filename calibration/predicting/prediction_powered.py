@@ -1,4 +1,4 @@
-"""Prediction-powered means: clinicians' ratings of a sample, corrected by the jury's of all responses."""
+"""Prediction-powered means: clinicians' ratings of a sample, and the jury's of all responses."""
 
 import math
 from collections.abc import Sequence
@@ -202,7 +202,7 @@ def _jackknifed_parts(sample: RatedSample) -> Array:
 
 
 def _linear_parts(sample: RatedSample) -> tuple[Array, Array]:
-    """Return the parts of clinicians and jury in each instance's error: clinical - weight * jury."""
+    """Return what clinicians and jury add to each instance's error: clinical - weight * jury."""
     clinical = _by_instance(sample, 0.0)
     return clinical, clinical - _by_instance(sample, 1.0)
 

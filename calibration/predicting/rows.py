@@ -1,4 +1,4 @@
-"""Rows of `medjury predict` with their notes, and the decision whether the predictions may be used."""
+"""Rows of `medjury predict` with their notes, and whether the predictions may be used."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.codes import NoteCode, PlanningCode
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.json_values import json_value
 from calibration.predicting.conformal import ConformalMap
 from calibration.predicting.prediction_powered import LEAST_WEIGHED, UNLIKE, RatedSample
@@ -18,7 +18,7 @@ from calibration.values import COMBINED, NAN, Note, Noted, note, noted, simulate
 NO_AGREEMENT = AgreementRow("", "jury")
 NOTES = ("note", "notes")  # the last keys of a row
 IN_JSON = {"weight": "lambda", "n_rated": "n", "n_unrated": "N"}
-USABLE = (Kind.USABLE, Kind.USABLE_COMBINED)
+USABLE = (DecisionKind.USABLE, DecisionKind.USABLE_COMBINED)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class PredictedRow(Noted):
     @property
     def validated(self) -> bool:
         """Whether real jurors agree with real clinicians as well as the study's protocol asks."""
-        return self.verdict == Kind.NON_INFERIOR and not self.simulated
+        return self.verdict == DecisionKind.NON_INFERIOR and not self.simulated
 
     @property
     def unlike(self) -> bool:
@@ -104,7 +104,9 @@ def warning(scope: Scope, verdict: str) -> Note | None:
     if simulated(scope):
         return note(PlanningCode.SIMULATED_VALIDATE_NOT)
     return (
-        None if verdict == Kind.NON_INFERIOR else note(PlanningCode.NOT_VALIDATED, verdict=verdict)
+        None
+        if verdict == DecisionKind.NON_INFERIOR
+        else note(PlanningCode.NOT_VALIDATED, verdict=verdict)
     )
 
 
@@ -151,7 +153,7 @@ def simulated(scope: Scope) -> Note | None:
 
 
 def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> Decision:
-    """Return whether the predictions may be used.
+    """Return whether the predictions may be used, by the study's verdict on the jury.
 
     Parameters
     ----------
@@ -162,9 +164,9 @@ def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> De
     -------
     Decision
         Of subject "predictions"; figures, reasons and kind are those of the verdict that decides,
-        on all combined, or on the only benchmark; where nothing is known of all combined, on the
-        first benchmark that it holds back. "simulated" where any rater is; "usable" where it is
-        "non_inferior" on every benchmark, and "usable_combined" where only on all combined.
+        on all combined, or on the only benchmark; where that on all combined is undefined, on
+        the first benchmark that is not validated. "simulated" where any rater is; "usable" where
+        it is "non_inferior" on every benchmark, and "usable_combined" where only on all combined.
     """
     row, verdict = _deciding(rows, verdicts)
     kind = _kind(rows, verdict)
@@ -185,26 +187,26 @@ def _deciding(
 ) -> tuple[PredictedRow, Decision]:
     """Return the row that decides, with the verdict on it."""
     combined = next((row for row in rows if row.benchmark == COMBINED), None)
-    if combined and verdicts[COMBINED].kind is not Kind.UNDEFINED:
+    if combined and verdicts[COMBINED].kind is not DecisionKind.UNDEFINED:
         return combined, verdicts[COMBINED]
     benchmarks = [row for row in rows if row.benchmark != COMBINED]
     row = min(benchmarks, key=lambda benchmark: benchmark.validated)
     return row, verdicts[row.benchmark]
 
 
-def _kind(rows: Sequence[PredictedRow], verdict: Decision) -> Kind:
+def _kind(rows: Sequence[PredictedRow], verdict: Decision) -> DecisionKind:
     if simulated_in(rows):
-        return Kind.SIMULATED
-    if verdict.kind is not Kind.NON_INFERIOR:
+        return DecisionKind.SIMULATED
+    if verdict.kind is not DecisionKind.NON_INFERIOR:
         return verdict.kind
     all_validated = all(row.validated for row in rows if row.benchmark != COMBINED)
-    return Kind.USABLE if all_validated else Kind.USABLE_COMBINED
+    return DecisionKind.USABLE if all_validated else DecisionKind.USABLE_COMBINED
 
 
 def _reasons(
-    kind: Kind, rows: Sequence[PredictedRow], row: PredictedRow, verdict: Decision
+    kind: DecisionKind, rows: Sequence[PredictedRow], row: PredictedRow, verdict: Decision
 ) -> Iterator[Note | None]:
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         yield note(NoteCode.SIMULATED, raters=simulated_in(rows))
         return
     yield from verdict.reasons
@@ -227,8 +229,8 @@ def _basis(row: PredictedRow) -> Iterator[Note]:
     yield note(PlanningCode.PREDICTED_FOR, responses=row.n_unrated)
 
 
-def _next(kind: Kind, rows: Sequence[PredictedRow], verdict: Decision) -> Note | None:
-    if kind is Kind.SIMULATED:
+def _next(kind: DecisionKind, rows: Sequence[PredictedRow], verdict: Decision) -> Note | None:
+    if kind is DecisionKind.SIMULATED:
         return note(NoteCode.DO_RATE_FOR_REAL)
     if kind not in USABLE:
         return verdict.next

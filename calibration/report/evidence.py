@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration import remarks
 from calibration.agreement import (
-    Panel,
+    PanelColumns,
     column_icc,
     columns,
     scorer_replicates,
@@ -19,10 +19,10 @@ from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, f_interval
 from calibration.other_measures import secondary_rows
 from calibration.ranks import spearman as spearman_of
-from calibration.resampled_moments import MOST_ROWS, prepare, together
-from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.resampled_moments import MOST_ROWS, joint_statistic, prepare
+from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Array, Scores
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN, AnalysisOptions, Note, note, noted
 from data.errors import TooFew
 
 IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
@@ -70,12 +70,12 @@ def criterion_names(scores: Scores, criterion: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(every))
 
 
-def criterion_rows(scores: Scores, sitting: Sitting, asked: Asked) -> list[CriterionRow]:
+def criterion_rows(scores: Scores, options: AnalysisOptions) -> list[CriterionRow]:
     """Return the jury's agreement on every criterion by itself, on each benchmark and combined.
 
     Parameters
     ----------
-    scores, sitting, asked
+    scores, options
         As for `table.agreement_table`: the same replicates and seed.
 
     Returns
@@ -90,13 +90,13 @@ def criterion_rows(scores: Scores, sitting: Sitting, asked: Asked) -> list[Crite
         As `table.agreement_table`. A criterion that no clinician rated is undefined, no error.
     """
     found: list[CriterionRow] = []
-    for name in criterion_names(scores, asked.criterion) if scores.raters("juror") else ():
+    for name in criterion_names(scores, options.criterion) if scores.raters("juror") else ():
         having = [one for one in scores.benchmarks if name in scores.rubrics[one].criteria]
         wanted = [*having, COMBINED] if len(having) > 1 else having
         try:
             found += [
                 _criterion_row(scope, scope.jury, scores, name)
-                for scope in scopes(scores, sitting, replace(asked, criterion=name))
+                for scope in scopes(scores, replace(options, criterion=name))
                 if scope.jury and scope.name in wanted
             ]
         except TooFew:
@@ -105,20 +105,22 @@ def criterion_rows(scores: Scores, sitting: Sitting, asked: Asked) -> list[Crite
     return sorted(found, key=lambda row: (row.benchmark == COMBINED, row.benchmark))
 
 
-def paired_means(scores: Scores, sitting: Sitting, asked: Asked) -> Iterator[Paired]:
+def paired_means(scores: Scores, options: AnalysisOptions) -> Iterator[Paired]:
     """Yield the raw means of clinicians and jury, of each scope where an ICC can be asked for."""
-    for scope in scopes(scores, sitting, asked):
+    for scope in scopes(scores, options):
         if scope.jury and not why_undefined_scope(scores, scope):
             raw = columns(scope.grid, scope.jury, "published")
             ids = tuple(scope.grid.responses[place] for place in np.flatnonzero(raw.both))
             yield Paired(scope.name, ids, raw.clinicians[raw.both], raw.scorer[raw.both])
 
 
-def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) -> CriterionRow:
+def _criterion_row(
+    scope: Scope, jury: PanelColumns, scores: Scores, criterion: str
+) -> CriterionRow:
     reason = why_undefined_scope(scores, scope)
     if reason:
         return CriterionRow(scope.name, "jury", notes=(reason,), criterion=criterion)
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     pair = columns(grid, jury, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     icc, reason, instances = (
@@ -152,18 +154,20 @@ def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) ->
     )
 
 
-def _drawn(scope: Scope, jury: Panel) -> Array:
+def _drawn(scope: Scope, jury: PanelColumns) -> Array:
     """Return the jury's resampled ICCs, the agreement table's own."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     statistic = scorer_replicates(grid, jury, (), method)
-    drawn = scope.resample(together(prepare(grid, method), [statistic]), most_rows=MOST_ROWS)
+    drawn = scope.resample(joint_statistic(prepare(grid, method), [statistic]), most_rows=MOST_ROWS)
     return drawn[:, 0]
 
 
-def _notes(scope: Scope, jury: Panel, responses: int, instances: int) -> Iterator[Note | None]:
+def _notes(
+    scope: Scope, jury: PanelColumns, responses: int, instances: int
+) -> Iterator[Note | None]:
     yield scope.analysed
     yield remarks.fewer_jurors(jury.needed, len(jury.members))
-    if scope.asked.method == "paper":
+    if scope.options.method == "paper":
         yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *jury.members)))
     yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in jury.members))
     yield remarks.few_instances(instances)

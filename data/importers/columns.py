@@ -27,7 +27,7 @@ from data.importers.responses import COLUMNS as OF_RESPONSES
 from data.importers.responses import FORMER
 from data.importers.rows import Origin, is_name, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.toml_file import NotToml, read_toml
+from data.toml_file import read_user_toml
 
 What = Literal["responses", "ratings"]
 OURS: dict[What, tuple[str, ...]] = {
@@ -124,12 +124,7 @@ def read_map(path: Path, what: What) -> ColumnMap:
     BadFile
         If it is no TOML, has a key that is not known, or maps to a name that is not ours.
     """
-    try:
-        body = read_toml(path)
-    except OSError as error:
-        raise BadFile(f"--map {path}: {error.strerror}") from error
-    except NotToml as error:
-        raise BadFile(f"--map {path}: {error}") from error
+    body = read_user_toml(path, f"--map {path}")
     return map_of(body, what, f"--map {path}")
 
 

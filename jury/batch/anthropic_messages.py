@@ -1,4 +1,4 @@
-"""Anthropic's Message Batches: requests go in together, and a stream of results comes out."""
+"""Anthropic's Message Batches: requests are submitted together, and results come as JSON Lines."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -37,7 +37,7 @@ HTTP_OF = {
 
 
 class AnthropicBatches(BatchClient):
-    """Message Batches; the marker of one stands in its custom ids, since it has no metadata."""
+    """Message Batches; a batch's marker is part of its custom ids, since it has no metadata."""
 
     limits = BatchLimits(requests=100_000, bytes=256_000_000)
     path, after = "/v1/messages/batches", "after_id"
@@ -47,24 +47,24 @@ class AnthropicBatches(BatchClient):
         self._read: set[tuple[str, str]] = set()  # batches and the markers they do not hold
 
     def request(self, custom_id: str, call: Call) -> Request:
-        """Return a request as it stands in a batch."""
+        """Return a request as a batch holds it."""
         return {"custom_id": custom_id, "params": self.endpoint.body(call)}
 
-    async def hand_in(
-        self, marker: str, requests: Sequence[Request], asking: Callable[[str], None]
+    async def submit_batch(
+        self, marker: str, requests: Sequence[Request], before_submit: Callable[[str], None]
     ) -> str:
-        """Ask for a batch."""
-        asking("")
+        """Submit a batch and return its id."""
+        before_submit("")
         return id_in(await self.object("post", self.path, body={"requests": requests}))
 
-    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
-        """Look for a recent batch of as many requests, and for the marker in its results.
+    async def find_lost(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
+        """Look for a recent batch of the same size, and for the marker in its results.
 
-        A batch shows its custom ids only once it has ended, so until then one of the right size
-        that is not known to be another leaves a doubt.
+        A batch shows its custom ids only once it has ended. Until then a batch of the right size
+        that is not known to be another one leaves a doubt.
         """
         doubt, since = "", (batch.asked or batch.prepared) - CLOCK_SKEW
-        async for candidate in self.recent(batch):
+        async for candidate in self.recent_batches(batch):
             if not self.is_since(candidate, since):
                 continue
             looked_into = (id_in(candidate), batch.marker) in self._read
@@ -82,8 +82,8 @@ class AnthropicBatches(BatchClient):
     async def withdraw(self, batch: JuryBatch) -> None:
         """Do nothing: nothing is uploaded apart from the batch."""
 
-    async def standing(self, provider_id: str) -> BatchStatus:
-        """Return how far a batch is; until it has ended all its requests count as open."""
+    async def status_of(self, provider_id: str) -> BatchStatus:
+        """Return the state of a batch."""
         reply = await self.object("get", f"{self.path}/{provider_id}")
         counts = numbers(reply.get("request_counts"))
         return BatchStatus(
@@ -93,14 +93,14 @@ class AnthropicBatches(BatchClient):
             gone=bool(reply.get("archived_at")),
         )
 
-    async def forget(self, batch: JuryBatch, standing: BatchStatus) -> None:
+    async def delete_texts(self, batch: JuryBatch, status: BatchStatus) -> None:
         """Delete the batch with its requests and results."""
         await self.delete(f"{self.path}/{batch.provider_id}")
 
-    def files(self, provider_id: str, standing: BatchStatus) -> Sequence[str]:
-        """Return the address of the results: the juror's own.
+    def result_paths(self, provider_id: str, status: BatchStatus) -> Sequence[str]:
+        """Return the path of the results at the juror's own host.
 
-        The SDK would follow the `results_url` that an answer names, to whatever host that is.
+        The SDK would follow the `results_url` of a reply, to whatever host that names.
         """
         return [f"{self.path}/{provider_id}/results"]
 
@@ -111,8 +111,8 @@ class AnthropicBatches(BatchClient):
         except (ValueError, TypeError):
             return True
 
-    def entry(self, line: Body) -> BatchResult | None:
-        """Return what a line of results says; None where it does not say of which request."""
+    def parse_result(self, line: Body) -> BatchResult | None:
+        """Return the result in a line, None where it does not name its request."""
         name, result = text_of(line.get("custom_id")), line.get("result")
         if not name or not isinstance(result, dict):
             return None
@@ -131,7 +131,7 @@ class AnthropicBatches(BatchClient):
 
 
 def _failure(error: Any) -> Answer:
-    """Return the answer that an errored request is: the one it would have been on its own."""
+    """Return the answer for a request that failed in its batch, as for one sent by itself."""
     inner = error.get("error") if isinstance(error, dict) else None
     detail = inner if isinstance(inner, dict) else error
     kind = text_of(detail.get("type")) if isinstance(detail, dict) else ""

@@ -1,4 +1,4 @@
-"""The seam between medjury and a provider's batches, and the ways a request to it can fail."""
+"""A provider's batches: the interface that both vendors' clients implement, and how it fails."""
 
 import re
 from abc import ABC, abstractmethod
@@ -29,7 +29,7 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """The most that a provider takes in one batch."""
+    """The largest batch that a provider takes."""
 
     requests: int
     bytes: int
@@ -37,20 +37,20 @@ class BatchLimits:
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """How far a batch is at its provider.
+    """The state of a batch at its provider.
 
     Attributes
     ----------
     done
-        Requests that have ended, as far as the provider tells before all have.
+        Number of requests that have ended, as far as the provider reports it before all have.
     failed
-        The provider's code where it refused the batch as a whole, empty where it did not.
+        The provider's code if it refused the batch as a whole, else empty.
     leftover
-        Outcome of the requests that its results do not name.
+        Outcome of the requests that the results do not name.
     files
-        Ids of the files that hold its results.
+        Ids of the files that hold the results.
     gone
-        Whether its results can no longer be had.
+        Whether the results are not available any more.
     """
 
     ended: bool
@@ -73,14 +73,14 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class BatchSearch:
-    """What looking for a batch at its provider has shown; `doubt` says why it is not certain."""
+    """The result of looking for a batch at its provider; `doubt` says why it is not certain."""
 
     provider_id: str = ""
     doubt: str = ""
 
 
 class BatchError(Exception):
-    """A request about a batch that did not succeed, with the answer that it is."""
+    """A request about a batch that failed; `answer` says how."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.reason)
@@ -88,19 +88,19 @@ class BatchError(Exception):
 
     @property
     def sure(self) -> bool:
-        """Whether the provider has said no: what was asked for has not been done."""
+        """Whether the provider refused, so that what was asked for has certainly not been done."""
         return self.answer.http is not None and 400 <= self.answer.http < 500
 
 
 class BatchClient(ABC):
-    """A provider's batches of one juror. Every method may raise Trouble.
+    """A provider's batches of one juror. Every method may raise BatchError.
 
     Attributes
     ----------
     limits
-        The most one batch may hold.
+        The largest batch that the provider takes.
     path, after
-        Where batches are, and how the list of them is told which one the page begins after.
+        Path of the list of batches, and its parameter for the batch that a page begins after.
     """
 
     limits: ClassVar[BatchLimits]
@@ -112,62 +112,62 @@ class BatchClient(ABC):
 
     @abstractmethod
     def request(self, custom_id: str, call: Call) -> Request:
-        """Return a request as it stands in a batch."""
+        """Return a request as a batch holds it."""
 
     @abstractmethod
-    async def hand_in(
-        self, marker: str, requests: Sequence[Request], asking: Callable[[str], None]
+    async def submit_batch(
+        self, marker: str, requests: Sequence[Request], before_submit: Callable[[str], None]
     ) -> str:
-        """Hand a batch in and return its id.
+        """Submit a batch and return its id.
 
-        `asking` is called with the id of the input file, if there is one, just before the
-        provider could begin to answer.
+        `before_submit` is called with the id of the input file, empty if there is none, just before the
+        provider could begin to work on the batch.
         """
 
     @abstractmethod
-    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
-        """Look for a batch that was handed in and whose id was never heard."""
+    async def find_lost(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
+        """Look for a batch that was submitted and whose id never arrived."""
 
     @abstractmethod
     async def withdraw(self, batch: JuryBatch) -> None:
-        """Take back what was uploaded for a batch that has no id."""
+        """Delete what was uploaded for a batch that has no id."""
 
     @abstractmethod
-    async def standing(self, provider_id: str) -> BatchStatus:
-        """Return how far a batch is."""
+    async def status_of(self, provider_id: str) -> BatchStatus:
+        """Return the state of a batch."""
 
     @abstractmethod
-    async def forget(self, batch: JuryBatch, standing: BatchStatus) -> None:
-        """Delete what the provider keeps of a batch's texts; what is not there is deleted."""
+    async def delete_texts(self, batch: JuryBatch, status: BatchStatus) -> None:
+        """Delete what the provider keeps of a batch's texts; what is missing counts as deleted."""
 
     @abstractmethod
-    def files(self, provider_id: str, standing: BatchStatus) -> Sequence[str]:
-        """Return the addresses of the results of a batch that has ended."""
+    def result_paths(self, provider_id: str, status: BatchStatus) -> Sequence[str]:
+        """Return the paths of the results of a batch that has ended."""
 
     @abstractmethod
-    def entry(self, line: Body) -> BatchResult | None:
-        """Return what a line of results says; None where it does not say of which request."""
+    def parse_result(self, line: Body) -> BatchResult | None:
+        """Return the result in a line, None where it does not name its request."""
 
     @abstractmethod
     def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time."""
 
     async def check(self) -> None:
-        """Ask for the list of batches; raises Trouble where there is none."""
-        await self.listed(self._page(""))
+        """Ask for the list of batches; raise BatchError if there is none."""
+        await self.list_page(self._page(""))
 
-    async def results(self, provider_id: str, standing: BatchStatus) -> AsyncIterator[BatchResult]:
+    async def results(self, provider_id: str, status: BatchStatus) -> AsyncIterator[BatchResult]:
         """Yield the results of a batch that has ended, in any order."""
-        for path in self.files(provider_id, standing):
+        for path in self.result_paths(provider_id, status):
             for line in await self.lines(path):
-                if entry := self.entry(line):
+                if entry := self.parse_result(line):
                     yield entry
 
-    async def recent(self, batch: JuryBatch) -> AsyncIterator[dict[str, Any]]:
-        """Yield the provider's batches, newest first, by pages until they are older than ours."""
+    async def recent_batches(self, batch: JuryBatch) -> AsyncIterator[dict[str, Any]]:
+        """Yield the provider's batches, newest first, until they are older than this one."""
         since, after = (batch.asked or batch.prepared) - CLOCK_SKEW, ""
         while True:
-            page = await self.listed(self._page(after))
+            page = await self.list_page(self._page(after))
             rows = [row for row in page["data"] if isinstance(row, dict)]
             for row in rows:
                 yield row
@@ -179,16 +179,16 @@ class BatchClient(ABC):
         more = f"&{self.after}={after}" if after else ""
         return f"{self.path}?limit={PAGE}{more}"
 
-    async def listed(self, path: str) -> dict[str, Any]:
-        """Return a page of a list, or raise Trouble as if there were no such list."""
-        page = body_of((await self.ask("get", path)).text) or {}
+    async def list_page(self, path: str) -> dict[str, Any]:
+        """Return a page of a list; raise BatchError as for HTTP 404 if it is not one."""
+        page = body_of((await self.send("get", path)).text) or {}
         if not isinstance(page.get("data"), list):
             raise BatchError(http_failure(404, {}, ""))
         return page
 
     async def object(self, method: str, path: str, **options: Any) -> dict[str, Any]:
-        """Return the JSON object that a request brings, or raise Trouble."""
-        text = (await self.ask(method, path, **options)).text
+        """Return the JSON object that a request brings, or raise BatchError."""
+        text = (await self.send(method, path, **options)).text
         value = body_of(text)
         if value is None:
             raise BatchError(unreadable(text))
@@ -196,20 +196,20 @@ class BatchClient(ABC):
 
     async def lines(self, path: str) -> list[dict[str, Any]]:
         """Return the objects of a JSON Lines file; a line that holds none is left out."""
-        content = (await self.ask("get", path)).content
+        content = (await self.send("get", path)).content
         objects = (body_of(line.decode("utf-8", "replace")) for line in content.split(b"\n"))
         return [value for value in objects if value is not None]
 
     async def delete(self, path: str) -> None:
-        """Delete something; what is not there any more is deleted."""
+        """Delete what is at a path; what is missing counts as deleted."""
         try:
-            await self.ask("delete", path)
-        except BatchError as trouble:
-            if trouble.answer.http != 404:
+            await self.send("delete", path)
+        except BatchError as error:
+            if error.answer.http != 404:
                 raise
 
-    async def ask(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        """Return the answer to one request, made by the SDK; what that raises is Trouble."""
+    async def send(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        """Send one request through the SDK; raise BatchError for whatever the SDK raises."""
         sdk, seconds = self.endpoint.sdk, self.endpoint.timeout
         send = getattr(self.endpoint.client, method)
         try:
@@ -227,7 +227,7 @@ class BatchClient(ABC):
 
 
 def open_client(juror: Juror, key: str, timeout: float = UPLOAD_SECONDS) -> BatchClient:
-    """Return a juror's batches; each SDK is imported only when it is needed."""
+    """Return the client for a juror's batches; each SDK is imported only when it is needed."""
     vendor = PROVIDERS[juror.provider]
     endpoint = resolve_name(vendor.client)(juror, key, timeout, httpx2.AsyncClient)
     opened: BatchClient = resolve_name(vendor.batches)(endpoint)
@@ -235,7 +235,7 @@ def open_client(juror: Juror, key: str, timeout: float = UPLOAD_SECONDS) -> Batc
 
 
 def id_in(body: Body) -> str:
-    """Return the id in an object, or raise Trouble where there is none to use in an address."""
+    """Return the id in an object; raise BatchError for one that must not stand in a path."""
     value = body.get("id")
     if not isinstance(value, str) or not PROVIDER_ID.fullmatch(value):
         raise BatchError(unreadable(""))

@@ -1,4 +1,4 @@
-"""Following batches: finding those whose id was lost, and storing what has come back."""
+"""Follow batches at their provider: find those whose id was lost, and store the results."""
 
 from collections import Counter
 from dataclasses import replace
@@ -10,7 +10,7 @@ from data.schema.jury import BatchState, JuryBatch
 from data.store.batches import Collected, collect, count, finish, move
 from data.token_costs import TokenCosts, token_costs
 from jury.batch.client import BatchError, BatchResult, BatchStatus
-from jury.batch.context import BatchContext, BatchSession
+from jury.batch.context import BatchContext, BatchSession, Key
 from jury.call import Answer
 from jury.conversation import answer_columns
 from jury.cost import Price, above_worst, batch_price, unbilled
@@ -24,31 +24,31 @@ ASK_ANEW = "to ask anew all the same, run without --batch"
 
 
 async def follow(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
-    """Take a batch one step on; return whether requests came free that were never answered."""
+    """Advance a batch by one step; return whether requests became free that were never answered."""
     if batch.state == BatchState.PREPARED:
         await session.client.withdraw(batch)
         reason = batch.reason or "killed before it was handed in"
         finish(context.engine, batch.id, "not_sent", reason)
         return True
     if batch.state == BatchState.SUBMITTING:
-        return await _settle(context, session, batch)
+        return await _find_submitted(context, session, batch)
     if batch.state == BatchState.COLLECTED:
-        standing = await _standing(session, batch)
-        await _forget(context, session, batch, standing or BatchStatus(ended=True))
+        status = await _batch_status(session, batch)
+        await _delete_texts(context, session, batch, status or BatchStatus(ended=True))
         return False
-    return await _look(context, session, batch)
+    return await _check(context, session, batch)
 
 
-async def _settle(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
-    """Find out whether the provider took a batch; what it did not take comes free."""
+async def _find_submitted(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Find out whether the provider took a batch; the requests of one not taken become free."""
     name = session.juror.name
     if _age(batch) > KEPT.total_seconds():
         finish(context.engine, batch.id, "unanswered", GONE)
         return True
-    search = await session.client.find(batch, provider_ids(context.engine))
+    search = await session.client.find_lost(batch, provider_ids(context.engine))
     if not search.provider_id and not search.doubt and _age(batch) >= context.pace.grace:
         await session.client.withdraw(batch)  # what has not begun by now cannot begin any more
-        search = await session.client.find(batch, provider_ids(context.engine))
+        search = await session.client.find_lost(batch, provider_ids(context.engine))
         if not search.provider_id and not search.doubt:
             finish(context.engine, batch.id, "not_sent", "the provider never took it")
             context.tell(f"juror {name}: a batch of {batch.requests} was never taken; free again")
@@ -56,124 +56,120 @@ async def _settle(context: BatchContext, session: BatchSession, batch: JuryBatch
     if not search.provider_id:
         where = f"{search.doubt}, which is waited for" if search.doubt else "it is being looked for"
         doubt = f"unknown whether a batch of {batch.requests} was taken: {where}"
-        context.say_once(f"juror {name}: {doubt}. Nothing is sent twice; {ASK_ANEW}")
+        context.tell_once(f"juror {name}: {doubt}. Nothing is sent twice; {ASK_ANEW}")
         return False
     move(context.engine, batch.id, BatchState.SUBMITTED, provider_id=search.provider_id)
     context.tell(f"juror {name}: batch {search.provider_id} found at the provider")
     batch.provider_id, batch.submitted = search.provider_id, now()
-    return await _look(context, session, batch)
+    return await _check(context, session, batch)
 
 
-async def _look(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
-    """Ask how far a batch is, and collect it if it has ended."""
-    standing = await _standing(session, batch)
-    if standing is None:
+async def _check(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Ask for the state of a batch, and collect it if it has ended."""
+    status = await _batch_status(session, batch)
+    if status is None:
         return _unknown_there(context, session, batch)
-    count(context.engine, batch.id, standing.counts)
-    session.answered[batch.id] = 0 if standing.ended else standing.done
-    if not standing.ended:
+    count(context.engine, batch.id, status.counts)
+    session.answered[batch.id] = 0 if status.ended else status.done
+    if not status.ended:
         return False
-    if standing.failed:
-        return await _failed(context, session, batch, standing)
-    return await _collect(context, session, batch, standing)
+    if status.failed:
+        return await _failed(context, session, batch, status)
+    return await _collect(context, session, batch, status)
 
 
 async def _collect(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
 ) -> bool:
-    """Store every result of a batch that has ended, then have its texts deleted."""
+    """Store all results of a batch that has ended, then have its texts deleted there."""
     waiting = open_requests(context.engine, batch.id)
     ends: Counter[str] = Counter()
     chunk: list[tuple[BatchRequest, Collected]] = []
-    gone = standing.gone
+    gone = status.gone
     try:
-        async for entry in session.client.results(batch.provider_id, standing):
+        async for entry in session.client.results(batch.provider_id, status):
             request = waiting.pop(entry.custom_id, None)
             if request is not None:
                 chunk.append((request, _collected(session.juror, batch, request, entry)))
             if len(chunk) >= CHUNK:
                 ends += _store(context, session, batch, chunk)
                 chunk = []
-    except BatchError as trouble:
-        if trouble.answer.http != 404:
+    except BatchError as error:
+        if error.answer.http != 404:
             raise
         gone = True
     ends += _store(context, session, batch, chunk)
     session.failures = 0
-    ends[standing.leftover] += len(waiting)
+    ends[status.leftover] += len(waiting)
     counts = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
     context.tell(f"juror {session.juror.name}: batch {batch.provider_id} has ended: {counts}")
-    await _rest(context, session, batch, replace(standing, gone=gone), waiting)
+    await _settle_unnamed(context, session, batch, replace(status, gone=gone), waiting)
     return any(name not in (*Status,) for name in ends)
 
 
-async def _rest(
+async def _settle_unnamed(
     context: BatchContext,
     session: BatchSession,
     batch: JuryBatch,
-    standing: BatchStatus,
+    status: BatchStatus,
     unnamed: dict[str, BatchRequest],
 ) -> None:
-    """Give what the results do not name its outcome, and let the provider forget the rest."""
+    """Give what the results do not name its outcome, and let the provider delete_texts the rest."""
     for request in unnamed.values():
-        _ended(
-            context,
-            session.key(request.response, request.replicate, request.rubric),
-            standing.leftover,
-        )
-    if not unnamed or standing.leftover != "unanswered":
-        finish(context.engine, batch.id, standing.leftover, state=BatchState.COLLECTED)
-        await _forget(context, session, batch, standing)
+        _ended(context, session.key(request), status.leftover)
+    if not unnamed or status.leftover != "unanswered":
+        finish(context.engine, batch.id, status.leftover, state=BatchState.COLLECTED)
+        await _delete_texts(context, session, batch, status)
         return
-    why = GONE if standing.gone else "its results do not name all of its requests"
-    finish(context.engine, batch.id, standing.leftover, why)
+    why = GONE if status.gone else "its results do not name all of its requests"
+    finish(context.engine, batch.id, status.leftover, why)
     name = f"juror {session.juror.name}: batch {batch.provider_id}"
     context.tell(f"{name}: {len(unnamed)} lost: {why}; what is there was not deleted")
 
 
 async def _failed(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
 ) -> bool:
-    """Note that the provider refused a batch as a whole."""
-    reason = f"batch {batch.provider_id} was refused as a whole: {standing.failed}"
+    """Record that the provider refused a batch as a whole."""
+    reason = f"batch {batch.provider_id} was refused as a whole: {status.failed}"
     for request in open_requests(context.engine, batch.id).values():
-        key = session.key(request.response, request.replicate, request.rubric)
+        key = session.key(request)
         context.ended[key] = str(Status.REQUEST_FAILED)
     finish(context.engine, batch.id, "not_sent", reason, BatchState.COLLECTED)
     session.full = (Status.REQUEST_FAILED, reason)
-    await _forget(context, session, batch, standing)
+    await _delete_texts(context, session, batch, status)
     return False
 
 
-async def _forget(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
+async def _delete_texts(
+    context: BatchContext, session: BatchSession, batch: JuryBatch, status: BatchStatus
 ) -> None:
-    """Delete a batch's texts at the provider, or say that they are still there."""
+    """Delete a batch's texts at the provider, or tell the user that they are still there."""
     try:
-        await session.client.forget(batch, standing)
-    except BatchError as trouble:
-        context.say_once(
+        await session.client.delete_texts(batch, status)
+    except BatchError as error:
+        context.tell_once(
             f"juror {session.juror.name}: batch {batch.provider_id} is stored, but its texts at "
-            f"{batch.host} could not be deleted ({trouble}); the next run with --batch tries again"
+            f"{batch.host} could not be deleted ({error}); the next run with --batch tries again"
         )
         return
     move(context.engine, batch.id, BatchState.CLOSED)
 
 
-async def _standing(session: BatchSession, batch: JuryBatch) -> BatchStatus | None:
-    """Return how far a batch is, None where the provider knows none of that id."""
+async def _batch_status(session: BatchSession, batch: JuryBatch) -> BatchStatus | None:
+    """Return the state of a batch, None if the provider knows no batch of that id."""
     try:
-        standing = await session.client.standing(batch.provider_id)
-    except BatchError as trouble:
-        if trouble.answer.http == 404:
+        status = await session.client.status_of(batch.provider_id)
+    except BatchError as error:
+        if error.answer.http == 404:
             return None
         raise
     session.failures = 0
-    return standing
+    return status
 
 
 def _unknown_there(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
-    """Give up a batch that is too old to be had; else say that another key may know it."""
+    """Give up a batch that is too old; stop the juror if its key cannot see a newer one."""
     since = batch.submitted or batch.prepared
     if now() - since > KEPT:
         finish(context.engine, batch.id, "unanswered", GONE)
@@ -193,11 +189,11 @@ def _store(
     batch: JuryBatch,
     chunk: list[tuple[BatchRequest, Collected]],
 ) -> Counter[str]:
-    """Store results in one transaction; count those that were new, and return how they ended."""
+    """Store results in one transaction, and return how many of the new ones ended in which way."""
     fresh = set(collect(context.engine, batch.id, [result for _, result in chunk]))
     new = [(request, result) for request, result in chunk if result.custom_id in fresh]
     for request, result in new:
-        key = session.key(request.response, request.replicate, request.rubric)
+        key = session.key(request)
         _ended(context, key, result.outcome)
         if result.attempt is not None:
             session.rated += result.outcome == Status.OK
@@ -218,7 +214,7 @@ def _tokens(call: Attempt) -> TokenCosts:
 def _collected(
     juror: Juror, batch: JuryBatch, request: BatchRequest, entry: BatchResult
 ) -> Collected:
-    """Return a result as the study keeps it: read like a live answer, at the price of its day."""
+    """Return a result as the study stores it: read as a single answer is, at its day's batch price."""
     answer = entry.answer
     if answer is None:
         return Collected(entry.custom_id, entry.outcome, request.rubric)
@@ -241,15 +237,15 @@ def _collected(
 
 
 def _cost(juror: Juror, batch: JuryBatch, answer: Answer) -> Price:
-    """Return what an answer cost; an error of a request in a batch is not billed."""
+    """Return the cost of an answer; a request in a batch that failed is not billed."""
     at = batch.submitted or batch.prepared
     if answer.http is not None and answer.http != 200:
         return unbilled(juror, answer.http, at)
     return batch_price(juror, answer.usage, at)
 
 
-def _ended(context: BatchContext, key: tuple[int, int, int, str], outcome: str) -> None:
-    """Note how a verdict ended; one that an earlier run asked for in vain may be asked for now."""
+def _ended(context: BatchContext, key: Key, outcome: str) -> None:
+    """Note how a verdict ended, unless it is free to be asked again in this run."""
     if outcome in (*Status,) or key in context.handed_in:
         context.ended[key] = outcome
 

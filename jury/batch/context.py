@@ -1,4 +1,4 @@
-"""What the steps of a run in batches share: the worklist, the jurors, the money and the count."""
+"""What the steps of a run in batches share: worklist, jurors' sessions, budget and counts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,8 +7,7 @@ from math import inf
 
 from sqlalchemy import Engine
 
-from data.queries.jury import in_flight
-from data.rubric import Rubric
+from data.queries.jury import BatchRequest, in_flight
 from data.schema import Status
 from data.token_costs import TokenCosts
 from jury.ask import SamePrompts
@@ -27,14 +26,14 @@ Key = tuple[int, int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Polling:
-    """How a run waits, in seconds.
+    """How often a run asks for the state of its batches, in seconds.
 
     Attributes
     ----------
     first, longest
-        Wait before a batch is looked at again, growing by half each time up to the longest.
+        Time until a batch is asked about again, growing by half each time up to the longest.
     grace
-        How long a batch whose id was never heard is looked for before it counts as not taken.
+        How long a batch whose id never arrived is looked for before it counts as not taken.
     """
 
     first: float = 1.0
@@ -48,9 +47,9 @@ class Polling:
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """How far a run is: verdicts that stand, are with providers, and failed in this run.
+    """How far a run has come: verdicts that are rated, are with providers, and failed in this run.
 
-    `answered` of those in flight have ended at their provider, as far as it tells.
+    `answered` of those in flight have ended at their provider, as far as it reports.
     """
 
     total: int
@@ -63,14 +62,14 @@ class BatchProgress:
 
 @dataclass
 class BatchSession:
-    """One juror with its batches at the provider.
+    """One juror within a run in batches.
 
     Attributes
     ----------
     stopped
-        Status and reason once nothing more can be done about this juror in this run.
+        Status and reason once nothing more can be done for this juror in this run.
     full
-        The same once nothing more may be handed in, while what is in flight is still awaited.
+        The same once nothing more may be submitted, while what is in flight is still awaited.
     """
 
     juror: Juror
@@ -90,13 +89,13 @@ class BatchSession:
         schema = rubric.json_schema(explanation)
         return Call((prompt,), schema, form, job.replicate, self.juror.expected)
 
-    def key(self, response: int, replicate: int, rubric: Rubric) -> Key:
-        """Return what names a verdict of this juror."""
-        return (self.rater, response, replicate, rubric.sha256)
+    def key(self, request: Job | BatchRequest) -> Key:
+        """Return the key of the verdict that a job or a stored request asks for."""
+        return (self.rater, request.response, request.replicate, request.rubric.sha256)
 
-    def troubled(self, trouble: BatchError) -> None:
-        """Note a request that failed; one that will not pass, or too many in a row, stop it."""
-        answer = trouble.answer
+    def note_error(self, error: BatchError) -> None:
+        """Note a request that failed; stop the juror after a lasting failure, or too many in a row."""
+        answer = error.answer
         self.failures += 1
         if not answer.transient or self.failures >= FAILURES_IN_A_ROW:
             self.stopped = self.stopped or (answer.status, answer.reason)
@@ -109,9 +108,9 @@ class BatchContext:
     Attributes
     ----------
     same, shared
-        Verdicts that count for more than one response, and how many did in this run.
+        Finds verdicts on the same prompt, and how many this run took over.
     waits_for_same
-        Whether a response waits for what a batch brings on one with the same prompt.
+        Whether a response waits for the verdict of a batch on the same prompt.
     """
 
     engine: Engine
@@ -127,35 +126,35 @@ class BatchContext:
     waits_for_same: bool = False
     shared: int = 0
     tokens: TokenCosts = field(default_factory=TokenCosts)
-    said: set[str] = field(default_factory=set)
+    told_once: set[str] = field(default_factory=set)
     calls: int = 0
     usd: float = 0.0
     usd_unknown: int = 0
     usd_at_worst: float = 0.0
     cap: RunCap = field(default_factory=lambda: RunCap(None))
 
-    def say_once(self, text: str) -> None:
-        """Say a thing that would else be said at every look."""
-        if text not in self.said:
-            self.said.add(text)
+    def tell_once(self, text: str) -> None:
+        """Tell the user something once that would otherwise be repeated in every round."""
+        if text not in self.told_once:
+            self.told_once.add(text)
             self.tell(text)
 
     def paid(self, usd: float | None, most: float | None) -> None:
-        """Count what one answer cost; unknown is held at its worst against a cap."""
+        """Count the cost of one answer; an unknown one counts at its highest against a cap."""
         self.usd += usd or 0.0
         self.usd_unknown += usd is None
         self.usd_at_worst += (most or 0.0) if usd is None else 0.0
 
     def held(self) -> float:
-        """Return what this run has spent and what all that is in flight may yet cost.
+        """Return what this run has spent, plus the most that all in flight can cost, in US dollars.
 
-        Infinite where something is in flight that had no price when it was handed in.
+        Infinite if something is in flight that had no price when it was submitted.
         """
         open_ = (most for c in self.sessions for most in in_flight(self.engine, c.rater).values())
         return self.usd + self.usd_at_worst + sum(inf if most is None else most for most in open_)
 
     def tick(self) -> None:
-        """Tell how far the run is."""
+        """Report how far the run has come."""
         rated = sum(session.rated for session in self.sessions)
         open_ = sum(len(in_flight(self.engine, session.rater)) for session in self.sessions)
         answered = sum(sum(session.answered.values()) for session in self.sessions)
@@ -164,7 +163,7 @@ class BatchContext:
         self.watch(BatchProgress(total, rated, open_, min(answered, open_), failed, self.usd))
 
     def result(self, panel: str) -> RunResult:
-        """Return what the run has come to."""
+        """Return the result of the run."""
         by_juror = {session.juror.name: self._counted(session) for session in self.sessions}
         by_status = sum(by_juror.values(), Counter[str]())
         total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
@@ -187,7 +186,7 @@ class BatchContext:
         )
 
     def missing(self, session: BatchSession) -> Iterator[Job]:
-        """Yield what a juror has still to rate, and count anew what it has rated."""
+        """Yield the jobs that a juror has still to do, and count anew those that are done."""
         session.rated = 0
 
         def rated(_: Status) -> None:
@@ -197,13 +196,13 @@ class BatchContext:
             yield from group
 
     def _counted(self, session: BatchSession) -> Counter[str]:
-        """Return how each verdict of a juror that the worklist asks for has ended."""
+        """Return how many of a juror's verdicts on the worklist ended in which way."""
         counts: Counter[str] = Counter()
         open_ = in_flight(self.engine, session.rater)
         stop = session.stopped or session.full
         otherwise = str(stop[0]) if stop else INTERRUPTED
         for job in self.missing(session):
-            key = session.key(job.response, job.replicate, job.rubric)
+            key = session.key(job)
             counts[IN_FLIGHT if key[1:] in open_ else self.ended.get(key, otherwise)] += 1
         counts[str(Status.OK)] = session.rated
         return counts

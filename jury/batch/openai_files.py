@@ -1,4 +1,4 @@
-"""OpenAI's Batch API: a file of requests goes in, and files of answers and of errors come out."""
+"""OpenAI's Batch API: a file of requests is uploaded, and files of answers and errors come back."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ FILES = ("output_file_id", "error_file_id")
 
 
 class OpenAIBatches(BatchClient):
-    """Batches of an uploaded file; the marker of one stands in its metadata."""
+    """Batches of an uploaded file; a batch's marker is in its metadata."""
 
     limits = BatchLimits(requests=50_000, bytes=200_000_000)
     path, after = "/batches", "after"
@@ -42,10 +42,10 @@ class OpenAIBatches(BatchClient):
         address = {"method": "POST", "url": ENDPOINT}
         return {"custom_id": custom_id, **address, "body": self.endpoint.body(call)}
 
-    async def hand_in(
-        self, marker: str, requests: Sequence[Request], asking: Callable[[str], None]
+    async def submit_batch(
+        self, marker: str, requests: Sequence[Request], before_submit: Callable[[str], None]
     ) -> str:
-        """Upload the requests, and ask for a batch of them that carries the marker."""
+        """Upload the requests, submit them as a batch that carries the marker, and return its id."""
         content = "".join(json.dumps(request) + "\n" for request in requests).encode()
         upload = await self.object(
             "post",
@@ -54,7 +54,7 @@ class OpenAIBatches(BatchClient):
             files={"file": (_file_name(marker), content)},
             options={"headers": {"Content-Type": "multipart/form-data"}},
         )
-        asking(id_in(upload))
+        before_submit(id_in(upload))
         batch = {
             "completion_window": "24h",
             "endpoint": ENDPOINT,
@@ -64,9 +64,9 @@ class OpenAIBatches(BatchClient):
         }
         return id_in(await self.object("post", self.path, body=batch))
 
-    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
-        """Look through the recent batches for the one whose metadata hold the marker."""
-        async for candidate in self.recent(batch):
+    async def find_lost(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
+        """Look through the recent batches for the one whose metadata has the marker."""
+        async for candidate in self.recent_batches(batch):
             if (candidate.get("metadata") or {}).get("medjury") == batch.marker:
                 return BatchSearch(id_in(candidate))
         return BatchSearch()
@@ -77,8 +77,8 @@ class OpenAIBatches(BatchClient):
         for name in names:
             await self.delete(f"/files/{name}")
 
-    async def standing(self, provider_id: str) -> BatchStatus:
-        """Return how far a batch is."""
+    async def status_of(self, provider_id: str) -> BatchStatus:
+        """Return the state of a batch."""
         reply = await self.object("get", f"{self.path}/{provider_id}")
         state = text_of(reply.get("status"))
         counts = numbers(reply.get("request_counts"))
@@ -91,22 +91,22 @@ class OpenAIBatches(BatchClient):
             files=tuple(id_in({"id": reply[key]}) for key in FILES if reply.get(key)),
         )
 
-    async def forget(self, batch: JuryBatch, standing: BatchStatus) -> None:
+    async def delete_texts(self, batch: JuryBatch, status: BatchStatus) -> None:
         """Delete the input file and the files of results; the batch's own entry holds no text."""
-        for name in filter(None, (batch.input_file, *standing.files)):
+        for name in filter(None, (batch.input_file, *status.files)):
             await self.delete(f"/files/{name}")
 
-    def files(self, provider_id: str, standing: BatchStatus) -> Sequence[str]:
-        """Return the addresses of the output file and of the error file."""
-        return [f"/files/{name}/content" for name in standing.files]
+    def result_paths(self, provider_id: str, status: BatchStatus) -> Sequence[str]:
+        """Return the paths of the output file and of the error file."""
+        return [f"/files/{name}/content" for name in status.files]
 
     def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time; one that does not say counts as old."""
         made = listed.get("created_at")
         return isinstance(made, int) and made >= since.timestamp()
 
-    def entry(self, line: Body) -> BatchResult | None:
-        """Return what a line of results says; None where it does not say of which request."""
+    def parse_result(self, line: Body) -> BatchResult | None:
+        """Return the result in a line, None where it does not name its request."""
         name = text_of(line.get("custom_id"))
         response, error = line.get("response"), line.get("error")
         if not name:
@@ -120,7 +120,7 @@ class OpenAIBatches(BatchClient):
         return BatchResult(name, Answer(Status.REQUEST_FAILED, reason))
 
     def _answer(self, response: Body) -> Answer:
-        """Return the answer that a response in a batch is."""
+        """Return the answer in a response of a batch."""
         code, text = response.get("status_code"), json.dumps(response.get("body"))
         if code != 200:
             return http_failure(code if isinstance(code, int) else 500, {}, text)
@@ -128,8 +128,8 @@ class OpenAIBatches(BatchClient):
         return self.endpoint.read(text, {"x-request-id": request_id} if request_id else {})
 
     async def _uploads(self, marker: str) -> list[str]:
-        """Return the ids of input files that were uploaded and whose id was never heard."""
-        page = await self.listed(f"/files?purpose=batch&order=desc&limit={PAGE}")
+        """Return the ids of input files that were uploaded and whose id never arrived."""
+        page = await self.list_page(f"/files?purpose=batch&order=desc&limit={PAGE}")
         rows = [row for row in page["data"] if isinstance(row, dict)]
         return [id_in(row) for row in rows if row.get("filename") == _file_name(marker)]
 

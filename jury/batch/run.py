@@ -1,6 +1,6 @@
-"""Running a panel in batches: collect what has come back, hand in what is missing, wait.
+"""Run a panel in batches: collect what has come back, submit what is missing, wait.
 
-What is handed in is stored first, then sent, so that a kill never sends it twice.
+A batch is stored before it is sent, so that a killed run never sends it twice.
 """
 
 import asyncio
@@ -50,8 +50,8 @@ AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
-    """A job with the request for it, and what that can cost at most."""
+class _PricedRequest:
+    """A job with its request, and the most that it can cost in US dollars."""
 
     job: Job
     call: Call
@@ -59,8 +59,8 @@ class _Asking:
 
 
 @dataclass
-class _Parcel:
-    """The requests of one batch, as they travel and as they are stored."""
+class _BatchDraft:
+    """The requests of a batch to be, as they are sent and as they are stored."""
 
     marker: str = field(default_factory=lambda: secrets.token_hex(8))
     requests: list[Request] = field(default_factory=list)
@@ -69,107 +69,109 @@ class _Parcel:
     bytes: int = COMMAS
 
     def takes(self, size: int, limits: BatchLimits) -> bool:
-        """Return whether one request more goes in; the first one always does."""
+        """Return whether there is room for one more request; for the first there always is."""
         full = len(self.records) >= limits.requests or self.bytes + size > limits.bytes
         return not self.records or not full
 
-    def add(self, session: BatchSession, asking: _Asking, request: Request, size: int) -> None:
-        """Put in one request more, under an id that holds the marker and no text."""
-        job = asking.job
+    def add(
+        self, session: BatchSession, priced: _PricedRequest, request: Request, size: int
+    ) -> None:
+        """Add a request, under an id that holds the marker and no text."""
+        job = priced.job
         name = f"{self.marker}-{session.rater}-{job.response}-{job.replicate}"
-        digest = request_sha256(session.juror, asking.call)
+        digest = request_sha256(session.juror, priced.call)
         self.requests.append(request | {"custom_id": name})
         self.records.append(
-            BatchRequest(name, job.response, job.replicate, job.rubric, digest, asking.usd_most)
+            BatchRequest(name, job.response, job.replicate, job.rubric, digest, priced.usd_most)
         )
-        self.sent = session.client.endpoint.sent(asking.call)
+        self.sent = session.client.endpoint.sent(priced.call)
         self.bytes += size
 
 
-async def submit(context: BatchContext, session: BatchSession) -> None:
-    """Hand in all that a juror has not rated, is not being asked, and may be paid for."""
+async def submit_missing(context: BatchContext, session: BatchSession) -> None:
+    """Submit what a juror has neither rated nor in flight, as far as the cap goes."""
     if session.stopped or session.full:
         return
-    for parcel in _parcels(context, session):
-        if not await _hand_in(context, session, parcel):
+    for draft in _drafts(context, session):
+        if not await _hand_in(context, session, draft):
             return
 
 
-async def _hand_in(context: BatchContext, session: BatchSession, parcel: _Parcel) -> bool:
-    """Store a batch, then ask the provider to take it; return whether it did.
+async def _hand_in(context: BatchContext, session: BatchSession, draft: _BatchDraft) -> bool:
+    """Store a batch, then submit it; return whether the provider took it.
 
-    Where no clear no came back the provider may have taken it: the batch stays as it is, and is
-    looked for.
+    After an error that is no clear refusal the provider may have taken it: the batch stays stored as
+    submitting, and is looked for later.
     """
     batch = JuryBatch(
-        marker=parcel.marker,
+        marker=draft.marker,
         rater=session.rater,
         host=session.juror.host,
         state=BatchState.PREPARED,
-        requests=len(parcel.records),
-        sent=parcel.sent,
+        requests=len(draft.records),
+        sent=draft.sent,
     )
-    key = prepare(context.engine, batch, parcel.records)
+    key = prepare(context.engine, batch, draft.records)
     submitting = False
 
-    def asking(input_file: str) -> None:
+    def note_submitting(input_file: str) -> None:
         nonlocal submitting
         move(context.engine, key, BatchState.SUBMITTING, input_file=input_file)
         submitting = True
 
-    for record in parcel.records:
-        context.handed_in.add(session.key(record.response, record.replicate, record.rubric))
+    for record in draft.records:
+        context.handed_in.add(session.key(record))
     try:
-        name = await session.client.hand_in(parcel.marker, parcel.requests, asking)
-    except BatchError as trouble:
-        if submitting and not trouble.sure:
-            context.tell(f"juror {session.juror.name}: {trouble} on handing a batch in")
-            session.troubled(trouble)
+        name = await session.client.submit_batch(draft.marker, draft.requests, note_submitting)
+    except BatchError as error:
+        if submitting and not error.sure:
+            context.tell(f"juror {session.juror.name}: {error} on handing a batch in")
+            session.note_error(error)
         else:
-            _refused(context, session, key, trouble)
+            _refused(context, session, key, error)
         return False
     move(context.engine, key, BatchState.SUBMITTED, provider_id=name)
-    context.calls += len(parcel.records)
-    size = "1 request" if len(parcel.records) == 1 else f"{len(parcel.records)} requests"
+    context.calls += len(draft.records)
+    size = "1 request" if len(draft.records) == 1 else f"{len(draft.records)} requests"
     context.tell(f"juror {session.juror.name}: batch {name} of {size} handed in")
     return True
 
 
-def _refused(context: BatchContext, session: BatchSession, key: int, trouble: BatchError) -> None:
-    """Give the requests of a batch that was not taken free again."""
-    reason = f"the batch was not taken: {trouble}"
+def _refused(context: BatchContext, session: BatchSession, key: int, error: BatchError) -> None:
+    """Release the requests of a batch that the provider refused."""
+    reason = f"the batch was not taken: {error}"
     finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
-    session.full = (trouble.answer.status, f"{reason}; run the same command again later")
+    session.full = (error.answer.status, f"{reason}; run the same command again later")
 
 
-def _parcels(context: BatchContext, session: BatchSession) -> Iterator[_Parcel]:
-    """Yield what is to be asked, cut into batches within the provider's limits."""
-    parcel = _Parcel()
-    for asking in _askings(context, session):
-        request = session.client.request("-" * LONGEST_ID, asking.call)
+def _drafts(context: BatchContext, session: BatchSession) -> Iterator[_BatchDraft]:
+    """Yield the requests to make, cut into batches within the provider's limits."""
+    draft = _BatchDraft()
+    for priced in _requests_to_make(context, session):
+        request = session.client.request("-" * LONGEST_ID, priced.call)
         size = len(json.dumps(request)) + COMMAS  # in ASCII: never shorter than what is sent
-        if not parcel.takes(size, session.client.limits):
-            yield parcel
-            parcel = _Parcel()
-        parcel.add(session, asking, request, size)
-    if parcel.records:
-        yield parcel
+        if not draft.takes(size, session.client.limits):
+            yield draft
+            draft = _BatchDraft()
+        draft.add(session, priced, request, size)
+    if draft.records:
+        yield draft
 
 
-def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
-    """Yield what is missing and not in flight, as far as the cap goes."""
+def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[_PricedRequest]:
+    """Yield the requests that are missing and not in flight, as far as the cap goes."""
     waiting = in_flight(context.engine, session.rater)
     money = inf if context.max_usd is None else context.max_usd - context.held()
     open_hashes = hashes_in_flight(context.engine, session.rater)
     for job in context.missing(session):
-        key = session.key(job.response, job.replicate, job.rubric)
+        key = session.key(job)
         if key[1:] in waiting or key in context.ended or key in context.handed_in:
             continue
         if not job.has_text:
             _not_asked(context, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
             continue
         call = session.call(job)
-        if _same(context, session, job, call, open_hashes):
+        if _has_same_prompt(context, session, job, call, open_hashes):
             continue
         most = worst_case_usd(session.juror, call, batch_price)
         if most is not None and most > money:
@@ -178,13 +180,13 @@ def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
             continue
         money -= most or 0.0  # a cap is refused beforehand where a price is not known
         open_hashes.add(request_sha256(session.juror, call))
-        yield _Asking(job, call, most)
+        yield _PricedRequest(job, call, most)
 
 
-def _same(
+def _has_same_prompt(
     context: BatchContext, session: BatchSession, job: Job, call: Call, open_hashes: set[str]
 ) -> bool:
-    """Return whether a response needs no request: its prompt is in flight, or was answered."""
+    """Return whether a job needs no request, as its prompt is in flight or has a verdict."""
     if context.same is None or job.response not in context.same.responses:
         return False
     hash_of = partial(request_sha256, session.juror)
@@ -203,8 +205,8 @@ def _same(
 def _not_asked(
     context: BatchContext, session: BatchSession, job: Job, status: Status, reason: str
 ) -> None:
-    """Store why a response was not put to a juror at all."""
-    context.ended[session.key(job.response, job.replicate, job.rubric)] = str(status)
+    """Store why a juror was not asked about a response."""
+    context.ended[session.key(job)] = str(status)
     record = not_asked_record(session.rater, job, status, reason)
     record_attempts(context.engine, [(record, job.rubric, None)])
 
@@ -221,17 +223,17 @@ def run_batches(
     pace: Polling = Polling(),  # noqa: B008 - frozen
     waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Put every response without a verdict before every juror of a panel, in batches.
+    """Ask every juror of a panel, in batches, about every response that it has not rated yet.
 
-    May be killed anywhere and run again: what was handed in is collected, not handed in again.
-    Ctrl-C leaves what is in flight with the providers. A verdict is asked for at most once in a
-    run. `max_usd` bounds what is collected together with the worst case of what is in flight. In
-    the result, `calls` were handed in by this run and `usd` is the cost of what it collected.
+    It may be killed at any time and run again: what was submitted is collected, not submitted again.
+    Ctrl-C leaves what is in flight with the providers. A verdict is asked for at most once in a run.
+    `max_usd` bounds what is collected plus the highest cost of what is in flight. Of the result,
+    `calls` were submitted by this run and `usd` is the cost of what it collected.
 
     Raises
     ------
     BadPanel
-        Before anything is stored: no batches there, no key, no price under a cap, an ended model.
+        Before anything is stored: no batches, no key, no price under a cap, or an ended model.
     Conflict, NotAllowed
         The study knows a juror of that name with other settings, or is locked.
     """
@@ -253,18 +255,18 @@ def run_batches(
 
 
 async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> None:
-    """Open the jurors' batches, and let go of connections whatever happens."""
+    """Run all jurors' batches, and close the connections whatever happens."""
     clients = {juror.name: open_client(juror, secrets[juror.name]) for juror in panel.juror}
     try:
-        troubles = {
+        errors = {
             juror.name: await _checked(panel, juror, clients[juror.name]) for juror in panel.juror
         }
         refuse_changed(context.engine, panel)
         raters = add_jurors(context.engine, [juror_record(juror) for juror in panel.juror])
         for juror in panel.juror:
             session = BatchSession(juror, raters[juror.name], clients[juror.name])
-            trouble = troubles[juror.name]
-            session.stopped = (trouble.answer.status, str(trouble)) if trouble else None
+            error = errors[juror.name]
+            session.stopped = (error.answer.status, str(error)) if error else None
             context.sessions.append(session)
         _bound(context, panel)
         await _rounds(context)
@@ -274,7 +276,7 @@ async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> 
 
 
 def _bound(context: BatchContext, panel: Panel) -> None:
-    """Set what the run may spend; what its jurors have in flight is in `held` already."""
+    """Set what the run may spend; what its jurors have in flight is part of `held` already."""
     context.cap = run_cap(context.engine, panel, context.max_usd)
     own = None if context.max_usd is None else context.max_usd - context.cap.carried.usd
     budget_left, held = study_spending(context.engine).left, context.held()
@@ -283,60 +285,60 @@ def _bound(context: BatchContext, panel: Panel) -> None:
 
 
 async def _rounds(context: BatchContext) -> None:
-    """Follow what is in flight and hand in what is free, until nothing is in flight."""
+    """Follow the batches in flight and submit what is missing, until nothing is in flight."""
     free, wait = True, 0.0
     while True:
         for session in context.sessions:
-            for batch in _of(context, session):
-                free = await _step(context, session, batch) or free
+            for batch in _open_batches(context, session):
+                free = await _advance(context, session, batch) or free
         if free or context.waits_for_same:
             context.waits_for_same = False
             for session in context.sessions:
-                await submit(context, session)
+                await submit_missing(context, session)
         free = False
         context.tick()
         if not any(
             batch.state in AWAITED
             for session in context.sessions
-            for batch in _of(context, session)
+            for batch in _open_batches(context, session)
         ):
             return
         wait = context.pace.after(wait)
         await asyncio.sleep(wait)
 
 
-async def _step(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
-    """Take one batch a step on; what fails in passing is tried again at the next look."""
+async def _advance(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
+    """Advance one batch by a step; a passing failure is retried in the next round."""
     if session.stopped:
         return False
     try:
         return await follow(context, session, batch)
-    except BatchError as trouble:
-        session.troubled(trouble)
+    except BatchError as error:
+        session.note_error(error)
         return False
 
 
-def _of(context: BatchContext, session: BatchSession) -> list[JuryBatch]:
-    """Return the batches of a juror that can still be followed in this run."""
+def _open_batches(context: BatchContext, session: BatchSession) -> list[JuryBatch]:
+    """Return the batches of a juror that can be followed in this run."""
     return [] if session.stopped else open_batches(context.engine, session.rater)
 
 
 async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> BatchError | None:
-    """Return why batches cannot be had; raise BadPanel where there are none at all."""
+    """Return why the provider's batches cannot be listed now; raise BadPanel if it has none."""
     try:
         await client.check()
-    except BatchError as trouble:
-        if trouble.answer.http in NO_SUCH_PATH:
+    except BatchError as error:
+        if error.answer.http in NO_SUCH_PATH:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: this endpoint ({juror.host}) has no "
                 "batches; run without --batch"
-            ) from trouble
-        return trouble
+            ) from error
+        return error
     return None
 
 
 def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
-    """Raise before anything happens if this run could not be done as asked."""
+    """Raise before anything is sent or stored if a panel cannot be run in batches."""
     simulated = [juror.name for juror in panel.juror if juror.simulated]
     if simulated:
         raise BadPanel(

@@ -29,7 +29,7 @@ class AnthropicMessages(Endpoint):
         return anthropic.AsyncAnthropic(api_key=key, base_url=url, open_telemetry=False, **common)
 
     def body(self, call: Call) -> dict[str, Any]:
-        """Return a request as it travels; json_object, which this API lacks, is left to words."""
+        """Return the body of a request; json_object, which this API lacks, is asked for in the prompt."""
         turns = [{"role": turn.role, "content": self._content(turn)} for turn in call.messages]
         return messages_api.body(self.juror, call) | {"messages": turns}
 
@@ -46,7 +46,7 @@ class AnthropicMessages(Endpoint):
         )
 
     def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
-        """Return whether a server does not know how to mark a prefix, and remember it."""
+        """Return whether the server does not support marks for caching, and remember it."""
         marked = any(isinstance(turn["content"], list) for turn in body["messages"])
         if not marked or not refuses_caching(answer):
             return False
@@ -54,7 +54,7 @@ class AnthropicMessages(Endpoint):
         return True
 
     def _content(self, turn: Turn) -> str | list[dict[str, Any]]:
-        """Return a turn; where it begins as others do, in two blocks with the first to be cached.
+        """Return the content of a turn; with a shared beginning as two blocks, the first to be cached.
 
         The vendor caches only what is marked, and what is written to the cache costs more.
         """
@@ -91,7 +91,7 @@ class BedrockMessages(AnthropicMessages):
         return opened
 
     async def signed_in(self) -> None:
-        """Put keys into the client that hold for a while; it signs each request with them."""
+        """Put valid keys into the client, which signs each request with them."""
         if self.credential:
             keys = await self.credential()
             self.client.aws_access_key, self.client.aws_secret_key = (
@@ -101,7 +101,7 @@ class BedrockMessages(AnthropicMessages):
             self.client.aws_session_token = keys.token
 
     def failure(self, status: int, headers: Mapping[str, str], text: str) -> Answer:
-        """Return the answer that an HTTP error is, with Amazon's word for it, which is a header."""
+        """Return the answer for an HTTP error, with Amazon's name for it, which is in a header."""
         answer = super().failure(status, headers, text)
         kind = headers.get("x-amzn-errortype", "").split(":")[0]
         return replace(answer, reason=f"HTTP {status} {kind}") if kind.isalnum() else answer
@@ -123,7 +123,7 @@ class VertexMessages(AnthropicMessages):
         )
 
     async def signed_in(self) -> None:
-        """Put a token into the client that holds for a while."""
+        """Put a valid token into the client."""
         if self.credential:
             self.client.access_token = await self.credential()
 

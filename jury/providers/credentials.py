@@ -22,7 +22,7 @@ C = TypeVar("C")
 
 
 class NoCredentials(Exception):
-    """There is no credential to be had; `passes` says whether there may be one a little later."""
+    """No credential could be fetched; `passes` says whether it may be possible a little later."""
 
     def __init__(self, error: BaseException, passes: bool = False) -> None:
         super().__init__(f"{NO_CREDENTIALS}: {type(error).__name__}")
@@ -58,7 +58,7 @@ class Renewed(Generic[C]):
             return self._held.value
 
     def forget(self, fetched: int) -> None:
-        """Fetch anew what a host has refused, unless that has been done since."""
+        """Discard a credential that a host has refused, unless a new one was fetched since."""
         if self.fetched == fetched:
             self._held = None
 

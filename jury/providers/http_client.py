@@ -1,4 +1,4 @@
-"""A juror's endpoint through a vendor's SDK, which sends to the named host and to no other.
+"""A juror's endpoint through a vendor's SDK, which sends to the panel's host and to no other.
 
 And what both SDKs' replies have in common: HTTP failures, unreadable bodies, silent loggers.
 """
@@ -65,14 +65,14 @@ class Endpoint(ABC):
 
     @abstractmethod
     def body(self, call: Call) -> dict[str, Any]:
-        """Return a request as it travels."""
+        """Return the body of a request."""
 
     @abstractmethod
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
 
     def failure(self, status: int, headers: Mapping[str, str], text: str) -> Answer:
-        """Return the answer that an HTTP error is."""
+        """Return the answer for an HTTP error."""
         return http_failure(status, headers, text)
 
     @abstractmethod
@@ -80,14 +80,14 @@ class Endpoint(ABC):
         """Return the answer in a response body."""
 
     async def signed_in(self) -> None:  # noqa: B027 - most SDKs ask for a credential themselves
-        """Put a credential that holds into the client, where the SDK does not ask for one."""
+        """Put a valid credential into the client, where the SDK does not ask for one itself."""
 
     def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
-        """Return whether a refusal says how the same request would be accepted, and remember it."""
+        """Return whether a refused request can be sent with other parameters, and remember which."""
         return False
 
     def without(self, name: str) -> None:
-        """Remember that the server does not know a parameter; another call may have learnt it."""
+        """Remember a parameter that the server does not know, unless another call already has."""
         if name not in self.unsupported:
             self.unsupported = (*self.unsupported, name)
 
@@ -109,7 +109,7 @@ class Endpoint(ABC):
         return replace(answer, sent=self.sent(call))
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         await self.client.close()
 
     async def _request(self, body: dict[str, Any]) -> Answer:
@@ -181,13 +181,13 @@ def silence() -> None:
 
 
 def without_credentials(error: NoCredentials) -> Answer:
-    """Return the answer that a lack of credentials is: nothing was sent."""
+    """Return the answer for a call without credentials: nothing was sent."""
     status = Status.REQUEST_FAILED if error.passes else Status.AUTH
     return Answer(status, str(error), transient=error.passes, unsent=True)
 
 
 def unanswered(error: BaseException, seconds: float) -> Answer:
-    """Return the answer that silence or a broken connection is, named by its cause's kind alone."""
+    """Return the answer for a timeout or a broken connection; its reason names only the error's class."""
     causes = list(_causes(error))
     cause = causes[-1]
     unsent = any(isinstance(cause, aiohttp.ClientConnectorError) for cause in causes)
@@ -198,7 +198,7 @@ def unanswered(error: BaseException, seconds: float) -> Answer:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and what it came of, down to the first time limit.
+    """Yield an error and its causes, down to the first timeout.
 
     The SDKs' own words say too little: over aiohttp a line that breaks after the request was sent
     is a `ConnectTimeout` as well. Only aiohttp's error in the chain says that nothing was sent.

@@ -43,7 +43,7 @@ class OpenAIChat(Endpoint):
         return openai.AsyncOpenAI(api_key=key, base_url=self.juror.base_url, **common)
 
     def body(self, call: Call) -> dict[str, Any]:
-        """Return a request as it travels."""
+        """Return the body of a request."""
         settings = self._settings() | self._caching(call) | self._probabilities(call)
         body = chat_completions.body(call, settings)
         if "prompt_cache_options" in settings:
@@ -68,7 +68,7 @@ class OpenAIChat(Endpoint):
         return replace(answer, tokens=tokens_of(choice.get("logprobs")))
 
     def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
-        """Return whether the request is worth making again under another name, and remember it.
+        """Return whether a refused request can be sent with other parameters, and remember which.
 
         Only what does not change the answers is sent otherwise: the name of the limit, `store`,
         what is about caching, and how many alternatives are told of each token. Another call may
@@ -86,15 +86,15 @@ class OpenAIChat(Endpoint):
         return not set(LIMITS) <= set(self.unsupported)
 
     def newest_names(self) -> bool:
-        """Return whether the server is one that calls the limit as OpenAI's newest models do."""
+        """Return whether the limit of the answer's length has the name of OpenAI's newest models."""
         return self.juror.host == PROVIDERS["openai"].own_host
 
     def model(self) -> str:
-        """Return the model as a request names it."""
+        """Return the name of the model in a request."""
         return self.juror.model
 
     def _caching(self, call: Call) -> dict[str, Any]:
-        """Return what a server of OpenAI's own is told of the prefix that requests share.
+        """Return the parameters about caching the beginning that requests share, for OpenAI's own host.
 
         It caches by itself. The key keeps an instance's requests on one machine, as the first
         few hundred tokens, which it goes by otherwise, are those of the rubric. Newer models
@@ -116,7 +116,7 @@ class OpenAIChat(Endpoint):
         return cache_writes_cost(self.juror, now())
 
     def _probabilities(self, call: Call) -> dict[str, Any]:
-        """Return what asks for the probabilities of tokens, where the call wants them."""
+        """Return the parameters that ask for token probabilities, where the call does."""
         if not call.probabilities:
             return {}
         return {"logprobs": True, TOP: FEW if TOP in self.unsupported else MOST}
@@ -145,7 +145,7 @@ MOST, FEW = 20, 5  # alternatives that are asked for, and where a server grants 
 
 
 def tokens_of(logprobs: Any) -> tuple[Token, ...]:
-    """Return the tokens of an answer with their options; none where a server sends none.
+    """Return the tokens of an answer with their alternatives, from `choices[].logprobs.content`.
 
     One entry that cannot be read makes all of them unusable: nothing says what stood there.
     """
@@ -155,7 +155,7 @@ def tokens_of(logprobs: Any) -> tuple[Token, ...]:
 
 
 def _token(entry: Any) -> Token | None:
-    """Return one token with its options, itself among them even where the server left it out."""
+    """Return one token with its alternatives, itself included even where the server left it out."""
     own = _option(entry)
     if own is None:
         return None
@@ -168,7 +168,7 @@ def _token(entry: Any) -> Token | None:
 
 
 def _option(entry: Any) -> tuple[bytes, float] | None:
-    """Return the bytes of a token and its probability, None where that is not said."""
+    """Return the bytes of a token and its probability, None if the entry lacks either."""
     if not isinstance(entry, dict):
         return None
     logprob, text = entry.get("logprob"), _bytes(entry)
@@ -180,7 +180,7 @@ def _option(entry: Any) -> tuple[bytes, float] | None:
 
 
 def _bytes(entry: dict[str, Any]) -> bytes | None:
-    """Return a token's bytes: as told, or else those of its text."""
+    """Return the bytes of a token: those of the entry, else those of its text."""
     values, text = entry.get("bytes"), entry.get("token")
     if isinstance(values, list):
         whole = all(isinstance(value, int) and 0 <= value < 256 for value in values)
@@ -204,15 +204,15 @@ class AzureChat(OpenAIChat):
         return openai.AsyncOpenAI(api_key=self._token(juror) or key, base_url=address, **common)
 
     def newest_names(self) -> bool:
-        """Return that the limit is called as OpenAI's newest models call it."""
+        """Return True: Azure uses the names of OpenAI's newest models."""
         return True
 
     def model(self) -> str:
-        """Return the deployment: Azure calls models by what its owner has called them."""
+        """Return the deployment, the owner's own name of a model at Azure."""
         return self.juror.deployment or self.juror.model
 
     def _of_deployment(self, key: str, common: dict[str, Any]) -> Any:
-        """Return a client whose requests name deployment and `api-version` in the address."""
+        """Return a client that puts deployment and `api-version` into the address."""
         juror = self.juror
         token = self._token(juror)
         sign_in: dict[str, Any] = {"azure_ad_token_provider": token} if token else {"api_key": key}

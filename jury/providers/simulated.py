@@ -1,4 +1,4 @@
-"""Jurors that are arithmetic, for the demo: no model is asked and nothing is sent anywhere.
+"""Simulated jurors for the demo: arithmetic, no model is asked and nothing is sent anywhere.
 
 A simulated juror knows how good each demo response was written to be (`data/samples/planned.csv`)
 and gives that quality, plus its own severity, plus three kinds of noise: one that all simulated
@@ -39,7 +39,7 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Character:
-    """How a simulated juror departs from the planned quality, in points of a 1-5 scale."""
+    """How a simulated juror deviates from the planned quality, in points of a 1-5 scale."""
 
     severity: float
     own: float
@@ -69,7 +69,7 @@ class Simulated:
         """Return a verdict in the form a real juror gives it."""
         response, scales = _response(call.messages[0].text), _points(call)
         quality = {
-            name: self._wanted(response, name, points, call.replicate)
+            name: self._rating(response, name, points, call.replicate)
             for name, points in scales.items()
         }
         verdict = {name: self._verdict(call, name, value) for name, value in quality.items()}
@@ -88,14 +88,14 @@ class Simulated:
         """Do nothing: there is no connection."""
 
     def _verdict(self, call: Call, criterion: str, quality: float) -> dict[str, Any]:
-        """Return the verdict on a criterion: the nearest point, in the order that was asked for."""
+        """Return the verdict on a criterion: the nearest point, with its keys in the schema's order."""
         verdict = call.schema["properties"][criterion]["properties"]
         explanation = f"simulated by {self._juror.model}; not a judgement"
         score = min(verdict["score"]["enum"], key=lambda point: abs(point - quality))
         return {key: score if key == "score" else explanation for key in verdict}
 
-    def _wanted(self, text: str, criterion: str, points: list[int], replicate: int) -> float:
-        """Return what this juror makes of a text, on the scale but between its points."""
+    def _rating(self, text: str, criterion: str, points: list[int], replicate: int) -> float:
+        """Return this juror's rating of a text, on the scale but not rounded to its points."""
         character = CHARACTERS[self._juror.model]
         own = self._juror.name
         felt = (
@@ -113,7 +113,7 @@ class Simulated:
 def _tokenized(
     text: str, scales: Mapping[str, list[int]], quality: Mapping[str, float]
 ) -> tuple[Token, ...]:
-    """Return an answer cut at its scores, each with the probability of every point."""
+    """Return the tokens of an answer; at each score, every point has its probability."""
     tokens, at = [], 0
     for name, place in member_spans(text, 0):
         score = dict(member_spans(text, place.start))["score"]
@@ -131,7 +131,7 @@ def _certain(text: str) -> Token:
 
 
 def _spread(points: list[int], quality: float) -> tuple[tuple[bytes, float], ...]:
-    """Return the points with probabilities that fall off around what was wanted."""
+    """Return the points with normally distributed probabilities around the unrounded rating."""
     width = DOUBT * (points[-1] - points[0]) / (PLANNED_ON[1] - PLANNED_ON[0])
     near = min(points, key=lambda point: abs(point - quality))  # far off the scale all would be 0
     middle = quality if points[0] <= quality <= points[-1] else near
@@ -143,7 +143,7 @@ def _spread(points: list[int], quality: float) -> tuple[tuple[bytes, float], ...
 
 
 def _tokens(*texts: str) -> int:
-    """Return about how many tokens a model would count; nothing is tokenized."""
+    """Return an estimate of the number of tokens, from the number of characters."""
     return round(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
 
 
@@ -154,13 +154,13 @@ def _points(call: Call) -> dict[str, list[int]]:
 
 
 def _response(prompt: str) -> str:
-    """Return the response a prompt holds, or the whole prompt of a rubric that tags none."""
+    """Return the response in a prompt, or the whole prompt of a rubric without its tags."""
     match = RESPONSE.search(prompt)
     return (match[1] if match else prompt).strip()
 
 
 def _quality(text: str, criterion: str) -> float:
-    """Return how good a text was written to be, drawn from its hash where nobody planned it."""
+    """Return the planned quality of a text, drawn from its hash where none was planned."""
     planned = _planned().get((_sha256(text), criterion))
     return UNPLANNED.inv_cdf(_uniform("quality", text)) if planned is None else planned
 
@@ -188,12 +188,12 @@ def _noise(criterion: str, *seeds: str) -> float:
 
 
 def _normal(*seeds: str) -> float:
-    """Return a standard normal number that these seeds always give."""
+    """Return a standard normal number, the same for the same seeds."""
     return NORMAL.inv_cdf(_uniform(*seeds))
 
 
 def _uniform(*seeds: str) -> float:
-    """Return a number between 0 and 1, neither included, that these seeds always give."""
+    """Return a number between 0 and 1, neither included, the same for the same seeds."""
     return (int(_sha256("\x1f".join(seeds))[:12], 16) + 0.5) / 16**12
 
 

@@ -19,13 +19,13 @@ from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection, detection
 from calibration.misses import all_misses, with_untested
 from calibration.protocol import Critical, Protocol
-from calibration.reliability import Reference, reference
-from calibration.scope import AgreementRow, Asked, Sitting, checked, compared_names
+from calibration.reliability import ClinicianReliability, clinician_reliability
+from calibration.scope import AgreementRow, checked_jury, compared_names
 from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import Claim, Verdicts, decisions
+from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.queries.frames import adjudicated_frame
 from data.queries.validation import ADJUDICATED
 from medjury.services.ledger import Looked, known_of
@@ -109,7 +109,7 @@ class Calibration:
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
     protocol: Protocol | None = None
-    reference: Reference = field(default_factory=Reference)
+    reference: ClinicianReliability = field(default_factory=ClinicianReliability)
     detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
     details: "Details" = field(default_factory=dict)
@@ -157,7 +157,7 @@ def calibrate(
     ready, options = _ready(engine, question, executor), question.options
     protocol = protocol_of(engine)
     critical = protocol.critical if protocol else ()
-    how = ready.scores, ready.sitting, ready.asked
+    how = ready.scores, ready.options
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         rows, detected = _figures(ready, critical, tick)
         claim = claim_of(protocol, ready.looked.jurors, options, detected)
@@ -184,29 +184,28 @@ def _figures(
     ready: "_Ready", critical: Sequence[Critical], tick: Tick | None
 ) -> tuple[list[AgreementRow], Detection]:
     """Return the table, and what is found of unsafe responses."""
-    how = ready.sitting, ready.asked
-    rows, found = agreement_rows(ready.scores, *how, tick), detection(ready.scores, *how, critical)
-    if ready.independent is ready.scores:
+    analysed, independent, options = ready.scores, ready.independent, ready.options
+    rows = agreement_rows(analysed, options, tick)
+    found = detection(analysed, options, critical)
+    if independent is analysed:
         return rows, found
-    others = agreement_rows(ready.independent, *how), detection(ready.independent, *how, critical)
-    both = with_independent(found.rows, others[1].rows)
-    return with_independent(rows, others[0]), replace(found, rows=both)
+    rows = with_independent(rows, agreement_rows(independent, options))
+    unsafe = detection(independent, options, critical).rows
+    return rows, replace(found, rows=with_independent(found.rows, unsafe))
 
 
-def verdicts_of(
-    engine: Engine, scores: Scores, sitting: Sitting, asked: Asked, options: AnalysisOptions
-) -> Verdicts:
-    """Return the study's verdict on a jury, as `calibrate` has it."""
+def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Verdicts:
+    """Return the study's verdict on the jury of the options, as `calibrate` has it."""
     protocol = protocol_of(engine)
-    detected = detection(scores, sitting, asked, protocol.critical if protocol else ())
-    rows = agreement_rows(scores, sitting, replace(asked, further=False))
-    claim = claim_of(protocol, sitting.jurors or (), options, detected)
+    detected = detection(scores, options, protocol.critical if protocol else ())
+    rows = agreement_rows(scores, replace(options, further=False))
+    claim = claim_of(protocol, options.jurors or (), options, detected)
     return Verdicts(rows, decisions(rows, claim))
 
 
 def claim_of(
     protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, found: Detection
-) -> Claim:
+) -> JuryClaim:
     """Return what is claimed of a jury, with the unsafe responses that it misses.
 
     Parameters
@@ -216,12 +215,12 @@ def claim_of(
     found : of `calibration.detection.detection`, asked with `critical` of the protocol
     """
     if protocol is None:
-        return Claim(misses=all_misses(found.rows))
+        return JuryClaim(misses=all_misses(found.rows))
     every, limits = all_misses(found.rows, protocol.critical), protocol.critical
     if not protocol.is_about(jurors, options):
-        return Claim(protocol, is_of_protocol=False, misses=every)
+        return JuryClaim(protocol, is_of_protocol=False, misses=every)
     widest = [one.benchmark for one in found.rows][-1:]
-    return Claim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
+    return JuryClaim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
@@ -246,8 +245,7 @@ class _Ready:
     kept: Kept
     looked: Looked
     silent: tuple[str, ...]
-    sitting: Sitting
-    asked: Asked
+    options: AnalysisOptions
 
 
 def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Ready:
@@ -264,19 +262,13 @@ def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Re
     if options.reading == "adjudicated":
         scores, ratings = settled.scores, adjudicated(everything, settling).scores.ratings
     readings = Readings(options.reading, settled.third, settled.consensus)
-    sitting = Sitting(jury or None, options.min_jurors)
-    asked = replace(asked_of(options, executor), further=question.further)
-    checked(scores, sitting, asked)
+    further = question.further
+    seated = replace(options, jurors=tuple(jury) or None, executor=executor, further=further)
+    checked_jury(scores, seated)
     needed, instances = options.min_jurors or len(jury), _instances(options)
     looked = Looked(jury, needed, options.criterion or "", options.method, instances)
     of = ratings, scores, independent, readings
-    return _Ready(*of, kept, looked, tuple(silent), sitting, asked)
-
-
-def asked_of(options: AnalysisOptions, executor: Executor | None = None) -> Asked:
-    """Return the options as the statistics take them."""
-    how = options.method, options.criterion, options.reps, options.seed, options.min_shared
-    return Asked(*how, executor)
+    return _Ready(*of, kept, looked, tuple(silent), seated)
 
 
 def _instances(options: AnalysisOptions) -> str:
@@ -299,22 +291,20 @@ def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
 def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
     question = found.question
     if question.wants_reference and not found.reference.reliability:
-        reliable = reference(ready.independent, ready.sitting, ready.asked)
+        reliable = clinician_reliability(ready.independent, ready.options)
         found = replace(found, reference=reliable)
     if question.second_opinion:
         from calibration.second_opinion import second_opinion
 
         own = [one for one in found.rows if not one.told(Code.INDEPENDENT_READINGS)]
-        opinions = second_opinion(found.scores, ready.sitting, ready.asked, own)
+        opinions = second_opinion(found.scores, ready.options, own)
         found = replace(found, opinions=opinions)
     if found.jury and question.page:
         from calibration.report.evidence import criterion_rows, paired_means
 
-        criteria = criterion_rows(found.scores, ready.sitting, ready.asked)
+        criteria = criterion_rows(found.scores, ready.options)
         warning = found.looked.remember_criteria(engine, criteria)
-        pairs = {
-            one.benchmark: one for one in paired_means(found.scores, ready.sitting, ready.asked)
-        }
+        pairs = {one.benchmark: one for one in paired_means(found.scores, ready.options)}
         warnings = (*found.warnings, *([warning] if warning else []))
         found = replace(found, criteria=criteria, paired=pairs, warnings=warnings)
     if question.details or question.page:
@@ -322,7 +312,7 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
 
         known = known_of(engine, found.looked, dict(question.families))
         known = replace(known, reference=found.reference)
-        how = ready.sitting, ready.asked, known
+        how = ready.options, known
         rows = details(found.scores, *how)
         if ready.independent is not ready.scores:
             others = details(ready.independent, *how)

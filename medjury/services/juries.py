@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy import Engine
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
 from data.queries.jury import JurorCost, juror_costs
@@ -172,15 +172,13 @@ def _recommended(
 ) -> Decision:
     """Return which jury to take, by the study's own verdict on it."""
     from calibration.juries.recommendation import recommendation, recommended_jurors, with_verdict
-    from calibration.scope import Sitting
-    from medjury.services.calibrate import asked_of, verdicts_of
+    from medjury.services.calibrate import verdicts_of
 
     (name, ranking), options = ranked, question.options
     found, jurors = recommendation(ranking, is_made_up=is_made_up), recommended_jurors(ranking)
-    if found.kind is not Kind.RECOMMENDED:
+    if found.kind is not DecisionKind.RECOMMENDED:
         return found
-    asked = replace(options, jurors=jurors)
-    verdicts = verdicts_of(engine, scores, Sitting(jurors), asked_of(options), asked)
+    verdicts = verdicts_of(engine, scores, replace(options, jurors=jurors))
     return with_verdict(found, verdicts.decisions[name])
 
 
@@ -229,10 +227,10 @@ def _scope(
 ) -> "Scope":
     """Return the benchmark asked for, or all combined, or the only one."""
     from calibration.messages import reason
-    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
+    from calibration.scope import scopes, why_undefined_scope
 
-    asked = Asked(options.method, options.criterion, options.reps, options.seed, executor=executor)
-    every = {one.name: one for one in scopes(scores, Sitting(jurors), asked)}
+    of_jurors = replace(options, jurors=tuple(jurors), executor=executor)
+    every = {scope.name: scope for scope in scopes(scores, of_jurors)}
     name = options.benchmark or list(every)[-1]
     if name not in every:
         raise Unknown(f"no benchmark {name}: this study has {', '.join(every)}")
@@ -333,9 +331,9 @@ def _own_entry(
     jurors: Sequence[str], scope: "Scope", options: AnalysisOptions, data: str
 ) -> Evaluated:
     """Return a jury's entry in the ledger, with its ICC on all the responses that it has."""
-    from calibration.agreement import Panel, column_icc, columns
+    from calibration.agreement import PanelColumns, column_icc, columns
 
-    pair = columns(scope.grid, Panel(tuple(jurors), len(jurors)), options.method)
+    pair = columns(scope.grid, PanelColumns(tuple(jurors), len(jurors)), options.method)
     icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], options.method)
     return Evaluated(
         jurors=jurors,
@@ -354,11 +352,11 @@ def _difference(
     """Return the paired difference; p by Holm counts it and all that was tried besides."""
     import numpy as np
 
-    from calibration.agreement import Panel
+    from calibration.agreement import PanelColumns
     from calibration.differences import difference_rows
     from calibration.holm import holm
 
-    first, second = (Panel(tuple(one), len(one)) for one in juries)
+    first, second = (PanelColumns(tuple(one), len(one)) for one in juries)
     only = replace(scope, jury=first, metrics=())
     row = difference_rows(only, {", ".join(juries[1]): second})[-1]
     held = float(holm(np.array([row.p]), besides)[0])

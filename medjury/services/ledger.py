@@ -15,7 +15,7 @@ from data.store.ledger import Evaluated, remember
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.details import Known
+    from calibration.details import StudyContext
     from calibration.report.evidence import CriterionRow
     from calibration.scope import AgreementRow, Scope
 
@@ -104,13 +104,15 @@ def remembered(engine: Engine, entries: Sequence[Evaluated]) -> str:
     return ""
 
 
-def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -> "Known":
+def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -> "StudyContext":
     """Return what the statistics on jurors need beside the scores.
 
     `families` are a panel's: they count for jurors of whom the study has none.
     """
-    from calibration.details import Known
+    from calibration.details import StudyContext
     from calibration.marks import Marks
 
     told, marks = evidence(engine, families), Marks(marks_frame(engine), readers(engine))
-    return Known(told.words, told.authors, told.families, looked.tried_besides(engine), marks)
+    return StudyContext(
+        told.words, told.authors, told.families, looked.tried_besides(engine), marks
+    )

@@ -13,7 +13,7 @@ from data.importers.table import TableFile
 from data.queries.models import Recorded
 from data.said import short
 from data.schema import now
-from data.toml_file import NotToml, read_toml
+from data.toml_file import read_user_toml
 from jury.cost import PaperShare, rates, upper_bound
 from jury.panel import Panel
 
@@ -162,12 +162,7 @@ def _csv(path: Path) -> Iterator[tuple[str, str, object]]:
 
 
 def _toml(path: Path) -> Iterator[tuple[str, str, object]]:
-    try:
-        body = read_toml(path)
-    except OSError as error:
-        raise BadFile(f"costs file {path.name}: {error.strerror}") from error
-    except NotToml as error:
-        raise BadFile(f"costs file {path.name}: not a TOML file ({error})") from error
+    body = read_user_toml(path, f"costs file {path.name}")
     yield from ((path.name, model, value) for model, value in body.items())
 
 

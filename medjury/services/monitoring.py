@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json, json_value
 from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
@@ -94,7 +94,7 @@ class Study:
         from calibration.monitoring.anchor import anchors
 
         found = anchors(self.again, self.scores.rubrics)
-        return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
+        return found[found["benchmark"].isin(self.scope.composites["benchmark"].unique())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Judged:
     @property
     def has_fallen(self) -> bool:
         """Whether the decision says that agreement has fallen."""
-        return self.decision.kind is Kind.FALLEN
+        return self.decision.kind is DecisionKind.FALLEN
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +293,7 @@ def _scope(
     engine: Engine, scores: "Scores", jury: Sequence[str], options: AnalysisOptions
 ) -> "Scope":
     """Return the one benchmark, or all combined, with the jury that is watched."""
-    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
+    from calibration.scope import scopes, why_undefined_scope
 
     if not jury:
         raise BadInput(
@@ -303,8 +303,7 @@ def _scope(
     seated = scores
     if options.jurors:
         seated = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
-    asked = Asked(options.method, options.criterion, options.reps, options.seed)
-    *_, scope = scopes(seated, Sitting(jury, options.min_jurors), asked)
+    *_, scope = scopes(seated, replace(options, jurors=tuple(jury)))
     if why := why_undefined_scope(scores, scope):
         hint = "; --benchmark NAME watches one by itself" if len(scores.benchmarks) > 1 else ""
         raise BadInput(f"{scope.name} is {words(why)}{hint}")
@@ -349,7 +348,7 @@ def _periods(study: Study, asking: "PeriodOptions", tick: Tick | None) -> list[P
     def ticked(resamples: int) -> None:
         done[0] += resamples
         if tick is not None:
-            tick(done[0] / (many * scope.asked.reps))
+            tick(done[0] / (many * scope.options.reps))
 
     return period_rows(replace(scope, tick=ticked), scope.jury, asking)
 

@@ -24,7 +24,7 @@ from calibration.planning.rows import (
 )
 from calibration.planning.sample_size import single_rater_icc
 from calibration.reliability import assumed_panel_sizes, panel_sizes
-from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions, Note
 from data.errors import BadInput
@@ -176,8 +176,8 @@ def _remember(engine: Engine, pilot: Pilot, scores: Scores) -> str:
 
 def _scope(scores: Scores, jury: Sequence[str], analysis: AnalysisOptions) -> Scope:
     """Return one benchmark of the study, or by default all of it."""
-    asked = Asked(reps=analysis.reps, seed=analysis.seed)
-    found = {one.name: one for one in scopes(scores, Sitting(jury or None), asked)}
+    options = AnalysisOptions(jurors=tuple(jury) or None, reps=analysis.reps, seed=analysis.seed)
+    found = {scope.name: scope for scope in scopes(scores, options)}
     benchmark = analysis.benchmark
     if benchmark is not None and benchmark not in found:
         raise BadInput(f"--benchmark {benchmark}: the study has {', '.join(found)}")

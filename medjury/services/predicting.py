@@ -13,11 +13,11 @@ from calibration.json_values import decision_json
 from calibration.predicting.predicted import predictions
 from calibration.predicting.rows import PredictedRow, decide
 from calibration.predicting.rows import to_json as row_to_json
-from calibration.scope import Sitting, checked
+from calibration.scope import checked_jury
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, Unknown
-from medjury.services.calibrate import asked_of, verdicts_of
+from medjury.services.calibrate import verdicts_of
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -76,11 +76,11 @@ def predict(
     silent = silent_jurors(engine, everything)
     jury = _jury(everything, options.jurors, silent)
     scores = _seated(everything, jury, options.benchmark)
-    sitting, asked = Sitting(jury, options.min_jurors), asked_of(options)
-    checked(scores, sitting, asked)
+    options = replace(options, jurors=tuple(jury))
+    checked_jury(scores, options)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        verdicts = verdicts_of(engine, scores, sitting, asked, options)
-        found = predictions(scores, sitting, asked, verdicts, question.level, tick)
+        verdicts = verdicts_of(engine, scores, options)
+        found = predictions(scores, options, verdicts, question.level, tick)
     return Predictions(
         question,
         found.rows,

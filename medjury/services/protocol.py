@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json, json_value
 from calibration.protocol import Protocol
 from calibration.values import AnalysisOptions, note
@@ -22,7 +22,7 @@ from medjury.services.record import protocol_json, protocol_of
 
 NOTHING_RATED = Decision(
     "agreement",
-    Kind.UNDEFINED,
+    DecisionKind.UNDEFINED,
     reasons=(note(Code.NO_CLINICIAN_RATING),),
     next=note(Code.DO_LET_RATE),
 )
@@ -103,7 +103,7 @@ class Checked:
     @property
     def is_met(self) -> bool:
         """Tell whether what was to be shown is shown."""
-        return self.protocol is not None and self.decision.kind is Kind.NON_INFERIOR
+        return self.protocol is not None and self.decision.kind is DecisionKind.NON_INFERIOR
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `protocol check --json` has it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
@@ -117,9 +117,8 @@ def _verdict(
 ) -> dict[str, Any]:
     """Return the study's protocol, and its verdict on this jury and these benchmarks."""
     from calibration.detection import detection
-    from calibration.scope import Sitting
     from calibration.verdict import decide
-    from medjury.services.calibrate import asked_of, claim_of
+    from medjury.services.calibrate import claim_of
 
     protocol = protocol_of(engine)
     criterion = (protocol.criterion or None) if protocol else None
@@ -127,11 +126,11 @@ def _verdict(
     if scores is None or not rows:
         return {
             "protocol": protocol_json(protocol),
-            "decision": {"kind": Kind.UNDEFINED.value} | NO_FIGURE,
+            "decision": {"kind": DecisionKind.UNDEFINED.value} | NO_FIGURE,
         }
-    options = asked.options(criterion)
+    options = replace(asked.options(criterion), jurors=tuple(names))
     critical = protocol.critical if protocol else ()
-    detected = detection(scores, Sitting(names), asked_of(options), critical)
+    detected = detection(scores, options, critical)
     found = decide(_widest(rows), claim_of(protocol, names, options, detected))
     figure = {"estimate": found.estimate, "low": found.low, "high": found.high}
     decision = {"kind": found.kind.value} | {
@@ -173,16 +172,14 @@ def _tables(
     """Yield the agreement's rows of the composite (None) and of each criterion with enough data."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.scope import Sitting
     from calibration.table import agreement_rows
-    from medjury.services.calibrate import asked_of
 
     criteria = (None, *rubric.criteria)
     with threadpool_limits(1):
         for place, criterion in enumerate(criteria, 1):
             with suppress(TooFew):
-                options = asked_of(asked.options(criterion))
-                yield criterion, agreement_rows(scores, Sitting(names), options)
+                options = replace(asked.options(criterion), jurors=tuple(names))
+                yield criterion, agreement_rows(scores, options)
             if tick is not None:
                 tick(place / len(criteria))
 

@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.composite import Repeats
-from calibration.rating_matrix import Grid, analysed_grid
-from calibration.scope import Asked, Scope
+from calibration.rating_matrix import RatingMatrix, analysed_grid
+from calibration.scope import Scope
+from calibration.values import AnalysisOptions
 
-JURY = Panel(("j0", "j1", "j2"), 3)
+JURY = PanelColumns(("j0", "j1", "j2"), 3)
 
 RATERS = ["dr0", "dr1", "dr2", "j0", "j1", "j2", "j3", "m"]
 
@@ -48,7 +49,7 @@ def scope_of(table, per=1, jury=JURY, simulated=(), **asked):
     return Scope(
         name="b",
         grid=analysed_grid(rated, ["b"], jurors=members, metrics=metrics),
-        given=rated,
+        composites=rated,
         in_study=len(table),
         incomplete={},
         repeats=NO_REPEATS,
@@ -56,7 +57,7 @@ def scope_of(table, per=1, jury=JURY, simulated=(), **asked):
         jurors=members,
         metrics=metrics,
         simulated=frozenset(simulated),
-        asked=Asked(**{"reps": 400, **asked}),
+        options=AnalysisOptions(**{"reps": 400, **asked}),
         tick=lambda _: None,
     )
 
@@ -99,7 +100,7 @@ def table(rows):
     return np.where(np.array(rows) > 0, np.array(rows, float), np.nan)
 
 
-TWO_JURORS = Panel(("j0", "j1"), 2)
+TWO_JURORS = PanelColumns(("j0", "j1"), 2)
 
 
 def grid_of(table, clusters=None):
@@ -107,4 +108,4 @@ def grid_of(table, clusters=None):
     names = (*(f"dr{i}" for i in range(raters - 2)), "j0", "j1")
     kinds = ("clinician",) * (raters - 2) + ("juror",) * 2
     where = np.arange(n) if clusters is None else clusters
-    return Grid(table, tuple(map(str, range(n))), where, names, kinds)
+    return RatingMatrix(table, tuple(map(str, range(n))), where, names, kinds)

@@ -6,7 +6,7 @@ from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT, HELD
 from calibration.tables.spec import laid_out
 from calibration.values import simulated_in
-from calibration.verdict import Claim, decide, decisions
+from calibration.verdict import JuryClaim, decide, decisions
 from kit.scores import DOCTORS, study
 from kit.studies import table_rows
 
@@ -24,7 +24,7 @@ def rows(low=0.01, high=0.2, icc=0.1, instances=60, *, jury_notes=(), **held):
 
 def at(margin=0.1, misses=(), **fixed):
     """Return a claim at a margin, with what is missed on benchmark b."""
-    return Claim(Protocol(margin, **fixed), misses={"b": misses})
+    return JuryClaim(Protocol(margin, **fixed), misses={"b": misses})
 
 
 def judged(*changed, margin=0.1, looked=1, misses=(), **others):

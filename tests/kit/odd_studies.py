@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 
 from calibration.decision import Decision
-from calibration.details import Known, details
-from calibration.misses import Misses, Outcome
+from calibration.details import StudyContext, details
+from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Protocol
-from calibration.reliability import reference
+from calibration.reliability import clinician_reliability
 from calibration.remarks import few_resamples
 from calibration.report.evidence import criterion_rows
-from calibration.scope import AgreementRow, Asked, LikeForLikeRow, Sitting
+from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
-from calibration.values import NAN, Note, Noted
-from calibration.verdict import Claim, decisions
+from calibration.values import NAN, AnalysisOptions, Note, Noted
+from calibration.verdict import JuryClaim, decisions
 from kit.scores import DOCTORS, JURORS, study, without
 
 
@@ -27,7 +27,7 @@ class Odd:
     """A study, how it is looked at, and what is known of its jurors and responses."""
 
     scores: Scores
-    known: Known = field(default_factory=Known)
+    known: StudyContext = field(default_factory=StudyContext)
     jurors: tuple[str, ...] | None = None
     needed: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -35,42 +35,50 @@ class Odd:
 
 def all_notes(odd: Odd) -> Iterator[Note]:
     """Yield every note on a study's figures, and those that stand within others."""
-    asked, sitting = Asked(**{"reps": 40} | dict(odd.options)), Sitting(odd.jurors, odd.needed)
-    rows = agreement_rows(odd.scores, sitting, asked)
+    panel = {"jurors": odd.jurors, "min_jurors": odd.needed}
+    options = AnalysisOptions(**{"reps": 40} | panel | dict(odd.options))
+    rows = agreement_rows(odd.scores, options)
     every: list[Noted] = [*rows]
-    known = replace(odd.known, reference=reference(odd.scores, sitting, asked))
-    for section in details(odd.scores, sitting, asked, known).values():
+    known = replace(odd.known, reference=clinician_reliability(odd.scores, options))
+    for section in details(odd.scores, options, known).values():
         every += section
     if len(odd.scores.benchmarks) > 1:
-        every += criterion_rows(odd.scores, sitting, asked)
+        every += criterion_rows(odd.scores, options)
     for row in every:
         for one in row.notes:
             yield from _with_inner(one)
-    if few := few_resamples(asked.reps):
+    if few := few_resamples(options.reps):
         yield few
     for claim in claims(rows):
         for decision in decisions(rows, claim).values():
             yield from of_decision(decision)
 
 
-def claims(rows: Sequence[AgreementRow]) -> Iterator[Claim]:
+def claims(rows: Sequence[AgreementRow]) -> Iterator[JuryClaim]:
     """Yield what may be claimed of a study: at several margins, with unsafe responses missed."""
     benchmark = rows[-1].benchmark
     for row in rows:
         if isinstance(row, LikeForLikeRow) and row.boot_low > row.corrected_low:
-            yield Claim(Protocol(-(row.boot_low + row.corrected_low) / 2))
-    yield from (Claim(), Claim(Protocol(0.001)), Claim(Protocol(0.3, set_after_ratings=3)))
-    yield from (Claim(Protocol(0.1, responses=9999)), Claim(Protocol(0.1), is_of_protocol=False))
+            yield JuryClaim(Protocol(-(row.boot_low + row.corrected_low) / 2))
+    yield from (
+        JuryClaim(),
+        JuryClaim(Protocol(0.001)),
+        JuryClaim(Protocol(0.3, set_after_ratings=3)),
+    )
+    yield from (
+        JuryClaim(Protocol(0.1, responses=9999)),
+        JuryClaim(Protocol(0.1), is_of_protocol=False),
+    )
     for low, high, limit, outcome in (
-        (0.1, 0.2, 0.3, Outcome.MET),
-        (0.1, 0.5, 0.3, Outcome.OPEN),
-        (0.4, 0.5, 0.3, Outcome.FAILED),
-        (0.4, 0.5, NAN, Outcome.OPEN),
-        (NAN, NAN, 0.3, Outcome.OPEN),
+        (0.1, 0.2, 0.3, LimitOutcome.MET),
+        (0.1, 0.5, 0.3, LimitOutcome.OPEN),
+        (0.4, 0.5, 0.3, LimitOutcome.FAILED),
+        (0.4, 0.5, NAN, LimitOutcome.OPEN),
+        (NAN, NAN, 0.3, LimitOutcome.OPEN),
     ):
         rate = (low + high) / 2
         own = Misses(benchmark, "safety", 2, limit, 40, 12, rate, low, high, outcome)
-        yield Claim(Protocol(0.3), misses={benchmark: [own]})
+        yield JuryClaim(Protocol(0.3), misses={benchmark: [own]})
 
 
 def of_decision(decision: Decision) -> Iterator[Note]:
@@ -132,13 +140,13 @@ def again(
     return replace(scores, ratings=pd.concat([scores.ratings, more], ignore_index=True))
 
 
-def known(scores: Scores, families: tuple[str, ...] = ("a", "b", "")) -> Known:
+def known(scores: Scores, families: tuple[str, ...] = ("a", "b", "")) -> StudyContext:
     """Return word counts, authors and families; some responses have none."""
     random = np.random.default_rng(0)
     ids = scores.responses["response_id"].tolist()
     words = {one: int(random.integers(20, 400)) for one in ids[2:]}
     authors = {one: "abc"[place % 3] for place, one in enumerate(ids[2:])}
-    return Known(words, authors, {j: f for j, f in zip(JURORS, families, strict=True) if f})
+    return StudyContext(words, authors, {j: f for j, f in zip(JURORS, families, strict=True) if f})
 
 
 def paired(n: int = 60, seed: int = 0, seen: int = 5, **other: Any) -> Scores:
@@ -303,7 +311,7 @@ def _orders() -> dict[str, Odd]:
             tabled(dr0=[1, 2, 4, 5, 3, 2, 1, 5], gpt=[5, 4, 2, 1, 3, 3, 5, 2])
         ),
         "a juror that copies the only clinician": Odd(
-            tabled(dr0=drawn(0), gpt=drawn(0)), Known({f"r{i}": 20 + i for i in range(24)})
+            tabled(dr0=drawn(0), gpt=drawn(0)), StudyContext({f"r{i}": 20 + i for i in range(24)})
         ),
         "scorers that never disagree": Odd(
             tabled(dr0=[1, 2, 3, 4], dr1=[2, 3, 4, 5], gpt=[1, 2, 3, 4])
@@ -345,12 +353,12 @@ def _words_and_families() -> dict[str, Odd]:
     some = {f"aci-r{i}": "ab"[i < 3] for i in range(22)}
     lengths = dict.fromkeys(PLAIN.responses["response_id"], 100)
     return {
-        "responses of one length": Odd(PLAIN, Known(lengths)),
-        "few lengths": Odd(PLAIN, Known({"aci-r1": 10, "aci-r2": 30, "aci-r3": 20})),
+        "responses of one length": Odd(PLAIN, StudyContext(lengths)),
+        "few lengths": Odd(PLAIN, StudyContext({"aci-r1": 10, "aci-r2": 30, "aci-r3": 20})),
         "one family": Odd(PLAIN, known(PLAIN, ("a", "a", "a"))),
         "families without responses": Odd(PLAIN, known(PLAIN, ("x", "y", "z"))),
         "few responses of a family": Odd(
-            PLAIN, Known({}, some, dict(zip(JURORS, "bbb", strict=True)))
+            PLAIN, StudyContext({}, some, dict(zip(JURORS, "bbb", strict=True)))
         ),
     }
 

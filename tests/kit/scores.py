@@ -5,16 +5,16 @@ from datetime import date
 import numpy as np
 import pandas as pd
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.composite import Repeats
 from calibration.messages import told
 from calibration.monitoring.cusum import fisher_z, independent_se
 from calibration.monitoring.periods import next_start
 from calibration.monitoring.rows import PeriodRow
-from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Scope
+from calibration.rating_matrix import RatingMatrix
+from calibration.scope import Scope
 from calibration.scores import RubricShape, Scores
-from calibration.values import Noted
+from calibration.values import AnalysisOptions, Noted
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 
@@ -123,16 +123,16 @@ def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simu
     members = tuple(names[clinicians:])
     return Scope(
         name="aci",
-        grid=Grid(table, ids, np.arange(n) // per, tuple(names), kinds),
-        given=pd.DataFrame(),
+        grid=RatingMatrix(table, ids, np.arange(n) // per, tuple(names), kinds),
+        composites=pd.DataFrame(),
         in_study=n,
         incomplete={},
         repeats=Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame()),
-        jury=Panel(members, len(members)) if members else None,
+        jury=PanelColumns(members, len(members)) if members else None,
         jurors=members,
         metrics=(),
         simulated=frozenset(simulated),
-        asked=Asked(method, None, reps, seed),
+        options=AnalysisOptions(method=method, reps=reps, seed=seed),
         tick=lambda resamples: None,
     )
 

@@ -134,7 +134,7 @@ def keep(page: Page, text: str) -> None:
     page.get_by_label("Panel, as TOML").fill(text)
     page.get_by_label("Panel, as TOML").press("Control+Enter")
     wait_settled(page)
-    page.get_by_role("button", name="Keep panel").click()
+    page.get_by_role("button", name="Save panel").click()
 
 
 def start(page: Page) -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Engine
 
-from calibration.details import Known, details
+from calibration.details import StudyContext, details
 from calibration.detection import detection
-from calibration.reliability import reference
+from calibration.reliability import clinician_reliability
 from calibration.report.content import Content, Juror, Study, UsedRubric
 from calibration.report.evidence import criterion_rows, paired_means
-from calibration.scope import Asked, Sitting
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
+from calibration.values import AnalysisOptions
 from calibration.verdict import decisions
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
@@ -47,12 +47,12 @@ CLINICIANS = ("dr-a", "dr-b", "dr-c")
 
 def table_rows(scores, reps=20):
     """Return the rows of the agreement table."""
-    return agreement_rows(scores, Sitting(), Asked(reps=reps))
+    return agreement_rows(scores, AnalysisOptions(reps=reps))
 
 
 def content_of(scores, reps=20, **facts):
     """Return what a report of some scores shows."""
-    asked, sitting = Asked(reps=reps), Sitting()
+    options = AnalysisOptions(reps=reps)
     rows = table_rows(scores, reps)
     jurors = [Juror(name) for name in scores.raters("juror")]
     rubrics = [
@@ -63,12 +63,12 @@ def content_of(scores, reps=20, **facts):
     return Content(
         rows,
         decisions(rows),
-        details(scores, sitting, asked, Known(reference=reference(scores, sitting, asked))),
-        criterion_rows(scores, sitting, asked),
-        {one.benchmark: one for one in paired_means(scores, sitting, asked)},
+        details(scores, options, StudyContext(reference=clinician_reliability(scores, options))),
+        criterion_rows(scores, options),
+        {one.benchmark: one for one in paired_means(scores, options)},
         Study(**known | {"rubrics": rubrics} | facts),
-        detection(scores, sitting, asked),
-        subgroup_rows(scores, sitting, asked),
+        detection(scores, options),
+        subgroup_rows(scores, options),
     )
 
 
