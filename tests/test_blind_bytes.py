@@ -260,7 +260,7 @@ def said_by_all(url: str, folder: Path) -> dict[str, str]:
             assert "Traceback" not in err
             found[" ".join(words)] = plain(f"{code}\n{out}\n{err}", folder)
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
-        if path.suffix != ".db":
+        if ".db" not in path.name:
             text = plain(_text(path), folder)
             if path.suffix == ".html":  # juries evaluated within a second stand in either order
                 text = "".join(sorted(re.split("(?=<tr)", text)))
