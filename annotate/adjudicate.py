@@ -31,7 +31,7 @@ OFF = (
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """Who would settle which difference, and what cannot be given out now.
+    """A plan of who settles which difference, and which differences cannot be assigned now.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Settlement:
 
 
 def found_differences(engine: Engine) -> list[Difference]:
-    """Return where clinicians differ by what the study says is much.
+    """Return the differences between clinicians that reach the study's threshold.
 
     Raises
     ------
@@ -72,34 +72,45 @@ def found_differences(engine: Engine) -> list[Difference]:
 def planned_settlement(
     engine: Engine, reading: Settling, raters: Sequence[str] | None = None, seed: int = 0
 ) -> Settlement:
-    """Return who would settle what; None for `raters` takes every clinician who can rate.
+    """Return a plan of who settles which difference; None for `raters` takes all who can rate.
 
     Each response goes to one who may settle it; all are given as equally many as that allows,
     first those who have least open work. The same study and seed give the same plan.
     """
-    found = found_differences(engine)
-    ready = [one for one in found if one.is_ready]
+    all_differences = found_differences(engine)
+    ready = [difference for difference in all_differences if difference.is_ready]
     naming = _naming(engine, ready) if reading == "consensus" else frozenset[int]()
     known = pool(engine)
     if raters is not None:
         known = replace(known, clinicians=tuple(raters))
-    able = {one.response: known.able(one.response, reading) for one in ready}
-    wanted = {key: names for key, names in able.items() if names and key not in naming}
-    start = {one: (known.settling.get(one, 0), known.open_.get(one, 0)) for one in known.clinicians}
-    places = dealt(wanted, start, seed)
+    able = {difference.response: known.able(difference.response, reading) for difference in ready}
+    eligible = {key: names for key, names in able.items() if names and key not in naming}
+    start = {
+        clinician: (known.settling.get(clinician, 0), known.open_.get(clinician, 0))
+        for clinician in known.clinicians
+    }
+    places = dealt(eligible, start, seed)
     load = Counter(places.values())
     return Settlement(
         reading,
         places,
-        {one: load[one] for one in sorted(known.clinicians)},
-        waiting=tuple(one.response_id for one in found if one.waits_for and not one.reading),
-        nobody=tuple(one.response_id for one in ready if not able[one.response]),
-        naming=tuple(one.response_id for one in ready if one.response in naming),
+        {clinician: load[clinician] for clinician in sorted(known.clinicians)},
+        waiting=tuple(
+            difference.response_id
+            for difference in all_differences
+            if difference.waits_for and not difference.reading
+        ),
+        nobody=tuple(
+            difference.response_id for difference in ready if not able[difference.response]
+        ),
+        naming=tuple(
+            difference.response_id for difference in ready if difference.response in naming
+        ),
     )
 
 
 def settle(person: Person, engine: Engine, plan: Settlement) -> int:
-    """Give out what is planned, in a coordinator's name; return how many readings."""
+    """Assign the planned readings in a coordinator's name; return how many."""
     return give_adjudication(person, engine, person.actor, plan.reading, plan.places)
 
 
@@ -121,9 +132,9 @@ def dealt(
     load = {name: had for name, (had, _) in start.items()}
     rank = {name: (work, _drawn(seed, name)) for name, (_, work) in start.items()}
     dealt_to: dict[int, str] = {}
-    order = sorted(able, key=lambda one: (len(able[one]), _drawn(seed, one)))
+    order = sorted(able, key=lambda response: (len(able[response]), _drawn(seed, response)))
     for response in order:
-        name = min(able[response], key=lambda one: (load[one], rank[one]))
+        name = min(able[response], key=lambda clinician: (load[clinician], rank[clinician]))
         dealt_to[response] = name
         load[name] += 1
     while moves := _evening(able, dealt_to, load):
@@ -131,14 +142,17 @@ def dealt(
             load[dealt_to[response]] -= 1
             load[name] += 1
             dealt_to[response] = name
-    return {one: dealt_to[one] for one in sorted(able, key=lambda one: _drawn(seed, one))}
+    return {
+        response: dealt_to[response]
+        for response in sorted(able, key=lambda response: _drawn(seed, response))
+    }
 
 
 def _evening(
     able: Mapping[int, Sequence[str]], dealt_to: Mapping[int, str], load: Mapping[str, int]
 ) -> list[tuple[int, str]]:
     """Return moves, in a chain, that take one from somebody for one who has two fewer; or none."""
-    for giver in sorted(load, key=lambda one: (-load[one], one)):
+    for giver in sorted(load, key=lambda clinician: (-load[clinician], clinician)):
         came: dict[str, tuple[int, str]] = {}
         queue = [giver]
         for name in queue:
@@ -170,17 +184,17 @@ def _chain(
         taker = before
 
 
-def _drawn(seed: int, one: object) -> str:
-    return hashlib.sha256(f"{seed} {one}".encode()).hexdigest()
+def _drawn(seed: int, item: object) -> str:
+    return hashlib.sha256(f"{seed} {item}".encode()).hexdigest()
 
 
 def _naming(engine: Engine, ready: Sequence[Difference]) -> frozenset[int]:
     """Return the responses of which a comment names a model, or may: a coordinator's to know."""
     names = author_names(engine)
-    said = comments_on(engine, [one.response for one in ready])
+    comments = comments_on(engine, [difference.response for difference in ready])
     return frozenset(
         response
-        for response, texts in said.items()
+        for response, texts in comments.items()
         if any(find_self_naming(text, names) for text in texts)
     )
 
@@ -193,9 +207,9 @@ def others_shown(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
     """
     return tuple(
         replace(
-            one,
-            comments={name: mask(text).text for name, text in one.comments.items()},
-            comment=mask(one.comment).text,
+            other,
+            comments={name: mask(text).text for name, text in other.comments.items()},
+            comment=mask(other.comment).text,
         )
-        for one in others_said(engine, rater, code)
+        for other in others_said(engine, rater, code)
     )

@@ -35,9 +35,9 @@ CONDITIONS = (b"if-none-match", b"if-modified-since", b"range", b"accept-encodin
 
 
 def chosen(cookies: Mapping[str, str]) -> str:
-    """Return what a browser's cookie says: "system", "light" or "dark"."""
-    said = cookies.get(COOKIE, "")
-    return said if said in CHOICES else "system"
+    """Return the appearance in a browser's cookie: "system", "light" or "dark"."""
+    choice = cookies.get(COOKIE, "")
+    return choice if choice in CHOICES else "system"
 
 
 class Appearance:
@@ -52,11 +52,11 @@ class Appearance:
             await self.app(scope, receive, send)
             return
         choice = await run_in_threadpool(self._choice, Request(scope))
-        asked = [one for one in scope["headers"] if one[0] not in CONDITIONS]
-        await self.app({**scope, "headers": asked}, receive, _Marked(send, choice))
+        headers = [header for header in scope["headers"] if header[0] not in CONDITIONS]
+        await self.app({**scope, "headers": headers}, receive, _Marked(send, choice))
 
     def _choice(self, request: Request) -> str:
-        """Return what is chosen; light for a clinician, for nobody, and if nobody can be asked."""
+        """Return the chosen appearance; light for clinicians, before signing in, and without a study."""
         try:
             person = sessions.owner(self.engine, session_token(self.engine, request))
         except MedjuryError:
@@ -67,7 +67,7 @@ class Appearance:
 
 
 class _Marked:
-    """What sends a page with the script in its head, and anything else as it is."""
+    """A sender that adds the script to a page's head and passes on anything else unchanged."""
 
     def __init__(self, send: Send, choice: str) -> None:
         self.send = send

@@ -27,7 +27,7 @@ ENOUGH = 6000  # readings dealt in all starts together; a large design gets one 
 
 @dataclass(frozen=True)
 class Start:
-    """What tables are made from; the first `staff` of `everyone` can be given work."""
+    """The input of all tables; the first `staff` of `everyone` can be given work."""
 
     items: Sequence[Item]
     everyone: Sequence[str]
@@ -39,9 +39,9 @@ class Start:
         able = self.everyone if done else self.everyone[: self.staff]
         number = {rater: place for place, rater in enumerate(able)}
         readers: dict[int, list[int]] = {item.response: [] for item in self.items}
-        for one in self.existing:
-            if not one.pass_ and one.done == done and one.rater in number:
-                readers[one.response].append(number[one.rater])
+        for slot in self.existing:
+            if not slot.pass_ and slot.done == done and slot.rater in number:
+                readers[slot.response].append(number[slot.rater])
         return list(readers.values())
 
     def labels(self) -> list[list[int]]:
@@ -109,25 +109,27 @@ def top_up(
     rng = Random(repr((seed, staff, per_response)))  # noqa: S311 - published, not a secret
     start = _start(existing, items, staff, rng)
     table = most_even(start, per_response, rng)
-    kept = _kept(start, table)
-    stays = set(kept)
+    staying = _kept(start, table)
+    stays = set(staying)
     return Design(
-        slots=tuple(_slots(start, table, kept, repeats, rng)),
+        slots=tuple(_slots(start, table, staying, repeats, rng)),
         raters=tuple(staff),
         responses=tuple(items),
         per_response=per_response,
         asked=repeats,
         seed=seed,
-        kept=tuple(kept),
-        dropped=tuple(one for one in start.existing if one not in stays),
+        kept=tuple(staying),
+        dropped=tuple(slot for slot in start.existing if slot not in stays),
     )
 
 
 def _start(
     existing: Sequence[Assigned], items: Sequence[Item], staff: Sequence[str], rng: Random
 ) -> Start:
-    past = sorted({one.rater for one in existing if one.done} - set(staff))
-    order = sorted(existing, key=lambda one: (one.rater, one.position, one.response, one.pass_))
+    past = sorted({slot.rater for slot in existing if slot.done} - set(staff))
+    order = sorted(
+        existing, key=lambda slot: (slot.rater, slot.position, slot.response, slot.pass_)
+    )
     return Start(items, [*rng.sample(staff, len(staff)), *past], len(staff), order)
 
 
@@ -143,37 +145,39 @@ def _kept(start: Start, table: Table) -> list[Assigned]:
         for rater in table.readers(place)
     }
     return [
-        one
-        for one in start.existing
-        if one.done or (one.rater in staff and (one.rater, one.response) in reads)
+        slot
+        for slot in start.existing
+        if slot.done or (slot.rater in staff and (slot.rater, slot.response) in reads)
     ]
 
 
 def _slots(
-    start: Start, table: Table, kept: Sequence[Assigned], repeats: float, rng: Random
+    start: Start, table: Table, staying: Sequence[Assigned], repeats: float, rng: Random
 ) -> Iterator[Slot]:
     """Yield the new slots in each rater's order, after what that rater has already."""
-    for number, rater in sorted(enumerate(start.everyone[: start.staff]), key=lambda one: one[1]):
-        own = [one for one in kept if one.rater == rater]
+    for number, rater in sorted(
+        enumerate(start.everyone[: start.staff]), key=lambda entry: entry[1]
+    ):
+        own = [slot for slot in staying if slot.rater == rater]
         mine = [
             item for item, at in zip(start.items, table.all_readers(), strict=True) if number in at
         ]
-        wanted = round(repeats * len(mine)) - sum(one.pass_ for one in own)
+        number_of_repeats = round(repeats * len(mine)) - sum(slot.pass_ for slot in own)
         own_rng = Random(repr((rng.random(), rater)))  # noqa: S311 - published, not a secret
-        line = arrange(*_showings(own, mine, start.items), max(wanted, 0), own_rng)
+        line = arrange(*_showings(own, mine, start.items), max(number_of_repeats, 0), own_rng)
         first = own[-1].position + 1 if own else 0
-        for place, one in enumerate(line, first):
-            yield Slot(rater, one.response, place, one.pass_)
+        for place, showing in enumerate(line, first):
+            yield Slot(rater, showing.response, place, showing.pass_)
 
 
 def _showings(
     own: Sequence[Assigned], mine: Sequence[Item], items: Sequence[Item]
 ) -> tuple[list[Showing], list[Showing]]:
-    """Return what a rater has already, in order, and what is new to them."""
+    """Return a rater's earlier showings, in order, and the new ones."""
     instance = {item.response: item.instance for item in items}
-    known = {one.response for one in own if not one.pass_}
-    before = [Showing(one.response, instance[one.response], one.pass_) for one in own]
-    new = [Showing(one.response, one.instance) for one in mine if one.response not in known]
+    known = {slot.response for slot in own if not slot.pass_}
+    before = [Showing(slot.response, instance[slot.response], slot.pass_) for slot in own]
+    new = [Showing(item.response, item.instance) for item in mine if item.response not in known]
     return before, new
 
 
@@ -184,11 +188,11 @@ def _check(
     per_response: int,
     repeats: float,
 ) -> None:
-    """Refuse what no design can be made of, saying what to do."""
+    """Refuse input that no design can be made of, and say what to do."""
     twice = _twice(raters)
-    same = _twice([one.response for one in responses])
-    both = _twice([(one.rater, one.response, one.pass_) for one in existing])
-    lost = sorted({one.response for one in existing} - {one.response for one in responses})
+    same = _twice([item.response for item in responses])
+    both = _twice([(slot.rater, slot.response, slot.pass_) for slot in existing])
+    lost = sorted({slot.response for slot in existing} - {item.response for item in responses})
     faults = {
         "no responses to assign: import some first": not responses,
         f"responses given twice: {same[:5]}; give each once": same,
@@ -217,19 +221,21 @@ def _numbered(values: Sequence[Hashable]) -> list[int]:
 
 def most_even(start: Start, per_response: int, rng: Random) -> Table:
     """Return the most even of several tables, or the first that is as even as can be."""
-    found: list[Table] = []
+    tables: list[Table] = []
     readings = len(start.items) * per_response
     for _ in range(max(1, min(STARTS, ENOUGH // readings))):
-        found.append(_staffed(start, per_response, rng))
-        _even_out(found[-1], per_response, rng)
-        if not any(gaps(found[-1])[:2]):
+        tables.append(_staffed(start, per_response, rng))
+        _even_out(tables[-1], per_response, rng)
+        if not any(gaps(tables[-1])[:2]):
             break
-    return min(found, key=_unevenness)
+    return min(tables, key=_unevenness)
 
 
 def _unevenness(table: Table) -> tuple[int, ...]:
     """Return the gap of the overlaps, their range, and the gap of the models."""
-    shared = [table.overlap[one][other] for one in range(table.raters) for other in range(one)]
+    shared = [
+        table.overlap[rater][other] for rater in range(table.raters) for other in range(rater)
+    ]
     of_overlaps, of_models = gaps(table)[:2]
     return of_overlaps, max(shared, default=0) - min(shared, default=0), of_models
 
@@ -260,15 +266,15 @@ def _staffed(start: Start, per_response: int, rng: Random) -> Table:
 
 def _hold(table: Table, blocks: Sequence[Sequence[int]]) -> None:
     for response, block in enumerate(blocks):
-        here = [rater for rater in block if rater in table.free[response]]
-        table.held[response] += here
-        table.free[response] = [one for one in table.free[response] if one not in here]
+        present = [rater for rater in block if rater in table.free[response]]
+        table.held[response] += present
+        table.free[response] = [rater for rater in table.free[response] if rater not in present]
 
 
 def _release(table: Table, blocks: Sequence[Sequence[int]]) -> None:
     for response, block in enumerate(blocks):
         table.free[response] += block
-        table.held[response] = [one for one in table.held[response] if one not in block]
+        table.held[response] = [rater for rater in table.held[response] if rater not in block]
 
 
 def _even_out(table: Table, per_response: int, rng: Random) -> None:

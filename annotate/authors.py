@@ -135,7 +135,7 @@ def default_names() -> list[str]:
 
 @lru_cache(maxsize=64)
 def plain_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds names that are sure wherever they stand: ours, and a study's own."""
+    """Return a pattern of names that always mean a model: well-known ones and a study's own."""
     shapes = [shape.format(g=GAP, s=GAP + "?") for shape in FAMILIES]
     own = [_shape(variant) for name in names for variant in _variants(name) if _telling(variant)]
     plain = [_shape(name) for name in PLAIN]
@@ -146,7 +146,7 @@ def plain_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def plain_matches(text: str, names: tuple[str, ...]) -> Iterator[re.Match[str]]:
-    """Find names that are sure wherever they stand; quick where there is none."""
+    """Find names that always mean a model; quick for texts without any."""
     small = text.lower()
     letters = re.sub(r"[\W_]+", "", small)
     begun = _SIZE.search(small) or any(stem in small for stem in STEMS)
@@ -158,24 +158,24 @@ def plain_matches(text: str, names: tuple[str, ...]) -> Iterator[re.Match[str]]:
 def _letters_of(names: tuple[str, ...]) -> frozenset[str]:
     """Return the letters and digits alone of the names that `plain_pattern` finds."""
     own = [variant for name in names for variant in _variants(name) if _telling(variant)]
-    return frozenset("".join(_tokens(one)) for one in [*PLAIN, *own])
+    return frozenset("".join(_tokens(name)) for name in [*PLAIN, *own])
 
 
 @lru_cache(maxsize=64)
 def doubtful_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds names that may mean something else: ours, and a study's own."""
+    """Return a pattern of names that may mean something else: well-known ones and a study's own."""
     own = [variant for name in names for variant in _variants(name) if not _telling(variant)]
     own += [bare for name in names if _distinct(bare := _versionless(name))]
-    kept = [name for name in own if name.casefold() not in NEVER]
+    ambiguous = [name for name in own if name.casefold() not in NEVER]
     shapes = sorted(
-        {_shape(name) for name in [*AMBIGUOUS, *kept]}, key=lambda one: (-len(one), one)
+        {_shape(name) for name in [*AMBIGUOUS, *ambiguous]}, key=lambda shape: (-len(shape), shape)
     )
     return re.compile(START + f"(?:{_any_of(shapes)})" + END_OF_DOUBTFUL, re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
 def doubtful_versions() -> re.Pattern[str]:
-    """Return what finds versions that are told of models and of other things."""
+    """Return a pattern of versions that models and other things have."""
     shapes = [shape.format(g=GAP, s=GAP + "?") for shape in DOUBTFUL_FAMILIES]
     return re.compile(START + f"(?:{'|'.join(shapes)})" + END_OF_DOUBTFUL, re.IGNORECASE)
 
@@ -184,7 +184,7 @@ def doubtful_versions() -> re.Pattern[str]:
 def well_known_words() -> frozenset[str]:
     """Return the well-known names of one word that are long enough to know them when disguised."""
     words = ("".join(_tokens(name)) for name in [*PLAIN, *AMBIGUOUS] if " " not in name)
-    return frozenset(one for one in words if one.isascii() and one.isalpha() and len(one) > 4)
+    return frozenset(word for word in words if word.isascii() and word.isalpha() and len(word) > 4)
 
 
 NEVER = {"gpt", "ai", "llm", "model"}  # glutamate-pyruvate transaminase, and no names at all
@@ -195,20 +195,20 @@ LEAST_LETTERS = 8  # of a study's name that is sure however its letters are set 
 
 @lru_cache(maxsize=64)
 def own_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Return what finds a study's own compound names, whatever stands between their letters."""
+    """Return a pattern of a study's own compound names, whatever separates their letters."""
     short = (name.strip().rsplit("/", 1)[-1] for name in names)
-    own = {one for name in short for one in (name, _versionless(name)) if _compound(one)}
+    own = {form for name in short for form in (name, _versionless(name)) if _compound(form)}
     spread = [
         f"(?:{SEPARATORS}){{0,4}}".join(
-            f"{SEPARATORS}?".join(map(re.escape, token)) for token in _tokens(one)
+            f"{SEPARATORS}?".join(map(re.escape, token)) for token in _tokens(name)
         )
-        for one in sorted(own, key=lambda one: (-len(one), one))
+        for name in sorted(own, key=lambda name: (-len(name), name))
     ]
     return re.compile(START + f"(?:{'|'.join(spread)}){END}", re.IGNORECASE) if spread else None
 
 
 def _compound(name: str) -> bool:
-    """Whether a name is long, of parts, and has what ordinary words have not.
+    """Return whether a name is long, has several parts, and does not look like ordinary words.
 
     That is a digit, a capital inside a word, or, in three parts or more, a family's name or a
     word in capitals: `progress-note-writer` stays a name that may mean something else.
@@ -216,7 +216,7 @@ def _compound(name: str) -> bool:
     tokens = _tokens(name)
     odd = re.search(r"\d|[^\W\d_A-Z][A-Z]", name) is not None
     if len(tokens) > 2 and not odd:
-        family = {one.casefold() for one in AMBIGUOUS} & set(tokens)
+        family = {word.casefold() for word in AMBIGUOUS} & set(tokens)
         odd = bool(family) or re.search(r"[A-Z]{4}", name) is not None
     return len(tokens) > 1 and odd and sum(map(len, tokens)) >= LEAST_LETTERS
 
@@ -272,12 +272,12 @@ def _variants(name: str) -> Sequence[str]:
     short = name.strip().rsplit("/", 1)[-1]
     undated = re.sub(r"[-_@:.]?(?:20\d\d-?\d\d-?\d\d|\d{4,8})$", "", short)
     to_version = re.match(r"[^\W\d_]+[-_. ]?\d+(?:[-_.]\d{1,2}(?!\d))*[a-z]?(?![^\W_])", undated)
-    found = [name.strip(), short, undated, to_version.group() if to_version else ""]
+    variants = [name.strip(), short, undated, to_version.group() if to_version else ""]
     return [
-        one
-        for one in dict.fromkeys(found)
-        if re.search(r"[^\W\d_]", one)
-        and sum(map(len, _tokens(one))) >= (2 if one == found[0] else 4)
+        variant
+        for variant in dict.fromkeys(variants)
+        if re.search(r"[^\W\d_]", variant)
+        and sum(map(len, _tokens(variant))) >= (2 if variant == variants[0] else 4)
     ]
 
 
@@ -301,14 +301,14 @@ def _versionless(name: str) -> str:
 
 
 def _distinct(name: str) -> bool:
-    """Whether a name without its version is worth a look where it stands."""
+    """Return whether a name without its version is distinctive enough to be searched for."""
     return len(name) > 4 and name.casefold() not in _COMMON and not name.isdigit()
 
 
 def _telling(name: str) -> bool:
     """Whether a name can mean nothing else: several parts one of which is a number, or known."""
     tokens = _tokens(name)
-    known = {tuple(_tokens(one)) for one in PLAIN}
+    known = {tuple(_tokens(name)) for name in PLAIN}
     mixed = len(tokens) > 1 and any(token.isdigit() for token in tokens)
     return tuple(tokens) in known or (mixed and sum(map(len, tokens)) > 3)
 

@@ -94,11 +94,13 @@ def deal(table: Table, per_response: int, raters: Sequence[int], order: Sequence
             able = [rater for rater in raters if rater not in readers]
             least = min(table.load[rater] for rater in able)
             able = [rater for rater in able if table.load[rater] == least]
-            table.place(min(able, key=lambda one: _cost(table, one, response, readers)), response)
+            table.place(
+                min(able, key=lambda rater: _cost(table, rater, response, readers)), response
+            )
 
 
 def _cost(table: Table, rater: int, response: int, readers: list[int]) -> tuple[int, ...]:
-    """Return what a rater shares with the readers, and has seen of each of its labels."""
+    """Return a rater's overlap with the readers, and their counts of each of the response's labels."""
     row = table.overlap[rater]
     shared = sum([row[other] for other in readers])
     seen = [
@@ -119,14 +121,14 @@ def improve(table: Table, rng: Random, patience: int, *, whole: bool = False) ->
     whole
         Only exchange all raters of two responses: overlaps then stay as they are.
     """
-    left, tries = gaps(table), 0
-    while any(left) and tries < patience:
+    remaining, tries = gaps(table), 0
+    while any(remaining) and tries < patience:
         tries += 1
         move = _propose(table, rng, whole)
         change = _change(table, move) if move else None
         if move and change:
             table.exchange(*move)
-            left = [gap + by for gap, by in zip(left, change, strict=True)]
+            remaining = [gap + by for gap, by in zip(remaining, change, strict=True)]
             tries = 0 if any(change[:-1]) else tries
 
 
@@ -137,18 +139,18 @@ def gaps(table: Table) -> list[int]:
     of the overlaps of each rater with the others, whose sum the load fixes; and of the
     counts of each value over the raters. For some sizes no design reaches 0.
     """
-    rows = [[*row[:one], *row[one + 1 :]] for one, row in enumerate(table.overlap)]
+    rows = [[*row[:rater], *row[rater + 1 :]] for rater, row in enumerate(table.overlap)]
     columns = [list(zip(*counts, strict=True)) for counts in table.counts]
-    return [_uneven(rows), *(_uneven(each) for each in columns)]
+    return [_uneven(rows), *(_uneven(column) for column in columns)]
 
 
 def _uneven(groups: Sequence[Sequence[int]]) -> int:
-    found = 0
+    unevenness = 0
     for values in groups:
-        each, over = divmod(sum(values), len(values) or 1)
-        least = over * (each + 1) ** 2 + (len(values) - over) * each**2
-        found += sum(value * value for value in values) - least
-    return found
+        mean, over = divmod(sum(values), len(values) or 1)
+        least = over * (mean + 1) ** 2 + (len(values) - over) * mean**2
+        unevenness += sum(value * value for value in values) - least
+    return unevenness
 
 
 Move = tuple[int, list[int], int, list[int]]
@@ -160,16 +162,16 @@ def _propose(table: Table, rng: Random, whole: bool) -> Move | None:
     first, second = int(rng.random() * size), int(rng.random() * size)
     ours, theirs = table.free[first], table.free[second]
     kept_first, kept_second = table.held[first], table.held[second]
-    leaving = [one for one in ours if one not in theirs and one not in kept_second]
-    coming = [one for one in theirs if one not in ours and one not in kept_first]
+    leaving = [rater for rater in ours if rater not in theirs and rater not in kept_second]
+    coming = [rater for rater in theirs if rater not in ours and rater not in kept_first]
     if not leaving or not coming:
         return None
     if not kept_first and not kept_second and (whole or rng.random() < 0.5):
         return (first, leaving, second, coming) if len(leaving) == len(coming) else None
     if whole:
         return None
-    one, other = (side[int(rng.random() * len(side))] for side in (leaving, coming))
-    return first, [one], second, [other]
+    leaver, joiner = (side[int(rng.random() * len(side))] for side in (leaving, coming))
+    return first, [leaver], second, [joiner]
 
 
 def _change(table: Table, move: Move) -> list[int] | None:
@@ -194,14 +196,14 @@ def _label_change(
     second: int,
     coming: list[int],
 ) -> int:
-    here, there = values[first], values[second]
-    if here == there:
+    first_value, second_value = values[first], values[second]
+    if first_value == second_value:
         return 0
     by = 0
     for rater in leaving:
-        by += counts[rater][there] - counts[rater][here] + 1
+        by += counts[rater][second_value] - counts[rater][first_value] + 1
     for rater in coming:
-        by += counts[rater][here] - counts[rater][there] + 1
+        by += counts[rater][first_value] - counts[rater][second_value] + 1
     return 2 * by
 
 
@@ -211,15 +213,15 @@ def _overlap_change(
     """Return the change of both raters' rows and of the rows of those they read with."""
     if len(leaving) > 1:
         return 0  # two responses trade all their raters
-    (one,), (other,) = leaving, coming
-    here, there = table.readers(first), table.readers(second)
-    ours, theirs = table.overlap[one], table.overlap[other]
+    (leaver,), (joiner,) = leaving, coming
+    first_readers, second_readers = table.readers(first), table.readers(second)
+    ours, theirs = table.overlap[leaver], table.overlap[joiner]
     by = 0
-    for rater in here:
-        if rater != one and rater not in there:
+    for rater in first_readers:
+        if rater != leaver and rater not in second_readers:
             by += theirs[rater] - ours[rater] + 1
-    for rater in there:
-        if rater != other and rater not in here:
+    for rater in second_readers:
+        if rater != joiner and rater not in first_readers:
             by += ours[rater] - theirs[rater] + 1
     return 4 * by
 
@@ -263,9 +265,9 @@ def _joining(table: Table) -> Move | None:
         return None
     for response, block in enumerate(blocks):
         for rater in table.free[response] if len(block) > 1 else []:
-            without = [*blocks[:response], [one for one in block if one != rater]]
+            without = [*blocks[:response], [reader for reader in block if reader != rater]]
             if len(set(groups(without + blocks[response + 1 :], table.raters))) == len(set(group)):
-                other = next(there for each, there in home.items() if each != group[rater])
+                other = next(there for number, there in home.items() if number != group[rater])
                 return response, [rater], other, table.free[other][:1]
     return None
 

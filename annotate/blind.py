@@ -1,4 +1,4 @@
-"""Finding and masking what betrays the author of a response, and nothing else.
+"""Find and mask passages that reveal the author of a response, and nothing else.
 
 What is sure is masked by a neutral mark and recorded, so that it can be audited and undone.
 What may be a patient, a wind or a laboratory value is reported as possible and left alone.
@@ -35,7 +35,7 @@ Span = tuple[int, int]
 
 
 class Why(StrEnum):
-    """What a place that betrays an author, or may do so, is."""
+    """Why a passage reveals an author, or may do so."""
 
     NAME = "name"
     OWN = "name_of_study"
@@ -49,7 +49,7 @@ class Why(StrEnum):
 
 
 class Hit(NamedTuple):
-    """A stretch and what it is."""
+    """A passage and why it reveals an author."""
 
     start: int
     end: int
@@ -100,7 +100,7 @@ DESCRIPTIONS = [
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A place of a text, in characters, that betrays its author or may do so."""
+    """A passage, in characters of the text, that reveals its author or may do so."""
 
     start: int
     end: int
@@ -111,14 +111,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text with marks in it, and what they replaced, at its places in the original."""
+    """A masked text, and what the marks replaced, at places in the original."""
 
     text: str
     changes: tuple[Found, ...] = ()
 
 
 def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
-    """Find what betrays an author, in the order of the text, without overlaps.
+    """Find passages that reveal an author, in the order of the text, without overlaps.
 
     Parameters
     ----------
@@ -138,17 +138,21 @@ def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
         name that people or things bear too, or one that the text says someone else used.
         Laboratory GPT is neither. Signs that are not drawn and letters set apart hide nothing.
     """
-    read = [_Searched(one, tuple(sorted(set(names)))) for one in readings(text)]
-    sure = _merged([hit for one in read for hit in one.sure()])
+    read = [_Searched(reading, tuple(sorted(set(names)))) for reading in readings(text)]
+    sure = _merged([hit for searched in read for hit in searched.sure()])
     doubtful = [
-        hit for hit in _merged([hit for one in read for hit in one.doubtful()]) if _free(hit, sure)
+        hit
+        for hit in _merged([hit for searched in read for hit in searched.doubtful()])
+        if _free(hit, sure)
     ]
-    found = [Found(one.start, one.end, text[one.start : one.end], "sure", one.why) for one in sure]
-    found += [
-        Found(one.start, one.end, text[one.start : one.end], "possible", one.why)
-        for one in doubtful
+    names_found = [
+        Found(hit.start, hit.end, text[hit.start : hit.end], "sure", hit.why) for hit in sure
     ]
-    return sorted(found, key=lambda one: one.start)
+    names_found += [
+        Found(hit.start, hit.end, text[hit.start : hit.end], "possible", hit.why)
+        for hit in doubtful
+    ]
+    return sorted(names_found, key=lambda hit: hit.start)
 
 
 def mask(text: str, names: Sequence[str] = ()) -> Masked:
@@ -160,14 +164,16 @@ def mask(text: str, names: Sequence[str] = ()) -> Masked:
     hits: list[Hit] = []
     while True:
         shown = _with_marks(text, hits)
-        sure = _merged([hit for one in readings(shown) for hit in _Searched(one, known).sure()])
+        sure = _merged(
+            [hit for reading in readings(shown) for hit in _Searched(reading, known).sure()]
+        )
         place = _Places(hits)
-        more = [Hit(*place.original((one.start, one.end)), one.why) for one in sure]
+        more = [Hit(*place.original((hit.start, hit.end)), hit.why) for hit in sure]
         if (merged := _merged([*hits, *more])) == hits:
             break
         hits = merged
     changes = (
-        Found(one.start, one.end, text[one.start : one.end], "sure", one.why) for one in hits
+        Found(hit.start, hit.end, text[hit.start : hit.end], "sure", hit.why) for hit in hits
     )
     return Masked(shown, tuple(changes))
 
@@ -175,18 +181,18 @@ def mask(text: str, names: Sequence[str] = ()) -> Masked:
 def unmask(masked: Masked) -> str:
     """Return the original text."""
     parts, at, shift = [], 0, 0
-    for one in masked.changes:
-        parts += [masked.text[at : one.start + shift], one.text]
-        at = one.start + shift + len(MARK)
-        shift += len(MARK) - len(one.text)
+    for change in masked.changes:
+        parts += [masked.text[at : change.start + shift], change.text]
+        at = change.start + shift + len(MARK)
+        shift += len(MARK) - len(change.text)
     return "".join([*parts, masked.text[at:]])
 
 
 def _with_marks(text: str, hits: Sequence[Hit]) -> str:
     parts, at = [], 0
-    for one in hits:
-        parts += [text[at : one.start], MARK]
-        at = one.end
+    for hit in hits:
+        parts += [text[at : hit.start], MARK]
+        at = hit.end
     return "".join([*parts, text[at:]])
 
 
@@ -195,9 +201,9 @@ class _Places:
 
     def __init__(self, hits: Sequence[Hit]) -> None:
         self._hits = hits
-        longer = accumulate(len(MARK) - (one.end - one.start) for one in hits)
+        longer = accumulate(len(MARK) - (hit.end - hit.start) for hit in hits)
         self._shifts = [0, *longer]
-        self._marks = [one.start + shift for one, shift in zip(hits, self._shifts, strict=False)]
+        self._marks = [hit.start + shift for hit, shift in zip(hits, self._shifts, strict=False)]
 
     def original(self, span: Span) -> Span:
         """Return where a stretch of the masked text stood; all of a mark that it touches."""
@@ -214,34 +220,34 @@ class _Places:
 
 def _free(span: Hit, taken: Sequence[Hit]) -> bool:
     """Whether a span overlaps none of those in order."""
-    place = bisect_right(taken, span.start, key=lambda one: one.end)
+    place = bisect_right(taken, span.start, key=lambda hit: hit.end)
     return place == len(taken) or span.end <= taken[place].start
 
 
 def _merged(hits: Sequence[Hit]) -> list[Hit]:
     """Return stretches in order, overlapping ones as one of the first's sort."""
     merged: list[Hit] = []
-    for one in sorted(hits, key=lambda one: (one.start, -one.end)):
-        if merged and one.start < merged[-1].end:
-            merged[-1] = merged[-1]._replace(end=max(one.end, merged[-1].end))
-        elif one.end > one.start:
-            merged.append(one)
+    for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
+        if merged and hit.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(hit.end, merged[-1].end))
+        elif hit.end > hit.start:
+            merged.append(hit)
     return merged
 
 
 class _Searched:
-    """One reading of a text, searched; what several rules ask of it is found once."""
+    """One reading of a text and what was found in it; shared by several rules."""
 
     def __init__(self, reading: Reading, names: tuple[str, ...]) -> None:
         self._reading, self._text, self._names = reading, reading.text, names
         self._around = Surroundings(reading.text)
 
     def sure(self) -> list[Hit]:
-        """Return what surely betrays an author, at its places in the original."""
+        """Return passages that clearly reveal an author, at places in the original."""
         return [self._in_original(hit) for hit in self._sure()]
 
     def doubtful(self) -> list[Hit]:
-        """Return what may betray an author, at its places in the original."""
+        """Return passages that may reveal an author, at places in the original."""
         return [self._in_original(hit) for hit in self._doubtful()]
 
     def _in_original(self, hit: Hit) -> Hit:
@@ -270,25 +276,25 @@ class _Searched:
     @cached_property
     def _versions(self) -> list[Named]:
         """Return the names that mean nothing else, less those that are measurements."""
-        found = plain_matches(self._text, self._names)
+        matches = plain_matches(self._text, self._names)
         return [
             Named(match, self._around.someone_used(match.start()))
-            for match in found
+            for match in matches
             if not is_measurement(self._around, *match.span())
         ]
 
 
 def self_descriptions(around: Surroundings) -> Iterator[Span]:
-    """Find machines that say what they are, and who made them."""
+    """Find passages in which a model says what it is or who made it."""
     for pattern in DESCRIPTIONS:
         for match in pattern.finditer(around.text):
             if not around.someone_used(match.start("it")):
                 yield match.span("it")
 
 
-def plain_names(around: Surroundings, named: Sequence[Named]) -> Iterator[Span]:
+def plain_names(around: Surroundings, names: Sequence[Named]) -> Iterator[Span]:
     """Find names that mean nothing else, but for those that someone else is said to use."""
-    for match, used in named:
+    for match, used in names:
         if not used and not _is_word_and_number(around.text, match):
             yield match.span()
 
@@ -369,11 +375,11 @@ _THING = re.compile(
 
 
 def doubtful_names(
-    around: Surroundings, named: Sequence[Named], names: tuple[str, ...]
+    around: Surroundings, plain: Sequence[Named], names: tuple[str, ...]
 ) -> Iterator[Hit]:
-    """Find names that may betray an author, less those that plainly are something else."""
+    """Find names that may reveal an author, except those that clearly mean something else."""
     text = around.text
-    for match, used in named:
+    for match, used in plain:
         yield Hit(*match.span(), Why.USED if used else Why.OTHER_MEANING)
     for match in doubtful_versions().finditer(text):
         if not is_measurement(around, *match.span()):

@@ -1,4 +1,4 @@
-"""Showing a chart: in the reports' style, with its figures as a table, and to be kept as a file.
+"""Show a chart in the reports' style, with its figures as a table and files to download.
 
 A chart is an Altair chart or, better here, its Vega-Lite specification from `drawn`: whoever
 imports Altair in this process makes every rater's page slower. On the screen it has the colours of
@@ -42,9 +42,9 @@ RAMP, DARK_RAMP = ("#cfe0ee", "#0a4f7d"), ("#1f3849", "#5c9cc3")
 COLOUR = re.compile("#[0-9a-f]{6}")
 
 
-def drawn(function: str, *given: object) -> dict[str, Any]:
+def drawn(function: str, *arguments: object) -> dict[str, Any]:
     """Return the specification of a chart of `calibration.report`, as "charts:chart_intervals"."""
-    made: dict[str, Any] = worker.make("annotate.vega:drawn", function, *given)
+    made: dict[str, Any] = worker.make("annotate.vega:drawn", function, *arguments)
     return made
 
 
@@ -86,13 +86,13 @@ def show(
         with st.expander("Figures as a table, and files"):
             st.html(_as_table(listed, caption))
             _files(spec, name, listed)
-    return [one for one in picked if isinstance(one, Mapping)]
+    return [mark for mark in picked if isinstance(mark, Mapping)]
 
 
 def pickable(spec: Mapping[str, Any], mark: str, *fields: str) -> dict[str, Any]:
     """Return a layered chart in which marks of a kind, in their first layer, answer to a click."""
-    view, layers = "picking", [dict(one) for one in spec["layer"]]
-    next(one for one in layers if _mark(one) == mark)["name"] = view
+    view, layers = "picking", [dict(layer) for layer in spec["layer"]]
+    next(layer for layer in layers if _mark(layer) == mark)["name"] = view
     chosen = {"type": "point", "fields": [*fields], "toggle": False}
     return {
         **spec,
@@ -107,7 +107,7 @@ def plotted(spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _files(spec: Mapping[str, Any], name: str, rows: Sequence[Row]) -> None:
-    """Show what makes the files; nothing is made before it is asked for."""
+    """Show the download buttons; a file is made when its button is pressed."""
     with st.container(horizontal=True, gap="small"):
         for kind, mime, make in (
             ("svg", "image/svg+xml", partial(worker.make, "annotate.vega:svg", spec)),
@@ -125,14 +125,14 @@ def _as_table(rows: Sequence[Row], caption: str) -> str:
     """Return plotted rows as a table; many are cut, and the CSV has all."""
     names = [*dict.fromkeys(name for row in rows for name in row)]
     columns = [_column(name, [row.get(name) for row in rows]) for name in names]
-    left = len(rows) - MOST_LISTED
-    notes = [f"{left} more rows stand in the CSV."] if left > 0 else []
+    not_listed = len(rows) - MOST_LISTED
+    notes = [f"{not_listed} more rows are in the CSV."] if not_listed > 0 else []
     return tables.table(rows[:MOST_LISTED], columns, f"Figures of the chart. {caption}", notes)
 
 
 def _column(name: str, values: Sequence[Any]) -> tables.Column:
     """Return how a plotted value is shown: counts as they are, other numbers with three decimals."""
-    if not any(isinstance(one, float) for one in values):
+    if not any(isinstance(value, float) for value in values):
         return tables.words(name.replace("_", " "), name)
     return tables.Column(
         name.replace("_", " "),
@@ -146,27 +146,27 @@ def _column(name: str, values: Sequence[Any]) -> tables.Column:
 
 def _rows(part: Any) -> list[list[Row]]:
     if isinstance(part, list):
-        return [found for one in part for found in _rows(one)]
+        return [rows for item in part for rows in _rows(item)]
     if not isinstance(part, Mapping):
         return []
     data = part.get("data")
     own = [data["values"]] if isinstance(data, Mapping) and "values" in data else []
-    return own + [found for key, one in part.items() if key != "data" for found in _rows(one)]
+    return own + [rows for key, value in part.items() if key != "data" for rows in _rows(value)]
 
 
 def _as_one_image(part: Any) -> Any:
     """Return a chart that is one image with one name: its marks are not read out one by one."""
     if isinstance(part, list):
-        return [_as_one_image(one) for one in part]
+        return [_as_one_image(item) for item in part]
     if not isinstance(part, Mapping):
         return part
-    found = {key: one if key == "data" else _as_one_image(one) for key, one in part.items()}
-    if "mark" in found and "encoding" in found:
-        mark = found["mark"]
-        found["mark"] = (
+    marked = {key: value if key == "data" else _as_one_image(value) for key, value in part.items()}
+    if "mark" in marked and "encoding" in marked:
+        mark = marked["mark"]
+        marked["mark"] = (
             {"type": mark, "aria": False} if isinstance(mark, str) else mark | {"aria": False}
         )
-    return found
+    return marked
 
 
 def _mark(layer: Mapping[str, Any]) -> str:
@@ -180,22 +180,24 @@ def on_screen(spec: Mapping[str, Any], is_dark: bool) -> dict[str, Any]:
     It brings the paper along: should the system turn dark while it is shown, it stays readable
     until the page is drawn anew.
     """
-    found = _darkened(spec) if is_dark else dict(spec)
+    themed = _darkened(spec) if is_dark else dict(spec)
     paper = PAPER["dark" if is_dark else "light"]
-    return found | {"config": {**found.get("config", {}), "background": paper}}
+    return themed | {"config": {**themed.get("config", {}), "background": paper}}
 
 
-def in_words(told: str, is_dark: bool) -> str:
-    """Return what is said of a chart, as true of its colours on the screen."""
-    return told.replace("the darker, the", "the lighter, the") if is_dark else told
+def in_words(text: str, is_dark: bool) -> str:
+    """Return a chart's caption with its colours named as they are on the screen."""
+    return text.replace("the darker, the", "the lighter, the") if is_dark else text
 
 
 def _darkened(part: Any, name: str = "") -> Any:
-    """Return a part of a chart with its colours for the dark; rows stay as they are."""
+    """Return a part of a chart in the colours for a dark page; rows stay unchanged."""
     if isinstance(part, list):
-        return [_darkened(one, name) for one in part]
+        return [_darkened(item, name) for item in part]
     if isinstance(part, Mapping):
-        return {key: one if key == "data" else _darkened(one, key) for key, one in part.items()}
+        return {
+            key: value if key == "data" else _darkened(value, key) for key, value in part.items()
+        }
     if not isinstance(part, str) or not COLOUR.fullmatch(part.lower()):
         return part
     colour = part.lower()
@@ -213,7 +215,7 @@ def _on_dark_ramp(colour: str) -> str:
     if not 0 <= share <= 1 or any(abs(a - b) > 1 for a, b in zip(meant, own, strict=True)):
         return colour
     mixed = _mixed(_channels(DARK_RAMP[0]), _channels(DARK_RAMP[1]), share)
-    return "#" + "".join(f"{round(one):02x}" for one in mixed)
+    return "#" + "".join(f"{round(channel):02x}" for channel in mixed)
 
 
 def _channels(colour: str) -> list[int]:

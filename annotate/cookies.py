@@ -1,4 +1,4 @@
-"""The cookies of a study: what they are called, and finding them in what a browser sends.
+"""The names of a study's cookies, and finding them in a request.
 
 Every port of a host shares its cookies: a study's cookies carry a short name of the study, so that
 two studies do not sign each other's people out. Behind https they begin with `__Host-`, which a
@@ -26,7 +26,7 @@ ENCRYPTED = ("https", "wss")
 
 
 def cookie_name(engine: Engine, kind: str, https: bool = False) -> str:
-    """Return what a study's cookie is called; `https` is how the browser speaks to us."""
+    """Return the name of a study's cookie; `https` is whether the browser connects by HTTPS."""
     return f"{ONLY_THIS_HOST if https else ''}{kind}_{_study(engine)}"
 
 

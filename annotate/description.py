@@ -1,4 +1,4 @@
-"""What clinicians are told of a study, as HTML: the same for them and for who writes it."""
+"""The description of a study as HTML: the same for clinicians and for its author."""
 
 import html
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of what is told: the name of its field, its heading, and its text as HTML."""
+    """A section of the description: the name of its field, its heading, and its text as HTML."""
 
     name: str
     heading: str
@@ -35,20 +35,21 @@ def sections(description: Description) -> tuple[Section, ...]:
 def pages(description: Description) -> tuple[Section, ...]:
     """Return the pages of its guideline, in their order."""
     return tuple(
-        Section("guideline", one.title, as_html(one.text)) for one in description.guideline
+        Section("guideline", page.title, as_html(page.text)) for page in description.guideline
     )
 
 
 def as_page(description: Description) -> str:
     """Return all of it as one page, the guideline's pages to be opened one by one."""
-    told = "".join(
-        f"<section><h2>{one.heading}</h2>{one.html}</section>" for one in sections(description)
+    body = "".join(
+        f"<section><h2>{section.heading}</h2>{section.html}</section>"
+        for section in sections(description)
     )
     guideline = "".join(
-        f"<details><summary>{html.escape(one.heading)}</summary>{one.html}</details>"
-        for one in pages(description)
+        f"<details><summary>{html.escape(page.heading)}</summary>{page.html}</details>"
+        for page in pages(description)
     )
     if guideline:
-        told += f"<section><h2>Guideline</h2>{guideline}</section>"
+        body += f"<section><h2>Guideline</h2>{guideline}</section>"
     title = html.escape(description.title)
-    return f'<article class="mj-described"><h2 class="mj-of-study">{title}</h2>{told}</article>'
+    return f'<article class="mj-described"><h2 class="mj-of-study">{title}</h2>{body}</article>'

@@ -17,7 +17,7 @@ NOTHING = "the study has no responses yet: `medjury import FILE` brings them in"
 
 @dataclass(frozen=True, slots=True)
 class DesignRequest:
-    """What is asked of a design.
+    """The request for a design.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class DesignRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDesign:
-    """What a design comes to, without a word on who wrote which response.
+    """The figures of a planned design, without authors.
 
     Attributes
     ----------
@@ -73,23 +73,23 @@ def designed(engine: Engine, request: DesignRequest) -> Design:
     work = work_of_responses(engine)
     items = [
         Item(
-            *(one.response, one.instance, one.model, one.benchmark),
-            *(work[one.response].words, work[one.response].criteria),
+            *(item.response, item.instance, item.model, item.benchmark),
+            *(work[item.response].words, work[item.response].criteria),
         )
-        for one in design_items(engine)
+        for item in design_items(engine)
     ]
     if not items:
         raise BadInput(NOTHING)
     existing = [
-        Assigned(one.rater, one.response, one.pass_, one.begun, one.position)
-        for one in assigned(engine)
+        Assigned(slot.rater, slot.response, slot.pass_, slot.begun, slot.position)
+        for slot in assigned(engine)
     ]
     raters, repeats = list(request.raters), request.repeats
     return top_up(existing, items, raters, request.per_response, request.seed, repeats=repeats)
 
 
 def planned_design(engine: Engine, request: DesignRequest) -> PlannedDesign:
-    """Return what the design for a study would come to."""
+    """Return the figures of the design that a study would have."""
     design = designed(engine, request)
     figures = design.load, design.overlap, design.repeats
     plan = plan_of(design, pace_of(engine, request.minutes))

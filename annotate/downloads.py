@@ -1,4 +1,4 @@
-"""Files that Streamlit keeps for a page, such as exports and pictures: for whose page it made them.
+"""Give the files that Streamlit keeps, such as exports and pictures, only to the session they are for.
 
 It gives them by an address that holds a hash of the content, to anybody who has the address. Here
 they are given to the session that was told the address over its WebSocket, and to no other.
@@ -23,36 +23,36 @@ FILES_KEPT = 500  # of a session: a screen has some ten, and anew whenever a fig
 
 
 class Told:
-    """Which files' addresses each session was told, in bounded memory."""
+    """The addresses of files that each session was sent, in bounded memory."""
 
     def __init__(self) -> None:
         self._files: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
 
     def add(self, session: str, files: Iterable[str]) -> None:
-        """Note that a session was told of files."""
-        told = self._files.setdefault(session, OrderedDict())
+        """Note that a session was sent the addresses of files."""
+        own_files = self._files.setdefault(session, OrderedDict())
         self._files.move_to_end(session)
         for file in files:
-            told[file] = None
-            told.move_to_end(file)
-        while len(told) > FILES_KEPT:
-            told.popitem(last=False)
+            own_files[file] = None
+            own_files.move_to_end(file)
+        while len(own_files) > FILES_KEPT:
+            own_files.popitem(last=False)
         while len(self._files) > SESSIONS_KEPT:
             self._files.popitem(last=False)
 
     def has(self, session: str, file: str) -> bool:
-        """Return whether a session was told of a file."""
+        """Return whether a session was sent the address of a file."""
         return file in self._files.get(session, ())
 
 
 class Downloads:
-    """Middleware that gives a file only to a session whose page was told its address."""
+    """Middleware that gives a file only to a session whose page was sent its address."""
 
     def __init__(self, app: ASGIApp, engine: Engine) -> None:
         self.app, self.engine, self.told = app, engine, Told()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on but what asks for another's file; note the addresses that are told."""
+        """Refuse requests for another session's file, pass on all others, and note sent addresses."""
         if scope["type"] == "websocket":
             session = self._session(scope)
             await self.app(scope, receive, send if session is None else self._noted(session, send))
@@ -67,7 +67,7 @@ class Downloads:
 
         async def noted(message: Message) -> None:
             sent = message.get("bytes") or b""
-            if files := [one.decode() for one in ADDRESS.findall(sent)]:
+            if files := [address.decode() for address in ADDRESS.findall(sent)]:
                 self.told.add(session, files)
             await send(message)
 

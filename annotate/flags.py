@@ -19,8 +19,8 @@ def answer(person: Person, engine: Engine, remark: int, text: str) -> int:
     Unknown, NotAllowed
         If there is no such flag; unless a coordinator asks.
     """
-    found = find_self_naming(text, names_to_mask(person, engine))
-    if found:
-        named = ", ".join(dict.fromkeys(one.text for one in found))
-        raise BadInput(f"the answer names what may be a model ({named}): who reads it rates blind")
+    hits = find_self_naming(text, names_to_mask(person, engine))
+    if hits:
+        names = ", ".join(dict.fromkeys(hit.text for hit in hits))
+        raise BadInput(f"the answer names what may be a model ({names}): who reads it rates blind")
     return answer_flag_as(person, engine, person.actor, remark, text)

@@ -1,4 +1,4 @@
-"""What every HTTP answer says to the browser about security, and who may ask for what.
+"""Security headers of every HTTP response, and which requests are allowed.
 
 A cookie travels with what other pages on this machine ask too: another port is the same site to a
 browser. So a WebSocket, and whatever changes anything, must come from our own address.
@@ -145,7 +145,7 @@ def from_elsewhere(headers: Headers) -> bool:
 
 
 class Roles:
-    """Middleware that refuses what Streamlit would take from or give to anybody."""
+    """Middleware that refuses requests which Streamlit would answer for anybody."""
 
     def __init__(self, app: ASGIApp, engine: Engine) -> None:
         self.app, self.engine = app, engine

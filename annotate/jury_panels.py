@@ -21,7 +21,7 @@ UNREADABLE_RULES = (
     "the rules that say where texts may go cannot be read: ask who owns this server to mend them; "
     "`medjury jury run` says there what is wrong"
 )
-STARTS = "|".join(re.escape(one) for one in KEY_START)
+STARTS = "|".join(re.escape(prefix) for prefix in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
 ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_million_out")
 
@@ -34,8 +34,8 @@ def shipped_texts() -> dict[str, str]:
 
 def places(own: Mapping[str, str]) -> dict[str, str]:
     """Return where each panel is read, by name: those that ship, and a study's own texts."""
-    kept = {name: str(on_disk(name, text)) for name, text in own.items()}
-    return kept | {name: name for name in shipped()}
+    paths = {name: str(on_disk(name, text)) for name, text in own.items()}
+    return paths | {name: name for name in shipped()}
 
 
 def checked(text: str) -> Panel:
@@ -95,8 +95,8 @@ def without_path(message: str, path: Path) -> str:
 
 
 def costs_money(panel: Panel) -> bool:
-    """Return whether asking may cost money: a price above 0, or none told by a host elsewhere."""
-    return any(_costs(one) for one in panel.juror)
+    """Return whether a run may cost money: a price above 0, or an unknown price of another host."""
+    return any(_costs(juror) for juror in panel.juror)
 
 
 def with_juror(text: str, settings: Mapping[str, object]) -> str:

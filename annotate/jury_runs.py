@@ -60,7 +60,7 @@ def start(person: Person, engine: Engine, order: RunOrder) -> str:
         raise BadInput(f"panel {panel.name} asks hosts that cost money: set a cap in US dollars")
     token = secrets.token_hex(8)
     begin_run(person, engine, order, token)
-    _keepers[:] = [one for one in _keepers if one.poll() is None]
+    _keepers[:] = [keeper for keeper in _keepers if keeper.poll() is None]
     _keepers.append(
         subprocess.Popen(  # noqa: S603 ourselves; the token is our own
             own_packages.command("annotate.jury_runs", token),
@@ -89,27 +89,27 @@ def environment(engine: Engine) -> dict[str, str]:
 
 
 def keep(engine: Engine, token: str) -> None:
-    """Run what was ordered to its end, or until somebody asks it to stop."""
+    """Carry out a run to its end, or until somebody asks it to stop."""
     run = beat_run(engine, token, ())
     if run is None:
         return
     with tempfile.TemporaryDirectory(prefix="medjury-run-") as folder:
         files = _Files(Path(folder), run.order)
         code = _watched(engine, token, files)
-        said, figures = files.said(), files.figures()
+        messages, figures = files.said(), files.figures()
         if code not in ENDS or files.crashed:
-            said = [*said, CRASHED]
+            messages = [*messages, CRASHED]
             with suppress(OSError):
                 sys.stderr.write(files.told())
     for _ in range(TRIES):
         with suppress(MedjuryError):
-            end_run(engine, token, code, said, figures)
+            end_run(engine, token, code, messages, figures)
             return
         time.sleep(BEAT_SECONDS)
 
 
 class _Files:
-    """What a run reads and writes while it is on, in a folder that only we may read."""
+    """The files of a run in progress, in a folder that only this user may read."""
 
     def __init__(self, folder: Path, order: RunOrder) -> None:
         self.order = order
@@ -131,7 +131,7 @@ class _Files:
         return CRASH in self.told()
 
     def said(self) -> list[str]:
-        """Return the last lines told; nothing of a crash, whose words are not ours."""
+        """Return the last messages; nothing of a crash, whose text may quote anything."""
         text = self.told().split(CRASH, 1)[0]
         lines = [line.removeprefix(SPOKEN).rstrip() for line in text.splitlines()]
         return [line for line in lines if line and not line.startswith(STUDY)][-LINES:]
@@ -146,17 +146,17 @@ class _Files:
 
 
 def _watched(engine: Engine, token: str, files: _Files) -> int:
-    """Run the command, say that it lives, obey who asks it to stop; return its exit code."""
+    """Run the command, report that it is alive, stop it when asked; return its exit code."""
     with files.out.open("wb") as out, files.err.open("wb") as err:
         child = _child(files, out.fileno(), err.fileno())
     obeyed = 0
     while _going(child):
         with suppress(MedjuryError):  # the study may be out of reach for a while
             run = beat_run(engine, token, files.said())
-            wanted = obeyed + 1 if run is None else run.stops
-            if wanted > obeyed:
+            stops = obeyed + 1 if run is None else run.stops
+            if stops > obeyed:
                 child.send_signal(signal.SIGINT)
-                obeyed = wanted
+                obeyed = stops
     return child.returncode
 
 
@@ -188,7 +188,7 @@ def _going(child: "subprocess.Popen[bytes]") -> bool:
 def _keys(order: RunOrder) -> list[str]:
     """Return the keys that the run may use, so that none is ever repeated."""
     with suppress(MedjuryError):
-        names = [one.api_key_env for one in jury_panels.checked(order.text).juror]
+        names = [juror.api_key_env for juror in jury_panels.checked(order.text).juror]
         return [value for name in names if name and (value := os.environ.get(name))]
     return []
 

@@ -36,7 +36,7 @@ def _markdown() -> MarkdownIt:
 
 
 class _Parser(MarkdownIt):
-    """Reads as a link only what has an address that a person can use."""
+    """A parser rule that accepts only links with an address that a person can use."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802 its parent's name
         return REACHABLE.match(url) is not None
@@ -50,7 +50,7 @@ class _Renderer(RendererHTML):
 
     def link_close(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
         opened = next(n for n in range(place, -1, -1) if tokens[n].type == "link_open")
-        words = "".join(one.content for one in tokens[opened:place])
+        words = "".join(token.content for token in tokens[opened:place])
         return f"</span>{_address(tokens[opened].attrGet('href'), words)}"
 
     def image(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
@@ -71,8 +71,8 @@ class _Renderer(RendererHTML):
 def _address(href: object, words: str) -> str:
     """Return the address that words lead to, unless they are that address."""
     address = PLAIN.sub("", str(href), count=1)
-    told = f' <span class="mj-address">({html.escape(address)})</span>'
-    return "" if words == address else told
+    shown_address = f' <span class="mj-address">({html.escape(address)})</span>'
+    return "" if words == address else shown_address
 
 
 def _heading(token: Token) -> str:

@@ -1,4 +1,4 @@
-"""Which screens there are for whom. A browser learns the names of its own screens only."""
+"""The screens of each role. A browser learns the names of its own screens only."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ STEERING = frozenset({Role.RESEARCHER, Role.COORDINATOR})
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A screen, whom it is for, and where it stands: in the address, and under `annotate.screens`."""
+    """A screen: its roles, its path in the address, and its module in `annotate.screens`."""
 
     title: str
     path: str
@@ -84,17 +84,17 @@ def pages(engine: Engine, person: Person | None) -> list[st.Page]:
     """Return the pages of a person; all that is in this list travels to the browser."""
     if person is None:
         return [st.Page(_outside, title="Sign in", url_path="in", default=True)]
-    mine = [one for one in SCREENS if person.role in one.roles]
+    mine = [screen for screen in SCREENS if person.role in screen.roles]
     if not mine:
         return [st.Page(partial(_nothing, person), title="medjury", url_path="in", default=True)]
     return [
         st.Page(
-            partial(one.draw, engine, person),
-            title=one.title,
-            url_path=one.path,
-            default=one is mine[0],
+            partial(screen.draw, engine, person),
+            title=screen.title,
+            url_path=screen.path,
+            default=screen is mine[0],
         )
-        for one in mine
+        for screen in mine
     ]
 
 

@@ -42,7 +42,7 @@ STALE = "Signing in took too long, or was interrupted. Try again."
 
 
 class NotVouched(Exception):
-    """The hospital did not say who somebody is; the text tells them why."""
+    """Signing in with a hospital account failed; the text tells the person why."""
 
 
 class Hospital:
@@ -55,9 +55,9 @@ class Hospital:
         chosen = auth if name is None else auth[name]
         self.engine, self.redirect_uri = engine, str(auth["redirect_uri"])
         self.signer = URLSafeTimedSerializer(str(auth["cookie_secret"]), salt=SIGNED_AS)
-        asked = {"prompt": "select_account"} | ASKED | dict(chosen.get("client_kwargs", {}))
+        parameters = {"prompt": "select_account"} | ASKED | dict(chosen.get("client_kwargs", {}))
         self.client: Any = OAuth().register(
-            "hospital", **{key: chosen[key] for key in NEEDED}, client_kwargs=asked
+            "hospital", **{key: chosen[key] for key in NEEDED}, client_kwargs=parameters
         )
 
     async def redirect(self, request: Request) -> Response:
@@ -79,7 +79,7 @@ class Hospital:
         return answer
 
     async def claims(self, request: Request) -> dict[str, Any]:
-        """Return what the hospital says of who comes back from it.
+        """Return the hospital's claims about a person who returns from its sign-in.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Hospital:
         return claims
 
     async def _expected(self) -> dict[str, Any]:
-        """Return what a token must say of who made it, and for whom."""
+        """Return the issuer and audience that a token must have."""
         metadata = await self.client.load_server_metadata()
         return {
             "iss": {"essential": True, "value": metadata["issuer"]},
@@ -112,14 +112,14 @@ class Hospital:
     def _on_the_way(self, request: Request) -> dict[str, Any]:
         cookie = cookie_of(self.engine, HOSPITAL, request)
         try:
-            found = self.signer.loads(cookie or "", max_age=FRESH_SECONDS)
+            state = self.signer.loads(cookie or "", max_age=FRESH_SECONDS)
         except BadSignature as error:
             raise NotVouched(STALE) from error
-        return dict(found)
+        return dict(state)
 
 
 def read_secrets(path: Path) -> dict[str, Any]:
-    """Return what is configured of hospital accounts: {} if [auth] is not.
+    """Return the configuration of hospital accounts: {} without [auth].
 
     Raises
     ------
@@ -150,7 +150,7 @@ def read_secrets(path: Path) -> dict[str, Any]:
 
 def provider(auth: Mapping[str, Any]) -> str | None:
     """Return the name of the first provider that has a table of its own, None if there is none."""
-    tables = (name for name, one in auth.items() if isinstance(one, Mapping))
+    tables = (name for name, value in auth.items() if isinstance(value, Mapping))
     return next((name for name in tables if name != "client_kwargs"), None)
 
 
@@ -194,7 +194,7 @@ def _with_session(request: Request, session: dict[str, Any]) -> Request:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """Return what says that a hospital's word is no good: of another state, forged, too old."""
+    """Return the errors of an invalid response: of another state, forged, or too old."""
     from authlib.common.errors import AuthlibBaseError
     from joserfc.errors import JoseError
 
@@ -202,7 +202,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """Return what says that a hospital cannot be reached, or does not speak OpenID Connect."""
+    """Return the errors of a hospital that cannot be reached or does not speak OpenID Connect."""
     import httpx2  # which authlib prefers to httpx
 
     return httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, RuntimeError

@@ -1,4 +1,4 @@
-"""In which order one clinician meets the responses, and which of them come back."""
+"""The order in which a clinician is shown the responses, and which are repeated."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def arrange(
 
 def adjacent(line: Sequence[Showing]) -> int:
     """Return how often one instance is shown twice in a row."""
-    return sum(one.instance == two.instance for one, two in pairwise(line))
+    return sum(first.instance == two.instance for first, two in pairwise(line))
 
 
 def _spread(before: Sequence[Showing], new: Sequence[Showing], rng: Random) -> list[Showing]:
@@ -51,13 +51,13 @@ def _spread(before: Sequence[Showing], new: Sequence[Showing], rng: Random) -> l
     makes up more than half of what is left: then it comes now or its last ones will touch.
     """
     pool, line = list(new), list(before[-1:])
-    left = Counter(one.instance for one in pool)
-    most = max(left.values(), default=0)
+    remaining = Counter(showing.instance for showing in pool)
+    most = max(remaining.values(), default=0)
     while pool:
         last = line[-1].instance if line else None
-        many, count = left.most_common(1)[0] if 2 * most > len(pool) else (None, 0)
+        many, count = remaining.most_common(1)[0] if 2 * most > len(pool) else (None, 0)
         line.append(_draw(pool, many if 2 * count > len(pool) else None, last, rng))
-        left[line[-1].instance] -= 1
+        remaining[line[-1].instance] -= 1
     return line[len(before[-1:]) :]
 
 
@@ -66,8 +66,12 @@ def _draw(pool: list[Showing], due: int | None, last: int | None, rng: Random) -
     place = int(rng.random() * len(pool))
     if due is not None or pool[place].instance == last:
         places = range(len(pool))
-        other = [one for one in places if pool[one].instance != last]
-        fit = [one for one in other if due in (None, pool[one].instance)] or other or places
+        other = [candidate for candidate in places if pool[candidate].instance != last]
+        fit = (
+            [candidate for candidate in other if due in (None, pool[candidate].instance)]
+            or other
+            or places
+        )
         place = rng.choice(fit)
     pool[place], pool[-1] = pool[-1], pool[place]
     return pool.pop()
@@ -75,17 +79,19 @@ def _draw(pool: list[Showing], due: int | None, last: int | None, rng: Random) -
 
 def _with_repeats(line: list[Showing], start: int, repeats: int, rng: Random) -> list[Showing]:
     """Put `repeats` responses of the line into it once more, none before place `start`."""
-    again = {one.response for one in line if one.pass_}
+    again = {showing.response for showing in line if showing.pass_}
     firsts = [
-        place for place, one in enumerate(line) if not one.pass_ and one.response not in again
+        place
+        for place, showing in enumerate(line)
+        if not showing.pass_ and showing.response not in again
     ]
     early = [place for place in firsts if place + GAP <= len(line)]
     enough = repeats <= len(early)  # if not, each repeat makes room for the next one
     chosen = sorted(rng.sample(early, repeats)) if enough else firsts[:repeats]
-    for one in [line[place] for place in chosen]:
-        least = max(line.index(one) + GAP, start)
+    for showing in [line[place] for place in chosen]:
+        least = max(line.index(showing) + GAP, start)
         if least <= len(line):
-            repeat = one._replace(pass_=1)
+            repeat = showing._replace(pass_=1)
             line.insert(_gap_for(repeat, line, least, rng), repeat)
     return line
 
@@ -101,4 +107,4 @@ def _gap_for(repeat: Showing, line: list[Showing], least: int, rng: Random) -> i
 
 
 def _apart(repeat: Showing, line: list[Showing], place: int) -> bool:
-    return all(one.instance != repeat.instance for one in line[place - 1 : place + 1])
+    return all(neighbour.instance != repeat.instance for neighbour in line[place - 1 : place + 1])

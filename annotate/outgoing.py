@@ -1,4 +1,4 @@
-"""What Streamlit tells a browser of itself, without what is nobody's business there.
+"""Remove from Streamlit's messages to a browser what they reveal about the server.
 
 Its first message names the application's file on the server, and where that lies under a folder
 that is named after a study, the study's secret with it. And where its connection breaks, its page
@@ -39,8 +39,8 @@ class Outgoing:
             sent = message.get("bytes") if message["type"] == "websocket.send" else None
             if sent is None or len(sent) > LONGEST_OF_THESE:
                 await send(message)
-            elif (kept := without_place(sent)) is not None:
-                await send({**message, "bytes": kept})
+            elif (allowed := without_place(sent)) is not None:
+                await send({**message, "bytes": allowed})
 
         await self.app(scope, receive, send_without_place if scope["type"] == "websocket" else send)
 
@@ -58,7 +58,7 @@ def host_config(rates: bool) -> JSONResponse:
 
     A clinician's page says itself what is kept while the connection is away.
     """
-    told = {
+    settings = {
         "allowedOrigins": [],
         "useExternalAuthToken": False,
         "enableCustomParentMessages": False,
@@ -67,7 +67,7 @@ def host_config(rates: bool) -> JSONResponse:
         "blockErrorDialogs": rates,
         "resourceCrossOriginMode": None,
     }
-    return JSONResponse(told, headers={"Cache-Control": "no-cache"})
+    return JSONResponse(settings, headers={"Cache-Control": "no-cache"})
 
 
 def without_place(sent: bytes) -> bytes | None:

@@ -45,7 +45,7 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Design:
-    """Who reads what, in which order.
+    """A design: which clinician reads which responses, in which order.
 
     Attributes
     ----------
@@ -74,7 +74,9 @@ class Design:
     def orders(self) -> dict[str, list[Showing]]:
         """Everything each rater is shown, in order; those who left come last."""
         instance = {item.response: item.instance for item in self.responses}
-        placed = sorted((one.position, one.rater, one.response, one.pass_) for one in self._all())
+        placed = sorted(
+            (slot.position, slot.rater, slot.response, slot.pass_) for slot in self._all()
+        )
         orders: dict[str, list[Showing]] = {rater: [] for rater in self.raters}
         for _, rater, response, pass_ in placed:
             orders.setdefault(rater, []).append(Showing(response, instance[response], pass_))
@@ -84,9 +86,9 @@ class Design:
     def readers(self) -> dict[int, list[str]]:
         """The raters of each response, sorted; a repeat does not count."""
         readers: dict[int, list[str]] = {item.response: [] for item in self.responses}
-        for one in sorted(self._all(), key=lambda one: one.rater):
-            if not one.pass_:
-                readers[one.response].append(one.rater)
+        for slot in sorted(self._all(), key=lambda slot: slot.rater):
+            if not slot.pass_:
+                readers[slot.response].append(slot.rater)
         return readers
 
     @property
@@ -109,11 +111,11 @@ class Design:
     @property
     def repeats(self) -> int:
         """Hidden repeats of all raters."""
-        return sum(one.pass_ for one in self._all())
+        return sum(slot.pass_ for slot in self._all())
 
     def repeats_of(self, rater: str) -> int:
         """Hidden repeats of one rater."""
-        return sum(one.pass_ for one in self.orders[rater])
+        return sum(showing.pass_ for showing in self.orders[rater])
 
     @cached_property
     def connected(self) -> bool:
@@ -142,10 +144,10 @@ class Design:
         return {rater: missing for rater, missing in short.items() if missing > 0}
 
     def work(self, rater: str) -> Work:
-        """Return what one rater is to read and score, hidden repeats included."""
-        item = {one.response: one for one in self.responses}
-        shown = [item[one.response] for one in self.orders[rater]]
-        words, criteria = sum(one.words for one in shown), sum(one.criteria for one in shown)
+        """Return one rater's work: what they read and score, hidden repeats included."""
+        item = {item.response: item for item in self.responses}
+        shown = [item[showing.response] for showing in self.orders[rater]]
+        words, criteria = sum(item.words for item in shown), sum(item.criteria for item in shown)
         return Work(len(shown), words, criteria)
 
     def to_json(self, pace: Pace | None = None) -> dict[str, Any]:
@@ -177,7 +179,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a design comes to, for whom it asks to read.
+    """The figures of a design: work, overlap, balance and precision.
 
     Attributes
     ----------
@@ -230,7 +232,7 @@ class Plan:
 
 
 def plan_of(design: Design, pace: Pace | None = None) -> Plan:
-    """Return what a design comes to at a pace; by default that of a reader, from words alone."""
+    """Return the figures of a design at a pace; by default a reader's pace, from words alone."""
     pace = pace or Pace()
     shared = [design.overlap["|".join(pair)] for pair in _pairs(design.raters)]
     minutes = {rater: pace.minutes(design.work(rater)) for rater in design.raters}
@@ -259,9 +261,9 @@ def plan_of(design: Design, pace: Pace | None = None) -> Plan:
 
 def _pairs(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield every pair, each sorted as the keys of `overlap` are."""
-    for place, one in enumerate(names):
+    for place, first in enumerate(names):
         for other in names[place + 1 :]:
-            yield one, other
+            yield first, other
 
 
 def _expected_interval(design: Design) -> dict[str, float | None]:
@@ -284,9 +286,9 @@ def _expected_interval(design: Design) -> dict[str, float | None]:
 
 
 def _notes(design: Design) -> list[str]:
-    """Say in words what the design could not give."""
+    """Return sentences on what the design could not achieve."""
     short = design.short_of_repeats
-    said = {
+    sentences = {
         f"fewer hidden repeats than asked for {', '.join(short)}: a repeat stands at least "
         f"{GAP} places after its first showing, and the list is too short": bool(short),
         "one reading a response: no two clinicians share any, so their agreement cannot be "
@@ -303,7 +305,7 @@ def _notes(design: Design) -> list[str]:
         ),
         f"the interval assumes an ICC(C,2) of {ASSUMED_ICC}": True,
     }
-    return [note for note, holds in said.items() if holds]
+    return [note for note, holds in sentences.items() if holds]
 
 
 def spread_in_words(plan: Plan) -> str:
@@ -314,7 +316,7 @@ def spread_in_words(plan: Plan) -> str:
 
 
 def pace_in_words(pace: Pace) -> str:
-    """Return what an estimate of minutes rests on, to stand behind it."""
+    """Return what an estimate of minutes is based on, to be shown after it."""
     if pace.source == PaceSource.SAID:
         return "as you say"
     speed = f"{60 / pace.seconds_per_word:.0f} words of source and response a minute"

@@ -1,4 +1,4 @@
-"""The server's protocols: uvicorn's, that keep nothing of whom nobody knows.
+"""uvicorn's protocols, changed to buffer nothing for clients that have not signed in.
 
 uvicorn reads headers without an end, and a WebSocket's frames while the application still decides
 whether to accept it. Here a request's head has a bound, nothing is read before a WebSocket is

@@ -77,26 +77,26 @@ def mail_server(environment: Mapping[str, str] = os.environ) -> MailServer | Non
     BadInput
         If the file cannot be read, or something is missing or of the wrong kind.
     """
-    given = _from_file(environment.get(FILE, ""))
+    values = _from_file(environment.get(FILE, ""))
     own = {name: environment.get(PREFIX + name.upper(), "") for name in NAMES}
-    given |= {name: value for name, value in own.items() if value}
-    if not given:
+    values |= {name: value for name, value in own.items() if value}
+    if not values:
         return None
-    if odd := sorted(set(given) - set(NAMES)):
+    if odd := sorted(set(values) - set(NAMES)):
         raise BadInput(f"mail server: {', '.join(odd)} is not known; it has {', '.join(NAMES)}")
     for name in ("host", "sender"):
-        if not given.get(name):
+        if not values.get(name):
             raise BadInput(f"mail server: give {name} too, in {FILE} or {PREFIX}{name.upper()}")
-    port, encrypted = given.get("port", "587"), given.get("starttls", "true").lower()
+    port, encrypted = values.get("port", "587"), values.get("starttls", "true").lower()
     if not port.isdecimal() or not 0 < int(port[:9]) <= MOST_PORT:
         raise BadInput(f"mail server: port {port!r} is no number from 1 to {MOST_PORT}")
     if encrypted not in ("true", "false"):
         raise BadInput(f"mail server: starttls {encrypted!r} is neither true nor false")
-    user, password = given.get("user", ""), environment.get(PASSWORD, "")
+    user, password = values.get("user", ""), environment.get(PASSWORD, "")
     if user and encrypted == "false":
         raise BadInput("mail server: a password is never sent over a line without starttls")
     return MailServer(
-        given["host"], given["sender"], int(port), encrypted == "true", user, password
+        values["host"], values["sender"], int(port), encrypted == "true", user, password
     )
 
 
@@ -104,23 +104,23 @@ def _from_file(name: str) -> dict[str, str]:
     if not name:
         return {}
     try:
-        found = read_toml(Path(name))
+        values = read_toml(Path(name))
     except (OSError, NotToml) as error:
         raise BadInput(f"mail server: {name} cannot be read: {error}") from error
-    if "password" in found:
+    if "password" in values:
         raise BadInput(f"mail server: {name} holds a password; give it in {PASSWORD} instead")
     return {
         key: str(value).lower() if value in (True, False) else str(value)
-        for key, value in found.items()
+        for key, value in values.items()
     }
 
 
-def is_due(one: Workload, present: datetime, days: int) -> bool:
+def is_due(workload: Workload, present: datetime, days: int) -> bool:
     """Tell whether somebody has had work open for so many days and ended none in as many."""
     since = present - timedelta(days=days)
-    waits = one.open > 0 and not (one.ended or one.simulated)
-    given = one.open_since is None or one.open_since <= since
-    return waits and given and (one.last is None or one.last <= since)
+    waits = workload.open > 0 and not (workload.ended or workload.simulated)
+    is_old_enough = workload.open_since is None or workload.open_since <= since
+    return waits and is_old_enough and (workload.last is None or workload.last <= since)
 
 
 def due(person: Person, engine: Engine, present: datetime, url: str) -> list[Due]:
@@ -135,29 +135,31 @@ def due(person: Person, engine: Engine, present: datetime, url: str) -> list[Due
     """
     days = settings(engine).remind_days
     reminded_at = last_reminded(person, engine)
-    known = {one.name: one for one in people(person, engine) if one.role == Role.CLINICIAN}
+    known = {
+        member.name: member for member in people(person, engine) if member.role == Role.CLINICIAN
+    }
     since = present - timedelta(days=days)
-    found = []
-    for one in workloads(person, engine):
-        account = known.get(one.handle)
-        if account is None or not is_due(one, present, days):
+    reminders = []
+    for workload in workloads(person, engine):
+        account = known.get(workload.handle)
+        if account is None or not is_due(workload, present, days):
             continue
         last = reminded_at.get(account.id)
         if last is None or last <= since:
-            work, timed = words_left_of(person, engine, one.handle)
-            text = reminder(one, work, measured(timed), url)
-            found.append(Due(account.id, one.handle, account.email, text))
-    return found
+            work, timed = words_left_of(person, engine, workload.handle)
+            text = reminder(workload, work, measured(timed), url)
+            reminders.append(Due(account.id, workload.handle, account.email, text))
+    return reminders
 
 
-def reminder(one: Workload, work: Work, pace: Pace, url: str) -> str:
+def reminder(workload: Workload, work: Work, pace: Pace, url: str) -> str:
     """Return a reminder: what is left, how long it takes, and where; no score, no patient text."""
     minutes = max(1, round(pace.minutes(work)))
     own = pace.source == PaceSource.MEASURED
     pace_told = "at your pace so far" if own else "estimated from their words"
     return (
-        f"Dear {one.handle},\n\n"
-        f"in our rating study {one.open} of your {one.total} responses are still open, about "
+        f"Dear {workload.handle},\n\n"
+        f"in our rating study {workload.open} of your {workload.total} responses are still open, about "
         f"{minutes} minute{'s' if minutes > 1 else ''} {pace_told}. You can stop and go on at any time; "
         "what you enter is kept.\n\n"
         f"{url}\n\n"
@@ -165,7 +167,9 @@ def reminder(one: Workload, work: Work, pace: Pace, url: str) -> str:
     )
 
 
-def send(person: Person, engine: Engine, server: MailServer, wanted: Sequence[Due]) -> list[str]:
+def send(
+    person: Person, engine: Engine, server: MailServer, recipients: Sequence[Due]
+) -> list[str]:
     """Send each their reminder, one message a person, and record each; return to whom.
 
     Who has no address is left out. Where the server breaks off, what was sent stays recorded.
@@ -178,15 +182,15 @@ def send(person: Person, engine: Engine, server: MailServer, wanted: Sequence[Du
     sent: list[str] = []
     try:
         with _connected(server) as connection:
-            for one in wanted:
-                if one.email:
-                    connection.send_message(_message(server, one))
-                    reminded(person, engine, one.account)
-                    sent.append(one.name)
+            for recipient in recipients:
+                if recipient.email:
+                    connection.send_message(_message(server, recipient))
+                    reminded(person, engine, recipient.account)
+                    sent.append(recipient.name)
     except (smtplib.SMTPException, OSError) as error:
-        told = f"; sent before: {', '.join(sent)}" if sent else "; nothing was sent"
+        outcome = f"; sent before: {', '.join(sent)}" if sent else "; nothing was sent"
         raise BadInput(
-            f"mail server {server.host}:{server.port}: {type(error).__name__}: {error}{told}"
+            f"mail server {server.host}:{server.port}: {type(error).__name__}: {error}{outcome}"
         ) from error
     return sent
 
@@ -202,8 +206,8 @@ def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
         yield connection
 
 
-def _message(server: MailServer, one: Due) -> EmailMessage:
+def _message(server: MailServer, recipient: Due) -> EmailMessage:
     message = EmailMessage()
-    message["From"], message["To"], message["Subject"] = server.sender, one.email, SUBJECT
-    message.set_content(one.text)
+    message["From"], message["To"], message["Subject"] = server.sender, recipient.email, SUBJECT
+    message.set_content(recipient.text)
     return message

@@ -86,11 +86,11 @@ def settings() -> dict[str, Any]:
 
 def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return a table of tables as one, its names joined by dots."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for name, value in table.items():
         inner = isinstance(value, Mapping)
-        found |= _dotted(value, f"{before}{name}.") if inner else {before + name: value}
-    return found
+        options |= _dotted(value, f"{before}{name}.") if inner else {before + name: value}
+    return options
 
 
 @asynccontextmanager

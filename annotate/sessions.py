@@ -1,4 +1,4 @@
-"""Signed sessions: a cookie that says which way in was used and when, and that nobody can forge."""
+"""Signed sessions: a cookie that nobody can forge, with how and when a person signed in."""
 
 import secrets
 import time
@@ -77,24 +77,25 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     None if it is forged, over 12 hours old, unused for an hour or signed out, if its way in
     was revoked, or if the account has ended. It costs one reading of short queries.
     """
-    found = _read(engine, token)
-    if found is None:
+    session = _read(engine, token)
+    if session is None:
         return None
-    if not sightings.alive(found[1]):  # first: what a page asks while the study is away is use too
+    # First: what a page asks while the study cannot be reached is use of the session too.
+    if not sightings.alive(session[1]):
         return None
-    seen = queries.seen(engine, found[0], sightings.heard.get(engine, 0))
+    seen = queries.seen(engine, session[0], sightings.heard.get(engine, 0))
     sightings.hear(engine, seen)
-    return seen.person if sightings.alive(found[1]) else None
+    return seen.person if sightings.alive(session[1]) else None
 
 
 def end(engine: Engine, token: str | None, sightings: Sightings = _sightings) -> Person | None:
     """Sign a session out at every replica, copies of its cookie too; return whose it was."""
     person = owner(engine, token, sightings)
-    found = _read(engine, token)
-    if found is not None:
-        sightings.end(found[1])
+    session = _read(engine, token)
+    if session is not None:
+        sightings.end(session[1])
         if person is not None:
-            leave(engine, person, found[1])
+            leave(engine, person, session[1])
     return person
 
 
@@ -103,8 +104,8 @@ def way_in(engine: Engine, token: str | None) -> str | None:
 
     For where the study cannot be reached: it may have ended since, of which only the study knows.
     """
-    found = _read(engine, token)
-    return found[0] if found is not None and _sightings.alive(found[1]) else None
+    session = _read(engine, token)
+    return session[0] if session is not None and _sightings.alive(session[1]) else None
 
 
 def new_device(engine: Engine) -> str:
@@ -125,12 +126,12 @@ def _read(engine: Engine, token: str | None) -> tuple[str, str] | None:
     if not token:
         return None
     try:
-        found, issued = _serializer(engine).loads(token, return_timestamp=True)
+        payload, issued = _serializer(engine).loads(token, return_timestamp=True)
     except BadSignature:
         return None
     if abs(now() - issued) > MAX_AGE:  # issued in the future: the clock was set back since
         return None
-    match found:
+    match payload:
         case [str(access), str(session)]:
             return access, session
     return None

@@ -162,13 +162,13 @@ class Desk:
 
     async def _checked(self, code: str, *guessers: str) -> Checked | None:
         """Return what a code is; None where it may not be tried now."""
-        if not all(self.throttle.allows(one) for one in guessers):
+        if not all(self.throttle.allows(guesser) for guesser in guessers):
             return None
-        for one in guessers:
-            self.throttle.takes(one)
+        for guesser in guessers:
+            self.throttle.takes(guesser)
         checked = await run_in_threadpool(queries.check_code, self.engine, code)
-        for one in guessers if checked.person else ():
-            self.throttle.succeeded(one)
+        for guesser in guessers if checked.person else ():
+            self.throttle.succeeded(guesser)
         return checked
 
     def _guesser(self, request: Request) -> str:

@@ -1,4 +1,4 @@
-"""A text as a reader takes it: look-alike letters as Latin ones, nothing unseen, words closed up."""
+"""A text as a reader sees it: look-alike letters as Latin ones, nothing invisible, spaced words joined."""
 
 import re
 import unicodedata
@@ -88,9 +88,12 @@ def _closed(reading: Reading) -> Reading | None:
     places: list[int] = []
     at = 0
     for match in _SET_APART.finditer(reading.text):
-        kept = list(_joined(match))
-        parts += [reading.text[at : match.start()], *(sign for _, sign in kept)]
-        places += [*reading.places[at : match.start()], *(reading.places[one] for one, _ in kept)]
+        letters = list(_joined(match))
+        parts += [reading.text[at : match.start()], *(sign for _, sign in letters)]
+        places += [
+            *reading.places[at : match.start()],
+            *(reading.places[place] for place, _ in letters),
+        ]
         at = match.end()
     if not at:
         return None
@@ -119,7 +122,7 @@ def _joined(match: re.Match[str]) -> Iterator[tuple[int, str]]:
 
 
 _SIGNS = re.compile(rf"(?P<letter>{LETTER})|{SEPARATORS}+")
-_DISGUISES = [str.maketrans("013457@$!|", f"o{one}eastasil") for one in "il"]
+_DISGUISES = [str.maketrans("013457@$!|", f"o{letter}eastasil") for letter in "il"]
 _MIXED = re.compile(r"[A-Za-z0-9@$!|]{5,}")
 _LETTERS = re.compile(r"[A-Za-z]+")
 LONGEST = 16  # letters of a name

@@ -1,4 +1,4 @@
-"""What stands around the places of a text: found once for all of it, looked up at each place.
+"""The context of passages in a text: searched once for the whole text, then looked up.
 
 A hostile text holds a name at every few characters. To search the sentence around each of them
 looks at hundreds of characters a name; here each pattern goes over the text once, and a place costs
@@ -108,8 +108,8 @@ class Surroundings:
 
     def ends(self, place: int) -> int:
         """Return where the sentence ends that goes on from a place; at most AFTER characters on."""
-        found = _END.search(self.text, place, place + AFTER)
-        return found.start() if found else min(len(self.text), place + AFTER)
+        match = _END.search(self.text, place, place + AFTER)
+        return match.start() if match else min(len(self.text), place + AFTER)
 
     def before(self, place: int) -> str:
         """Return the sentence up to a place."""
@@ -125,9 +125,9 @@ class Surroundings:
         last = bisect_right(used.ends, place) - 1
         if last < 0 or used.starts[last] < (begins := self.begins(place)):
             return False
-        for one in range(last, max(-1, last - MOST_BETWEEN - 1), -1):
-            start = used.starts[one]
-            if start < begins or not _FEW_WORDS.fullmatch(self.text, used.ends[one], place):
+        for position in range(last, max(-1, last - MOST_BETWEEN - 1), -1):
+            start = used.starts[position]
+            if start < begins or not _FEW_WORDS.fullmatch(self.text, used.ends[position], place):
                 return False
             if self._people_before(begins, start):
                 return True

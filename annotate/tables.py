@@ -60,13 +60,13 @@ def table(
 
     Everything is escaped. Notes stand below it as a list.
     """
-    cells = tuple(tuple(one.cell(row) for one in columns) for row in rows)
+    cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
     shown = Table(
         caption,
-        tuple(one.heading for one in columns),
+        tuple(column.heading for column in columns),
         (Group("", cells),),
         tuple(map(TableNote, notes)),
-        frozenset(one.heading for one in columns if one.is_words),
+        frozenset(column.heading for column in columns if column.is_words),
     )
     return of_table(shown)
 
@@ -78,7 +78,7 @@ def of_table(table: Table) -> str:
 
 def of_decision(decision: Decision) -> str:
     """Return the answer for `st.html`: the decision, why, on how much it rests, what to do next."""
-    lines = "".join(f"<p>{escaped(one)}</p>" for one in decision.sentences)
+    lines = "".join(f"<p>{escaped(sentence)}</p>" for sentence in decision.sentences)
     rests = f'<p class="mj-caption">Rests on: {escaped(decision.on)}</p>' if decision.basis else ""
     action = f"<p><b>Next:</b> {escaped(decision.action)}</p>" if decision.next else ""
     return (
@@ -97,15 +97,15 @@ def _mount() -> Callable[..., object]:
     """Return the component, which Streamlit is told of once."""
     import streamlit as st
 
-    found: Callable[..., object] = st.components.v2.component(
+    component: Callable[..., object] = st.components.v2.component(
         "medjury_sortable", js=SCRIPT, isolate_styles=False
     )
-    return found
+    return component
 
 
 def noted(notes: Sequence[TableNote | str]) -> str:
     """Return notes as a list, of many only those that warn, the others folded; nothing for none."""
-    every = [one if isinstance(one, TableNote) else TableNote(one) for one in notes]
+    every = [note if isinstance(note, TableNote) else TableNote(note) for note in notes]
     return html_notes(every, CLASSES)
 
 

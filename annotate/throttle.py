@@ -1,4 +1,4 @@
-"""Slowing down whoever guesses codes."""
+"""Slow down guessing of codes."""
 
 import time
 from collections import OrderedDict

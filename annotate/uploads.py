@@ -54,7 +54,7 @@ class Upload:
         return Source(Path(Path(self.name).name or UNNAMED), self.content)
 
 
-def rows_in(upload: Upload, what: What) -> tuple[TableFile, Reader | None]:
+def rows_in(upload: Upload, content: What) -> tuple[TableFile, Reader | None]:
     """Return an upload's rows, and the reader of the tool that wrote it, if one did.
 
     Raises
@@ -62,33 +62,33 @@ def rows_in(upload: Upload, what: What) -> tuple[TableFile, Reader | None]:
     BadFile
         If it is nothing that is read, or its map is none.
     """
-    given = _map(upload, what)
-    return rows_of([upload.source], what, None, given, upload.benchmark or None)
+    column_map = _map(upload, content)
+    return rows_of([upload.source], content, None, column_map, upload.benchmark or None)
 
 
-def _map(upload: Upload, what: What) -> ColumnMap | None:
+def _map(upload: Upload, content: What) -> ColumnMap | None:
     if not upload.columns.strip():
         return None
     try:
         body = tomllib.loads(upload.columns)
     except tomllib.TOMLDecodeError as error:
         raise BadFile(f"The map of columns: {error}") from error
-    return map_of(body, what, "The map of columns")
+    return map_of(body, content, "The map of columns")
 
 
-def map_needed(upload: Upload, what: What) -> str:
+def map_needed(upload: Upload, content: What) -> str:
     """Return the map that an upload's columns suggest, "" where they are ours or a tool's."""
     source = upload.source
     if reader_of(opening_of(source)) is not None:
         return ""
     table = TableFile(source)
-    if taken(table.columns, what):
+    if taken(table.columns, content):
         return ""
     rows = [record for _, record in table.first(LOOKED_AT)]
     names = tuple(flat(rows[0])) if rows else table.columns
-    chosen = with_constants(guessed(names, what), what, upload.benchmark or source.path.stem)
+    chosen = with_constants(guessed(names, content), content, upload.benchmark or source.path.stem)
     return toml_of(
-        with_grades(scores_only(chosen, rows), rows) if what == "ratings" else chosen, names
+        with_grades(scores_only(chosen, rows), rows) if content == "ratings" else chosen, names
     )
 
 

@@ -9,14 +9,14 @@ from calibration.json_values import json_value
 PIXELS = 2.0  # of a PNG, for each point of the chart
 
 
-def drawn(function: str, *given: object) -> Any:
+def drawn(function: str, *arguments: object) -> Any:
     """Return the specification of the chart that a function of `calibration.report` makes.
 
     The function is named as "charts:chart_intervals"; what is not finite is None.
     """
     module, _, name = function.partition(":")
     return json_value(
-        specification(getattr(import_module(f"calibration.report.{module}"), name)(*given))
+        specification(getattr(import_module(f"calibration.report.{module}"), name)(*arguments))
     )
 
 
@@ -26,8 +26,8 @@ def specification(chart: Any) -> dict[str, Any]:
     Rows that are named at the top would be turned into data frames by Streamlit.
     """
     spec: dict[str, Any] = chart.to_dict()
-    named = spec.pop("datasets", {})
-    inlined: dict[str, Any] = _inlined(spec, named)
+    datasets = spec.pop("datasets", {})
+    inlined: dict[str, Any] = _inlined(spec, datasets)
     return inlined
 
 
@@ -51,17 +51,17 @@ def png(spec: Mapping[str, Any]) -> bytes:
 
 def _on_paper(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return a chart without what only a click needs, on white."""
-    kept = {key: value for key, value in spec.items() if key != "params"}
-    return kept | {"config": {**spec.get("config", {}), "background": "white"}}
+    drawn_parts = {key: value for key, value in spec.items() if key != "params"}
+    return drawn_parts | {"config": {**spec.get("config", {}), "background": "white"}}
 
 
-def _inlined(part: Any, named: Mapping[str, Any]) -> Any:
+def _inlined(part: Any, datasets: Mapping[str, Any]) -> Any:
     if isinstance(part, list):
-        return [_inlined(one, named) for one in part]
+        return [_inlined(item, datasets) for item in part]
     if not isinstance(part, dict):
         return part
-    inlined = {key: _inlined(value, named) for key, value in part.items()}
+    inlined = {key: _inlined(value, datasets) for key, value in part.items()}
     data = inlined.get("data")
-    if isinstance(data, dict) and data.get("name") in named:
-        inlined["data"] = {"values": named[data["name"]]}
+    if isinstance(data, dict) and data.get("name") in datasets:
+        inlined["data"] = {"values": datasets[data["name"]]}
     return inlined

@@ -1,4 +1,4 @@
-"""Who gets a WebSocket, and how much it may carry: decided before the handshake is answered."""
+"""Decide, before the handshake is answered, who gets a WebSocket and how much it may carry."""
 
 from collections import Counter
 from dataclasses import dataclass

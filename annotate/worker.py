@@ -1,4 +1,4 @@
-"""What the screens have computed for them: values, made by one process beside the server.
+"""Compute values for the screens in one process beside the server.
 
 What computes figures and draws charts loads pandas, Altair and scipy: 150 MB, and seconds that raters
 would feel, so the server loads none of it. `annotate.worker_process` is started when it is first
@@ -152,20 +152,20 @@ def ask(
     )
 
 
-def call(lane: Lane, function: "Callable[..., Result] | str", *given: object) -> Result:
+def call(lane: Lane, function: "Callable[..., Result] | str", *arguments: object) -> Result:
     """Return what a function returns in the process, waiting for it; nothing is remembered."""
-    returned: Result = _value(_worker.answer(lane, pickle.dumps((_name(function), given))))
+    returned: Result = _value(_worker.answer(lane, pickle.dumps((_name(function), arguments))))
     return returned
 
 
-def make(function: str, *given: object) -> Any:
+def make(function: str, *arguments: object) -> Any:
     """Return what a function makes of plain values; what was made before is there at once.
 
     Parameters
     ----------
     function
         Ours, as "package.module:function"; never a name that came from a browser.
-    given
+    arguments
         Its arguments, which can be pickled.
 
     Raises
@@ -173,7 +173,7 @@ def make(function: str, *given: object) -> Any:
     MedjuryError
         If nothing could be made of them; the server's log says why.
     """
-    question = pickle.dumps((function, given))
+    question = pickle.dumps((function, arguments))
     key = hashlib.sha256(question).digest()
     made = _known(key) or _drawings.submit(_drawn, key, question).result()
     return _value(made)
@@ -192,19 +192,21 @@ def end() -> None:
 
 
 def remembered(
-    engine: Engine, asked: Hashable, begin: "Callable[[], Future[Result]]"
+    engine: Engine, question: Hashable, begin: "Callable[[], Future[Result]]"
 ) -> "Future[Result]":
     """Return what was begun for the same question on an unchanged study, else begin it.
 
     What belongs to an earlier state of the study can no longer be asked for, and is let go.
     """
-    key = (engine.url, version(engine), asked)
+    key = (engine.url, version(engine), question)
     with _lock:
         known = _answers.get(key)
         if known is None or (known.done() and known.exception() is not None):
             known = _answers[key] = begin()
         _answers.move_to_end(key)
-        for old in [one for one in _answers if one[0] == key[0] and one[1] != key[1]]:
+        for old in [
+            earlier for earlier in _answers if earlier[0] == key[0] and earlier[1] != key[1]
+        ]:
             del _answers[old]
         while len(_answers) > MOST_ANSWERS:
             _answers.popitem(last=False)

@@ -31,7 +31,11 @@ def serve(idle_seconds: float, connections: Sequence[Connection]) -> None:
     threads = {connection: ThreadPoolExecutor(1) for connection in connections}
     answers: dict[Connection, Future[bytes]] = {}
     while True:
-        ready = [one for one in wait(connections, idle_seconds) if isinstance(one, Connection)]
+        ready = [
+            connection
+            for connection in wait(connections, idle_seconds)
+            if isinstance(connection, Connection)
+        ]
         if not ready and all(answer.done() for answer in answers.values()):
             return
         for connection in ready:
@@ -63,14 +67,14 @@ def _asked(connection: Connection) -> bytes:
 
 
 def _answer(question: bytes) -> bytes:
-    function, given = pickle.loads(question)  # noqa: S301 only our parent has the other end
-    return pickle.dumps(_named(function)(*given))
+    function, arguments = pickle.loads(question)  # noqa: S301 only our parent has the other end
+    return pickle.dumps(_named(function)(*arguments))
 
 
 def _named(function: str) -> Callable[..., Any]:
     module, _, name = function.partition(":")
-    named: Callable[..., Any] = getattr(import_module(module), name)
-    return named
+    target: Callable[..., Any] = getattr(import_module(module), name)
+    return target
 
 
 def _send(connection: Connection, answer: "Future[bytes]") -> None:
@@ -97,7 +101,7 @@ def main(idle_seconds: str, *descriptors: str) -> None:
     os.nice(NICE)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    serve(float(idle_seconds), [Connection(int(one)) for one in descriptors])
+    serve(float(idle_seconds), [Connection(int(descriptor)) for descriptor in descriptors])
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What the worker process makes for the screens of figures: use cases asked, answers laid out."""
+"""Values, tables and charts that the worker process computes for the app's screens."""

@@ -43,18 +43,18 @@ _kept: OrderedDict[tuple[object, ...], Calibration] = OrderedDict()
 def answer(engine: Engine, question: AgreementQuestion) -> Answer:
     """Return the decision, the table of all scorers, and the chart of the last benchmark."""
     try:
-        found = _calibration(engine, question)
+        calibration = _calibration(engine, question)
     except Unrated as error:
         raise BadInput(UNRATED) from error
-    content = content_of(engine, found)
+    content = content_of(engine, calibration)
     last = content.benchmarks[-1]
     return Answer(
-        found.decision,
-        laid_out(AGREEMENT, found.rows, grouped=len(content.benchmarks) > 1),
-        [_chart(one) for one in intervals(content, last)],
-        tuple(found.jury),
-        simulated_in(found.rows),
-        found.told,
+        calibration.decision,
+        laid_out(AGREEMENT, calibration.rows, grouped=len(content.benchmarks) > 1),
+        [_chart(figure) for figure in intervals(content, last)],
+        tuple(calibration.jury),
+        simulated_in(calibration.rows),
+        calibration.told,
     )
 
 
@@ -62,25 +62,25 @@ def behind(engine: Engine, question: AgreementQuestion) -> Behind:
     """Return what stands behind the answer."""
     content = _whole(engine, question)
     last = content.benchmarks[-1]
-    found = sections(content)
-    parts = [_section(one) for one in found]
+    report_sections = sections(content)
+    parts = [_section(section) for section in report_sections]
     return Behind(
         in_points(content, last),
         hangs_on(content, last),
         juries_tried(content.study),
-        {one.number: one for one in parts},
-        [_chart(one) for section in found for one in _figures(section)],
+        {section.number: section for section in parts},
+        [_chart(figure) for section in report_sections for figure in _figures(section)],
         [
-            Pair(name, one.responses, tuple(one.clinicians.tolist()), tuple(one.jury.tolist()))
-            for name, one in content.paired.items()
+            Pair(name, pair.responses, tuple(pair.clinicians.tolist()), tuple(pair.jury.tolist()))
+            for name, pair in content.paired.items()
         ],
     )
 
 
 def reports(engine: Engine, question: AgreementQuestion) -> dict[str, str]:
     """Return the report and the table as texts, by form."""
-    found = _detailed(engine, question)
-    return {form: report_text(engine, found, form) for form in FORMATS}
+    calibration = _detailed(engine, question)
+    return {form: report_text(engine, calibration, form) for form in FORMATS}
 
 
 def decision(engine: Engine, question: AgreementQuestion) -> Decision:
@@ -103,8 +103,8 @@ def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:
     """Return a calibration without its details, computed once for an unchanged study."""
     key = (engine.url, version(engine), question)
     if key not in _kept:
-        asked = Question(question.options, reference=False, families=question.families)
-        _kept[key] = calibrate(engine, asked)
+        table_only = Question(question.options, reference=False, families=question.families)
+        _kept[key] = calibrate(engine, table_only)
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
     return _kept[key]
@@ -112,26 +112,28 @@ def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:
 
 def _detailed(engine: Engine, question: AgreementQuestion) -> Calibration:
     """Return a calibration with its details, computed once for an unchanged study."""
-    found = _calibration(engine, question)
-    if not found.question.details:
-        asked = Question(question.options, details=True, page=True, families=question.families)
-        found = more(engine, found, asked)
-        _kept[engine.url, version(engine), question] = found
-    return found
+    calibration = _calibration(engine, question)
+    if not calibration.question.details:
+        with_details = Question(
+            question.options, details=True, page=True, families=question.families
+        )
+        calibration = more(engine, calibration, with_details)
+        _kept[engine.url, version(engine), question] = calibration
+    return calibration
 
 
 def _whole(engine: Engine, question: AgreementQuestion) -> Content:
     return content_of(engine, _detailed(engine, question))
 
 
-def _chart(one: Figure) -> Chart:
+def _chart(figure: Figure) -> Chart:
     return Chart(
-        one.name,
-        one.benchmark,
-        json_value(specification(one.chart)),
-        one.caption,
-        one.alt,
-        json_value(one.rows),
+        figure.name,
+        figure.benchmark,
+        json_value(specification(figure.chart)),
+        figure.caption,
+        figure.alt,
+        json_value(figure.rows),
     )
 
 

@@ -68,25 +68,27 @@ class ShownComparison:
 def ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
     """Return the ranking that is asked for, laid out."""
     ranked = rank_juries(engine, question)
-    found = ranked.ranking
-    rows, more = found.rows, len(found.rows) - MOST
+    ranking_rows = ranked.ranking
+    rows, more = ranking_rows.rows, len(ranking_rows.rows) - MOST
     left_out = (f"{more:,} more juries stand in the CSV",) if more > 0 else ()
-    by_size = [one.row for one in found.by_size]
+    by_size = [best.row for best in ranking_rows.by_size]
     return ShownRanking(
         ranked.decision,
         laid_out(RANKING, by_size, caption="The best jury of each size"),
         laid_out(RANKING, rows[:MOST]),
         laid_out(
-            RANKING, found.front, caption="No cheaper jury agrees as well, the cheapest first"
+            RANKING,
+            ranking_rows.front,
+            caption="No cheaper jury agrees as well, the cheapest first",
         ),
-        notes=(*legend(found.front), *left_out, *map(words, ranked.notes), *ranked.told),
+        notes=(*legend(ranking_rows.front), *left_out, *map(words, ranked.notes), *ranked.told),
         first=[_of_first(row) for row in rows[:FIRST] if row.rank],
         costs=[
             _of_cost(row) | {"made_up": bool(ranked.made_up)}
             for row in rows
             if row.rank and row.usd_per_response is not None
         ],
-        without_cost=found.n_unknown_cost,
+        without_cost=ranking_rows.n_unknown_cost,
         csv=tables.csv_of([_of_csv(row) for row in rows]),
     )
 

@@ -37,23 +37,23 @@ _kept: OrderedDict[tuple[object, ...], Judged] = OrderedDict()
 
 def answer(engine: Engine, question: MonitoringQuestion) -> MonitoringAnswer:
     """Return the decision, the charts, and the table of periods."""
-    found = _judged(engine, question)
-    rows = found.periods, found.watched.rows, found.remarks
-    table = periods_table(*rows, title=found.title)
-    return MonitoringAnswer(found.decision, [*_charts(found)], table, found.study.jury)
+    judged = _judged(engine, question)
+    rows = judged.periods, judged.watched.rows, judged.remarks
+    table = periods_table(*rows, title=judged.title)
+    return MonitoringAnswer(judged.decision, [*_charts(judged)], table, judged.study.jury)
 
 
 def behind(engine: Engine, question: MonitoringQuestion) -> MonitoringBehind:
     """Return what a change may come from, and when the jurors' models end."""
-    found = causes(engine, _judged(engine, question))
-    said = [*map(sentence, found.drift.notes)]
-    if found.mix and not found.mix.is_defined:
-        said.append(f"Case mix: {told(found.mix.notes)}.")
+    judged = causes(engine, _judged(engine, question))
+    sentences = [*map(sentence, judged.drift.notes)]
+    if judged.mix and not judged.mix.is_defined:
+        sentences.append(f"Case mix: {told(judged.mix.notes)}.")
     return MonitoringBehind(
-        tuple(said),
-        [*_tables(found)],
-        laid_out(JURORS, found.jurors),
-        bool(found.anchor),
+        tuple(sentences),
+        [*_tables(judged)],
+        laid_out(JURORS, judged.jurors),
+        bool(judged.anchor),
     )
 
 
@@ -67,12 +67,12 @@ def _judged(engine: Engine, question: MonitoringQuestion) -> Judged:
     return _kept[key]
 
 
-def _charts(found: Judged) -> Iterator[Chart]:
-    watched, asked = found.watched, found.question
-    told = ", ".join(f"{row.period} {fixed(row.icc)}" for row in found.periods)
-    words = f"ICC by {asked.every}, floor {asked.floor:.2f}: {told}"
+def _charts(judged: Judged) -> Iterator[Chart]:
+    watched, question = judged.watched, judged.question
+    summary = ", ".join(f"{row.period} {fixed(row.icc)}" for row in judged.periods)
+    words = f"ICC by {question.every}, floor {question.floor:.2f}: {summary}"
     target = watched.target_icc if watched.rows else NAN
-    drawn = chart_periods(found.periods, watched.rows, asked.floor, target)
+    drawn = chart_periods(judged.periods, watched.rows, question.floor, target)
     yield _chart("agreement-over-time", drawn, OF_ICC, words)
     summed = sum(row.role == "watched" for row in watched.rows)
     if summed:
@@ -85,8 +85,8 @@ def _chart(name: str, drawn: alt.TopLevelMixin, caption: str, words: str) -> Cha
     return Chart(name, "", specification(drawn), caption, words)
 
 
-def _tables(found: Causes) -> Iterator[Table]:
-    if found.anchor:
-        yield laid_out(ANCHOR, found.anchor)
-    if found.mix and found.mix.is_defined:
-        yield mix_table(found.mix)
+def _tables(judged: Causes) -> Iterator[Table]:
+    if judged.anchor:
+        yield laid_out(ANCHOR, judged.anchor)
+    if judged.mix and judged.mix.is_defined:
+        yield mix_table(judged.mix)

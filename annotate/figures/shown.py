@@ -1,4 +1,4 @@
-"""What the screens of figures are handed: texts, tables and charts, light enough for the server."""
+"""Types of what screens show: texts, tables and charts, light enough for the server to import."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

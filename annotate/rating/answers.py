@@ -1,4 +1,4 @@
-"""What becomes of a message of the rating form: it is stored, or refused with a reason in words."""
+"""Store a message of the rating form, or refuse it with a reason in words."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -89,8 +89,8 @@ def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answ
     try:
         return act(message, answer)
     except MedjuryError as error:
-        told, stale = plainly(error), isinstance(error, Stale)
-        return replace(answer, error=told, busy=told == BUSY, stale=stale)
+        message_text, stale = plainly(error), isinstance(error, Stale)
+        return replace(answer, error=message_text, busy=message_text == BUSY, stale=stale)
 
 
 def refused(payload: object, why: str) -> Answer:
@@ -129,10 +129,10 @@ def _take_in(engine: Engine, rater: int, house: House, message: Message, answer:
     if message.submit:
         return _submit(engine, rater, house, message, answer)
     version = store.save_draft(engine, rater, message.code, message.state())
-    kept = replace(answer, version=version, moved=bool(message.go))
+    stored = replace(answer, version=version, moved=bool(message.go))
     if message.go == "previous":
-        return replace(kept, at=_before(engine, rater, message.code))
-    return kept
+        return replace(stored, at=_before(engine, rater, message.code))
+    return stored
 
 
 def _take_in_training(
@@ -142,9 +142,9 @@ def _take_in_training(
     if message.go == "recuse":
         return replace(answer, error=NO_RECUSAL)
     if message.submit:
-        said = message.model_dump(mode="json", exclude=NOT_SAID)
+        entered = message.model_dump(mode="json", exclude=NOT_SAID)
         why = house.settings.ask_why
-        answer_drill(engine, rater, message.code, message.reply(), said, ask_why=why)
+        answer_drill(engine, rater, message.code, message.reply(), entered, ask_why=why)
         return replace(answer, moved=True)
     return replace(answer, version=save_drill_draft(engine, rater, message.code, message.state()))
 

@@ -1,4 +1,4 @@
-"""What the rating form sends: all that is entered for one response, checked before it is used."""
+"""The rating form's messages: all entries for one response, checked before use."""
 
 from typing import Annotated, Any, Literal
 
@@ -75,8 +75,8 @@ class Message(BaseModel):
 
     def state(self) -> FormState:
         """Return what is kept of this state for whoever returns to it."""
-        kept = {"scores", "comment", "comments", "by", "seq", "spans", "flags"}
-        draft: dict[str, Any] = self.model_dump(include=kept)
+        stored_fields = {"scores", "comment", "comments", "by", "seq", "spans", "flags"}
+        draft: dict[str, Any] = self.model_dump(include=stored_fields)
         return FormState(draft, self.seconds, self.base, self.appearance)
 
     def reply(self) -> Reply:

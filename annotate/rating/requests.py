@@ -1,4 +1,4 @@
-"""The rating room's own line: each request stores what it carries and is answered with what is next."""
+"""The rating room's HTTP requests: each stores its entries and returns what to show next."""
 
 import gzip
 import json
@@ -130,12 +130,12 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
         answer = take_in(engine, person, payload, now.house)
     else:
         answer = take_in_training(engine, rater, payload, now.house)
-    told: dict[str, Any] = about(answer)
+    reply: dict[str, Any] = about(answer)
     if answer.moved:
-        told["shown"] = room.shown(engine, person, answer, now if now.stage is None else None)
+        reply["shown"] = room.shown(engine, person, answer, now if now.stage is None else None)
     elif answer.stale:
-        told["stored"] = room.stored(engine, person, answer.code)
-    return JSONResponse(told, headers=FRESH)
+        reply["stored"] = room.stored(engine, person, answer.code)
+    return JSONResponse(reply, headers=FRESH)
 
 
 def _show(engine: Engine, person: Person, payload: Payload) -> Response:
@@ -203,7 +203,7 @@ async def _payload(request: Request) -> Payload | None:
     except ClientDisconnect:
         return None
     try:
-        found = json.loads(body)
+        fields = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return fields if isinstance(fields, dict) else None

@@ -1,4 +1,4 @@
-"""What a clinician is shown just now, as values: a response, training, consent, or that all is done.
+"""What a clinician is shown now, as values: a response, training, consent, or that all is done.
 
 Nothing else reaches their browser: no author, no benchmark, no other rater.
 """
@@ -41,8 +41,10 @@ class View:
         policy = self.house.settings.reference
         if self.after or (policy == "on_request" and self.task.reference_opened):
             return "open"
-        asked = policy == "on_request" or (policy == "after_rating" and self.task.reference_opened)
-        return "asked" if asked else ""
+        was_requested = policy == "on_request" or (
+            policy == "after_rating" and self.task.reference_opened
+        )
+        return "asked" if was_requested else ""
 
 
 def arrival(engine: Engine, person: Person) -> Shown:
@@ -53,12 +55,12 @@ def arrival(engine: Engine, person: Person) -> Shown:
     """
     rater = person.rater or 0
     now = queries.situation(engine, rater)
-    told = queries.description(engine)
+    description = queries.description(engine)
     held = {
         "who": person.name,
         "tag": str(person.id),
-        "title": told.title if told else "",
-        "guide": _guide(told) if told else "",
+        "title": description.title if description else "",
+        "guide": _guide(description) if description else "",
         "dark": now.house.settings.dark,
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
@@ -69,9 +71,9 @@ def arrival(engine: Engine, person: Person) -> Shown:
 def _answers(engine: Engine, rater: int) -> list[Shown]:
     """Return what coordinators answered to this clinician's flags, and they have not seen yet."""
     return [
-        {"id": one.answer_id, "code": one.code, "text": one.text, "answer": one.answer}
-        for one in queries.answers_for(engine, rater)
-        if one.seen is None
+        {"id": answer.answer_id, "code": answer.code, "text": answer.text, "answer": answer.answer}
+        for answer in queries.answers_for(engine, rater)
+        if answer.seen is None
     ]
 
 
@@ -149,24 +151,24 @@ def entry(task: Task) -> Shown:
     }
 
 
-def _guide(told: Description) -> str:
+def _guide(description: Description) -> str:
     """Return what clinicians are told of the study; its Markdown is read only where there is any."""
     from annotate.description import as_page
 
-    return as_page(told)
+    return as_page(description)
 
 
 def _consent(engine: Engine) -> Shown:
     """Return what a clinician is to agree to before they go on."""
-    told = queries.description(engine)
-    if told is None:
+    description = queries.description(engine)
+    if description is None:
         return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
-    return {"stage": "consent", "html": _guide(told), "sha256": told.consent_sha256}
+    return {"stage": "consent", "html": _guide(description), "sha256": description.consent_sha256}
 
 
 def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
     """Return the marks whose criterion is known; links are by the new places."""
-    places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
+    places = [place for place, mark in enumerate(marks) if mark["criterion"] in criteria]
     moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
     return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
 
@@ -195,21 +197,22 @@ def _of_others(engine: Engine, rater: int, task: Task) -> Shown:
         return {}
     from annotate.adjudicate import others_shown
 
-    found = others_shown(engine, rater, task.card.code)
-    said = [
-        {"scores": one.scores, "comments": one.comments, "comment": one.comment} for one in found
+    others = others_shown(engine, rater, task.card.code)
+    shown_others = [
+        {"scores": other.scores, "comments": other.comments, "comment": other.comment}
+        for other in others
     ]
-    return {"others": said}
+    return {"others": shown_others}
 
 
 def _end(engine: Engine, rater: int, progress: Progress) -> Shown:
     """Return that all is rated, with the way back to it; or that nothing has been assigned."""
     if progress.total == 0:
         return {"stage": "note", "title": "Nothing to rate yet", "text": NOTHING}
-    told = f"All {progress.total} responses are rated and stored. You can close this page."
+    text = f"All {progress.total} responses are rated and stored. You can close this page."
     rated = queries.rated_codes(engine, rater)
     back = rated[-1] if rated else ""
-    return {"stage": "note", "title": "Thank you", "text": told, "back": back}
+    return {"stage": "note", "title": "Thank you", "text": text, "back": back}
 
 
 def card_shown(view: View) -> Shown:
@@ -240,16 +243,16 @@ def card_shown(view: View) -> Shown:
 
 def _training(now: Stage, house: House) -> Shown:
     """Return a training response with the form of the real work, its feedback, or how a round went."""
-    told = training_messages.progress(now)
+    training = training_messages.progress(now)
     if isinstance(now, Exercise):
         view = View(now.task, replace(house, settings=replace(house.settings, pause_minutes=0)))
-        return told | card_shown(view) | {"training": True}
+        return training | card_shown(view) | {"training": True}
     if isinstance(now, Feedback):
         texts = _texts(now.card, "asked")
         also = {"code": now.card.code, "texts": texts, "html": training_messages.feedback(now)}
         label_ = "Next response" if now.number < now.total else "See how the round went"
-        return told | also | {"stage": "feedback", "read": now.drill, "go": label_}
-    return told | {
+        return training | also | {"stage": "feedback", "read": now.drill, "go": label_}
+    return training | {
         "stage": "outcome",
         "html": training_messages.result(now),
         "read": now.round_,
@@ -259,16 +262,16 @@ def _training(now: Stage, house: House) -> Shown:
 
 def _texts(card: Card, reference: str) -> list[Shown]:
     """Return the texts of a card in their order; what is sent only on request has no HTML."""
-    found = []
+    texts = []
     if card.prompt:
-        found.append(_text("task" if card.context else "source", "Task", card.prompt))
+        texts.append(_text("task" if card.context else "source", "Task", card.prompt))
     if reference and card.reference is not None:
-        found.append(_on_request(card, "reference", reference == "open"))
+        texts.append(_on_request(card, "reference", reference == "open"))
     if card.checklist is not None:
-        found.append(_on_request(card, "checklist", False))
+        texts.append(_on_request(card, "checklist", False))
     if card.context:
-        found.append(_text("source", "Source", card.context, folds=True))
-    return [*found, _text("response", "Response to rate", card.response)]
+        texts.append(_text("source", "Source", card.context, folds=True))
+    return [*texts, _text("response", "Response to rate", card.response)]
 
 
 def _asked_for(card: Card, name: str) -> Shown | None:
@@ -288,10 +291,10 @@ def _text(name: str, label_: str, text: str, *, folds: bool = False) -> Shown:
 def _criteria(rubric: Rubric) -> list[Mapping[str, Any]]:
     return [
         {
-            "name": one.name,
-            "label": label(one.name),
-            "question": one.question,
-            "anchors": {str(point): text for point, text in sorted(one.anchors.items())},
+            "name": criterion.name,
+            "label": label(criterion.name),
+            "question": criterion.question,
+            "anchors": {str(point): text for point, text in sorted(criterion.anchors.items())},
         }
-        for one in rubric.criterion
+        for criterion in rubric.criterion
     ]

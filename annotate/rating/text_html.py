@@ -41,7 +41,7 @@ def pane(text: str, label: str, name: str, *, folds: bool = False) -> str:
 
 def unseen(text: str) -> list[int]:
     """Return where a text holds characters that its pane leaves out: returns before newlines."""
-    return [found.start() for found in re.finditer("\r(?=\n)", text)]
+    return [match.start() for match in re.finditer("\r(?=\n)", text)]
 
 
 def heading(text: str) -> str:
@@ -61,7 +61,7 @@ def body(text: str, folds: bool) -> str:
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if folds and _is_dialogue(text):
-        return "".join(_line(one) for one in text.translate(PICTURES).splitlines())
+        return "".join(_line(line) for line in text.translate(PICTURES).splitlines())
     lines = text.translate(PICTURES).split("\n")
     starts = [n for n, line in enumerate(lines) if _is_heading(line)] if folds else []
     if len(starts) < FEWEST_SECTIONS:
@@ -92,23 +92,21 @@ def _is_heading(line: str) -> bool:
 
 def _is_dialogue(text: str) -> bool:
     """Return whether nearly every line that is not empty begins with who speaks."""
-    lines = [one for one in text.split("\n") if one.strip()]
-    turns = sum(TURN.match(one) is not None for one in lines)
+    lines = [line for line in text.split("\n") if line.strip()]
+    turns = sum(TURN.match(line) is not None for line in lines)
     return turns >= FEWEST_TURNS and turns >= 0.6 * len(lines)
 
 
 def _line(line: str) -> str:
     """Return one line of a dialogue, every character of it in place."""
-    found = TURN.match(line)
-    if found is None:
+    match = TURN.match(line)
+    if match is None:
         return f'<div class="mj-turn"><span></span><span>{html.escape(line)}\n</span></div>'
-    who, space, said = (html.escape(one) for one in found.groups())
-    first = "mj-turn mj-first" if _asks(found[1]) else "mj-turn"
-    return (
-        f'<div class="{first}"><span class="mj-who">{who}{space}</span><span>{said}\n</span></div>'
-    )
+    speaker, space, speech = (html.escape(group) for group in match.groups())
+    first = "mj-turn mj-first" if _asks(match[1]) else "mj-turn"
+    return f'<div class="{first}"><span class="mj-who">{speaker}{space}</span><span>{speech}\n</span></div>'
 
 
-def _asks(who: str) -> bool:
+def _asks(speaker: str) -> bool:
     """Return whether the speaker is on the clinic's side, to tell the voices apart by eye."""
-    return bool(re.search(r"doctor|physician|clinician|nurse|^\[?dr\b", who, re.IGNORECASE))
+    return bool(re.search(r"doctor|physician|clinician|nurse|^\[?dr\b", speaker, re.IGNORECASE))

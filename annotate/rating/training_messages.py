@@ -1,4 +1,4 @@
-"""What training says: how far the round is; as HTML, feedback on an answer and how a round went."""
+"""Messages of the training round: its progress and, as HTML, feedback and the round's result."""
 
 import html
 from collections.abc import Iterator
@@ -18,42 +18,44 @@ def progress(stage: Exercise | Feedback | Result) -> dict[str, Any]:
     return {"progress": counted, "training": True}
 
 
-def way_on(one: Result) -> str:
+def way_on(stage: Result) -> str:
     """Return what the button says that leaves the outcome of a round."""
-    if one.halted:
+    if stage.halted:
         return "Check again"
-    return "Begin rating" if one.outcome.passed else "Start again"
+    return "Begin rating" if stage.outcome.passed else "Start again"
 
 
-def feedback(one: Feedback) -> str:
+def feedback(stage: Feedback) -> str:
     """Return, criterion by criterion, the clinician's score beside the expert's and the reason."""
-    reasons = {mark.why for mark in one.marks}
+    reasons = {mark.why for mark in stage.marks}
     shared = reasons.pop() if len(reasons) == 1 else ""
     why = _why(shared) if shared else ""
-    blocks = "".join(_mark(mark, one.rubric, not shared) for mark in one.marks)
+    blocks = "".join(_mark(mark, stage.rubric, not shared) for mark in stage.marks)
     return (
         '<section class="mj-lesson" aria-label="Your scores beside the expert\'s">'
         f'<h2 class="mj-heading">Your scores beside the expert\'s</h2>{why}{blocks}</section>'
     )
 
 
-def result(one: Result) -> str:
+def result(stage: Result) -> str:
     """Return how a round went: the distance, what is allowed, and where it was largest."""
-    outcome = one.outcome
+    outcome = stage.outcome
     title = "Training passed" if outcome.passed else "Once more, please"
-    told = (
+    message = (
         f"Your mean distance from the experts was {points(outcome.distance)}; "
         f"up to {number(outcome.gap)} is fine."
     )
-    if one.halted:
+    if stage.halted:
         title = "Please speak to the coordinator"
-        told += " They can let you begin. All that you entered is kept."
+        message += " They can let you begin. All that you entered is kept."
     elif not outcome.passed:
-        told += " The training responses come again in another order; your answers so far are kept."
+        message += (
+            " The training responses come again in another order; your answers so far are kept."
+        )
     else:
-        told += " The responses of the study come next."
-    listed = "" if outcome.passed else _misses(one.misses)
-    return f"<h1>{title}</h1><p>{told}</p>{listed}"
+        message += " The responses of the study come next."
+    listed = "" if outcome.passed else _misses(stage.misses)
+    return f"<h1>{title}</h1><p>{message}</p>{listed}"
 
 
 def points(distance: float) -> str:
@@ -71,7 +73,9 @@ def _mark(mark: Mark, rubric: Rubric, with_why: bool) -> str:
     """Return one criterion: both scores, their difference in words, their anchors, the reason."""
     label = html.escape(mark.criterion.replace("_", " ").capitalize())
     near = "mj-same" if mark.own == mark.expert else "mj-apart"
-    rows = "".join(f"<dt>{who}</dt><dd>{said}</dd>" for who, said in _rows(mark, rubric))
+    rows = "".join(
+        f"<dt>{scorer}</dt><dd>{score_text}</dd>" for scorer, score_text in _rows(mark, rubric)
+    )
     why = _why(mark.why) if with_why and mark.why else ""
     return (
         f'<article class="mj-mark {near}"><h3>{label}</h3>'
@@ -81,7 +85,9 @@ def _mark(mark: Mark, rubric: Rubric, with_why: bool) -> str:
 
 def _rows(mark: Mark, rubric: Rubric) -> Iterator[tuple[str, str]]:
     """Yield who gave what, with the anchor of the point, or of both points around a fraction."""
-    anchors = next(one.anchors for one in rubric.criterion if one.name == mark.criterion)
+    anchors = next(
+        criterion.anchors for criterion in rubric.criterion if criterion.name == mark.criterion
+    )
     if mark.own == mark.expert:
         yield "You and the expert", _said(mark.own, anchors)
         return
@@ -95,7 +101,9 @@ def _said(score: float, anchors: dict[int, str]) -> str:
         meaning = html.escape(anchors.get(int(score), ""))
         return f"<b>{int(score)}</b> <span>{meaning}</span>"
     low = int(score // 1)
-    ends = [f"{one}: {html.escape(anchors[one])}" for one in (low, low + 1) if one in anchors]
+    ends = [
+        f"{point}: {html.escape(anchors[point])}" for point in (low, low + 1) if point in anchors
+    ]
     return f"<b>{number(score)}</b> <span>{'<br>'.join(ends)}</span>"
 
 
@@ -116,10 +124,10 @@ def _why(text: str) -> str:
 def _misses(misses: tuple[Miss, ...]) -> str:
     """Return the criteria on which the clinician was furthest from the experts."""
     lines = "".join(
-        f"<li><b>{html.escape(one.criterion.replace('_', ' ').capitalize())}</b>: "
-        f"{points(one.distance)} on average, {_lean(one)}</li>"
-        for one in misses[:MOST_MISSES]
-        if one.distance > 0
+        f"<li><b>{html.escape(miss.criterion.replace('_', ' ').capitalize())}</b>: "
+        f"{points(miss.distance)} on average, {_lean(miss)}</li>"
+        for miss in misses[:MOST_MISSES]
+        if miss.distance > 0
     )
     return f"<h2>Where you differed most</h2><ul>{lines}</ul>"
 

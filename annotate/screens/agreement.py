@@ -1,4 +1,4 @@
-"""The agreement screen: how well jury and clinicians agree, what that hangs on, and the report."""
+"""The agreement screen: how well jury and clinicians agree, what that depends on, and the report."""
 
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,13 +78,13 @@ def show(engine: Engine, person: Person) -> None:
 
 
 class Later:
-    """What stands behind the answer: asked for when a view needs it, waited for there."""
+    """The details behind the answer: requested at once, waited for by the views that need them."""
 
     def __init__(self, engine: Engine, person: Person, question: AgreementQuestion) -> None:
         self.coming: Future[Behind] = worker.ask(person, engine, THEN, question, "details")
 
     def found(self) -> Behind | None:
-        """Return it, waiting for it; None where it was refused, and why."""
+        """Return the details, waiting for them; if they were refused, show why and return None."""
         return frame.computed(self.coming, "More is being computed")
 
 
@@ -184,7 +184,7 @@ def _charts(drawn: Sequence[Chart], *names: str) -> None:
 
 
 def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> None:
-    """Offer the report of what is asked for; it is made when it is wanted."""
+    """Offer the report for the current choices; it is made when the button is pressed."""
     st.html(heading("Report") + lead(ABOUT_REPORT))
     if st.button("Make the report", type="primary", key="make-report"):
         st.session_state[REPORT_MADE] = question

@@ -1,4 +1,4 @@
-"""What a screen of figures asks: chosen from what the study has, and kept in the URL."""
+"""The controls of the screens of figures: choices from what the study has, kept in the URL."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ TITLE = "What is watched, and compared with what"
 
 @dataclass(frozen=True, slots=True)
 class Jury:
-    """Who sits, None for all heard; of a panel, its families too and where it is read."""
+    """The chosen jurors, None for all that rated; for a panel also its families and its path."""
 
     jurors: tuple[str, ...] | None = None
     families: tuple[tuple[str, str], ...] = ()
@@ -133,7 +133,7 @@ def method_of(place: "st.delta_generator.DeltaGenerator") -> Method:
 def chosen(
     place: "st.delta_generator.DeltaGenerator", label: str, options: Sequence[str], key: str
 ) -> str:
-    """Ask for one of what there is; what the URL says besides is not taken."""
+    """Ask for one of the options; any other value in the URL is ignored."""
     ask: Callable[..., str | None] = place.selectbox
     choice = ask(label, options, key=key, bind="query-params")
     return choice if choice is not None and choice in options else options[0]
@@ -181,7 +181,7 @@ def _panel_or_one(
 
 
 def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
-    """Return what can be normal: the first periods, or a frozen report."""
+    """Return the possible baselines: the first periods, or a frozen report."""
     first = {f"first {n} periods": {"baseline": n} for n in FIRST_PERIODS}
     reports = [report.id for report in queries.frozen_reports(person, engine)]
     return first | {f"report {report}": {"baseline_report": report} for report in reports}

@@ -52,7 +52,7 @@ def refusals() -> Iterator[None]:
 
 
 def computed(coming: "Future[Result]", doing: str) -> Result | None:
-    """Return what is being computed, waiting for it; None where it was refused, and why."""
+    """Return a computed value, waiting for it; if it was refused, show why and return None."""
     try:
         if coming.done():
             return coming.result()
@@ -70,7 +70,7 @@ def empty(text: str, todo: str = "") -> None:
 
 
 def _choice() -> str:
-    """Return what chooses light, dark, or what the system says; appearance.js listens to it."""
+    """Return the buttons for light, dark or the system's appearance; appearance.js listens to them."""
     now = appearance.chosen(st.context.cookies)
     buttons = "".join(
         f'<button type="button" data-appearance="{choice}" aria-pressed="{str(choice == now).lower()}">'

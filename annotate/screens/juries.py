@@ -1,4 +1,4 @@
-"""The juries screen: which jury to take, every one that can be made up, and the ledger of them."""
+"""The juries screen: which jury to take, all possible juries ranked, and the ledger of those tried."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

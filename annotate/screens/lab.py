@@ -1,4 +1,4 @@
-"""The jury lab: choose or edit a panel, try it, say what it may cost, let it rate, and watch it."""
+"""The jury lab: choose or edit a panel, probe it, set a cap on its cost, run it, and watch the run."""
 
 import os
 import re
@@ -69,7 +69,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The panel on the table: its name, its text, what it says, and whether it ships."""
+    """The chosen panel: its name, its text, its content, and whether it ships with medjury."""
 
     name: str
     text: str

@@ -1,6 +1,6 @@
-"""The models screen: whether one leads, by whose scores, how sure that is, and what it cost.
+"""The models screen: which model leads, by whose scores, how sure that is, and what it cost.
 
-Comparing models lifts the blind: only on a locked study, or by a recorded reason.
+Comparing models unblinds the study: only when it is locked, or with a recorded reason.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The rating screen: the room, which draws itself and speaks to the server by requests of its own."""
+"""The rating screen: shows the rating room, which talks to the server by its own requests."""
 
 from sqlalchemy import Engine
 

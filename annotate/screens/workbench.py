@@ -1,4 +1,4 @@
-"""The workbench: where jury and clinicians disagree, and what each of them said."""
+"""The workbench: where jury and clinicians disagree, response by response."""
 
 import html
 from collections.abc import Sequence

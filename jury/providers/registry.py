@@ -8,12 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from jury.call import Form, Provider
-
-if TYPE_CHECKING:
-    from jury.panel import Juror
 
 ProviderName = Literal[
     "openai", "azure", "anthropic", "bedrock", "vertex", "foundry", "gemini", "simulated"
@@ -28,6 +25,36 @@ LIBRARIES = {
 }
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
 TIMEOUT_SECONDS = 120.0
+
+
+class JurorSettings(Protocol):
+    """What a panel says of a juror, as far as its provider goes; `jury.panel.Juror` has it all."""
+
+    @property
+    def provider(self) -> ProviderName:
+        """The key of `PROVIDERS`."""
+
+    @property
+    def form(self) -> Literal["auto"] | Form:
+        """The form of answer that is asked for."""
+
+    @property
+    def auth(self) -> Auth | None:
+        """How it signs in, where the panel says so."""
+
+    @property
+    def base_url(self) -> str:
+        """The address that is asked."""
+
+    @property
+    def api_key_env(self) -> str:
+        """The variable that holds its key, or nothing."""
+
+    @property
+    def aws_profile(self) -> str | None:
+        """The profile of AWS's configuration, where the panel names one."""
+
+
 FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 CLAUDE_FORMS: tuple[Form, ...] = ("json_schema", "text")
 
@@ -148,12 +175,12 @@ PROVIDERS = {
 }
 
 
-def forms_of(juror: "Juror") -> tuple[Form, ...]:
+def forms_of(juror: JurorSettings) -> tuple[Form, ...]:
     """Return the forms of answer that a juror's endpoint may be asked for, in their order."""
     return PROVIDERS[juror.provider].forms if juror.form == "auto" else (juror.form,)
 
 
-def open_provider(juror: "Juror", key: str, timeout: float = TIMEOUT_SECONDS) -> Provider:
+def open_provider(juror: JurorSettings, key: str, timeout: float = TIMEOUT_SECONDS) -> Provider:
     """Return the connection to a juror; `timeout` bounds each request as a whole, in seconds."""
     opened: Provider = resolve_name(PROVIDERS[juror.provider].client)(juror, key, timeout)
     return opened
@@ -182,7 +209,7 @@ def lacking_library(provider: str, auth: Auth | None) -> str:
     )
 
 
-def refuse_misplaced(juror: "Juror") -> None:
+def refuse_misplaced(juror: JurorSettings) -> None:
     """Raise ValueError for the first setting that is missing or does not apply to the provider."""
     _refuse_query(juror)
     spec, provider = PROVIDERS[juror.provider], juror.provider
@@ -199,7 +226,7 @@ def refuse_misplaced(juror: "Juror") -> None:
     _refuse_wrong_way(juror)
 
 
-def _refuse_query(juror: "Juror") -> None:
+def _refuse_query(juror: JurorSettings) -> None:
     """Refuse the whole address of an Azure deployment, as its portal shows it."""
     if "/deployments/" in juror.base_url or "api-version=" in juror.base_url:
         raise ValueError(
@@ -209,7 +236,7 @@ def _refuse_query(juror: "Juror") -> None:
         )
 
 
-def _refuse_lacking(juror: "Juror") -> None:
+def _refuse_lacking(juror: JurorSettings) -> None:
     """Refuse a juror without what its provider cannot do without."""
     spec, way = PROVIDERS[juror.provider], auth_of(juror.provider, juror.auth)
     for key in (*spec.needed, *spec.needed_with.get(way, ())):
@@ -220,7 +247,7 @@ def _refuse_lacking(juror: "Juror") -> None:
         raise ValueError(f"api_key_env: name the variable that holds the key{others}")
 
 
-def _refuse_wrong_way(juror: "Juror") -> None:
+def _refuse_wrong_way(juror: JurorSettings) -> None:
     """Refuse what belongs to another way to sign in, or to another kind of address."""
     way = auth_of(juror.provider, juror.auth)
     if way != "key" and juror.api_key_env:
@@ -241,7 +268,7 @@ def _refuse_wrong_way(juror: "Juror") -> None:
         )
 
 
-def _value(juror: "Juror", key: str) -> Any:
+def _value(juror: JurorSettings, key: str) -> Any:
     return getattr(juror, "aws_profile" if key == "profile" else key)
 
 
