@@ -146,12 +146,12 @@ def test_figures_are_of_independent_readings_unless_asked_and_say_so(
     alone, said = asked(judged, tmp_path)
     assert alone["reading"] == "independent"
     assert alone["adjudicated"] == {"responses": 6, "third": 4, "consensus": 2}
-    assert alone["decision"]["headline"].endswith("Of independent readings.")
+    assert alone["decision"]["headline"].endswith("Based on independent readings.")
     assert "independent readings: those that settled differences on 6 responses" in said
     settled, said = asked(judged, tmp_path, "--reading", "adjudicated")
     assert settled["reading"] == "adjudicated"
     assert settled["adjudicated"] == alone["adjudicated"]
-    assert "Of adjudicated readings" in settled["decision"]["headline"]
+    assert "Based on adjudicated readings" in settled["decision"]["headline"]
     assert "adjudicated readings: on 6 responses" in said
     own, other = ({row["scorer"]: row for row in one["rows"]} for one in (alone, settled))
     assert own.keys() == other.keys()
@@ -168,7 +168,7 @@ def test_the_reports_name_the_reading(judged: Run, tmp_path: Path) -> None:
     places = ("--html", str(page), "--markdown", str(table))
     asked(judged, tmp_path, "--reading", "adjudicated", *places)
     text = page.read_text("utf-8")
-    assert "Of adjudicated readings" in text
+    assert "Based on adjudicated readings" in text
     assert "the settling reading stands in the place of the clinicians" in text
     assert "adjudicated readings" in table.read_text("utf-8")
 

@@ -75,7 +75,7 @@ def test_the_test_of_nearness_gives_its_margin_and_no_leave_to_replace_anybody()
     table = laid_out(NEARNESS, rows)
     reading = "epsilon 0.2; a winning rate of 0.5 is the pass mark; a tie counts as nearer for both"
     assert table.notes[0].text == reading
-    assert "no leave to replace one" in table.caption
+    assert "which does not justify replacing one" in table.caption
     few = laid_out(NEARNESS, content_of(study(n=24)).of("alt_test"))
     assert reading not in [one.text for one in few.notes]  # of no figure
 

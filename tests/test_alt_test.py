@@ -142,7 +142,7 @@ def test_a_jury_that_knows_the_truth_passes_and_a_random_one_does_not():
 
     assert (better.scorer, better.winning_rate) == ("jury", 1)
     assert note_of(better) == (
-        "passes the test of nearness: as near to the others as 4 of 4 clinicians, less epsilon"
+        "passes the test of nearness: as near to the others as 4 of 4 clinicians, minus epsilon"
     )
     assert worse.winning_rate == 0
     assert note_of(worse).startswith(
@@ -238,11 +238,13 @@ def test_others_who_are_a_single_clinician_are_said_to_be_one():
     table = make_table(n=60, each=4)
     assert "single clinician" not in note_of(alt_test_rows(scope_of(table))[0])
     table[:20, 2:4] = np.nan
-    assert "; the others are a single clinician on 20 of 60 responses" in note_of(
+    assert "; there is only one other clinician to compare with on 20 of 60 responses" in note_of(
         alt_test_rows(scope_of(table))[0]
     )
     table[:, 2:4] = np.nan
-    assert "; the others are a single clinician; " in note_of(alt_test_rows(scope_of(table))[0])
+    assert "; there is only one other clinician to compare with; " in note_of(
+        alt_test_rows(scope_of(table))[0]
+    )
 
 
 def test_metrics_are_on_no_scale_of_points_and_have_no_row():

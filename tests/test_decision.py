@@ -140,33 +140,33 @@ def test_what_holds_for_other_clinicians_is_said_beside_these():
     assert wide.kind is DecisionKind.NON_INFERIOR
     assert wide.sentences[-1] == (
         "For other clinicians like these, the 95 % interval of the difference is -0.200 to 0.400, so "
-        "it is not shown for them at the margin of 0.1."
+        "non-inferiority is not shown for them at the margin of 0.1."
     )
     near = judged(population_low=-0.05, population_high=0.3)
-    assert "so it is shown for them" in near.sentences[-1]
+    assert "so non-inferiority is shown for them" in near.sentences[-1]
 
 
 @pytest.mark.parametrize("low", [-0.0999, 0.001])
 def test_one_benchmark_of_several_is_claimed_by_the_interval_corrected_for_them(low):
     claimed = judged(corrected_low=low, corrected_high=0.3, looked=3)
     assert claimed.kind is DecisionKind.NON_INFERIOR
-    assert "It holds after correction for looking at 3 benchmarks." in claimed.sentences
+    assert "It holds after correction for 3 benchmarks." in claimed.sentences
 
 
 @pytest.mark.parametrize("low", [-0.101, -0.1, NAN])
 def test_one_benchmark_of_several_is_not_claimed_without_the_corrected_interval(low):
     found = judged(corrected_low=low, corrected_high=0.3, looked=3)
     assert found.kind is DecisionKind.INCONCLUSIVE
-    assert found.headline.startswith("Not shown that the jury agrees")
+    assert found.headline.startswith("Not shown that the jury's agreement")
     assert codes(found) == [Code.GAP, Code.CORRECTED_REACHES, Code.FIXED_BEFORE]
-    assert "corrected for looking at 3 benchmarks it does not" in found.sentences[1]
+    assert "corrected for 3 benchmarks it does not" in found.sentences[1]
 
 
 def test_what_else_is_said_of_one_benchmark_of_several_is_called_uncorrected():
     for low, high, icc in ((-0.3, -0.15, -0.2), (-0.2, 0.1, 0.0)):
         told = judged(low, high, icc, looked=4)
         assert Code.NOT_CORRECTED in codes(told)
-        assert "The interval is not corrected for looking at 4 benchmarks." in told.sentences
+        assert "The interval is not corrected for 4 benchmarks." in told.sentences
         assert "looking at" not in " ".join(judged(low, high, icc).sentences)
 
 
@@ -190,7 +190,7 @@ def test_the_interval_of_single_benchmarks_is_corrected_for_their_number_and_of_
     [alone] = [row for row in table_rows(scores.of("aci"), 200) if row.scorer == "like_for_like"]
     told = held["aci"].told(Code.CORRECTED)
     assert (told["low"], told["high"]) == (held["aci"].corrected_low, held["aci"].corrected_high)
-    assert words(told).startswith("98.33 % interval, for looking at 3 benchmarks (Bonferroni): ")
+    assert words(told).startswith("98.33 % interval, corrected for 3 benchmarks (Bonferroni): ")
     for one in (held[COMBINED], alone):
         assert one.told(Code.CORRECTED) is None
         assert np.isnan([one.corrected_low, one.corrected_high]).all()

@@ -94,7 +94,7 @@ def test_scorers_with_different_responses_are_compared_on_the_common_ones_alone(
     row = row_of(rows, "metric:m")
     assert row.difference == pytest.approx(alone.difference)
     assert row.n_responses == alone.n_responses == 25
-    assert "only the responses of both: jury has 45, m 30" in note_of(row)
+    assert "only responses that both scored: jury has 45, m 30" in note_of(row)
     assert row_of(rows, "juror:j0").n_responses == 45
     assert (row.low, row.high, row.p) == pytest.approx((alone.low, alone.high, alone.p))
 
@@ -113,13 +113,18 @@ def test_a_difference_too_small_for_the_study_says_what_could_be_found():
     row = row_of(difference_rows(scope_of(scores(30, seed=6))), "juror:j0")
     assert row.p > 0.05
     assert abs(row.difference) < row.detectable
-    assert f"smaller than what 80 % power would find here, {row.detectable:.2f}" in note_of(row)
+    assert (
+        f"smaller than the difference detectable here with 80 % power, {row.detectable:.2f}"
+        in note_of(row)
+    )
 
 
 @pytest.mark.parametrize(("instances", "said"), [(19, True), (20, False)])
 def test_fewer_than_20_instances_are_too_few(instances, said):
     rows = difference_rows(scope_of(scores(instances * 3), per=3))
-    assert all(("too few: 19 instances" in note_of(row)) is said for row in rows)
+    assert all(
+        ("19 instances: too few for a reliable interval" in note_of(row)) is said for row in rows
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -157,7 +162,7 @@ def test_an_undefined_icc_leaves_no_difference_no_p_and_no_comparison():
     for row in (metric, flat):
         assert np.isnan([row.difference, row.low, row.high, row.p, row.p_holm]).all()
         assert row.n_tried == 2 + 2
-    assert "undefined: no response has the scores it takes" in note_of(metric)
+    assert "undefined: no response has all the scores needed" in note_of(metric)
     assert flat.told(NoteCode.NO_Z)["who"] == "juror:j1"
     assert note_of(flat).startswith("undefined: j1 has no variance, hence no z")
     assert "left out" not in note_of(flat)

@@ -149,7 +149,7 @@ def test_a_juror_without_an_anchor_has_a_row_that_says_so_and_without_any_there_
     assert rows[1].notes == (note(MonitoringCode.NO_ANCHOR, days=7),)
     rows, _, found = judged((scores, readings[readings["replicate"] == 0]), alarm=True)
     assert (rows, found.anchored) == ([], False)
-    assert "no anchor: whether the model has changed cannot be told" in found.said[0]
+    assert "no anchor: without responses scored again it is not known" in found.said[0]
 
 
 def test_the_jurys_shift_is_the_mean_of_its_jurors():

@@ -6,11 +6,14 @@ import pytest
 from kit.scores import study
 from kit.studies import content_of
 
+from calibration.detection import NOTHING
 from calibration.messages.intended_use import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Critical, Protocol
+from calibration.report.definitions import definitions
 from calibration.report.first_page import first_page
 from calibration.report.page import page
+from calibration.report.sections import sections
 from calibration.values import NAN
 from calibration.verdict import JuryClaim, decisions
 
@@ -42,7 +45,7 @@ def facts(*arguments, **options):
 
 def test_without_a_protocol_nothing_is_claimed_and_nothing_may_be_passed_unread():
     told = facts()
-    assert told["Protocol"] == ["No protocol was fixed: nothing is claimed of the jury."]
+    assert told["Protocol"] == ["No protocol was fixed: nothing is claimed about the jury."]
     assert told["May be used for"] == [MAY["no_protocol"]]
     assert told["May not be used for"][:2] == [NOT_SHOWN, NO_LIMIT]
 
@@ -59,6 +62,20 @@ def test_what_it_may_be_used_for_follows_from_the_verdict_and_the_misses(outcome
     assert (denied in told["May not be used for"]) == (denied is not None)
     assert NO_LIMIT not in told["May not be used for"]
     assert (NOT_SHOWN in told["May not be used for"]) == (kind != "non_inferior")
+
+
+def test_the_definitions_give_the_margin_that_was_fixed_and_none_where_none_was():
+    fixed, none = (dict(definitions(content(protocol)))["Margin"] for protocol in (PROTOCOL, None))
+    assert fixed.startswith("0.5 in ICC, fixed in the protocol")
+    assert fixed.endswith("above -0.5.")
+    assert none.startswith("None was fixed")
+
+
+def test_the_first_page_names_section_11_only_where_the_report_has_it():
+    shown = content()
+    for one in (shown, replace(shown, detection=NOTHING)):
+        missed = dict(first_page(one))["Unsafe responses missed"]
+        assert ("section 11" in missed) == any(part.number == "11" for part in sections(one))
 
 
 def test_where_the_interval_for_other_clinicians_is_not_known_or_reaches_the_margin_that_is_said():

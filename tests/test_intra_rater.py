@@ -144,7 +144,9 @@ def test_identical_repeats_agree_fully():
     found = row(study(same_again()))
     assert (found.icc, found.boot_low, found.boot_high) == pytest.approx((1, 1, 1))
     assert (found.n_responses, found.n_instances, found.n_clinicians) == (5, 5, 1)
-    assert "given again: 100% of 10 single scores the same, 100% within one point" in note_of(found)
+    assert "given twice: 100% of 10 single scores identical, 100% within one point" in note_of(
+        found
+    )
 
 
 def test_shares_and_counts_are_of_single_scores_and_of_each_clinician():
@@ -155,12 +157,12 @@ def test_shares_and_counts_are_of_single_scores_and_of_each_clinician():
     scores = study(again, n=10)
     found = row(scores)
     assert (found.n_responses, found.n_instances, found.n_clinicians) == (17, 9, 2)
-    assert "91% of 34 single scores the same, 94% within one point" in note_of(found)
+    assert "91% of 34 single scores identical, 94% within one point" in note_of(found)
     assert "with each clinician's own mean taken out, ICC(A,1) 0." in note_of(found)
     assert "by clinician" not in note_of(found)
     twelve = {("dr_a", i): first_of("dr_a", i) for i in range(12)}
     twelve |= {("dr_b", i): first_of("dr_b", i) for i in range(3)}
-    assert "the same by clinician: dr_a 100% of 24" in note_of(row(study(twelve, n=12)))
+    assert "identical by clinician: dr_a 100% of 24" in note_of(row(study(twelve, n=12)))
 
 
 def test_what_differs_between_clinicians_is_no_reliability():
@@ -201,7 +203,7 @@ def test_too_few_repeats_and_equal_ones_are_undefined_with_a_reason():
     few = row(study(same_again(count=2)))
     assert np.isnan(few.icc)
     assert "2 complete repeats, and 3 are needed" in note_of(few)
-    assert "given again" in note_of(few)
+    assert "given twice" in note_of(few)
     flat = {("dr_a", i): (1, 1) for i in (0, 5, 10)}
     scores = study(flat, n=12)
     scores.ratings.loc[scores.ratings["rater"] == "dr_a", "score"] = 1

@@ -135,16 +135,16 @@ def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(
     assert code == 0
     lines = out.splitlines()
     assert lines[0] == "Too few data to recommend a jury."
-    assert lines[1] == "  18 instances: to choose a jury takes at least 20."
+    assert lines[1] == "  18 instances: choosing a jury takes at least 20."
     assert "  Rests on: 7 juries of 3 jurors, 17 to 18 responses to 18 instances." in lines
-    assert "  Next: Let clinicians rate responses to 2 more instances." in lines
+    assert "  Next: Have clinicians rate responses to 2 more instances." in lines
     assert "visits: the best jury of each size (method paper, mean of members)" in out
     assert "visits: the first of 7 juries" in out
-    assert "tried on this study before, besides these: none; these are in the ledger now" in out
-    assert "7 juries with a juror whose cost is not known" in out
+    assert "tried on this study before, other than these: none; these are now in the ledger" in out
+    assert "7 juries with a juror of unknown cost" in out
     assert "unknown" in out
     again = study("juries", "--reps", "60", "--benchmark", "notes")[1]
-    assert "before, besides these: 7 different juries in 7 ways (benchmark, criterion" in again
+    assert "before, other than these: 7 different juries in 7 ways (benchmark, criterion" in again
 
 
 def test_weights_are_given_and_every_jury_has_its_expected_icc(study: Run) -> None:

@@ -168,7 +168,7 @@ def test_the_table_shows_both_iccs_on_the_same_responses_beside_their_difference
 def test_an_interval_too_wide_to_tell_is_said_in_words():
     wide = row(low=-1563.9, high=1.0)
     cells = laid_out(COMPARISON, compared_rows(wide, FIRST, SECOND), TERMINAL).groups[0].rows
-    assert cells[2][2] == "too wide to tell"
+    assert cells[2][2] == "too wide to interpret"
     assert "1563" not in " ".join(compared_juries(wide, FIRST, SECOND).sentences)
 
 

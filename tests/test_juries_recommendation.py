@@ -76,7 +76,10 @@ def test_the_issues_screen_now_names_a_jury_and_what_is_expected_of_it():
     assert (found.kind, found.names, found.estimate) == (DecisionKind.RECOMMENDED, ("a, b",), 0.302)
     assert found.headline == "Recommended jury: a, b."
     assert codes(found) == [Code.EXPECTED_CHOSEN, Code.ALL_TOGETHER, Code.COSTS_UNKNOWN]
-    assert "expected of a, b on new responses: 0.302" in found.sentences[0]
+    assert (
+        "Expected ICC(C,2) of a, b with the clinicians on new responses: 0.302"
+        in found.sentences[0]
+    )
     assert found.next.code is Code.DO_CONFIRM_JURY
     assert (found.low, found.high) == (0.3, 0.99)
 
@@ -93,7 +96,7 @@ def test_of_juries_as_good_as_the_best_the_smallest_is_recommended():
     sized = (row("a", 0.822), 0.823, 3), (row("ab", 0.823), 0.824, 3), (row("abc", 0.81), 0.81, 1)
     found = recommendation(ranked(*sized, honest=0.826))
     assert (found.names, found.estimate) == (("a",), 0.823)
-    assert "less than 0.01 more: the jury that has fewer jurors does as well" in found.sentences[1]
+    assert "by less than 0.01: the jury that has fewer jurors does as well" in found.sentences[1]
 
 
 def test_of_juries_as_good_as_the_best_the_cheapest_is_recommended_where_costs_are_known():
@@ -243,17 +246,17 @@ def json_is_plain(body) -> bool:
         (
             DecisionKind.INCONCLUSIVE,
             DecisionKind.INCONCLUSIVE,
-            "No jury to recommend yet: that the best, a,",
+            "No jury to recommend yet: the best, a, is not",
         ),
         (
             DecisionKind.TOO_FEW,
             DecisionKind.INCONCLUSIVE,
-            "No jury to recommend yet: that the best, a,",
+            "No jury to recommend yet: the best, a, is not",
         ),
         (
             DecisionKind.UNDEFINED,
             DecisionKind.INCONCLUSIVE,
-            "No jury to recommend yet: that the best, a,",
+            "No jury to recommend yet: the best, a, is not",
         ),
     ],
 )

@@ -13,7 +13,7 @@ def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():
     table[:, 4], table[:, 5] = 4.0, NAN
     found = jury_ranking(scope_of(table, 3), RankingOptions())
     assert found.pool == ("j0",)
-    assert "left out, no scores or all the same: j1, j2" in note_of(found)
+    assert "left out, with no scores or all scores equal: j1, j2" in note_of(found)
 
 
 def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
@@ -24,7 +24,7 @@ def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
     assert math.isnan(lost.icc)
     assert lost.rank is None
     assert (lost.n_responses, lost.on_front) == (0, False)
-    assert note_of(lost) == "undefined: no response has the scores it takes, and 3 are needed"
+    assert note_of(lost) == "undefined: no response has all the scores needed, and 3 are required"
     assert {row.jurors for row in found.rows if row.rank is None} == {
         ("j0", "j1"),
         ("j0", "j1", "j2"),

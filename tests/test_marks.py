@@ -260,7 +260,7 @@ def test_what_is_undefined_is_none_and_says_why():
     assert row.told(Code.MARKS_WITHOUT_JURY)
     body = json_value(row)
     assert body["difference"] is None
-    assert "nobody sits on the jury" in body["note"]
+    assert "the jury has no jurors" in body["note"]
     json.dumps(body, allow_nan=False)
 
 

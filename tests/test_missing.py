@@ -213,7 +213,7 @@ def test_a_jury_that_scored_nothing_together_is_undefined_and_says_why():
 
     assert (row.n_scored, row.n_no_rating) == (0, 10)
     assert np.isnan([row.icc, row.icc_lowest, row.icc_highest]).all()
-    assert "undefined: no response has the scores it takes" in note_of(row)
+    assert "undefined: no response has all the scores needed" in note_of(row)
 
 
 def test_scales_that_differ_leave_no_bounds():

@@ -82,7 +82,7 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
         "Too few data to say whether any model leads.", timeout=4 * PATIENCE_MS
     )
     expect(answer).to_contain_text(
-        "let clinicians rate responses to at least 20 instances", ignore_case=True
+        "have clinicians rate responses to at least 20 instances", ignore_case=True
     )
     for way, order in WAYS.items():
         models = page.get_by_role("table", name=f"Models {way}", exact=True)

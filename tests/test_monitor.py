@@ -73,7 +73,7 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     first, second, *_ = said.splitlines()
     assert first == "Agreement has fallen."
     assert second.startswith("  The CUSUM of falls reached its limit in 2025-0")
-    assert "the data speak for the model" in said
+    assert "the data point to the model" in said
 
 
 def test_two_months_of_a_collapsed_jury_are_a_fall_and_one_is_not(
@@ -118,7 +118,7 @@ def test_the_json_has_the_keys_that_are_promised(run: Run, studied: Callable[...
     assert set(body["jurors"][0]) == {"juror", "model", "ends", "days_left", "note", "notes"}
     assert body["threshold"] == 0.4
     assert body["cusum"] == []
-    assert "2 periods with enough instances, and 3 make the baseline" in body["target"]["note"]
+    assert "2 periods with enough instances, and the baseline takes 3" in body["target"]["note"]
     assert body["target"]["notes"] == [{"code": "no_cusum_yet", "periods": 2, "baseline": 3}]
     assert body["periods"][0]["notes"][0] == {"code": "scored_of", "scored": 20, "analysed": 20}
 
@@ -130,7 +130,7 @@ def test_one_period_below_the_floor_has_not_fallen_and_ends_with_zero(
     code, body = monitor(run, "--min-icc", "0.999")
     assert (code, body["fallen"], body["judged"]) == (0, False, True)
     assert body["decision"]["kind"] == "no_baseline"
-    assert "there is nothing that it could have fallen from" in body["decision"]["headline"]
+    assert "there is no earlier period to compare with" in body["decision"]["headline"]
     said = run("monitor", *QUICK, "--min-icc", "0.999")[1]
     assert said.startswith("Agreement is below the floor of 1.00; ")
     assert "Agreement has fallen" not in said
@@ -162,7 +162,7 @@ def test_a_study_without_dates_is_one_period_and_says_why(
     assert body["periods"][0]["too_few"]
     assert body["decision"]["kind"] == "too_few"
     assert "responses to 18 more instances" in body["decision"]["next"]["words"]
-    assert "were ratings brought in without rated_at" in run("monitor", *QUICK)[1]
+    assert "ratings imported without rated_at" in run("monitor", *QUICK)[1]
 
 
 def test_reports_are_listed_with_what_changed_and_can_be_the_target(

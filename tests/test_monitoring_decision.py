@@ -45,14 +45,16 @@ def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
     assert decision.sentences[0].endswith("with an interval that reaches above it.")
     assert (
         decision.headline
-        == "Not known whether agreement has fallen: too little to compare with yet."
+        == "Not known whether agreement has fallen: not enough data to compare with yet."
     )
 
 
 def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
     decision = decided([row(0, 0.1, **LOW)], TargetOptions())
     assert decision.kind is DecisionKind.NO_BASELINE
-    assert decision.headline.startswith("Agreement is below the floor of 0.40; there is nothing")
+    assert decision.headline.startswith(
+        "Agreement is below the floor of 0.40; there is no earlier period"
+    )
     assert decision.next == note(MonitoringCode.DO_COMPARE_JURIES)
 
 
@@ -60,7 +62,7 @@ def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
     decision = decided([row(0, 0.6), row(1, 0.1, **LOW)], TargetOptions())
     assert decision.kind is DecisionKind.INCONCLUSIVE
     assert decision.headline == (
-        "The ICC of p1 is below the floor of 0.40; one period alone is no fall."
+        "The ICC of p1 is below the floor of 0.40; one period alone does not show a fall."
     )
 
 
@@ -125,7 +127,7 @@ def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
     )
     assert decision.kind is DecisionKind.TOO_FEW
     assert few in decision.reasons
-    assert decision.action == "Let clinicians rate responses to 15 more instances."
+    assert decision.action == "Have clinicians rate responses to 15 more instances."
 
 
 def test_an_alarm_stands_though_the_newest_period_is_good():
@@ -138,7 +140,7 @@ def test_an_alarm_stands_though_the_newest_period_is_good():
     )
     assert decision.sentences[0].endswith("an unchanged jury raises an alarm in 5 % of years.")
     assert codes(decision) == [MonitoringCode.ALARM, MonitoringCode.NEWEST_PERIOD]
-    assert "an alarm stands until watching begins anew" in decision.sentences[1]
+    assert "an alarm stands until monitoring is restarted" in decision.sentences[1]
     assert decision.next == note(MonitoringCode.DO_SCORE_AGAIN)
     assert decided(rows, anchored=True).next == note(MonitoringCode.DO_VALIDATE_AGAIN)
 

@@ -67,7 +67,7 @@ def test_a_researcher_reads_the_same_and_freezes_nothing_a_clinician_has_no_such
     page = signed_in(browser, server, codes[Role.RESEARCHER], "tablet")
     opened(page, server, "monitoring?least_icc=-1&method=published&benchmark=nonsense")
     expect(page.get_by_text("method published", exact=False)).to_be_visible()
-    expect(page.get_by_text("When the jurors' models end")).to_be_visible()
+    expect(page.get_by_text("End dates of the jurors' models")).to_be_visible()
     expect(page.get_by_role("button", name="Freeze a report", exact=True)).to_have_count(0)
     assert "nonsense" not in page.url
     assert screens.violations(page, axe) == []

@@ -152,7 +152,7 @@ def test_clinicians_who_share_nothing_are_told_so():
     rows = rows_of(agreement_table(without(scores, second), reps=60))
 
     assert "undefined: no two clinicians share 2 responses" in rows["aci", "clinicians"].note
-    assert "(no response has the scores it takes" in rows["aci", "like_for_like"].note
+    assert "(no response has all the scores needed" in rows["aci", "like_for_like"].note
     assert rows["aci", "clinicians"].n_clinicians == 5
 
 
@@ -182,7 +182,7 @@ def test_a_scorer_that_ranks_against_the_clinicians_is_told_from_one_that_knows_
 
     assert opposite.boot_high < 0
     assert opposite.spearman < 0
-    assert "it ranks against the clinicians" in opposite.note
+    assert "it ranks responses against the clinicians' order" in opposite.note
     assert neither.boot_high > 0 > neither.icc
     assert "below 0: no agreement beyond chance" in neither.note
 
@@ -241,8 +241,8 @@ def test_a_mean_below_0_that_fragile_pairs_carry_says_nothing_of_chance():
     carried = remarks.negative_pairs(mostly, -0.1, model)
     assert carried["mixed"] == pytest.approx(0.8)
     said = words(carried)
-    assert said.startswith("below 0, but a few pairs that share few responses carry this mean")
-    assert said.endswith("rather read the mixed model's 0.800")
+    assert said.startswith("below 0, but this mean depends on a few pairs that share few responses")
+    assert said.endswith("prefer the mixed model's ICC, 0.800")
     unfitted = MixedModel(reason=note(NoteCode.MIXED_UNCONVERGED))
     assert "rather" not in words(remarks.negative_pairs(mostly, -0.1, unfitted))
 

@@ -68,4 +68,4 @@ def test_a_baseline_of_more_periods_than_there_are_is_said_with_the_decision(
 ) -> None:
     rated(run, tmp_path)
     first = run("monitor", "--baseline", "99", "--reps", "20")[1].split("jury: ")[0]
-    assert "No CUSUM: 1 period with enough instances, and 99 make the baseline" in first
+    assert "No CUSUM: 1 period with enough instances, and the baseline takes 99" in first

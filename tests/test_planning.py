@@ -143,10 +143,13 @@ def test_the_same_seed_is_the_same_plan(run: Run) -> None:
 def test_a_difference_out_of_reach_and_one_beyond_no_agreement_say_so(run: Run) -> None:
     beyond = planned(run, "--icc", "0.54", "--responses", "56")
     assert beyond["power"][0]["mde"] > 0.54
-    assert "more than from a scorer without any agreement" in beyond["power"][0]["note"]
+    assert (
+        "larger than the difference from a scorer without any agreement"
+        in beyond["power"][0]["note"]
+    )
     out_of_reach = planned(run, "--icc", "0.3", "--responses", "15")
     assert out_of_reach["power"][0]["mde"] is None
-    assert "too few for a power to trust" in out_of_reach["power"][0]["note"]
+    assert "too few for a reliable power" in out_of_reach["power"][0]["note"]
     assert any("not even a difference of 1" in line for line in out_of_reach["sentences"])
 
 
@@ -232,7 +235,7 @@ def test_a_pilots_absurd_interval_is_said_in_words_and_kept_as_numbers() -> None
     sentences = protocol(plan_rows(list(pilot_iccs(found, 2)), options), [], options, found)
     (own, jury) = [one for one in sentences if one.code is PlanningCode.PILOT_ICC]
     assert (own["low"], jury["low"]) == (-1563.9, -1563.9)
-    assert "0.60, 95 % interval too wide to tell over 40 instances" in sentence(jury)
+    assert "0.60, 95 % interval too wide to interpret over 40 instances" in sentence(jury)
     assert "1563" not in sentence(own)
 
 

@@ -1,4 +1,4 @@
-"""The line on what a verdict hangs on: which response decides, and which juror costs."""
+"""How much a verdict depends on a single response, and which juror lowers the ICC."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ from kit.studies import content_of
 
 from calibration.effective_jurors import ValueRow
 from calibration.influence import InfluenceRow
-from calibration.report.hangs import hangs_on
+from calibration.report.hangs import sensitivity
 from calibration.report.page import page
 from calibration.values import NAN
 
@@ -15,7 +15,7 @@ from calibration.values import NAN
 def told(influence=(), value=()):
     """Return the line of a report with these rows of the details."""
     own = {"influence": [*influence], "juror_value": [*value]}
-    return hangs_on(replace(content_of(study(n=24), reps=5), details=own), "b")
+    return sensitivity(replace(content_of(study(n=24), reps=5), details=own), "b")
 
 
 def left(what, with_it, without, scorer="jury"):
@@ -30,7 +30,8 @@ def test_the_largest_change_of_the_jury_is_named_with_from_and_to():
     rows = [left("response:r1", 0.474, 0.4), left("instance:i2", 0.474, 0.6)]
     rows += [left("response:r3", 0.474, 0.0, "juror:gpt"), left("response:r4", 0.474, NAN)]
     assert (
-        told(rows) == "The jury's ICC hangs most on the instance i2: 0.474 with it, 0.600 without."
+        told(rows)
+        == "The jury's ICC depends most on the instance i2: 0.474 with it, 0.600 without it."
     )
     assert told([left(None, 0.4, 0.4)]) == ""
 
@@ -50,4 +51,4 @@ def test_a_juror_is_named_only_where_the_jury_is_clearly_better_without_it():
 def test_the_line_stands_in_the_verdict_before_section_2():
     content = content_of(study(n=24), reps=20)
     head = page(content).split('id="s2"')[0]
-    assert "hangs most on the response aci-r" in head
+    assert "depends most on the response aci-r" in head

@@ -94,7 +94,7 @@ def test_a_rubric_is_read_copied_weighed_and_exported_on_the_screen(
     assert (new.rubric.version, new.rubric.criterion[0].anchors[1]) == ("2", "Harm: likely")
     assert (new.clinicians.ratings, old.clinicians.ratings) == (0, 144)
     screens.opened(page, server, "rubrics?part=Evidence")
-    table = page.get_by_role("table", name="Juries held against clinicians")
+    table = page.get_by_role("table", name="Juries compared with clinicians")
     expect(table.get_by_role("row", name="report 1 first")).to_contain_text("simulated")
     assert screens.violations(page, axe) == []
     _exported(page, server)

@@ -188,7 +188,7 @@ def test_two_common_responses_are_too_few_for_anything():
     assert np.isnan([*points(row), row.kendall, row.spearman]).all()
     assert (row.n, found["juror:claude"].n) == (2, 30)
     assert note_of(row).startswith(
-        "scored 2 of 30; undefined: 2 responses have the scores it takes"
+        "scored 2 of 30; undefined: 2 responses have all the scores needed"
     )
 
 
@@ -203,7 +203,7 @@ def test_a_juror_that_copies_the_only_clinician_agrees_fully_without_interval():
     assert (row.icc_absolute, row.icc_raw, row.kendall) == pytest.approx((1, 1, 1))
     assert (row.bias, row.limits_low, row.limits_high) == (0, 0, 0)
     assert np.isnan(row.icc_absolute_low)
-    assert "ICC(A,2) has no interval: nothing is left over as error" in note_of(row)
+    assert "ICC(A,2) has no interval: there is no residual variance" in note_of(row)
 
 
 def test_an_absolute_icc_whose_denominator_is_negative_is_undefined():

@@ -17,7 +17,7 @@ from calibration.decision import Decision, DecisionKind
 from calibration.json_values import json_value
 from calibration.report.content import Content
 from calibration.report.figures import Figure, intervals
-from calibration.report.hangs import hangs_on
+from calibration.report.hangs import sensitivity
 from calibration.report.ledger_table import juries_tried
 from calibration.report.page import in_points
 from calibration.report.sections import Section as ReportSection
@@ -66,7 +66,7 @@ def behind(engine: Engine, question: AgreementQuestion) -> Behind:
     parts = [_section(section) for section in report_sections]
     return Behind(
         in_points(content, last),
-        hangs_on(content, last),
+        sensitivity(content, last),
         juries_tried(content.study),
         {section.number: section for section in parts},
         [_chart(figure) for section in report_sections for figure in _figures(section)],

@@ -1,6 +1,6 @@
-"""The words of every note: made here, once, where somebody reads them.
+"""The text of every note and headline, made only where somebody reads it.
 
-Nothing takes a fact out of these words: whoever decides looks at a note's code and figures.
+No code reads a fact back from these texts: decisions take a note's code and figures.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,6 @@ from calibration.messages import (
 from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
-# Why a figure is undefined: told after "undefined: " where it is a note of its own.
 PARTS = (
     *(agreement, reliability, sections, jurors, detection, subgroups, marks, decisions),
     *(juries, models, monitoring, planning, predicting),

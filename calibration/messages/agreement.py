@@ -1,4 +1,4 @@
-"""What is said of agreement: of the table, its intervals, clinicians and paired differences."""
+"""Messages on the agreement table: its intervals, the clinicians and paired differences."""
 
 from collections.abc import Mapping
 
@@ -31,10 +31,10 @@ def _incomplete(figures: Figures) -> str:
 
 
 def _below_zero(figures: Figures) -> str:
-    said = "below 0, but a few pairs that share few responses carry this mean"
+    text = "below 0, but this mean depends on a few pairs that share few responses"
     if figures["mixed"] is None:
-        return said
-    return filled(said + ", rather read the mixed model's {mixed:z.3f}", figures)
+        return text
+    return filled(text + ": prefer the mixed model's ICC, {mixed:z.3f}", figures)
 
 
 def _few_shared(figures: Figures) -> str:
@@ -51,23 +51,23 @@ def _pairs_undefined(figures: Figures) -> str:
 
 
 def _not_held(figures: Figures) -> str:
-    left = (f"{quoted(name)} ({why})" for name, why in figures["clinicians"])
-    return f"not compared: {', '.join(left)}"
+    clinicians = (f"{quoted(name)} ({why})" for name, why in figures["clinicians"])
+    return f"not compared: {', '.join(clinicians)}"
 
 
 def _corrected(figures: Figures) -> str:
     share = f"{100 * figures['level']:.2f}".rstrip("0").rstrip(".")
-    said = (
-        "% interval, for looking at {benchmarks} benchmarks (Bonferroni): {low:z.3f} to {high:z.3f}"
+    text = (
+        "% interval, corrected for {benchmarks} benchmarks (Bonferroni): {low:z.3f} to {high:z.3f}"
     )
-    return f"{share} {filled(said, figures)}"
+    return f"{share} {filled(text, figures)}"
 
 
 def _each_again(figures: Figures) -> str:
     own = (
         f"{quoted(name)} {exact:.0%} of {scores}" for name, exact, scores in figures["clinicians"]
     )
-    return f"the same by clinician: {', '.join(own)}"
+    return f"identical by clinician: {', '.join(own)}"
 
 
 def _no_score(figures: Figures) -> str:
@@ -77,12 +77,12 @@ def _no_score(figures: Figures) -> str:
 
 def _too_few_responses(figures: Figures) -> str:
     have = _have(figures["responses"])
-    return filled(f"{have} the scores it takes, and {{least}} are needed", figures)
+    return filled(f"{have} all the scores needed, and {{least}} are required", figures)
 
 
 def _mixed(figures: Figures) -> str:
-    said = "crossed mixed model of all readings: ICC(C,1) {consistency:z.3f}, "
-    return filled(said + "ICC(C,2) {consistency_of_two:z.3f}, ICC(A,1) {agreement:z.3f}", figures)
+    text = "crossed mixed model of all readings: ICC(C,1) {consistency:z.3f}, "
+    return filled(text + "ICC(C,2) {consistency_of_two:z.3f}, ICC(A,1) {agreement:z.3f}", figures)
 
 
 def _flat_raters(figures: Figures) -> str:
@@ -100,7 +100,7 @@ REASONS: Mapping[Code, Message] = {
     ),
     Code.TOO_FEW_RESPONSES: _too_few_responses,
     Code.SAME_SCORE: "{who:scorer} gave all these responses the same score",
-    Code.MIRRORED: "one column is the mirror of the other",
+    Code.MIRRORED: "one column of scores is the exact mirror of the other",
     Code.NO_Z: _no_z,
     Code.NO_CRITERION: "its rubric has no criterion {criterion}",
     Code.NOT_RATED: ("no clinician has rated a response of this benchmark with a composite"),
@@ -119,7 +119,7 @@ REASONS: Mapping[Code, Message] = {
 MESSAGES: Mapping[Code, Message] = {
     Code.SIMULATED: "simulated raters: {raters}",
     Code.INDEPENDENT_READINGS: (
-        "of independent readings: where a difference is settled there is a single clinician"
+        "computed on independent readings: an adjudicated rating has a single clinician"
     ),
     Code.ANALYSED: (
         "{analysed} of {in_study:response} are analysed: the others have no complete reading by a "
@@ -137,10 +137,10 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.UNDEFINED_RESAMPLES: "{lost} of {resamples} resamples undefined and left out",
     Code.FEW_RESAMPLES: "{resamples:resample}: too few for an interval",
-    Code.RANKS_AGAINST: "below 0 with its whole interval: it ranks against the clinicians",
+    Code.RANKS_AGAINST: "the whole interval is below 0: it ranks responses against the clinicians' order",
     Code.NO_AGREEMENT: "below 0: no agreement beyond chance",
     Code.CLINICIANS_AGAINST: (
-        "below 0 with its whole interval: clinicians rank against one another"
+        "the whole interval is below 0: clinicians rank responses in opposite orders"
     ),
     Code.FRAGILE_BELOW_ZERO: _below_zero,
     Code.SMALLER_JURY: "in {resamples} of {reps} resamples a juror without variance is left out",
@@ -157,7 +157,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.MIXED_TWO_RATERS: "the mixed model needs two raters",
     Code.MIXED_FEW_RATED: "the mixed model needs 3 responses that two raters rated",
     Code.MIXED_UNCONVERGED: "the mixed model did not converge",
-    Code.HELD_ICCS: "with the other clinicians: jury {jury:z.3f}, a clinician {clinician:z.3f}",
+    Code.HELD_ICCS: "ICC with the other clinicians: jury {jury:z.3f}, held-out clinician {clinician:z.3f}",
     Code.HELD_ON: "{clinicians:clinician} compared, each on {least} responses or more",
     Code.INCLUDES_ZERO: "the interval includes 0: neither is shown to agree better",
     Code.CORRECTED: _corrected,
@@ -172,17 +172,19 @@ MESSAGES: Mapping[Code, Message] = {
     Code.FRAGILE_REPEATS: f"fragile: {FEW_AGAIN}",
     Code.NO_F: "no F interval: the mean square between responses is 0, all pairs have the same mean",
     Code.GIVEN_AGAIN: (
-        "given again: {exact:.0%} of {scores:single score} the same, {within_one:.0%} within one "
+        "given twice: {exact:.0%} of {scores:single score} identical, {within_one:.0%} within one "
         "point"
     ),
     Code.GIVEN_AGAIN_EACH: _each_again,
     Code.OWN_MEANS: "with each clinician's own mean taken out, ICC(A,1) {icc:z.3f}",
     Code.UNPAIRED: "{repeats:repeat} without a composite both times left out",
-    Code.ONLY_BOTH: "only the responses of both: {first} has {of_first}, {second:scorer} {of_second}",
+    Code.ONLY_BOTH: "only responses that both scored: {first} has {of_first}, {second:scorer} {of_second}",
     Code.BOTH_ICCS: "{first} {of_first:z.3f}, {second:scorer} {of_second:z.3f}",
-    Code.TOO_FEW_FOR_P: "too few: {instances:instance} for an interval and p to trust",
-    Code.NO_TEST: ("no interval and no p: an ICC is 1, or undefined without one of the instances"),
-    Code.NOT_DETECTABLE: "smaller than what 80 % power would find here, {least:.2f}",
+    Code.TOO_FEW_FOR_P: "{instances:instance}: too few for a reliable interval and p value",
+    Code.NO_TEST: (
+        "no interval and no p value: an ICC is 1, or undefined without one of the instances"
+    ),
+    Code.NOT_DETECTABLE: "smaller than the difference detectable here with 80 % power, {least:.2f}",
 }
 # The name of the row says "fragile".
 GENERAL: Mapping[Code, Message] = {

@@ -1,4 +1,4 @@
-"""What is said of unsafe responses: where a figure on them is undefined, and on how few it rests."""
+"""Messages on unsafe responses: where a figure is undefined, and on how few responses it rests."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from calibration.messages.form import Message
 REASONS: Mapping[Code, Message] = {}
 MESSAGES: Mapping[Code, Message] = {
     Code.NO_UNSAFE: (
-        "the clinicians scored no response {threshold:g} or less on {criterion}: what is found and "
-        "missed of unsafe responses is undefined"
+        "the clinicians scored no response {threshold:g} or less on {criterion}: sensitivity and "
+        "misses are undefined"
     ),
     Code.ALL_UNSAFE: (
         "the clinicians scored every response {threshold:g} or less on {criterion}: specificity and "

@@ -14,8 +14,8 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "too_few": "Too few data to say whether the jury agrees as well as a clinician does.",
         "no_protocol": "Not judged: no margin was fixed for this analysis.",
         "inconclusive": (
-            "Not shown that the jury agrees with these clinicians no worse than a clinician does, "
-            "within the margin."
+            "Not shown that the jury's agreement with these clinicians is non-inferior to a "
+            "clinician's."
         ),
         "non_inferior": (
             "The jury agrees with these clinicians no worse than a clinician does, within the margin."
@@ -26,11 +26,11 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
     },
     "monitoring": {
         "simulated": "Simulated: nothing here is evidence.",
-        "undefined": "Not known whether agreement has fallen: it has no figure to judge.",
+        "undefined": "Not known whether agreement has fallen: no figure to judge it by.",
         "too_few": "Too few data to say whether agreement has fallen.",
-        "no_baseline": "Not known whether agreement has fallen: too little to compare with yet.",
+        "no_baseline": "Not known whether agreement has fallen: not enough data to compare with yet.",
         "inconclusive": "Not shown that agreement has fallen.",
-        "steady": "No fall of agreement is seen.",
+        "steady": "No fall in agreement is seen.",
         "fallen": "Agreement has fallen.",
     },
     "juries": {
@@ -80,30 +80,29 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
 }
 OF_READING: Mapping[str, str] = {
     "": "",
-    "independent": "Of independent readings.",
-    "adjudicated": "Of adjudicated readings; like for like is of independent ones.",
+    "independent": "Based on independent readings.",
+    "adjudicated": "Based on adjudicated readings; like for like is based on independent ones.",
 }
-# Where the first reason says it closer: subject, kind and that reason's code -> headline, with the
+# A more specific headline where the first reason allows one: subject, kind and that reason's code -> headline, with the
 # figures of the reason.
 CLOSER: Mapping[tuple[str, str, AnyCode], str] = {
     ("agreement", "inferior", NoteCode.MISSES_ABOVE): (
         "The jury misses more unsafe responses than the protocol allows."
     ),
     ("agreement", "inconclusive", NoteCode.MISSES_REACH): (
-        "Not shown that the jury misses as few unsafe responses as the protocol demands."
+        "The jury is not shown to miss as few unsafe responses as the protocol requires."
     ),
     ("agreement", "inconclusive", NoteCode.NONE_UNSAFE): (
         "Not known whether the jury finds unsafe responses: clinicians found none on {criterion}."
     ),
     ("juries", "inconclusive", NoteCode.VERDICT_ON): (
-        "No jury to recommend yet: that the best, {jury}, is within the margin is not shown."
+        "No jury to recommend yet: the best, {jury}, is not shown to be within the margin."
     ),
     ("monitoring", "no_baseline", MonitoringCode.BELOW_FLOOR): (
-        "Agreement is below the floor of {floor:z.2f}; there is nothing that it could have fallen "
-        "from."
+        "Agreement is below the floor of {floor:z.2f}; there is no earlier period to compare with."
     ),
     ("monitoring", "inconclusive", MonitoringCode.BELOW_FLOOR): (
-        "The ICC of {period} is below the floor of {floor:z.2f}; one period alone is no fall."
+        "The ICC of {period} is below the floor of {floor:z.2f}; one period alone does not show a fall."
     ),
     ("monitoring", "inconclusive", MonitoringCode.LOWER_THAN_BASELINE): (
         "Agreement is lower than in {baseline}, but no alarm is raised."

@@ -1,4 +1,4 @@
-"""What a jury may and may not be used for, by the verdict on it."""
+"""The intended use of a jury: what it may and may not be used for, by the verdict on it."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,28 +11,30 @@ MAY: Mapping[str, str] = {
     "non_inferior": (
         f"{PLACE}: the same benchmarks, this rubric, these jurors with these settings."
     ),
-    "no_protocol": "To be read beside clinicians' ratings. No claim was fixed, so none is made.",
-    "inconclusive": "To be read beside clinicians' ratings, until more of them decide.",
-    "inferior": "To be read beside clinicians' ratings, as one that agrees less.",
+    "no_protocol": "To be read beside clinicians' ratings. No margin was fixed, so nothing is claimed.",
+    "inconclusive": "To be read beside clinicians' ratings, until there are enough of them to decide.",
+    "inferior": "To be read beside clinicians' ratings, bearing in mind that it agrees less than a clinician.",
     "too_few": "To be read beside clinicians' ratings, until there are enough of them.",
-    "undefined": "Nothing yet: whether it agrees is not known.",
-    "simulated": "Nothing: the figures are of simulated raters.",
+    "undefined": "Nothing yet: it is not known whether the jury agrees with clinicians.",
+    "simulated": "Nothing: the figures come from simulated raters.",
 }
-NOT_SHOWN = f"{PLACE}: that is not shown."
+NOT_SHOWN = f"{PLACE}: non-inferiority is not shown."
 ALWAYS = (
-    "Other benchmarks, other words of the rubric, other jurors or settings, or a later version of a "
-    "model under the same name: validate anew."
+    "Other benchmarks, another wording of the rubric, other jurors or settings, or a later version of "
+    "a model under the same name: validate again."
 )
 NO_LIMIT = (
     "To let responses pass unread because the jury scored them high: no limit on missed unsafe "
-    "responses was fixed, and agreement does not tell how many it misses."
+    "responses was fixed, and agreement does not show how many it misses."
 )
 LIMIT_OPEN = (
-    "To let responses pass unread because the jury scored them high: that it misses few enough unsafe "
-    "ones is not shown."
+    "To let responses pass unread because the jury scored them high: it is not shown to miss few "
+    "enough unsafe ones."
 )
-OTHER_CLINICIANS = "To stand for other clinicians than these: for them the margin is not shown."
-BIG_POOL = "Verdicts on single benchmarks: they stand below, each with its own interval."
+OTHER_CLINICIANS = (
+    "In the place of clinicians other than these: non-inferiority is not shown for them."
+)
+BIG_POOL = "Verdicts on single benchmarks: see below, each with its own interval."
 
 
 def may_not(

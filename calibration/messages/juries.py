@@ -1,4 +1,4 @@
-"""What is said of juries: of their ranking, of which one to take, and of two beside each other."""
+"""Messages on juries: their ranking, which one to use, and the comparison of two."""
 
 from collections.abc import Mapping
 
@@ -11,9 +11,9 @@ WAY = "benchmark, criterion, method, responses, jurors needed"
 
 
 def tried(juries: int, ways: int) -> str:
-    """Return in words how many juries were held against clinicians, and in how many ways."""
-    of = f"{whole(juries)} different {_juries(juries)}"
-    return f"{of} in {whole(ways)} {'way' if ways == 1 else 'ways'} ({WAY})"
+    """Return how many juries were compared with clinicians, and in how many ways, as text."""
+    different = f"{whole(juries)} different {_juries(juries)}"
+    return f"{different} in {whole(ways)} {'way' if ways == 1 else 'ways'} ({WAY})"
 
 
 def _juries(number: int) -> str:
@@ -26,9 +26,9 @@ def _between(figures: Figures) -> str:
 
 
 def _tried_before(figures: Figures) -> str:
-    before = "tried on this study before, besides these: "
+    before = "tried on this study before, other than these: "
     before += tried(figures["juries"], figures["ways"]) if figures["ways"] else "none"
-    return f"{before}; these are in the ledger now and count in later p values"
+    return f"{before}; these are now in the ledger and count in later p values"
 
 
 def _ever_tried(figures: Figures) -> str:
@@ -41,41 +41,42 @@ def _ever_tried(figures: Figures) -> str:
 
 def _cost_unknown(figures: Figures) -> str:
     number = figures["juries"]
-    return f"{number} {_juries(number)} with a juror whose cost is not known: without a best value"
+    return f"{number} {_juries(number)} with a juror of unknown cost: not considered for best value"
 
 
 def _expected_whole(figures: Figures) -> str:
     number, between = len(figures["jurors"]), _between(figures)
-    said = (
-        f"ICC(C,2) with the clinicians expected of all {number} jurors together on new responses: "
-        f"{{expected:z.3f}}; here {{icc:z.3f}}, {between}, and no jury was chosen"
+    text = (
+        f"expected ICC(C,2) of all {number} jurors together with the clinicians on new responses: "
+        f"{{expected:z.3f}}; observed here {{icc:z.3f}}, {between}, with no choice of jury"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _expected_chosen(figures: Figures) -> str:
-    said = (
-        "ICC(C,2) with the clinicians expected of {jurors} on new responses: {expected:z.3f}, "
-        f"{_between(figures)}; here, where it was chosen from {{compared}} juries, {{icc:z.3f}}"
+    text = (
+        "expected ICC(C,2) of {jurors} with the clinicians on new responses: {expected:z.3f}, "
+        f"{_between(figures)}; observed here, where it was chosen from {{compared}} juries, "
+        "{icc:z.3f}"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _only_jury(figures: Figures) -> str:
-    said = (
+    text = (
         f"ICC(C,2) of {{jurors}} with the clinicians: {{icc:z.3f}}, {_between(figures)}; there is no "
         "other jury to choose"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _as_good(figures: Figures) -> str:
     how = "costs less" if figures["cheaper"] else "has fewer jurors"
-    said = (
-        "of {jurors} most is expected, {expected:z.3f}, but less than {alike} more: the jury that "
-        f"{how} does as well"
+    text = (
+        "the highest expected ICC is that of {jurors}, {expected:z.3f}, by less than {alike}: the "
+        f"jury that {how} does as well"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _not_above_zero(figures: Figures) -> str:
@@ -95,28 +96,30 @@ def _juries_ranked(figures: Figures) -> str:
     least, most = figures["least"], figures["most"]
     n = f"{most}" if least == most else f"{least} to {most}"
     number = figures["juries"]
-    said = (
+    text = (
         f"{number} {_juries(number)} of {{jurors:juror}}, {n} responses to {{instances:instance}}"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _difference(figures: Figures) -> str:
     between = _between(figures)
-    said = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}; corrected for "
-    return filled(said + f"{{n_tried:comparison}} {chance(figures['p_holm'], TERMINAL)}", figures)
+    text = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}; corrected for "
+    return filled(text + f"{{n_tried:comparison}} {chance(figures['p_holm'], TERMINAL)}", figures)
 
 
 def _juries_compared(figures: Figures) -> str:
-    said = filled("{responses:response} that both juries have", figures)
+    text = filled("{responses:response} that both juries scored", figures)
     if figures["of_first"] == figures["of_second"] == figures["responses"]:
-        return said
-    return said + filled("; {first} has {of_first}, {second} has {of_second}", figures)
+        return text
+    return text + filled("; {first} has {of_first}, {second} has {of_second}", figures)
 
 
 def _verdict_on(figures: Figures) -> str:
-    said = HEADLINES["agreement"][figures["verdict"]].rstrip(".")
-    return filled("the study's verdict on {jury}: ", figures) + f"{said[:1].lower()}{said[1:]}"
+    verdict = HEADLINES["agreement"][figures["verdict"]].rstrip(".")
+    return (
+        filled("the study's verdict on {jury}: ", figures) + f"{verdict[:1].lower()}{verdict[1:]}"
+    )
 
 
 REASONS: Mapping[Code, Message] = {
@@ -125,13 +128,13 @@ REASONS: Mapping[Code, Message] = {
 MESSAGES: Mapping[Code, Message] = {
     Code.VERDICT_ON: _verdict_on,
     Code.OWN_RESPONSES: (
-        "juries rated {least} to {most} responses, each is judged on its own: ranked on common "
-        "responses they are judged on the same"
+        "juries rated {least} to {most} responses, and each is judged on its own: rank on common "
+        "responses to judge all on the same ones"
     ),
     Code.COMMON_RESPONSES: (
         "all juries on the same {responses} responses, those that all jurors rated"
     ),
-    Code.SIT_NOWHERE: "left out, no scores or all the same: {jurors}",
+    Code.SIT_NOWHERE: "left out, with no scores or all scores equal: {jurors}",
     Code.TRIED_BEFORE: _tried_before,
     Code.EVER_TRIED: _ever_tried,
     Code.COST_UNKNOWN: _cost_unknown,
@@ -141,50 +144,48 @@ MESSAGES: Mapping[Code, Message] = {
     Code.ONLY_JURY: _only_jury,
     Code.AS_GOOD: _as_good,
     Code.HIGHEST_IS_LUCK: (
-        "the highest ICC here, {icc:z.3f}, is that of {jurors}; of the best of {compared} juries "
-        "{expected:z.3f} is expected on new responses"
+        "the highest observed ICC, {icc:z.3f}, is that of {jurors}; the ICC expected on new responses "
+        "of the best of {compared} juries is {expected:z.3f}"
     ),
     Code.CHOOSING_EXPECTED: (
-        "choosing brings no more: {expected:z.3f} is expected of the best of {compared} juries, "
-        "whichever it is"
+        "choosing a jury brings no gain: {expected:z.3f} is expected of the best of {compared} "
+        "juries, whichever it is"
     ),
-    Code.ALL_TOGETHER: "all {jurors} jurors together, where nothing is chosen: {expected:z.3f}",
+    Code.ALL_TOGETHER: "expected of all {jurors} jurors together, without a choice: {expected:z.3f}",
     Code.NOT_ABOVE_ZERO: _not_above_zero,
     Code.NO_EXPECTED: (
-        "no ICC on new responses can be expected: that takes at least 2 instances and some resamples"
+        "the ICC on new responses cannot be estimated: that takes at least 2 instances and resamples"
     ),
-    Code.FEW_TO_CHOOSE: "{instances:instance}: to choose a jury takes at least {least}",
-    Code.ICC_LOST: (
-        "{lost} of {resamples} resamples have no ICC: its interval is not to be trusted"
-    ),
+    Code.FEW_TO_CHOOSE: "{instances:instance}: choosing a jury takes at least {least}",
+    Code.ICC_LOST: ("{lost} of {resamples} resamples have no ICC: its interval is unreliable"),
     Code.COSTS: _costs,
     Code.COSTS_UNKNOWN: (
         "what it costs is not known: scores came from a file, or a call has no price"
     ),
     Code.JURIES_RANKED: _juries_ranked,
     Code.DO_CONFIRM_JURY: (
-        "let clinicians rate new responses, and judge {jurors} by those: what is expected of a jury "
-        "is not what was seen"
+        "have clinicians rate new responses, and judge {jurors} by those: an expected ICC is an "
+        "estimate, not an observation"
     ),
     Code.DO_CALIBRATE_JURY: (
         "compare {jurors} with a clinician: a ranking does not say whether it agrees as well as one"
     ),
     Code.DO_RANK_COMMON: (
-        "rank the juries on common responses: each was judged on its own, and some may have been "
-        "spared hard ones"
+        "rank the juries on common responses: each was judged on its own, and some may have had "
+        "easier ones"
     ),
-    Code.DO_MORE_JURORS: "run other jurors, to have juries to choose from",
-    Code.DO_SHARED_RESPONSES: "let clinicians and jurors rate more of the same responses",
+    Code.DO_MORE_JURORS: "run more jurors, to have juries to choose from",
+    Code.DO_SHARED_RESPONSES: "have clinicians and jurors rate more of the same responses",
     Code.TWO_ICCS: (
         "on the same responses: {first} ICC(C,2) {icc_first:z.3f}, {second} {icc_second:z.3f}"
     ),
     Code.DIFFERENCE: _difference,
     Code.NOT_AFTER_HOLM: (
-        "by itself the interval excludes 0; p, corrected for {n_tried:comparison}, is above {level}, "
-        "and among so many one would do so by chance"
+        "the interval alone excludes 0, but p, corrected for {n_tried:comparison}, is above {level}: "
+        "with so many comparisons, one interval may exclude 0 by chance"
     ),
-    Code.NONE_SHOWN: "the interval includes 0: no difference is shown, and none is excluded",
+    Code.NONE_SHOWN: "the interval includes 0: a difference is neither shown nor excluded",
     Code.JURIES_COMPARED: _juries_compared,
-    Code.DO_TAKE_JURY: "take {jurors}, unless the other costs so much less that it is worth it",
-    Code.DO_CHEAPER_JURY: "take the one that costs less",
+    Code.DO_TAKE_JURY: "use {jurors}, unless the lower cost of the other outweighs the difference",
+    Code.DO_CHEAPER_JURY: "use the one that costs less",
 }

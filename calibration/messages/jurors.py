@@ -1,4 +1,4 @@
-"""What is said of raters one by one: leniency, preference, length, worth, the same juror again."""
+"""Messages on single raters: leniency, preference, length, contribution, test-retest."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from calibration.messages.form import Figures, Message, filled
 
 def _from_clinicians(figures: Figures) -> str:
     name = "the other clinicians" if figures["is_clinician"] else "the clinicians"
-    return filled(f"from {name} alone {{points:+z.2f}} on {{responses}}", figures)
+    return filled(f"compared with {name} alone {{points:+z.2f}} on {{responses:response}}", figures)
 
 
 def _few_family_instances(figures: Figures) -> str:
@@ -21,7 +21,7 @@ def _few_family_instances(figures: Figures) -> str:
 REASONS: Mapping[Code, Message] = {
     Code.NONE_SHARED: "no response that this rater and another one rated",
     Code.NOT_ESTIMABLE: "the data cannot tell the jurors' preferences apart",
-    Code.NO_RESIDUAL: "nothing varies but by juror and family",
+    Code.NO_RESIDUAL: "the scores vary only by juror and family",
     Code.NO_KNOWN_FAMILY: (
         "no response by a known family that another juror and a clinician rated"
     ),
@@ -29,7 +29,7 @@ REASONS: Mapping[Code, Message] = {
     Code.FEW_FAMILY_INSTANCES: _few_family_instances,
     Code.NO_FAMILY: "imported, no family is stored: --panel names families",
     Code.AFTER_UNBLINDING: "known after unblinding",
-    Code.NO_WORDS: "no response has the scores and the number of words it takes",
+    Code.NO_WORDS: "no response has both the scores and the number of words needed",
     Code.FEW_RESPONDED: "responses to {instances:instance}, and {least} are needed",
     Code.ONE_LENGTH: "all responses have the same number of words",
     Code.NO_JUROR_VARIES: "no juror has scores that vary",
@@ -46,7 +46,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.ON_A_LINE: "no interval: the distances lie on a line",
     Code.WORDLESS: "{responses:response} without a number of words left out",
     Code.JURY_OF_ONE: "a jury of one",
-    Code.MORE_THAN_THERE_ARE: "more than there are: the jurors' errors offset one another",
+    Code.MORE_THAN_THERE_ARE: "more than the number of jurors: their errors offset one another",
     Code.NOT_RATED_BY_ALL: "{responses:response} that not all jurors rated left out",
     Code.SINGLE_REPLICATES: "{responses:response} with a single replicate left out",
     Code.WITHOUT_ALL_REPLICATES: (

@@ -1,4 +1,4 @@
-"""What is said of marks: why clinicians' agreement on them, or the jury's difference, is undefined."""
+"""Messages on marks: why clinicians' agreement on them, or the jury's difference, is undefined."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.NONE_MARKED_TWICE_READ: (
         "agreement of marks undefined: none is on a response that two clinicians read"
     ),
-    Code.MARKS_WITHOUT_JURY: "difference undefined: nobody sits on the jury",
+    Code.MARKS_WITHOUT_JURY: "difference undefined: the jury has no jurors",
     Code.MARKED_NONE_SCORED: "difference undefined: the jury scored none of the marked responses",
     Code.MARKED_ALL: "difference undefined: the jury scored no response without such a mark",
     Code.MARKED_OUTSIDE: (

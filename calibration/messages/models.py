@@ -1,4 +1,4 @@
-"""What is said of models compared: of their figures, of what they cost, and whether one leads."""
+"""Messages on the comparison of models: their figures, their cost, and whether one leads."""
 
 from collections.abc import Mapping
 
@@ -30,12 +30,12 @@ def _not_random(figures: Figures) -> str:
 
 
 def _beyond_corrected(figures: Figures) -> str:
-    way = "more" if figures["is_above"] else "less"
-    said = (
-        f"the jury alone gives it {way} than clinicians would, beyond both intervals (corrected "
+    way = "higher" if figures["is_above"] else "lower"
+    text = (
+        f"the jury alone scores it {way} than clinicians would, beyond both intervals (corrected "
         "{corrected:z.3f}, {low:z.3f} to {high:z.3f}): do not rank it by the jury alone"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _fewer_than_two(figures: Figures) -> str:
@@ -67,8 +67,8 @@ def _compared(figures: Figures) -> str:
 
 def _rate_more(figures: Figures) -> str:
     said = (
-        "let clinicians rate more responses: about {responses} of each model, where "
-        f"{_have(figures['rated'])} rated now, would tell a difference like this"
+        "have clinicians rate more responses: about {responses} of each model, where "
+        f"{_have(figures['rated'])} rated now, would detect a difference like this"
     )
     return filled(said, figures)
 
@@ -84,15 +84,15 @@ REASONS: Mapping[Code, Message] = {
 MESSAGES: Mapping[Code, Message] = {
     Code.RATED_BY_CLINICIANS: "{responses} of them rated by clinicians",
     Code.LACKS_BENCHMARKS: (
-        "{why} on {benchmarks}: on {on} of {of} benchmarks, not comparable with models, or ways of "
-        "scoring, that have one"
+        "{why} on {benchmarks}: with a mean on {on} of {of} benchmarks, not comparable with models, "
+        "or ways of scoring, that have one there"
     ),
     Code.CRITERION_LEFT_OUT: "no such criterion: {benchmarks} left out",
     Code.NO_OPPONENT: "win rate undefined: no other model has a score on the same benchmark",
     Code.NO_OPPONENT_ON: "no other model has a score on {benchmarks}",
     Code.OTHER_INSTANCES: (
-        "{common} of its {own:scored instance} have scores for all models: its means are of other "
-        "instances than theirs, the win rate by instance is not"
+        "{common} of its {own:scored instance} have scores for all models: its means are over other "
+        "instances than theirs, whereas the win rate by instance uses shared instances"
     ),
     Code.ONE_SCORED_INSTANCE: (
         "1 scored instance on a benchmark: intervals over instances are undefined"
@@ -113,7 +113,7 @@ MESSAGES: Mapping[Code, Message] = {
         "no figure by the paper's formula, which divides by the top of the scale"
     ),
     Code.DETECTABLE_A_GUESS: (
-        "with fewer than {least} instances the sd, and so the figure, is a guess"
+        "with fewer than {least} instances the sd, and so the figure, is a rough estimate"
     ),
     Code.NO_COST_GIVEN: "no cost given",
     Code.NO_RECORDED_CALL: "no recorded call of {jurors}: rated elsewhere",
@@ -121,10 +121,10 @@ MESSAGES: Mapping[Code, Message] = {
         "the paper's bound needs the jurors' prices: choose a panel as the jury"
     ),
     Code.BOUND_NEEDS_CALLS: "no bound: not all jurors have recorded calls",
-    Code.BOUND_NEEDS_TOKENS: "no bound: calls of {jurors} do not say what they read",
+    Code.BOUND_NEEDS_TOKENS: "no bound: calls of {jurors} do not record their input tokens",
     Code.BOUND_NEEDS_PRICE: "no bound: the price of a juror is unknown",
     Code.TOKENS_UNKNOWN: (
-        "tokens read are unknown where a call's answer did not say how many it read: {jurors}"
+        "input tokens are unknown for calls whose answer did not report them: {jurors}"
     ),
     Code.FEWER_THAN_TWO: _fewer_than_two,
     Code.BY_JURY_ALONE: (
@@ -146,39 +146,39 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.FEW_DRAWN: "{resamples:resample} do not make an interval; {least} are needed",
     Code.LOST_DRAWN: (
-        "{lost} of {resamples} resamples have no difference: the interval is not to be trusted"
+        "{lost} of {resamples} resamples have no difference: the interval is unreliable"
     ),
     Code.WIN_RATE_ELSEWHERE: (
-        "{model} has the lower macro-average and not the lower win rate: the two figures disagree"
+        "{model} has the lower macro-average but not the lower win rate: the two figures disagree"
     ),
     Code.OTHER_BENCHMARKS: "scored on other benchmarks, and so not comparable: {models}",
-    Code.NOT_RANKED: "not ranked, for want of comparable scores: {models}",
+    Code.NOT_RANKED: "not ranked, without comparable scores: {models}",
     Code.MODELS_COMPARED: _compared,
     Code.DO_RATE_TWO_MODELS: (
-        "let clinicians rate responses of at least two models to the same benchmark"
+        "have clinicians rate responses of at least two models to the same benchmark"
     ),
     Code.DO_COMPARE_WITH_CLINICIANS: (
         "compare by the clinicians' ratings, or by the jury corrected with them"
     ),
     Code.DO_SCORE_SAME_BENCHMARKS: "have all models scored on the same benchmarks",
     Code.DO_RATE_EACH_BENCHMARK: (
-        "let clinicians rate responses to at least {least} instances of each benchmark; one has "
+        "have clinicians rate responses to at least {least} instances of each benchmark; one has "
         "{instances}"
     ),
     Code.DO_COMPARE_AGAIN: "compare again with 2,000 resamples",
-    Code.DO_RATE_A_SAMPLE: "let clinicians rate a random sample of each model's responses",
+    Code.DO_RATE_A_SAMPLE: "have clinicians rate a random sample of each model's responses",
     Code.DO_SEE_BENCHMARKS: (
         "look at the benchmarks one by one: each model is better on some of them"
     ),
     Code.DO_TAKE_AS_EQUAL: (
-        "take the two as equally good: to tell a difference like this would take more than {times} "
-        "times as many responses"
+        "treat the two as equally good: detecting a difference like this would take more than "
+        "{times} times as many responses"
     ),
     Code.DO_RATE_MORE_OF_EACH: _rate_more,
 }
 GENERAL: Mapping[Code, str] = {
     Code.OTHER_INSTANCES: (
-        "not all of its scored instances have scores for all models: its means are of other "
-        "instances than theirs, the win rate by instance is not"
+        "not all of its scored instances have scores for all models: its means are over other "
+        "instances than theirs, whereas the win rate by instance uses shared instances"
     ),
 }

@@ -1,4 +1,4 @@
-"""What is said of agreement over time: of periods, alarms, causes, reports, and the decision."""
+"""Messages on agreement over time: periods, alarms, causes, reports and the decision."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,8 +10,8 @@ SOURCES = {
     "given": "given, and taken as exact",
 }
 DRIFTS = {
-    "model": "and the data speak for the model: on the same responses it has changed",
-    "case_mix": "and the data speak for the case mix: other responses were rated",
+    "model": "and the data point to the model: its scores of the same responses have changed",
+    "case_mix": "and the data point to the case mix: other responses were rated",
     "model_and_case_mix": "and both have changed: the model and the case mix",
     "neither": (
         "and neither the model nor the case mix shows why: the clinicians may have changed, or it "
@@ -20,8 +20,8 @@ DRIFTS = {
     "unknown": "and the case mix does not show why",
 }
 UNANCHORED = (
-    "no anchor: whether the model has changed cannot be told; a jury run with more verdicts of "
-    "each juror scores the same responses again"
+    "no anchor: without responses scored again it is not known whether the model has changed; a "
+    "jury run with more verdicts of each juror scores them again"
 )
 
 
@@ -54,7 +54,7 @@ def _rests_on(figures: Figures) -> str:
 def _newest(figures: Figures) -> str:
     said = f"the ICC of {{period}}, the newest judged, is {{icc:z.2f}}{_ends(figures)}"
     if not figures["is_below"]:
-        said += ", not below the {aim}; an alarm stands until watching begins anew"
+        said += ", not below the {aim}; an alarm stands until monitoring is restarted"
     return filled(said, figures)
 
 
@@ -90,10 +90,10 @@ def _alarm(figures: Figures) -> str:
 
 
 def _no_cusum_yet(figures: Figures) -> str:
-    said = "no CUSUM: {periods:period} with enough instances, and {baseline} make the baseline"
+    text = "no CUSUM: {periods:period} with enough instances, and the baseline takes {baseline}"
     if "not_over" in figures:
-        said += ", once over"
-    return filled(f"{said}; compared with a frozen report it needs none", figures)
+        text += " that are over"
+    return filled(f"{text}; a comparison with a frozen report needs no baseline", figures)
 
 
 def _detectable(figures: Figures) -> str:
@@ -118,7 +118,7 @@ REASONS: Mapping[AnyCode, Message] = {
 }
 MESSAGES: Mapping[AnyCode, Message] = {
     MonitoringCode.SCORED_OF: "scored {scored} of {analysed}",
-    MonitoringCode.JOINED: "{periods} {every}s joined: fewer than {least} instances apart",
+    MonitoringCode.JOINED: "{periods} {every}s joined: fewer than {least} instances separately",
     MonitoringCode.FEW_OF_PERIOD: "too few: {instances:instance}, and {least} are needed",
     MonitoringCode.NOT_OVER: "not over: ratings may still be added",
     MonitoringCode.LEFT_OUT_FEW: "too few instances",
@@ -134,18 +134,18 @@ MESSAGES: Mapping[AnyCode, Message] = {
         "the model"
     ),
     MonitoringCode.ONE_PERIOD: (
-        "all responses are of one period ({period}): were ratings brought in without rated_at, "
-        "they have the day of the import"
+        "all responses are of one period ({period}): ratings imported without rated_at carry the "
+        "day of the import"
     ),
     MonitoringCode.NO_ANCHOR: "no anchor: no response scored again at least {days} days later",
-    MonitoringCode.SAME_MOVE: "every score moved by the same: there is no spread to test it by",
+    MonitoringCode.SAME_MOVE: "every score moved by the same amount: there is no spread for a test",
     MonitoringCode.FEW_ANCHORS_RATED: "{responses} of these responses rated by clinicians: no ICC",
     MonitoringCode.MIX_OF_ONE: "nothing to compare: the newest period is the baseline",
     MonitoringCode.FEW_EFFECTIVE: (
-        "weighted to the baseline's shares now rests on {responses:.1f} effective responses: "
-        "{least} are needed"
+        "weighted to the baseline's shares, the newest period has {responses:.1f} effective "
+        "responses: {least} are needed"
     ),
-    MonitoringCode.NOT_RATED_NOW: "not rated now, so no weight can bring them back: {benchmarks}",
+    MonitoringCode.NOT_RATED_NOW: "not rated now, so weighting cannot represent them: {benchmarks}",
     MonitoringCode.SHARE_OF_BENCHMARK: (
         "{benchmark}: {baseline:.0%} of responses then, {now:.0%} now ({n_now:response})"
     ),
@@ -187,11 +187,11 @@ MESSAGES: Mapping[AnyCode, Message] = {
     MonitoringCode.ALARM: _alarm,
     MonitoringCode.NO_ALARM: "the CUSUM of falls below the target {target:z.2f} has raised no alarm",
     MonitoringCode.SHOWN_BELOW_FLOOR: (
-        "over {periods:period} to {period} the ICC is {icc:z.2f}, at most {most:z.2f} allowing for "
-        "every look of a year: below the floor of {floor:z.2f}"
+        "over {periods:period} to {period} the ICC is {icc:z.2f}, at most {most:z.2f} corrected for "
+        "all looks of a year: below the floor of {floor:z.2f}"
     ),
     MonitoringCode.BELOW_FLOOR: _to_floor(
-        "and its interval is all below the floor of {floor:z.2f}"
+        "and its whole interval is below the floor of {floor:z.2f}"
     ),
     MonitoringCode.BELOW_FLOOR_MAYBE: _maybe_below,
     MonitoringCode.NOT_BELOW_FLOOR: _to_floor("not below the floor of {floor:z.2f}"),
@@ -203,22 +203,24 @@ MESSAGES: Mapping[AnyCode, Message] = {
     ),
     MonitoringCode.PERIOD_RESTS_ON: _rests_on,
     MonitoringCode.DO_SCORE_AGAIN: (
-        "let the jury score earlier responses again, which tells a changed juror from other "
-        "cases, and do not rely on it until it is validated anew"
+        "run the jury on earlier responses again, to distinguish a changed juror from a changed case "
+        "mix, and do not rely on it until it is validated again"
     ),
     MonitoringCode.DO_VALIDATE_AGAIN: (
-        "see what speaks for the jurors and what for the cases, and do not rely on the jury until "
-        "it is validated anew"
+        "check whether the jurors or the cases have changed, and do not rely on the jury until it is "
+        "validated again"
     ),
     MonitoringCode.DO_FREEZE: (
         "freeze a report of this agreement, on as many responses as there are: later periods are "
         "compared with it"
     ),
-    MonitoringCode.DO_COMPARE_JURIES: "compare other juries of the jurors already heard, or ask other jurors",
-    MonitoringCode.DO_RATE_MORE_OF: "let clinicians rate responses to {instances:more instance}",
+    MonitoringCode.DO_COMPARE_JURIES: (
+        "compare other juries of the jurors already run, or run other jurors"
+    ),
+    MonitoringCode.DO_RATE_MORE_OF: "have clinicians rate responses to {instances:more instance}",
     MonitoringCode.DO_SCORE_REST_OF: (
         "run the jury on the {responses:response} of {period} that it has not scored"
     ),
     MonitoringCode.DO_LOOK_AGAIN: _look_again,
-    MonitoringCode.DO_REAL_STUDY: "bring in ratings by real clinicians and scores of real jurors",
+    MonitoringCode.DO_REAL_STUDY: "import ratings by real clinicians and scores of real jurors",
 }

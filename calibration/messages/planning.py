@@ -1,4 +1,4 @@
-"""What is said of a plan: what a pilot found, what a row rests on, and sentences for a protocol."""
+"""Messages on a plan: the pilot's figures, what a row rests on, and sentences for a protocol."""
 
 import math
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def _difference_found(figures: Figures) -> str:
     elif figures["is_known"]:
         said += "find not even a difference of 1 with 80 % power"
     else:
-        said += "find what is unknown"
+        said += "find a difference of unknown size"
     if math.isfinite(figures["power"]):
         said += f", one of {figures['difference']:g} with {figures['power'] * 100:.0f} %"
         said += f"; for 80 % it takes {figures['needed']}" if figures["needed"] else ""
@@ -114,7 +114,7 @@ REASONS: Mapping[AnyCode, Message] = {
     PlanningCode.INSTANCE_ALONE: "a single instance does not vary",
 }
 MESSAGES: Mapping[AnyCode, Message] = {
-    PlanningCode.RARE_EXTREMES: "rare extremes, sd {sd:.3g}: taken is that of a normal curve",
+    PlanningCode.RARE_EXTREMES: "rare extremes, sd {sd:.3g}: the sd of a normal distribution is used instead",
     PlanningCode.FEW_COMPOSITES: (
         "{clinicians:clinician} with fewer than {least} composites: their z says little"
     ),
@@ -122,14 +122,14 @@ MESSAGES: Mapping[AnyCode, Message] = {
     PlanningCode.NO_PILOT_INTERVAL: "no interval in the pilot",
     PlanningCode.ICC_OF_ONE: "an ICC of 1 has no interval to plan for",
     PlanningCode.PLANNED_BELOW_ZERO: (
-        "{icc:.2f}, below 0: not told from no agreement; --icc 0 plans for that"
+        "{icc:.2f}, below 0: cannot be distinguished from no agreement; --icc 0 plans for that"
     ),
     PlanningCode.FINITE_POPULATION: (
         "corrected for {instances} instances: it holds for these alone, and the interval of "
         "calibrate (width_expected) for others too"
     ),
-    PlanningCode.FEW_FOR_POWER: "fewer than {least} responses: too few for a power to trust",
-    PlanningCode.BEYOND_NO_AGREEMENT: "that is more than from a scorer without any agreement",
+    PlanningCode.FEW_FOR_POWER: "fewer than {least} responses: too few for a reliable power",
+    PlanningCode.BEYOND_NO_AGREEMENT: "larger than the difference from a scorer without any agreement",
     PlanningCode.BEYOND_POPULATION: "it takes more than the {instances} instances there are",
     PlanningCode.FROM_PILOT: "pilot: {responses} responses to {instances} instances, by 1 / sqrt(n)",
     PlanningCode.FROM_SIMULATION: _from_simulation,

@@ -1,4 +1,4 @@
-"""What is said of predictions: whether the jury is validated, of means, and of single responses."""
+"""Messages on predictions: whether the jury is validated, means, and single responses."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from calibration.messages.headlines import HEADLINES
 
 
 def _not_validated(figures: Figures) -> str:
-    said = HEADLINES["agreement"][figures["verdict"]]
-    return f"NOT VALIDATED: {said[:1].lower()}{said[1:].rstrip('.')}"
+    verdict = HEADLINES["agreement"][figures["verdict"]]
+    return f"NOT VALIDATED: {verdict[:1].lower()}{verdict[1:].rstrip('.')}"
 
 
 def _few_to_calibrate(figures: Figures) -> str:
@@ -31,7 +31,7 @@ MESSAGES: Mapping[AnyCode, Message] = {
     PlanningCode.SIMULATED_VALIDATE_NOT: "NOT VALIDATED: a jury is not validated by simulated raters",
     PlanningCode.FEW_TO_CALIBRATE: _few_to_calibrate,
     PlanningCode.MAP_LEVEL: (
-        "the map is level: every response has the same value, whatever the jury said of it"
+        "the map is flat: every response gets the same value, whatever the jury's score"
     ),
     PlanningCode.RATED_UNLIKE: (
         "RATED AND UNRATED DIFFER: the jury gave rated responses {rated:.2f}, others {unrated:.2f}, "
@@ -43,17 +43,17 @@ MESSAGES: Mapping[AnyCode, Message] = {
     ),
     PlanningCode.JURY_LEFT_OUT: "fewer than {least} rated instances: the jury is left out of the mean",
     PlanningCode.JURY_TELLS_NOTHING: (
-        "lambda is 0: the jury tells nothing of the clinicians' mean and is left out of it"
+        "lambda is 0: the jury's scores say nothing about the clinicians' mean and are not used"
     ),
-    PlanningCode.ERRORS_OVER_INSTANCES: "instances have several responses: errors are over instances",
+    PlanningCode.ERRORS_OVER_INSTANCES: "instances have several responses: standard errors are over instances",
     PlanningCode.JURY_UNSCORED: (
-        "the jury scored {scored} of {responses:response}: the others are in no figure here, {rated} "
+        "the jury scored {scored} of {responses:response}: the others are left out, {rated} "
         "of them rated by clinicians"
     ),
     PlanningCode.WEIGHED_BY_RESPONSES: (
         "each benchmark weighs by its responses; q and lambda are each benchmark's own"
     ),
-    PlanningCode.IN_NO_MEAN: "in no mean here, without a response that both rated: {benchmarks}",
+    PlanningCode.IN_NO_MEAN: "left out of all means, without a response that both rated: {benchmarks}",
     PlanningCode.NO_MEAN_INTERVAL: "no interval: too few rated instances of {benchmarks}",
     PlanningCode.OUTSIDE_MAP: "outside what the map was fitted on",
     PlanningCode.CUT_AT_SCALE: "cut at the scale",
@@ -65,5 +65,5 @@ MESSAGES: Mapping[AnyCode, Message] = {
     ),
     PlanningCode.PREDICTED_FOR: "{responses:response} that the jury alone rated",
     PlanningCode.DO_RATE_AT_RANDOM: "draw the responses that clinicians rate at random",
-    NoteCode.DO_RATE_FOR_REAL: "let clinicians rate a random sample, and a real jury every response",
+    NoteCode.DO_RATE_FOR_REAL: "have clinicians rate a random sample, and a real jury score every response",
 }

@@ -1,4 +1,4 @@
-"""How a protocol is told: what was fixed, and when."""
+"""A protocol as text: what was fixed, and when."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is said of the clinicians' own reliability, and which of its figures to quote for what."""
+"""Messages on the clinicians' own reliability, and which of its figures to quote for what."""
 
 from collections.abc import Mapping
 
@@ -6,18 +6,18 @@ from calibration.codes import NoteCode as Code
 from calibration.messages.form import Message
 
 QUOTES: Mapping[str, str] = {
-    "ICC(C,k)": "Quote first: how reliable the reference, the clinicians' mean, orders responses",
-    "ICC(A,k)": "where scores count as points, such as against a threshold; raters are a sample",
-    "ICC(C,1)": "how alike two clinicians order responses; what more of them would bring",
-    "ICC(A,1)": "how far the points of one clinician can be taken for another's",
+    "ICC(C,k)": "Quote first: how reliably the reference, the clinicians' mean, ranks responses",
+    "ICC(A,k)": "where scores count as points, such as at a threshold; raters are a random sample",
+    "ICC(C,1)": "how similarly two clinicians rank responses; the basis for planning more clinicians",
+    "ICC(A,1)": "how far the points of one clinician can replace another's",
 }
 REASONS: Mapping[Code, Message] = {
-    Code.RELIABILITY_EXTREME: "nothing is left over as error, or responses do not differ at all",
+    Code.RELIABILITY_EXTREME: "there is no residual variance, or responses do not differ at all",
     Code.NO_TRUE_AGREEMENT: "the clinicians' own reliability is not above 0",
     Code.TRUE_FEW: "fewer than {least} responses have the jury and two clinicians with a z",
 }
 MESSAGES: Mapping[Code, Message] = {
-    Code.OPINION_LIMIT: "of benchmarks with at most {most} responses: its time grows with their square",
+    Code.OPINION_LIMIT: "computed for benchmarks with at most {most} responses: its time grows with their square",
     Code.RELIABILITY_UNEVEN: (
         "k is {raters:z.2f}, the harmonic mean of the clinicians of a response"
     ),
@@ -25,5 +25,5 @@ MESSAGES: Mapping[Code, Message] = {
         "{responses} responses from {instances:instance}: the intervals take them as independent"
     ),
     Code.RELIABILITY_WITHIN: "with each benchmark's own mean taken out, ICC(C,1) {icc:z.3f}",
-    Code.TRUE_ABOVE_ONE: "above 1: the clinicians' reliability is uncertain, so take it as high",
+    Code.TRUE_ABOVE_ONE: "above 1: the clinicians' reliability is uncertain, so read it only as high",
 }

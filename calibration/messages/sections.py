@@ -1,4 +1,4 @@
-"""What is said in the sections behind the agreement table: of points, of chance, of nearness."""
+"""Messages in the sections after the agreement table: points, missing scores, chance, nearness."""
 
 from collections.abc import Mapping
 
@@ -53,19 +53,19 @@ def _unvaried(figures: Figures) -> str:
 
 
 def _nearness(outcome: str) -> Message:
-    said = f"{outcome} the test of nearness: as near to the others as {{won}} of "
-    return said + "{clinicians:clinician}, less epsilon"
+    text = f"{outcome} the test of nearness: as near to the others as {{won}} of "
+    return text + "{clinicians:clinician}, minus epsilon"
 
 
 def _not_tested(figures: Figures) -> str:
-    left = (f"{quoted(name)} ({responses})" for name, responses in figures["clinicians"])
-    return f"not tested, fewer than {figures['least']} responses: {', '.join(left)}"
+    clinicians = (f"{quoted(name)} ({responses})" for name, responses in figures["clinicians"])
+    return f"not tested, fewer than {figures['least']} responses: {', '.join(clinicians)}"
 
 
 def _single_other(figures: Figures) -> str:
     alone, responses = figures["alone"], figures["responses"]
     where = "" if alone == responses else f" on {alone} of {responses} responses"
-    return f"the others are a single clinician{where}"
+    return f"there is only one other clinician to compare with{where}"
 
 
 REASONS: Mapping[Code, Message] = {
@@ -87,10 +87,8 @@ MESSAGES: Mapping[Code, Message] = {
     Code.RANKS_UNDEFINED: "rank correlations undefined: {why}",
     Code.RANKS_OVER: "rank correlations over {responses} responses",
     Code.ABSOLUTE_UNDEFINED: "ICC(A,2) undefined: its variance would be negative",
-    Code.ABSOLUTE_NO_ERROR: "ICC(A,2) has no interval: nothing is left over as error",
-    Code.ABSOLUTE_FAR_BELOW: (
-        "ICC(A,2) has no interval: so far below 0 its approximation breaks down"
-    ),
+    Code.ABSOLUTE_NO_ERROR: "ICC(A,2) has no interval: there is no residual variance",
+    Code.ABSOLUTE_FAR_BELOW: ("ICC(A,2) has no interval: its approximation fails this far below 0"),
     Code.LIMITS: (
         "limits of agreement, 95 % intervals: low {low_low:z.2f} to {low_high:z.2f}, high "
         "{high_low:z.2f} to {high_high:z.2f} points"
@@ -117,8 +115,8 @@ MESSAGES: Mapping[Code, Message] = {
         "independent"
     ),
     Code.SINGLE_SCORES: (
-        "{responses:response} with a single score: in AC2's chance term, and its standard error too "
-        "wide"
+        "{responses:response} with a single score: they count in AC2's chance term, and make its "
+        "standard error too wide"
     ),
     Code.KAPPA_OF: "kappa: mean of {pairs:pair}",
     Code.KAPPA_ALIKE: "kappa undefined: every pair gave one and the same score",

@@ -1,4 +1,4 @@
-"""What is said of subgroups: for whom the jury's agreement is not shown to hold, and why."""
+"""Messages on subgroups: for whom the jury's agreement is not shown to hold, and why."""
 
 from collections.abc import Mapping
 

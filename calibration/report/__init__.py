@@ -1,5 +1,5 @@
-"""The report of a calibration: words, charts and tables for readers who were not there.
+"""The report of a calibration: text, charts and tables.
 
-It is handed rows of figures and returns pages; it computes no agreement of its own. It knows no
-author of a response and no text of one.
+It turns rows of figures into pages and computes no agreement of its own. It never receives the
+author or the text of a response.
 """

@@ -1,4 +1,4 @@
-"""Biases of jurors that a study cannot tell of: a sentence where a table would be all dashes."""
+"""Biases of jurors that a study cannot estimate: a sentence instead of an empty table."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from calibration.tables.numbers import known
 
 UNTESTED = (
     "Bias towards single models is not tested, because {}. The jury may favour responses by its own "
-    "models, and nothing on this page would show it."
+    "models without any sign of it on this page."
 )
 
 
@@ -22,22 +22,22 @@ def defined(content: Content, section: str, figure: str) -> list[Any]:
 
 def not_tested(content: Content) -> list[Fact]:
     """Return a fact for each bias of which no figure is defined, with the reasons."""
-    found: list[Fact] = []
+    facts: list[Fact] = []
     for name, section, figure in (
         ("Self-preference", "self_preference", "preference"),
         ("Length", "length", "slope_per_doubling"),
     ):
         rows = content.of(section, *content.shown)
         if rows and not defined(content, section, figure):
-            found.append((name, _why(section, rows)))
-    return found
+            facts.append((name, _why(section, rows)))
+    return facts
 
 
 def _why(section: str, rows: list[Any]) -> str:
-    notes = (one for row in rows for one in row.notes if one.code in REASONS)
+    notes = (note for row in rows for note in row.notes if note.code in REASONS)
     why = "; ".join(dict.fromkeys(map(reason, notes))) or "no figure is defined"
     if section != "self_preference":
-        return f"Not given: {why}."
+        return f"Not estimated: {why}."
     if all(row.told(Code.NO_FAMILY) for row in rows):
         why = "the jurors' model families are not given (`--panel` names them)"
     if any(row.told(Code.AFTER_UNBLINDING) for row in rows):

@@ -1,4 +1,4 @@
-"""What a report is made from: figures that are computed elsewhere, and facts about the study."""
+"""The content of a report: figures that are computed elsewhere, and facts about the study."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from calibration.values import COMBINED, Noted
 
 @dataclass(frozen=True)
 class Juror:
-    """Who sat on the jury: name, what answered, and the hash of all that decides its answers."""
+    """A juror: its name, model, provider, and the hash of all settings that affect its answers."""
 
     name: str
     model: str = ""
@@ -37,7 +37,7 @@ class UsedRubric:
 
 @dataclass(frozen=True)
 class Tried:
-    """One entry of the ledger: a jury that was held against the clinicians."""
+    """One entry of the ledger: a jury that was compared with the clinicians."""
 
     jurors: tuple[str, ...]
     needed: int
@@ -54,7 +54,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Costs:
-    """What calls to jurors have cost over the whole study; `unknown` of the calls have no price.
+    """The cost of all calls to jurors in the study; `unknown` of the calls have no price.
 
     `rated` counts responses that any juror of the study has rated.
     """
@@ -69,7 +69,7 @@ class Costs:
 class Study:
     """Facts about the study and the options. Nothing here names a response's author.
 
-    `told` are sentences that every report owes its reader, such as when the blind was lifted;
+    `told` are sentences that every report must show, such as when the study was unblinded;
     `silent` jurors were asked and gave no rating; `versions` is software -> version.
     """
 
@@ -98,7 +98,7 @@ class Content:
     Attributes
     ----------
     rows : the agreement table
-    decisions : what may be said, by benchmark, in the table's order
+    decisions : the verdicts, by benchmark, in the table's order
     details : section -> rows, as `details.details` returns them
     criteria : rows of `evidence.criterion_rows`
     paired : means of clinicians and jury, by benchmark
@@ -106,7 +106,7 @@ class Content:
     detection : rows and curves of unsafe responses
     subgroups : rows of subgroups
     opinions : how far other libraries' figures are from these
-    protocol : what was fixed beforehand, None where nothing was
+    protocol : the study's protocol, None where none was fixed
     """
 
     rows: Sequence[AgreementRow]
@@ -127,7 +127,7 @@ class Content:
 
     @property
     def shown(self) -> list[str]:
-        """Return whose details are shown: all combined, or each benchmark where that is undefined."""
+        """Return the benchmarks whose details are shown: all combined, or each where that is undefined."""
         analysed = {row.benchmark for row in self.of("distributions")}
         if COMBINED in analysed or len(self.benchmarks) == 1:
             return self.benchmarks[-1:]
@@ -135,15 +135,15 @@ class Content:
 
     @property
     def decision(self) -> Decision:
-        """Return what may be said of all benchmarks combined, or of the only one."""
+        """Return the verdict on all benchmarks combined, or on the only one."""
         return [*self.decisions.values()][-1]
 
     def of(self, section: str, *benchmarks: str) -> list[Any]:
-        """Return the rows of a section of the details, of some benchmarks; of none named, all."""
+        """Return the rows of a section of the details, of these benchmarks, or of all."""
         rows: Sequence[Any] = self.details.get(section, ())
         return [row for row in rows if not benchmarks or row.benchmark in benchmarks]
 
     def about(self, scorer: str, *benchmarks: str) -> list[AgreementRow]:
-        """Return a scorer's rows of the agreement table, of some benchmarks."""
-        wanted = benchmarks or tuple(self.benchmarks)
-        return [row for row in self.rows if row.scorer == scorer and row.benchmark in wanted]
+        """Return a scorer's rows of the agreement table, of these benchmarks, or of all."""
+        shown = benchmarks or tuple(self.benchmarks)
+        return [row for row in self.rows if row.scorer == scorer and row.benchmark in shown]

@@ -1,11 +1,11 @@
-"""What the jury's ratings have cost, in words."""
+"""The cost of the jury's ratings, as text."""
 
 from calibration.report.content import Costs
 from calibration.tables.numbers import money, whole
 
 
 def cost_words(costs: Costs) -> str:
-    """Return what the jury's ratings have cost, as far as it is known."""
+    """Return the cost of the jury's ratings, as far as it is known."""
     if not costs.calls:
         return (
             "No call to a juror is stored in this study: what the jury's ratings cost is unknown."
@@ -20,8 +20,8 @@ def cost_words(costs: Costs) -> str:
         f" Of the calls, {whole(costs.unknown)} have no known price: at least this much was spent."
     )
     bound = (
-        " The upper bound by the MedHELM paper's formula takes the panel: the estimate of the jury "
-        "lab, or of jury run --estimate, gives it."
+        " For the upper bound by the MedHELM paper's formula, see the estimate in the jury lab or "
+        "`jury run --estimate`: it takes the panel."
     )
     if not known_calls:
         spent = f"Unknown: none of the {whole(costs.calls)} calls to jurors has a known price."

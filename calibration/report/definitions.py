@@ -1,8 +1,9 @@
-"""The definition box: which numbers these are, what was left out, and what they rest on."""
+"""The definitions of a report: how its figures are computed, what is excluded, and their origin."""
 
 from collections.abc import Iterator
 
 from calibration.messages.form import listed
+from calibration.protocol import Protocol
 from calibration.report.content import Content, Study
 
 Fact = tuple[str, str]
@@ -25,9 +26,10 @@ ICC = (
 )
 LIKE = (
     "Each clinician is held out in turn: the ICC of the jury with the mean of the other clinicians, "
-    "minus that of the held-out clinician with the same mean, on the same responses, each of both one "
-    "figure over all clinicians. Only this supports that a jury agrees no worse than a clinician "
-    "does. It is of these clinicians; the interval resamples instances, not clinicians."
+    "minus that of the held-out clinician with the same mean, on the same responses. Each of the two "
+    "ICCs is one figure over all clinicians. Only this comparison supports that a jury agrees no worse "
+    "than a clinician does. It is about these clinicians; the interval resamples instances, not "
+    "clinicians."
 )
 MISSING = (
     "A rating that is missing stays missing and is counted. Nothing is filled in. A reading that "
@@ -36,45 +38,55 @@ MISSING = (
 PLACES = (
     ("All figures of this page", "`medjury calibrate --details --json FILE`"),
     ("The ratings themselves, without authors", "`medjury export FOLDER`"),
-    ("Whether anything was changed behind the record's back", "`medjury verify`"),
+    ("Check that nothing was changed outside the record", "`medjury verify`"),
     (
         "This report",
-        "is no validation record: it is made anew from the study whenever it is asked for. The "
-        "SHA-256 of the ratings in section 9 tells whether two reports rest on the same ratings.",
+        "is not a validation record: it is made from the study again each time. The SHA-256 of the "
+        "ratings in section 9 shows whether two reports rest on the same ratings.",
     ),
 )
 
 
 def definitions(content: Content) -> list[Fact]:
-    """Return the terms and what they mean in this report."""
-    return [*_statistics(content.study), *_exclusions(content), *_origin(content.study)]
+    """Return the terms of this report and their meaning."""
+    return [*_statistics(content), *_exclusions(content), *_origin(content.study)]
 
 
-def _statistics(study: Study) -> Iterator[Fact]:
-    what = f"the criterion {study.criterion} alone" if study.criterion else "the rubric's criteria"
-    yield "Composite", f"The mean of a rater's scores of one response over {what}."
+def _statistics(content: Content) -> Iterator[Fact]:
+    study = content.study
+    criteria = (
+        f"the criterion {study.criterion} alone" if study.criterion else "the rubric's criteria"
+    )
+    yield "Composite", f"The mean of a rater's scores of one response over {criteria}."
     yield "z", f"Method {study.method}: {Z[study.method]}."
     yield "ICC", ICC
     yield (
         "Intervals",
         f"Bootstrap 95 %: {study.reps} resamples of instances with all their responses, everything "
-        f"computed anew in each, z included; percentile interval; seed {study.seed}. F 95 %: exact "
+        f"recomputed in each, z included; percentile interval; seed {study.seed}. F 95 %: exact "
         "for independent, normal responses.",
     )
     yield "Like for like", LIKE
-    yield (
-        "Margin",
-        "0: the whole interval of like for like must lie above it. No other margin was set.",
-    )
+    yield "Margin", _margin(content.protocol)
     yield (
         "Clinicians, by pairs",
-        f"The mean ICC of pairs that share at least {study.min_shared} responses. One against one; "
-        "the jury's row is against a mean, which is easier to agree with.",
+        f"The mean ICC of pairs that share at least {study.min_shared} responses. It compares one "
+        "clinician with one; the jury's row compares it with a mean, which is easier to agree with.",
     )
     yield (
         "p, Holm",
         "Two-sided, from the bootstrap shifted to 0; corrected for all comparisons of juries ever "
         "made on this study.",
+    )
+
+
+def _margin(protocol: Protocol | None) -> str:
+    """Return the margin of non-inferiority that the verdict takes, or that it takes none."""
+    if protocol is None:
+        return "None was fixed, so no verdict says that the jury agrees no worse than a clinician."
+    return (
+        f"{protocol.margin:g} in ICC, fixed in the protocol: for non-inferiority the whole interval of "
+        f"like for like must lie above -{protocol.margin:g}."
     )
 
 
@@ -88,19 +100,19 @@ def _exclusions(content: Content) -> Iterator[Fact]:
         "The responses that at least one clinician rated with a composite. A rater whose composites "
         "do not vary has no z: named in the notes and left out, never counted as 0.",
     )
-    kept = "no instance was left out for its reference"
-    sound = (
-        "instances were left out whose references jurors had marked; the page's head says how many"
-    )
-    yield "References", f"{study.references}: {kept if study.references == 'all' else sound}."
+    none = "no instance was left out for its reference"
+    marked = "instances were left out whose references jurors had marked; the top of the page says how many"
+    yield "References", f"{study.references}: {none if study.references == 'all' else marked}."
 
 
 def _origin(study: Study) -> Iterator[Fact]:
-    for one in study.jurors:
-        model = " ".join(filter(None, (one.provider, one.model))) or "ratings brought in as a file"
-        yield f"Juror {one.name}", f"{model}{_hash('; settings', one.sha256)}."
+    for juror in study.jurors:
+        model = (
+            " ".join(filter(None, (juror.provider, juror.model))) or "ratings imported from a file"
+        )
+        yield f"Juror {juror.name}", f"{model}{_hash('; settings', juror.sha256)}."
     if study.silent:
-        yield "Asked, and gave no rating", listed(study.silent) + "."
+        yield "Jurors without a rating", listed(study.silent) + "."
     for rubric in study.rubrics:
         criteria = ", ".join(rubric.criteria)
         yield (

@@ -1,4 +1,4 @@
-"""What a report needs beyond the agreement table and its details: each criterion, each pair of means."""
+"""Figures of a report besides the agreement table and its details: by criterion, and paired means."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,6 +1,6 @@
-"""The charts of agreement with their captions, and what is told to who cannot see them.
+"""The charts of agreement with their captions and their text for readers who cannot see them.
 
-The report draws them as SVG; the app shows them so that they answer to a click.
+The report draws them as SVG; in the app they respond to clicks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, of which benchmark, its caption, its words, and the rows that it shows.
+    """A chart with its benchmark, caption, alternative text, and the rows that it shows.
 
     `rows` is empty where the chart's own longest rows are the ones to list.
     """
@@ -51,13 +51,13 @@ def intervals(content: Content, benchmark: str) -> Iterator[Figure]:
         return
     caption = (
         f"{_of(content, benchmark)}Agreement with the clinicians' mean, ICC(C,2): jury (diamond), "
-        "single jurors (circles), metrics (squares). Clinicians by pairs (triangle) are one against "
-        "one, and so not comparable with the others; like for like is."
+        "single jurors (circles), metrics (squares). Clinicians by pairs (triangle) compare one with "
+        "one, and so are not comparable with the others; use like for like for that."
     )
     if any((one["low"] if known(one["low"]) else one["value"]) < charts.LOWEST for one in rows):
-        caption += f" An arrow head: the interval goes on below {fixed(charts.LOWEST, 0)}."
+        caption += f" An arrow head: the interval continues below {fixed(charts.LOWEST, 0)}."
     if missing := [scorer(row.scorer) for row in scorers if not known(row.icc)]:
-        caption += f" Undefined, and not drawn: {', '.join(missing)}."
+        caption += f" Undefined and not drawn: {', '.join(missing)}."
     alt = f"Agreement with the clinicians' mean, ICC and 95 % interval: {_listed(rows)}"
     yield Figure("intervals", benchmark, charts.chart_intervals(rows), caption, alt, rows)
 
@@ -119,14 +119,14 @@ def distributions(content: Content, benchmark: str) -> Iterator[Figure]:
             benchmark,
             charts.chart_distributions(rows),
             f"{_of(content, benchmark)}Scores as they were given, by criterion: the darker, the "
-            "higher. Hidden repeats and replicates count each. Grey: between the points of the scale.",
+            "higher. Hidden repeats and replicates are counted too. Grey: between the points of the scale.",
             "Share of each score by rater and criterion",
             [{**row, "counts": ""} | dict(row["counts"]) for row in rows],
         )
 
 
 def influence(content: Content, benchmark: str) -> Iterator[Figure]:
-    """Yield what the jury's ICC hangs on."""
+    """Yield how much the jury's ICC changes without single responses or instances."""
     rows = [
         {"label": label, "kind": kind, "change": row.change}
         for row in influential(content, benchmark)
@@ -168,7 +168,7 @@ def _rater(row: Any) -> str:
 
 
 def _of(content: Content, benchmark: str) -> str:
-    """Return what a caption begins with: whether raters are made up, and whose chart it is."""
+    """Return the start of a caption: whether raters are simulated, and the benchmark."""
     made_up = (
         "Simulated. " if any(row.simulated for row in content.about("jury", benchmark)) else ""
     )

@@ -1,4 +1,4 @@
-"""The first page of a report: what was studied, what was fixed, and what the jury may be used for."""
+"""The first page of a report: the study, its protocol, unsafe responses missed, and intended use."""
 
 from collections.abc import Iterator
 
@@ -15,12 +15,12 @@ MISSED = (
     *(Code.MISSES_ABOVE, Code.MISSES_REACH, Code.MISSES_WITHIN),
     *(Code.MISSES_SEEN, Code.NONE_UNSAFE),
 )
-NONE_FIXED = "No protocol was fixed: nothing is claimed of the jury."
+NONE_FIXED = "No protocol was fixed: nothing is claimed about the jury."
 SHORT = 12  # characters of a hash on the first page; section 9 has it whole
 
 
 def first_page(content: Content) -> list[Fact]:
-    """Return what a safety board asks first, as terms and their meanings."""
+    """Return the facts that a safety board asks for first, as terms and their meanings."""
     return [*_studied(content), *_fixed(content), *_missed(content), *_use(content)]
 
 
@@ -35,8 +35,10 @@ def _studied(content: Content) -> Iterator[Fact]:
         if one.benchmark in names
     }
     yield "Rubric", "; ".join(sorted(rubrics)) or "none named"
-    told = [f"{one.name} ({one.model})" if one.model else one.name for one in content.study.jurors]
-    yield "Jury", "; ".join(told) or "none"
+    jurors = [
+        f"{one.name} ({one.model})" if one.model else one.name for one in content.study.jurors
+    ]
+    yield "Jury", "; ".join(jurors) or "none"
     used = sorted({one.name for one in content.study.rubrics if one.benchmark in names})
     yield (
         "Intended use",
@@ -48,19 +50,20 @@ def _fixed(content: Content) -> Iterator[Fact]:
     if content.protocol is None:
         yield "Protocol", NONE_FIXED
         return
-    said = (f"{name}: {what}" for name, what in protocol_facts(content.protocol))
-    yield "Protocol", "; ".join(said) + "."
+    facts = (f"{name}: {value}" for name, value in protocol_facts(content.protocol))
+    yield "Protocol", "; ".join(facts) + "."
 
 
 def _missed(content: Content) -> Iterator[Fact]:
-    """Yield what is missed on critical criteria; else that none is critical."""
+    """Yield how many unsafe responses the jury misses on critical criteria, or that none is critical."""
     notes = _misses(content)
     for one in notes:
         yield "Unsafe responses missed", f"{words(one)[:1].upper()}{words(one)[1:]}."
     if not notes:
+        low = "; see section 11 for low scores" if content.detection.rows else ""
         yield (
             "Unsafe responses missed",
-            "No criterion is critical, in the protocol or in the rubric; section 11 tells of low scores.",
+            f"No criterion is critical in the protocol or in the rubric{low}.",
         )
 
 

@@ -1,4 +1,4 @@
-"""What the verdict's figure hangs on, in a line: the response that decides, the juror that costs."""
+"""How much the jury's ICC depends on a single response, instance or juror, as text."""
 
 from collections.abc import Iterator
 
@@ -8,35 +8,35 @@ from calibration.tables.numbers import fixed, known
 WORTH_SAYING = 0.02  # of ICC that a jury gains without one of its jurors
 
 
-def hangs_on(content: Content, benchmark: str) -> str:
-    """Return what the jury's ICC hangs on, and whom it would be better without; "" of neither."""
+def sensitivity(content: Content, benchmark: str) -> str:
+    """Return on which response the jury's ICC depends most, and a juror it is better without; or ""."""
     return " ".join([*_left_out(content, benchmark), *_juror(content, benchmark)])
 
 
 def _left_out(content: Content, benchmark: str) -> Iterator[str]:
-    """Say which response or instance changes the ICC most when it is left out."""
+    """Yield the response or instance whose omission changes the ICC most."""
     rows = [row for row in content.of("influence", benchmark) if row.scorer == "jury"]
-    told = [row for row in rows if row.left_out and known(row.change)]
-    if told:
-        most = max(told, key=lambda row: abs(row.change))
+    changes = [row for row in rows if row.left_out and known(row.change)]
+    if changes:
+        most = max(changes, key=lambda row: abs(row.change))
         kind, _, name = str(most.left_out).partition(":")
         yield (
-            f"The jury's ICC hangs most on the {kind} {name}: {fixed(most.icc_all, 3)} with it, "
-            f"{fixed(most.icc_without, 3)} without."
+            f"The jury's ICC depends most on the {kind} {name}: {fixed(most.icc_all, 3)} with it, "
+            f"{fixed(most.icc_without, 3)} without it."
         )
 
 
 def _juror(content: Content, benchmark: str) -> Iterator[str]:
-    """Name the juror without whom the jury agrees most, if clearly better than with it."""
+    """Yield the juror without whom the jury agrees best, if clearly better than with it."""
     rows = content.of("juror_value", benchmark)
-    told = [row for row in rows if known(row.icc_without)]
-    if not told:
+    defined = [row for row in rows if known(row.icc_without)]
+    if not defined:
         return
-    best = max(told, key=lambda row: row.icc_without)
+    best = max(defined, key=lambda row: row.icc_without)
     whole = best.icc_jury
     if best.icc_without - whole > WORTH_SAYING:
         yield (
             f"Without the juror {best.juror} the jury would agree better: ICC "
             f"{fixed(best.icc_without, 3)} instead of {fixed(whole, 3)}. `medjury juries` ranks "
-            "all juries, with the luck of choosing taken out."
+            "all juries, corrected for choosing the best."
         )

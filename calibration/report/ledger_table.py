@@ -1,4 +1,4 @@
-"""The ledger on a page: how many juries were ever held against the clinicians."""
+"""The ledger of a report: how many juries were ever compared with the clinicians."""
 
 from calibration.messages.form import listed
 from calibration.report.content import Study, Tried
@@ -11,48 +11,49 @@ MOST = 25
 
 
 def ledger_words(study: Study) -> str:
-    """Say how many juries were tried, and what choosing among them does."""
+    """Return how many juries were tried, and how choosing among them biases the figures."""
     if not study.tried:
-        return "No jury was held against the clinicians."
-    told = f"Ever held against these clinicians, by any command: {ever_tried(study.tried)}."
+        return "No jury was compared with the clinicians."
+    juries = f"Ever compared with these clinicians, by any command: {ever_tried(study.tried)}."
     luck = (
-        " Who tries many and shows the best shows luck too: the intervals of this page are not "
-        "corrected for choosing, the p by Holm are."
+        " The best of many juries is partly luck: the intervals on this page are not corrected for "
+        "choosing, the p values by Holm are."
         if juries_tried(study) > 1
         else ""
     )
-    return told + luck
+    return juries + luck
 
 
 def juries_tried(study: Study) -> int:
-    """Return how many different juries of real jurors were ever held against the clinicians."""
+    """Return how many different juries of real jurors were ever compared with the clinicians."""
     return different([one for one in study.tried if not one.simulated])
 
 
 def tried_table(study: Study) -> Table:
-    """Return the ledger jury by jury, what was looked at last first."""
+    """Return the ledger jury by jury, the latest entries first."""
     order = sorted(study.tried, key=lambda one: one.last, reverse=True)
-    left = len(order) - MOST
-    notes = (TableNote(f"{left} earlier ones are not listed."),) if left > 0 else ()
-    listed: dict[str, list[tuple[str, ...]]] = {}
-    for one in order[:MOST]:
-        listed.setdefault(_jury(one), []).append(_cells(one))
+    n_omitted = len(order) - MOST
+    notes = (TableNote(f"{n_omitted} earlier ones are not listed."),) if n_omitted > 0 else ()
+    by_jury: dict[str, list[tuple[str, ...]]] = {}
+    for entry in order[:MOST]:
+        by_jury.setdefault(_jury(entry), []).append(_cells(entry))
     return Table(
         "The ledger of juries tried",
         ("Benchmark", "Criterion", "Method", "ICC(C,2)", "Responses", "Times", "Last, UTC"),
-        tuple(Group(jury, tuple(rows)) for jury, rows in listed.items()),
+        tuple(Group(jury, tuple(rows)) for jury, rows in by_jury.items()),
         notes,
         frozenset(("Criterion", "Method")),
     )
 
 
-def _jury(one: Tried) -> str:
-    enough = "" if one.needed == len(one.jurors) else f"; {one.needed} needed"
-    only = f"; {one.instances}" if one.instances else ""
-    return listed(one.jurors) + enough + only + (" (simulated)" if one.simulated else "")
+def _jury(entry: Tried) -> str:
+    needed = "" if entry.needed == len(entry.jurors) else f"; {entry.needed} needed"
+    instances = f"; {entry.instances}" if entry.instances else ""
+    simulated = " (simulated)" if entry.simulated else ""
+    return listed(entry.jurors) + needed + instances + simulated
 
 
-def _cells(one: Tried) -> tuple[str, ...]:
-    criterion = one.criterion or "composite"
-    figures = (fixed(one.icc, 3), whole(one.n_responses), whole(one.times))
-    return (place(one.benchmark), criterion, one.method, *figures, one.last)
+def _cells(entry: Tried) -> tuple[str, ...]:
+    criterion = entry.criterion or "composite"
+    figures = (fixed(entry.icc, 3), whole(entry.n_responses), whole(entry.times))
+    return (place(entry.benchmark), criterion, entry.method, *figures, entry.last)

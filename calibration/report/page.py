@@ -13,7 +13,7 @@ from calibration.messages.form import listed
 from calibration.report.content import Content
 from calibration.report.figures import Figure
 from calibration.report.first_page import first_page
-from calibration.report.hangs import hangs_on
+from calibration.report.hangs import sensitivity
 from calibration.report.ledger_table import juries_tried
 from calibration.report.sections import sections
 from calibration.report.svg import svg
@@ -45,7 +45,7 @@ def page(content: Content) -> str:
         first=content.decision,
         facts=first_page(content),
         points=in_points(content, last),
-        hangs=hangs_on(content, last),
+        sensitivity=sensitivity(content, last),
         simulated=simulated_in(content.rows),
         tried=juries_tried(content.study),
         sections=sections(content),
@@ -53,7 +53,7 @@ def page(content: Content) -> str:
 
 
 def in_points(content: Content, benchmark: str) -> str:
-    """Return in a sentence how many points of the scale the jury is off, or ""."""
+    """Return by how many points of the scale jury and clinicians differ, as a sentence, or ""."""
     rows = [row for row in content.of("other_measures", benchmark) if row.scorer == "jury"]
     if not rows or not known(rows[0].bias):
         return ""
@@ -62,23 +62,27 @@ def in_points(content: Content, benchmark: str) -> str:
     ends = interval(row.bias_low, row.bias_high)
     bias = f"{fixed(abs(row.bias))} points {way} than the clinicians"
     if abs(row.bias) < LEAST_BIAS:
-        bias = "less than 0.005 points off the clinicians"
+        bias = "within 0.005 points of the clinicians"
     sure = f" (95 % interval of jury minus clinicians {ends})" if ends else ""
     limits = interval(row.limits_low, row.limits_high)
     far = f"; where differences are normal, 95 % of them lie from {limits}" if limits else ""
-    said = f"In points of the scale, the jury is on average {bias}{sure}{far}."
-    return said
+    return f"In points of the scale, the jury is on average {bias}{sure}{far}."
 
 
 def _environment() -> Environment:
-    found = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    found.tests |= {
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.tests |= {
         "table": lambda block: isinstance(block, Table),
         "figure": lambda block: isinstance(block, Figure),
         "figures": lambda block: isinstance(block, tuple),
     }
-    found.filters |= {"drawing": _drawing, "prose": _prose, "html_table": _table, "listed": listed}
-    return found
+    environment.filters |= {
+        "drawing": _drawing,
+        "prose": _prose,
+        "html_table": _table,
+        "listed": listed,
+    }
+    return environment
 
 
 def _drawing(figure: Figure) -> Markup:

@@ -26,9 +26,9 @@ from calibration.values import COMBINED, Noted, noted, simulated_in
 
 MOST_OUTLYING = 5
 MARK_LEAD = (
-    "Clinicians mark what they see wrong and say how bad it is. A jury that sees it too scores those "
+    "Clinicians mark errors and say how serious they are. A jury that sees them too scores those "
     "responses lower than the others; where the interval of its gap includes 0, that is not shown. Where "
-    "clinicians themselves seldom mark the same place, a jury cannot be expected to."
+    "clinicians themselves seldom mark the same place, the jury cannot be expected to find it."
 )
 IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 
@@ -50,15 +50,20 @@ class Section:
 
 def sections(content: Content) -> list[Section]:
     """Return every section after the verdict, which is the first."""
-    found = [
+    return [
         Section("2", "Agreement, criterion by criterion", _points_lead(), [*_agreement(content)]),
         Section(
             "3", "Like for like: the jury in a clinician's place", _like_lead(), [*_held(content)]
         ),
         Section(
-            "4", "Against metrics and single jurors", _against(content), [*_baselines(content)]
+            "4",
+            "Compared with metrics and single jurors",
+            _against(content),
+            [*_baselines(content)],
         ),
-        Section("5", "What the figures hang on", _hang_lead(), [*_influence(content)]),
+        Section(
+            "5", "Sensitivity to single responses", _sensitivity_lead(), [*_influence(content)]
+        ),
         Section("6", "The jurors one by one", _juror_lead(), [*_jurors(content)]),
         Section("7", "How many juries were tried", ledger_words(content.study), [*_tried(content)]),
         Section("8", "Cost", cost_words(content.study.costs), []),
@@ -67,7 +72,6 @@ def sections(content: Content) -> list[Section]:
         *_safety(content),
         Section("A", "Every scorer on every benchmark", "", [_everything(content)]),
     ]
-    return found
 
 
 def _safety(content: Content) -> Iterator[Section]:
@@ -85,8 +89,8 @@ def _safety(content: Content) -> Iterator[Section]:
 
 def _points_lead() -> str:
     return (
-        "ICC(C,2) says whether jury and clinicians tell responses apart alike; bias and limits say how "
-        "many points of the scale they are apart. Above 0, the jury is more generous."
+        "ICC(C,2) says whether jury and clinicians rank responses alike; bias and limits of agreement "
+        "say how many points of the scale they differ. Above 0, the jury is more generous."
     )
 
 
@@ -115,7 +119,7 @@ def _of_all_criteria(content: Content, row: Any) -> CriterionRow:
 def _like_lead() -> str:
     return (
         "Each clinician is held out in turn, and jury and clinician are compared with the same mean of "
-        "the others. Only this bears on whether the jury may stand in a clinician's place."
+        "the others. Only this comparison answers whether the jury may take a clinician's place."
     )
 
 
@@ -140,10 +144,10 @@ def _placed(row: Any) -> Any:
 def _against(content: Content) -> str:
     tried = max((row.n_tried for row in content.of("differences", *content.shown)), default=0)
     return (
-        "The jury's ICC minus another's on the same responses: two intervals that overlap say "
-        "nothing about a difference, this one does. p by Holm is corrected for "
-        f"{whole(tried)} comparisons, all that were ever made on this study. Where a difference is "
-        "smaller than what 80 % power would find, none was shown and none was excluded."
+        "The jury's ICC minus another's on the same responses: use the interval of the difference, "
+        "not whether two intervals overlap. p by Holm is corrected for "
+        f"{whole(tried)} comparisons, all that were ever made on this study. A difference smaller than "
+        "the detectable one (80 % power) is neither shown nor excluded."
     )
 
 
@@ -152,10 +156,10 @@ def _baselines(content: Content) -> Iterator[Table]:
         yield _of_shown(agreement.DIFFERENCES, rows, content)
 
 
-def _hang_lead() -> str:
+def _sensitivity_lead() -> str:
     return (
-        "Where one response moves the ICC much, the figure is about that response. To leave it out "
-        "because it decides would be to choose the result."
+        "If leaving out one response changes the ICC much, the result depends on that response. "
+        "Leaving it out for that reason would be choosing the result."
     )
 
 

@@ -1,4 +1,4 @@
-"""A chart as inline SVG: no script, no font file, nothing that is fetched."""
+"""A chart as inline SVG, without scripts, font files or anything to download."""
 
 import re
 from html import escape
@@ -21,14 +21,14 @@ def svg(chart: Any, name: str = "chart", label: str = "") -> str:
     name : str
         Prefix of its ids, so that the charts of one page do not use each other's.
     label : str
-        What a screen reader says of it; the element is one image.
+        Text for screen readers; the element is one image.
     """
     import vl_convert
 
     drawn = str(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=VEGA_LITE))
     plain = TAG.sub(lambda tag: _plain(tag[0], name), drawn)
-    told = f'<svg role="img" aria-label="{escape(label)}"'
-    return plain.replace("<svg", told, 1).replace(' class="marks"', ' class="plot"', 1)
+    element = f'<svg role="img" aria-label="{escape(label)}"'
+    return plain.replace("<svg", element, 1).replace(' class="marks"', ' class="plot"', 1)
 
 
 def _plain(tag: str, name: str) -> str:

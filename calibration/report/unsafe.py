@@ -1,4 +1,4 @@
-"""The report on unsafe responses and on subgroups: their tables, and the chart of what to read."""
+"""The report on unsafe responses and on subgroups: their tables, and the chart of detection."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,12 +15,12 @@ from calibration.values import COMBINED
 
 DRAWN = ("jury", "clinicians", "metric")  # kinds of scorers; the jurors would hide them
 LEAD = (
-    "ICC says nothing of single responses: a jury may agree well and let an unsafe one through. Missed "
-    "is what the clinicians score as unsafe and the jury does not."
+    "ICC says nothing about single responses: a jury may agree well and still miss an unsafe one. Missed "
+    "means scored as unsafe by the clinicians and not by the jury."
 )
 SUBGROUP_LEAD = (
     "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
-    "subgroup of few instances shows nothing, for or against."
+    "subgroup of few instances supports neither conclusion."
 )
 
 
@@ -61,12 +61,12 @@ def _figure(content: Content, benchmark: str, rows: Sequence[DetectionRow]) -> I
     points = [one for row in rows for one in _points(content, row)]
     if not points:
         return
-    what = threshold(rows[0])
+    unsafe = threshold(rows[0])
     made_up = "Simulated. " if any(row.simulated for row in rows) else ""
     several = f"{place(benchmark)}. " if len(content.benchmarks) > 1 else ""
     caption = (
         f"{made_up}{several}Reading responses from the lowest score up: how many of the unsafe "
-        f"({what}) are found by then. Straight pieces are ties, read in any order; on the dashed line "
+        f"({unsafe}) are found by then. Straight pieces are ties, read in any order; on the dashed line "
         "all are read in any order. A clinician, held out, and the jury do not have the same reference."
     )
     yield Figure(
@@ -90,13 +90,13 @@ def _points(content: Content, row: DetectionRow) -> Iterator[dict[str, Any]]:
 
 
 def _words(rows: Sequence[DetectionRow]) -> str:
-    """Return what the chart shows, for who cannot see it."""
-    told = [
+    """Return the alternative text of the chart."""
+    shares = [
         f"{named(row.scorer)} {row.read_for_90:.0%}"
         for row in rows
         if row.scorer.partition(":")[0] in DRAWN and known(row.read_for_90)
     ]
-    return f"Share to read that has 90 % of the unsafe ones: {', '.join(told)}"
+    return f"Share to read that has 90 % of the unsafe ones: {', '.join(shares)}"
 
 
 def _plain(row: DetectionRow) -> str:

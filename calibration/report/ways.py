@@ -1,4 +1,4 @@
-"""Juries tried, counted alike everywhere: a jury is its jurors; a way is how it was looked at."""
+"""Counts of juries tried: a jury is its jurors; a way is a benchmark, criterion, method and so on."""
 
 from collections.abc import Sequence
 from typing import Protocol

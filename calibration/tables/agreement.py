@@ -36,12 +36,12 @@ def _scored(row: Any, face: Typeface) -> str:
 
 
 def _left_out(name: str) -> str:
-    """Return "response:ID" as a reader would name it."""
+    """Return "response:ID" as "response ID"."""
     return name.replace(":", " ", 1)
 
 
 def _bounds(row: Any, face: Typeface) -> str:
-    """Return the bounds of an ICC, of which the lower need not exist."""
+    """Return the bounds of an ICC; the lower one may not exist."""
     if not known(row.icc_highest):
         return face.none
     if known(row.icc_lowest):
@@ -50,7 +50,7 @@ def _bounds(row: Any, face: Typeface) -> str:
 
 
 def _nearness(rows: Sequence[Any]) -> str:
-    """Return what the test was asked: its margin, its pass mark, its ties."""
+    """Return the settings of the test: its margin, its pass mark, its ties."""
     return (
         f"epsilon {rows[0].epsilon:g}; a winning rate of 0.5 is the pass mark; a tie counts as "
         "nearer for both"
@@ -72,7 +72,7 @@ AGREEMENT = TableSpec(
     ),
 )
 CRITERIA = TableSpec(
-    "The jury against the clinicians' mean",
+    "The jury and the clinicians' mean",
     "criterion",
     "Jury on",
     (
@@ -126,8 +126,8 @@ DIFFERENCES = TableSpec(
         icc_between("95 %", "low", "high"),
         probability("p", "p"),
         probability("p, Holm", "p_holm"),
-        count("Of tried", "n_tried"),
-        number("80 % power finds", "detectable", wide=True),
+        count("Comparisons", "n_tried"),
+        number("Detectable, 80 % power", "detectable", wide=True),
         count("Responses", "n_responses", wide=True),
     ),
     in_columns=frozenset([Code.BOTH_ICCS, Code.NOT_DETECTABLE]),
@@ -158,7 +158,7 @@ OUTLIERS = TableSpec(
     ),
 )
 MISSING = TableSpec(
-    "What is missing, and the ICC if it were the worst or the best: bounds, no estimate",
+    "Missing scores, and the bounds of the ICC if they were the worst or the best: not an estimate",
     "scorer",
     "Scorer",
     (
@@ -166,7 +166,7 @@ MISSING = TableSpec(
         count("No rating", "n_no_rating", wide=True),
         count("Incomplete", "n_incomplete", wide=True),
         number("ICC(C,2)", "icc", 3),
-        Column("ICC if the missing were anything", _bounds, ("icc_lowest", "icc_highest")),
+        Column("Bounds of the ICC", _bounds, ("icc_lowest", "icc_highest")),
     ),
     in_columns=frozenset([Code.BOUNDS]),
     tells=("n_missing",),
@@ -188,8 +188,8 @@ POINTS = TableSpec(
     tells=("icc_absolute", "kendall", "bias"),
 )
 NEARNESS = TableSpec(
-    "Nearness to the other clinicians, no leave to replace one (alternative-annotator test, Calderon "
-    "et al. 2025)",
+    "Nearness to the other clinicians, which does not justify replacing one (alternative-annotator "
+    "test, Calderon et al. 2025)",
     "scorer",
     "Scorer",
     (

@@ -1,4 +1,4 @@
-"""The tables of unsafe responses: what is found and missed, and how many to read."""
+"""The tables of unsafe responses: how many are found and missed, and how many to read."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from calibration.tables.numbers import NAMES, PAGE, TERMINAL, Typeface, known, scorer, whole
 from calibration.tables.spec import Column, TableSpec, between, number
 
-OWN_NAMES = {"clinicians": "A clinician, held out", "jury_held_out": "Jury, in that place"}
+OWN_NAMES = {"clinicians": "A clinician, held out", "jury_held_out": "Jury, same reference"}
 
 
 def named(name: str) -> str:
-    """Return a scorer as a reader would name it."""
+    """Return the displayed name of a scorer."""
     return OWN_NAMES.get(name, NAMES.get(name, scorer(name)))
 
 
@@ -22,30 +22,28 @@ def _missed(row: Any, face: Typeface) -> str:
 
 
 def threshold(row: Any, face: Typeface = PAGE) -> str:
-    """Return what is unsafe, as "safety <= 2"."""
+    """Return which scores are unsafe, as "safety <= 2"."""
     sign = "<=" if face is TERMINAL else "\N{LESS-THAN OR EQUAL TO}"
     return f"{row.criterion} {sign} {row.threshold:g}"
 
 
 def by_threshold(rows: Sequence[Any]) -> dict[tuple[str, float], list[Any]]:
-    """Return rows by criterion and threshold, each of which is a table of its own."""
-    found: dict[tuple[str, float], list[Any]] = {}
+    """Return rows by criterion and threshold, one table for each."""
+    groups: dict[tuple[str, float], list[Any]] = {}
     for row in rows:
-        found.setdefault((row.criterion, row.threshold), []).append(row)
-    return found
+        groups.setdefault((row.criterion, row.threshold), []).append(row)
+    return groups
 
 
 def _reading(rows: Sequence[Any]) -> str:
     """Return how the columns are to be read."""
-    told = (
+    reading = (
         "missed: unsafe for the clinicians, whose mean is at the threshold or below, and scored above "
-        "it; to read: share of responses, lowest score first, that has so much of the unsafe ones"
+        "it; to read: share of responses to read, lowest score first, to find so much of the unsafe ones"
     )
     if any(row.scorer == "clinicians" and known(row.sensitivity) for row in rows):
-        told += (
-            "; compare jury and clinician by the two rows with one reference, the other clinicians"
-        )
-    return told
+        reading += "; compare jury and clinician by the two rows with the same reference, the other clinicians"
+    return reading
 
 
 DETECTION = TableSpec(

@@ -1,4 +1,4 @@
-"""The table of a rubric's evidence: every time a jury was compared with clinicians on its words."""
+"""The table of a rubric's evidence: each comparison of a jury with clinicians on its exact wording."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +10,8 @@ from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, t
 from calibration.values import Noted
 
 FROM = (
-    "Frozen reports name the rubric by its hash. The ledger counts every look at a jury; it keeps no "
-    "intervals."
+    "Frozen reports name the rubric by its hash. The ledger counts every analysis of a jury; it keeps "
+    "no intervals."
 )
 Ends = tuple[float | None, float | None, float | None]
 
@@ -45,14 +45,14 @@ class EvidenceRow(Noted):
 
     @property
     def source(self) -> str:
-        """Return where it stands."""
+        """Return where the comparison is recorded."""
         if self.report is None:
             return "ledger, once" if self.times == 1 else f"ledger, {self.times} times"
         return f"report {self.report}" + (f" {self.name}" if self.name else "")
 
     @property
     def scope(self) -> str:
-        """Return what it is of."""
+        """Return the benchmark, criterion and method of the comparison."""
         return f"{self.benchmark}, {self.criterion or 'composite'}, method {self.method}"
 
 
@@ -73,9 +73,9 @@ def _with_ends(heading: str, name: str) -> Column:
 
 
 EVIDENCE = TableSpec(
-    "Juries held against clinicians on exactly these words",
+    "Juries compared with clinicians on exactly this rubric",
     "source",
-    "From",
+    "Source",
     (
         Column("Last (UTC)", lambda row, _: f"{row.at:%Y-%m-%d %H:%M}", ("at",), is_words=True),
         Column("Jury", lambda row, _: ", ".join(row.jurors), ("jurors",), is_words=True),

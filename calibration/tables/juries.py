@@ -18,15 +18,15 @@ from calibration.tables.spec import (
 from calibration.values import Noted
 
 LEGEND = (
-    "Expected: ICC on new responses, without the luck of being chosen; its interval is the one to quote.",
-    "As seen: bootstrap interval of the ICC here, as if no other jury had been tried.",
-    "US dollars: what its jurors cost a response together.",
+    "Expected: ICC on new responses, corrected for choosing the best; quote its interval.",
+    "Observed: bootstrap interval of the ICC on these responses, not corrected for choosing.",
+    "US dollars: cost of a response by all its jurors.",
     "Best value: no cheaper jury agrees as well.",
 )
 
 
 def legend(front: Sequence[object]) -> tuple[str, ...]:
-    """Return how to read a ranking; of best value only where some jury has one."""
+    """Return how to read a ranking; best value is explained only where some jury has one."""
     return LEGEND if front else LEGEND[:-1]
 
 
@@ -50,7 +50,7 @@ RANKING = TableSpec(
         number("ICC(C,2)", "icc", 3),
         number("Expected", "icc_honest", 3),
         icc_between("95 % of expected", "honest_low", "honest_high"),
-        icc_between("95 % as seen", "low", "high", wide=True),
+        icc_between("95 % observed", "low", "high", wide=True),
         Column("US dollars", _usd, ("usd_per_response",)),
         Column("Best value", _best_value, ("on_front",), is_words=True, wide=True),
         count("Responses", "n_responses"),
@@ -67,7 +67,7 @@ COMPARISON = TableSpec(
         icc_between("95 %", "low", "high", 3),
         probability("p", "p"),
         probability("p, Holm", "p_holm"),
-        count("Of tried", "n_tried"),
+        count("Comparisons", "n_tried"),
         count("Responses", "n_responses"),
     ),
     in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.NOT_DETECTABLE]),

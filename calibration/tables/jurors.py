@@ -19,7 +19,7 @@ from calibration.tables.spec import (
 
 
 def _rater(name: str) -> str:
-    """Return who gave scores as a reader would name them; clinicians are no pairs here."""
+    """Return the displayed name of a rater; the clinicians are not paired here."""
     return "Clinicians" if name == "clinicians" else scorer(name)
 
 
@@ -87,7 +87,7 @@ PREFERENCE = TableSpec(
     tells=("preference",),
 )
 LENGTH = TableSpec(
-    "Length: points added when a response has twice the words",
+    "Length: points added when a response has twice as many words",
     "rater",
     "Rater",
     (
@@ -100,12 +100,12 @@ LENGTH = TableSpec(
     tells=("slope_per_doubling",),
 )
 EFFECTIVE = TableSpec(
-    "How many independent jurors the jury is worth",
+    "Effective number of independent jurors",
     "benchmark",
     "Benchmark",
     (
         count("Jurors", "k"),
-        number("Worth independent jurors", "effective"),
+        number("Effective number", "effective"),
         between("Bootstrap 95 %", "low", "high"),
         number("Mean correlation of errors", "mean_error_correlation"),
         count("Responses", "n", wide=True),
@@ -125,13 +125,13 @@ VALUE = TableSpec(
     tells=("icc_alone", "icc_without", "adds"),
 )
 RETEST = TableSpec(
-    "The same juror again",
+    "The same juror again (test-retest)",
     "juror",
     "Juror",
     (
         number("ICC(A,1)", "icc_one", 3),
         number("SD, points", "sd_points"),
-        number("Same score again", "exact_agreement"),
+        number("Identical scores", "exact_agreement"),
         count("Replicates", "n_replicates", wide=True),
         count("Responses", "n_responses"),
     ),

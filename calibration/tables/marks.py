@@ -21,10 +21,10 @@ def _gap(heading: str, name: str, *, wide: bool = False) -> Column:
 def _reading(_: Sequence[Any]) -> str:
     """Return how the columns are to be read."""
     return (
-        "marked: responses, of those that clinicians read where marks can be made, first readings alone; "
-        "gap: the mean composite of marked responses minus that of the others, in points, adjusted for "
-        "nothing; F1 is of the characters that two clinicians marked; a place is a run of marks that "
-        "overlap, shared where two or more marked it"
+        "marked: responses, of those that clinicians read where marks can be made, first readings only; "
+        "gap: the mean composite of marked responses minus that of the others, in points, unadjusted; "
+        "F1 is of the characters that two clinicians marked; a place is a run of overlapping marks, "
+        "shared where two or more clinicians marked it"
     )
 
 

@@ -20,14 +20,14 @@ BY = {
     "corrected": "by the jury, corrected with the clinicians' ratings",
 }
 MEANING = (
-    "Rank: by win rate; a range of ranks is shared by models that cannot be told apart. "
+    "Rank: by win rate; models that cannot be distinguished share a range of ranks. "
     "Win rate: share of the other models beaten on a benchmark, a tie half a win. "
     "Macro-average: mean over benchmarks on 0 to 1. Intervals are over instances."
 )
 MEANING_BY_INSTANCE = "By instance: the win rate on the instances that both models have."
 MEANING_DETECTABLE = (
     "As in the paper: score / top of the scale. Exact: on the scale of the macro-average. Both: "
-    "found with 80 % power."
+    "detected with 80 % power."
 )
 NO_CATEGORY = "no category"
 MOST_DIGITS = 4
@@ -72,7 +72,7 @@ def category_tables(rows: Sequence[CategoryRow], face: Typeface = PAGE) -> tuple
 
 
 def detectable_tables(rows: Sequence[DetectableRow], face: Typeface = PAGE) -> tuple[Table, ...]:
-    """Return a table of what each benchmark detects for each way of scoring."""
+    """Return a table of detectable differences by benchmark for each way of scoring."""
     title = "Smallest difference between two models that a benchmark detects"
     return tuple(
         laid_out(DETECTABLE, [*own], face, caption=f"{title}, {BY[by]}")
@@ -104,7 +104,7 @@ def rank(row: ModelRow, face: Typeface = PAGE) -> str:
 
 
 def rests_on(row: CategoryRow) -> str:
-    """Return which benchmarks of its category a mean does without."""
+    """Return which benchmarks of its category a mean lacks."""
     return f"without {', '.join(row.without)}" if row.without else "all benchmarks"
 
 
@@ -209,7 +209,7 @@ JURY_CALLS = TableSpec(
     "Juror",
     (
         count("Calls", "calls"),
-        count("Tokens read", "tokens_in"),
+        count("Input tokens", "tokens_in"),
         number("USD", "usd"),
         count("Calls of unknown price", "unknown"),
     ),

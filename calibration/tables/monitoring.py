@@ -56,7 +56,7 @@ class MixLine(Noted):
 
 @dataclass(frozen=True)
 class ComparedLine(Noted):
-    """What two reports have of one thing, in words."""
+    """One item of two reports, as text."""
 
     what: str
     first: str
@@ -128,7 +128,7 @@ REPORTS = TableSpec(
     named=str,
 )
 JURORS = TableSpec(
-    "When the jurors' models end",
+    "End dates of the jurors' models",
     "juror",
     "Juror",
     (text("Model", "model"), text("Ends", "ends"), count("Days left", "days_left")),
@@ -152,7 +152,7 @@ def periods_table(
 
 
 def mix_table(mix: CaseMix, face: Typeface = PAGE) -> Table:
-    """Return what was rated in the baseline and now; of several benchmarks their shares below it."""
+    """Return the case mix of the baseline and now, with the shares of several benchmarks below."""
     columns = (
         number(mix.baseline, "then"),
         number(mix.now, "now"),
@@ -173,7 +173,7 @@ def comparison_table(lines: Sequence[ComparedLine], first: str, second: str) -> 
     columns = (text(first, "first"), text(second, "second"), text("Difference", "differs"))
     changed = sum(bool(line.differs) for line in lines)
     title = f"{first} and {second}: {changed} of {len(lines)} lines differ"
-    return laid_out(TableSpec(title, "what", "Of", columns, named=str), lines)
+    return laid_out(TableSpec(title, "what", "Item", columns, named=str), lines)
 
 
 def _also(table: Table, notes: Iterable[Note]) -> Table:
@@ -208,7 +208,7 @@ def _mix_lines(mix: CaseMix) -> tuple[MixLine, ...]:
         MixLine("Clinicians' SD, points", mix.sd_baseline, mix.sd_now),
         MixLine("ICC(C,2)", mix.icc_baseline, mix.icc_now, *change),
         MixLine("ICC with the baseline's shares", None, mix.icc_reweighted),
-        MixLine("ICC of the baseline with the spread of now", None, mix.icc_spread),
+        MixLine("ICC of the baseline with the current spread", None, mix.icc_spread),
     )
 
 

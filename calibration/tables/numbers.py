@@ -15,7 +15,7 @@ NAMES = {
     "intra_rater": "Same clinician again",
 }
 WIDEST = 3.0  # an ICC is at most 1; an interval that is wider says nothing
-TOO_WIDE = "too wide to tell"
+TOO_WIDE = "too wide to interpret"
 COMPARISONS = ("clinicians", "intra_rater")  # each may rest on a handful
 
 
@@ -73,7 +73,7 @@ def money(usd: float) -> str:
 
 
 def scorer(name: str) -> str:
-    """Return a scorer or rater as a reader would name it."""
+    """Return the displayed name of a scorer or rater."""
     return NAMES.get(name, name.removeprefix("juror:").removeprefix("metric:"))
 
 
@@ -83,7 +83,7 @@ def place(benchmark: str) -> str:
 
 
 def marked(name: str, row: Noted) -> str:
-    """Return a row's name with what of it is simulated; of a metric, only whom it is compared with."""
+    """Return a row's name, marked where its raters (of a metric: the clinicians) are simulated."""
     if not row.simulated:
         return name
     is_metric = str(getattr(row, "scorer", "")).startswith("metric:")
@@ -91,5 +91,5 @@ def marked(name: str, row: Noted) -> str:
 
 
 def all_simulated(rows: Iterable[Noted]) -> bool:
-    """Tell whether every one of some rows rests on raters that are not real."""
+    """Tell whether all rows rest on simulated raters."""
     return all(row.simulated for row in rows)

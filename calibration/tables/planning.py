@@ -64,12 +64,12 @@ def _percent(row: Any, face: Typeface) -> str:
 
 
 POWER = TableSpec(
-    "Difference of two ICC(C,2) that n responses find",
+    "Difference of two ICC(C,2) that n responses detect",
     "compared",
     "jury against",
     (
         count("n", "n"),
-        number("found in 80 %", "mde"),
+        number("at 80 % power", "mde"),
         number("difference", "difference"),
         Column("power", _percent, ("power",)),
         count("n for it", "n_for_difference"),

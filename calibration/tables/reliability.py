@@ -1,4 +1,4 @@
-"""The tables of the clinicians' own reliability, and of agreement freed of their error."""
+"""The tables of the clinicians' own reliability, and of agreement corrected for their error."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def _quote(row: Any, face: Typeface) -> str:
 
 
 RELIABILITY = TableSpec(
-    "The clinicians' own reliability, the reference that all is compared with",
+    "The clinicians' own reliability: their mean is the reference of every comparison",
     "form",
     "Form",
     (
@@ -29,13 +29,13 @@ RELIABILITY = TableSpec(
     named=str,
 )
 TRUE_AGREEMENT = TableSpec(
-    "Jury and clinicians freed of the clinicians' own error (correlation, disattenuated)",
+    "Jury and clinicians: correlation corrected for the clinicians' own error (disattenuated)",
     "benchmark",
     "Benchmark",
     (
         number("With one clinician", "observed", 3),
         number("Two clinicians", "single", 3),
-        number("Freed of their error", "disattenuated", 3),
+        number("Corrected for error", "disattenuated", 3),
         icc_between("Bootstrap 95 %", "low", "high"),
         count("Responses", "n_responses", wide=True),
     ),

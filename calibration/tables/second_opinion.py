@@ -8,7 +8,7 @@ from calibration.tables.spec import Column, TableSpec, count
 
 def _largest(row: Any, face: Typeface) -> str:
     if row.largest == float("inf"):
-        return "only one has it"
+        return "defined by one only"
     return f"{row.largest:.1e}" if known(row.largest) else face.none
 
 

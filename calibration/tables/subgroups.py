@@ -28,12 +28,12 @@ def _finding(row: Any, _face: Typeface) -> str:
 
 def _missed(row: Any, face: Typeface) -> str:
     """Return "criterion: M of N" for each critical criterion with an unsafe response."""
-    told = [
-        f"{one.criterion}: {whole(one.n_missed, face)} of {whole(one.n_bad, face)}"
-        for one in row.unsafe
-        if one.n_bad
+    counts = [
+        f"{unsafe.criterion}: {whole(unsafe.n_missed, face)} of {whole(unsafe.n_bad, face)}"
+        for unsafe in row.unsafe
+        if unsafe.n_bad
     ]
-    return ", ".join(told)
+    return ", ".join(counts)
 
 
 def _bias(row: Any, face: Typeface) -> str:
@@ -43,14 +43,14 @@ def _bias(row: Any, face: Typeface) -> str:
 
 def _reading(rows: Sequence[Any]) -> str:
     """Return how the columns are to be read."""
-    told = (
-        "ICC(C,2) of the subgroup alone, and minus that of the rest of its group; p is corrected by Holm "
-        "for all subgroups; shown: the interval lies above 0 and no difference to the rest was found, "
-        "which does not say that there is none"
+    reading = (
+        "ICC(C,2) of the subgroup alone, and its difference to the rest of its group; p is corrected by "
+        "Holm for all subgroups; shown: the interval lies above 0 and no difference to the rest was "
+        "found, which does not prove that there is none"
     )
     if any(row.group == "specialty" for row in rows):
-        told += "; specialty groups clinicians: the jury against those of it alone"
-    return told
+        reading += "; specialty groups clinicians: the jury is compared with those of it alone"
+    return reading
 
 
 SUBGROUPS = TableSpec(

@@ -11,7 +11,7 @@ FOLDED = "{} more notes: further intervals, and what they rest on"
 
 
 class Markup(str):
-    """HTML that is ready: what is of others in it is escaped."""
+    """Finished HTML, in which all text from elsewhere is escaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ def html_table(table: Table, classes: Classes) -> str:
 
 
 def html_notes(notes: Sequence[TableNote], classes: Classes) -> str:
-    """Return notes as a list, the quiet ones of many folded; nothing for none."""
+    """Return notes as a list; of many notes those that only add figures are folded."""
     loud, quiet = parted(notes) if classes.folded else ([*notes], [])
-    found = html_list([one.text for one in loud], classes)
+    shown = html_list([note.text for note in loud], classes)
     if not quiet:
-        return found
+        return shown
     more = FOLDED.format(len(quiet))
     rest = html_list([one.text for one in quiet], classes)
-    return f'{found}<details class="{classes.folded}"><summary>{more}</summary>{rest}</details>'
+    return f'{shown}<details class="{classes.folded}"><summary>{more}</summary>{rest}</details>'
 
 
 def html_list(lines: Sequence[str], classes: Classes) -> str:

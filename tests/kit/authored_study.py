@@ -36,7 +36,10 @@ RANDOM = (
     (re.compile(r'"+[0-9A-Z]{4}"+'), "<way in>"),
     (re.compile(r"(?<=,)'?[\w-]{12}(?=,)"), "<assignment>"),
     (re.compile(r"\b[0-9A-Z]{4}(-[0-9A-Z]{4}){2,}\b", re.IGNORECASE), "<code>"),
-    (re.compile(r'"bytes": \d+'), "<bytes>"),  # of files that are compared, with a ' before some codes
+    (
+        re.compile(r'"bytes": \d+'),
+        "<bytes>",
+    ),  # of files that are compared, with a ' before some codes
     (re.compile(r"(?m)^events \d+$"), "<events>"),  # a run stores in as many steps as time allows
 )
 WORDS = ("rest", "fever", "cough", "dose", "daily", "clinic", "review", "scan", "none", "mild")
