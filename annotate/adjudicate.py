@@ -18,7 +18,7 @@ from data.queries.adjudication import (
     others_said,
     pool,
 )
-from data.queries.steering import author_names
+from data.queries.authors import author_names
 from data.queries.study import settings
 from data.reading import Settling
 from data.store.adjudication import give_adjudication

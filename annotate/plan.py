@@ -130,8 +130,10 @@ class Design:
         return max((adjacent(line) for line in self.orders.values()), default=0)
 
     @cached_property
-    def model_spread(self) -> int:
-        """The largest difference between two raters' counts of responses of one model."""
+    def model_spread(self) -> int | None:
+        """The largest difference between two raters' counts of one model's responses, if told."""
+        if not any(one.model for one in self.responses):
+            return None
         columns = self._model_counts().values()
         return max((max(column) - min(column) for column in columns), default=0)
 
@@ -188,7 +190,8 @@ class Plan:
     connected
         Whether shared responses link every clinician with every other.
     model_spread
-        The largest difference between two clinicians' counts of one model's responses.
+        The largest difference between two clinicians' counts of one model's responses; None where
+        the design was made without looking at models, as the study is blind.
     adjacent
         How often one instance is shown twice in a row, at the clinician where it is most often.
     repeats_missing
@@ -213,7 +216,7 @@ class Plan:
     overlap_min: int
     overlap_max: int
     connected: bool
-    model_spread: int
+    model_spread: int | None
     adjacent: int
     repeats_missing: int
     minutes_per_response: float
@@ -303,6 +306,13 @@ def _notes(design: Design) -> list[str]:
         f"the interval assumes an ICC(C,2) of {ASSUMED_ICC}": True,
     }
     return [note for note, holds in sentences.items() if holds]
+
+
+def spread_in_words(plan: Plan) -> str:
+    """Return how evenly clinicians see the models, or why that is not told."""
+    if plan.model_spread is None:
+        return "Dealt without looking at who wrote what, as the study is blind."
+    return f"Clinicians' counts of one model's responses differ by {plan.model_spread} at most."
 
 
 def pace_in_words(pace: Pace) -> str:

@@ -31,7 +31,7 @@ class StudyContext:
     Attributes
     ----------
     words : response_id -> words of the response
-    authors : response_id -> family of its author, where known
+    authors : response_id -> family of its author, where known; None while the study is blind
     families : juror -> family
     tried : scope -> comparisons ever tried on it beside those made here
     marks : what clinicians marked
@@ -39,7 +39,7 @@ class StudyContext:
     """
 
     words: Mapping[str, int] = field(default_factory=dict)
-    authors: Mapping[str, str] = field(default_factory=dict)
+    authors: Mapping[str, str] | None = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
     tried: Callable[[Scope], int] = lambda _: 0
     marks: Marks = NOTHING

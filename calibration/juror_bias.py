@@ -32,7 +32,7 @@ class SelfPreferenceRow(Noted):
         The juror's; "" when it is not given.
     n_own, n_other, n_unknown : int
         Responses by its family, by another, and by an unknown one (left out), of those
-        that the juror, another juror and a clinician rated.
+        that the juror, another juror and a clinician rated; None while the study is blind.
     preference, low, high : float
         Points added to own-family responses, and the 95 % interval.
     p, p_holm : float
@@ -42,9 +42,9 @@ class SelfPreferenceRow(Noted):
     benchmark: str
     juror: str
     family: str
-    n_own: int
-    n_other: int
-    n_unknown: int
+    n_own: int | None
+    n_other: int | None
+    n_unknown: int | None
     preference: float
     low: float
     high: float
@@ -96,7 +96,7 @@ class AuthorshipScores:
 
 
 def self_preference_rows(
-    scope: Scope, families: Mapping[str, str], authors: Mapping[str, str]
+    scope: Scope, families: Mapping[str, str], authors: Mapping[str, str] | None
 ) -> list[SelfPreferenceRow]:
     """Return how many points each juror adds to responses by its own model family.
 
@@ -106,8 +106,10 @@ def self_preference_rows(
     ----------
     scope : one benchmark, or all combined
     families : juror to model family; a juror that is absent has no preference
-    authors : response_id to model family; absent where unknown
+    authors : response_id to model family; absent where unknown; None while the study is blind
     """
+    if authors is None:
+        return [_blind(scope, juror, families.get(juror, "")) for juror in scope.jurors]
     grid = scope.grid
     family = np.array([families.get(name, "") for name in scope.jurors], dtype=object)
     author = np.array([authors.get(name, "") for name in grid.responses], dtype=object)
@@ -122,6 +124,13 @@ def self_preference_rows(
     adjusted = holm(np.array([preference.p for preference in estimates]))
     of_jurors = zip(estimates, map(str, family), adjusted.tolist(), strict=True)
     return [_row(scope, data, juror, *own) for juror, own in enumerate(of_jurors)]
+
+
+def _blind(scope: Scope, juror: str, family: str) -> SelfPreferenceRow:
+    """Return a row without a figure: nothing of authors is known yet."""
+    counts, figures = (None, None, None), (NAN, NAN, NAN, NAN, NAN)
+    why = noted(note(Code.AFTER_UNBLINDING if family else Code.NO_FAMILY))
+    return SelfPreferenceRow(scope.name, juror, family, *counts, *figures, notes=why)
 
 
 def preferences(data: AuthorshipScores) -> list[BiasEstimate]:

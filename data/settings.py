@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Literal, get_args
 
@@ -13,8 +13,9 @@ from data.reading import SETTLING, Settling
 Reference = Literal["hidden", "on_request", "after_rating"]
 WHOLE = ("pause_minutes", "remind_days")
 SWITCHES = ("ask_why", "dark")
-ERROR_TYPES = "error_types"
+ERROR_TYPES, FAMILIES = "error_types", "families"
 MOST_ERROR_TYPES = 12
+FAMILY = re.compile(r"[^\W\d_][\w-]{0,29}")
 ERROR_TYPE = re.compile(r"[^\W\d_][\w -]{0,29}")  # words of any language, as clinicians read them
 
 
@@ -46,6 +47,9 @@ class Settings:
         Whether clinicians whose system is dark have the page dark; each submission says which.
     remind_days
         A clinician with open work who has ended none of it for so many days is due a reminder.
+    families
+        (model, family) of authors whose names do not tell their family: for figures of jurors on
+        responses of their own, which a blind study does not tell.
     budget
         US dollars that all jury runs of the study may spend together; None, written "none", bounds
         nothing.
@@ -61,11 +65,13 @@ class Settings:
     adjudicate_by: Settling = "third"
     remind_days: int = 3
     budget: float | None = None
+    families: tuple[tuple[str, str], ...] = ()
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""
         texts = {name: str(value).lower() for name, value in asdict(self).items()}
-        return texts | {ERROR_TYPES: ",".join(self.error_types)}
+        of_models = ",".join(f"{model}={family}" for model, family in self.families)
+        return texts | {ERROR_TYPES: ",".join(self.error_types), FAMILIES: of_models}
 
     @property
     def adjudicates(self) -> bool:
@@ -107,18 +113,36 @@ def read_error_types(text: str) -> tuple[str, ...]:
     return names
 
 
-def _value(name: str, text: str) -> str | int | float | bool | tuple[str, ...] | None:
+def read_families(text: str) -> tuple[tuple[str, str], ...]:
+    """Return models with their families from the text that a study stores.
+
+    Raises
+    ------
+    BadInput
+        If a part is no MODEL=FAMILY, or a model is named twice.
+    """
+    found: dict[str, str] = {}
+    for part in text.split(",") if text.strip() else ():
+        model, _, family = (one.strip() for one in part.rpartition("="))
+        if not model or not FAMILY.fullmatch(family) or model in found:
+            raise BadInput(
+                f"{FAMILIES} {part.strip()[:60]!r}: give each model once as MODEL=FAMILY, with commas "
+                "between, such as ward-notes-7b=llama; a family is one word of letters, digits, - or _"
+            )
+        found[model] = family.casefold()
+    return tuple(found.items())
+
+
+def _value(name: str, text: str) -> object:
     """Return one setting from its text."""
-    if name == "budget":
-        return _budget(text)
+    if name in READERS:
+        return READERS[name](text)
     if name == "reference":
         return _one_of(name, text, get_args(Reference))
     if name == "adjudicate_by":
         return _one_of(name, text, SETTLING)
     if name in SWITCHES:
         return _one_of(name, text, ("true", "false")) == "true"
-    if name == ERROR_TYPES:
-        return read_error_types(text)
     try:
         number = float(text)
     except ValueError:
@@ -145,3 +169,10 @@ def _one_of(name: str, text: str, allowed: tuple[str, ...]) -> str:
     if text not in allowed:
         raise BadInput(f"{name} {text!r}: must be {', '.join(allowed[:-1])} or {allowed[-1]}")
     return text
+
+
+READERS: Mapping[str, Callable[[str], object]] = {
+    "budget": _budget,
+    ERROR_TYPES: read_error_types,
+    FAMILIES: read_families,
+}

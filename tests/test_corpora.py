@@ -45,6 +45,7 @@ def test_a_folder_of_aci_bench_is_visits_references_and_systems(
     assert code == 0, err
     assert "4 responses to 2 new instances" in out
     assert "rated on the rubric aci_bench" in out
+    assert run("unblind", "--reason", "a test of authors")[0] == 0
     assert {one.model for one in design_items(engine)} == {"BART_full", "longest"}
     assert {one.reference for one in pairs(engine)} == {"Seen.", "Gone."}
     assert "nothing changed" in run("import", str(folder), "--format", "aci-bench")[1]
@@ -55,6 +56,7 @@ def test_files_named_one_by_one_are_the_visits_and_then_the_systems(
 ) -> None:
     paths = (folder / "test1.csv", folder / "predictions" / "longest_test1.csv")
     assert run("import", *map(str, paths), "--format", "aci-bench")[0] == 0
+    assert run("unblind", "--reason", "a test of authors")[0] == 0
     assert {one.model for one in design_items(engine)} == {"longest"}
 
 
@@ -63,6 +65,7 @@ def test_systems_of_mts_dialog_are_told_apart_by_the_ids_that_come_again(
 ) -> None:
     path = write("summaries.csv", SUMMARIES.replace("Ref 1,\n", "Ref 1,Four\n"))
     assert run("import", str(path), "--format", "mts-dialog")[0] == 0
+    assert run("unblind", "--reason", "a test of authors")[0] == 0
     found = [(one.model, one.benchmark) for one in design_items(engine)]
     assert found == [(f"system-{1 + n // 2}", "mts_dialog") for n in range(4)]
 

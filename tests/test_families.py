@@ -9,7 +9,7 @@ from kit.jurors import Stub
 from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
-from data.queries.families import families_of, own_family
+from data.queries.families import evidence, families_of, own_family
 
 Write = Callable[[str, str], Path]
 AUTHORED = RESPONSES.replace("model-one", "openai_gpt-4o-2024-05-13").replace("model-two", "ward-x")
@@ -56,31 +56,88 @@ def test_a_name_tells_its_families_and_nothing_is_guessed(name: str, families: s
     assert families_of(name) == families
 
 
-def test_own_and_unknown_responses_are_counted(engine: Engine, run: Run, write: Write) -> None:
+@pytest.fixture
+def unblinded(run: Run, write: Write) -> None:
+    """Have responses by a model of a known family and by one of none, and the blind lifted."""
     run("import", str(write("responses.csv", AUTHORED)))
+    assert run("unblind", "--reason", "a test of families")[0] == 0
+
+
+def test_nothing_of_own_families_is_told_while_the_study_is_blind(
+    engine: Engine, run: Run, write: Write
+) -> None:
+    run("import", str(write("responses.csv", AUTHORED)))
+    found = own_family(engine, {"a": "GPT", "b": "claude"})
+    assert (found.responses, found.unknown, found.own) == (None, None, {})
+    assert evidence(engine, {"a": "gpt"}).authors is None
+    code, out, err = run("jury", "run", "medhelm", "--estimate", "--json", "-")
+    assert code == 0
+    assert set(json.loads(out)["own_family"].values()) == {None}
+    assert json.loads(out)["author_family_unknown"] is None
+    assert "by a juror's own family is known after unblinding" in err
+    assert "of 4" not in err
+
+
+@pytest.mark.usefixtures("unblinded")
+def test_a_reopened_study_is_blind_again(engine: Engine, run: Run) -> None:
+    assert own_family(engine, {"a": "gpt"}).own == {"a": 2}
+    run("lock")
+    run("lock", "--reopen", "--reason", "more raters")
+    assert own_family(engine, {"a": "gpt"}).is_blind
+
+
+@pytest.mark.usefixtures("unblinded")
+def test_own_and_unknown_responses_are_counted(engine: Engine) -> None:
     found = own_family(engine, {"a": "GPT", "b": "claude", "c": "OpenAI"})
     assert (found.responses, found.unknown) == (4, 2)
     assert found.own == {"a": 2, "b": 0, "c": 2}
 
 
-def test_a_family_nobody_knows_is_found_in_an_authors_name_as_a_word(
-    engine: Engine, run: Run, write: Write
+@pytest.mark.usefixtures("unblinded")
+def test_a_family_of_no_list_is_never_looked_for_in_authors_names(engine: Engine) -> None:
+    found = own_family(engine, {"a": "ward", "b": "ward-x", "c": "GPT"})
+    assert (found.own, found.unknown) == ({"a": 0, "b": 0, "c": 2}, 2)
+    assert found.unlisted == {"a": "ward", "b": "ward-x"}
+
+
+@pytest.mark.usefixtures("unblinded")
+def test_a_study_says_of_which_family_its_own_models_are(engine: Engine, run: Run) -> None:
+    assert run("settings", "families", "ward-x=House, other=llama")[0] == 0
+    found = own_family(engine, {"a": "house", "b": "gpt", "c": "ward"})
+    assert (found.own, found.unknown) == ({"a": 2, "b": 2, "c": 0}, 0)
+    assert found.unlisted == {"c": "ward"}
+
+
+@pytest.mark.parametrize("value", ["ward-x", "=house", "a=b c", "a=gpt,a=llama", "a=,b=gpt"])
+def test_families_that_cannot_be_read_are_refused(
+    run: Run, small_study: Engine, value: str
 ) -> None:
-    run("import", str(write("responses.csv", AUTHORED)))
-    found = own_family(engine, {"a": "ward", "b": "war"})
-    assert (found.own, found.unknown) == ({"a": 2, "b": 0}, 0)
+    code, _, err = run("settings", "families", value)
+    assert (code, "MODEL=FAMILY" in err) == (2, True)
+    assert small_study is not None
 
 
-def test_only_the_chosen_benchmarks_count(engine: Engine, run: Run, write: Write) -> None:
+def test_a_panel_with_a_family_of_no_list_is_told_so(run: Run, write: Write) -> None:
     run("import", str(write("responses.csv", AUTHORED)))
+    address = 'base_url = "http://127.0.0.1:9/v1"'
+    juror = f'name = "one"\nprovider = "openai"\nmodel = "m"\nfamily = "ward"\n{address}'
+    panel = write("panel.toml", f'name = "p"\n[[juror]]\n{juror}\n')
+    code, out, _ = run("jury", "run", str(panel), "--estimate")
+    assert code == 0
+    assert "family 'ward' is none that medjury knows or this study has" in out
+    assert "medjury settings families MODEL=FAMILY" in out
+
+
+@pytest.mark.usefixtures("unblinded")
+def test_only_the_chosen_benchmarks_count(engine: Engine) -> None:
     assert own_family(engine, {"a": "gpt"}, []).responses == 0
     assert own_family(engine, {"a": "gpt"}, ["visits"]).own == {"a": 2}
 
 
+@pytest.mark.usefixtures("unblinded")
 def test_a_run_warns_before_counts_after_and_tells_no_juror(
     run: Run, write: Write, stub: Stub
 ) -> None:
-    run("import", str(write("responses.csv", AUTHORED)))
     settings = f'provider = "openai"\nbase_url = "{stub.openai_url}"\n'
     panel = write(
         "panel.toml",
@@ -103,8 +160,8 @@ def test_a_run_warns_before_counts_after_and_tells_no_juror(
         assert word not in sent
 
 
-def test_the_estimate_warns_too(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", AUTHORED)))
+@pytest.mark.usefixtures("unblinded")
+def test_the_estimate_warns_too(run: Run) -> None:
     code, out, err = run("jury", "run", "medhelm", "--estimate", "--json", "-")
     assert code == 0
     assert json.loads(out)["own_family"] == {
@@ -119,7 +176,7 @@ def test_simulated_jurors_are_of_no_family(run: Run, write: Write) -> None:
     run("import", str(write("responses.csv", AUTHORED.replace("ward-x", "simulated-x"))))
     code, out, err = run("jury", "run", "simulated", "--json", "-")
     assert code == 0
-    assert set(json.loads(out)["own_family"].values()) == {0}
+    assert set(json.loads(out)["own_family"].values()) == {None}
     assert "family" not in err
 
 

@@ -10,9 +10,10 @@ from kit.rating_files import MODELS, model_ratings, model_responses
 from kit.studies import Run
 from sqlalchemy import Engine
 
+from data.blind import is_blind
 from data.errors import BadInput
 from data.queries.ledger import tried
-from data.queries.models import categories, lifted
+from data.queries.models import categories
 from data.queries.record import acts
 from medjury.services.model_costs import read_costs
 
@@ -65,10 +66,10 @@ def test_a_locked_study_is_compared_and_the_record_has_it(run: Run, rated: Engin
 
 def test_a_reopened_study_is_blind_again(run: Run, rated: Engine) -> None:
     figures(run, *LIFT)
-    assert lifted(rated)
+    assert not is_blind(rated)
     run("lock")
     run("lock", "--reopen", "--reason", "more ratings")
-    assert not lifted(rated)
+    assert is_blind(rated)
     assert run("models")[0] == 2
     figures(run, *LIFT)
 

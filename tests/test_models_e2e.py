@@ -14,7 +14,7 @@ from kit.studies import Run
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
-from data.queries.models import lifted
+from data.blind import is_blind
 from data.queries.record import acts
 from data.schema import Role
 
@@ -72,7 +72,7 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     lift = page.get_by_role("button", name="Unblind and compare")
     lift.click()
     expect(page.get_by_role("alert").filter(has_text="Tick")).to_be_visible()
-    assert not lifted(engine)
+    assert is_blind(engine)
     assert screens.violations(page, axe) == []
     page.get_by_label("Reason").fill("--final analysis")
     page.get_by_text("I know that this cannot be undone", exact=True).click()

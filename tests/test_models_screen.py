@@ -17,9 +17,9 @@ from annotate.figures.models import check, compare, costs
 from annotate.figures.shown import CostsRequest
 from calibration.decision import DecisionKind
 from calibration.values import AnalysisOptions
+from data.blind import is_blind
 from data.errors import BadInput, NotAllowed, Unknown
 from data.queries.ledger import tried
-from data.queries.models import lifted
 from medjury.services.models import ModelsRequest, lift
 
 REQUEST = ModelsRequest(AnalysisOptions(reps=50))
@@ -38,7 +38,7 @@ def test_nothing_is_compared_while_the_study_is_blind(rated: Engine) -> None:
         compare(rated, REQUEST)
     assert "model-one" not in str(refused.value)
     assert check(rated, REQUEST) is True
-    assert not lifted(rated)
+    assert is_blind(rated)
     assert not tried(rated)
 
 
@@ -83,7 +83,14 @@ def test_an_answer_is_read_without_what_made_it(rated: Engine, tmp_path: Path) -
     assert ran.stdout.strip() == "[]"
 
 
+def test_costs_say_nothing_of_the_models_while_the_study_is_blind(rated: Engine) -> None:
+    for name in (b"model-one", b"no-such"):
+        with pytest.raises(NotAllowed, match="open and blind"):
+            costs(rated, CostsRequest(b"model,usd\n" + name + b",1\n", "csv"))
+
+
 def test_a_file_of_costs_leaves_no_trace(rated: Engine) -> None:
+    lift(rated, "analysis", "Dr Berg")
     before = {*Path(tempfile.gettempdir()).glob("medjury-costs-*")}
     found = costs(rated, CostsRequest(b"model,usd\nmodel-one,2.5\n", "csv", ("gpt",)))
     assert found.prices == {"model-one": 2.5}

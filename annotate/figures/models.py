@@ -8,8 +8,11 @@ from sqlalchemy import Engine
 from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
 from calibration.tables.models import detectable_tables, jury_calls_table, model_tables
 from calibration.tables.spec import Table
+from data.blind import is_blind
+from data.errors import NotAllowed
 from data.queries import simulated_raters
-from data.queries.models import model_names, recorded
+from data.queries.authors import author_names
+from data.queries.models import recorded
 from jury.panel import read_panel
 from medjury.services import model_costs, models
 from medjury.services.models import ModelsRequest
@@ -46,9 +49,13 @@ def costs(engine: Engine, request: CostsRequest) -> CostFigures:
     ------
     BadInput
         If the file is not one of costs, or names a model that the study does not have.
+    NotAllowed
+        If the blind is not lifted.
     """
+    if is_blind(engine):
+        raise NotAllowed(models.BLIND)
     prices = _prices(request) if request.text else {}
-    model_costs.refuse_unknown(prices, model_names(engine))
+    model_costs.refuse_unknown(prices, author_names(engine))
     return CostFigures(prices, _jury_table(engine, request) if request.jury else None)
 
 

@@ -35,6 +35,7 @@ PROBED = (
 FIT = {True: "fit", False: "not fit", None: "not known"}
 ORDERED = {True: "yes", False: "no", None: "not known"}
 ESTIMATED = ("Juror", "Own family", "Calls", "Tokens in", "USD, likely", "USD, at most")
+AFTER = "known after unblinding"
 NOWHERE = "nowhere: simulated"
 
 
@@ -265,11 +266,11 @@ def _both(good: float | None, dangerous: float | None) -> str | None:
 
 def estimate_table(expected: RunEstimate) -> str:
     """Return what a run would take, juror by juror and in all."""
-    jurors, own = expected.jurors, expected.own.own
+    jurors, own = expected.jurors, expected.own
     rows: list[list[Cell]] = [
         [
             juror.juror,
-            own.get(juror.juror, 0),
+            AFTER if own.is_blind else own.own.get(juror.juror, 0),
             juror.calls,
             juror.tokens_in,
             usd(juror.usd_likely),

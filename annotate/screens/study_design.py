@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from annotate import worker
 from annotate.assign import Design
 from annotate.designs import DesignRequest, PlannedDesign, designed, planned_design
-from annotate.plan import pace_in_words
+from annotate.plan import pace_in_words, spread_in_words
 from annotate.screens import frame, people
 from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
 from annotate.screens.people import HANDED, Handed
@@ -21,8 +21,8 @@ from data.store.steering import PlannedWork, store_design
 PLANNED, STORED, TURN = "design-planned", "design-stored", "design-turn"
 HEADS = ("Clinician", "Responses", "Hidden repeats", "Minutes")
 ABOUT = (
-    "Every response is read by as many clinicians as you say; loads, shared responses and models are "
-    "dealt evenly. Nothing is stored before you have seen the plan. What is begun stays with its "
+    "Every response is read by as many clinicians as you say; loads and shared responses are dealt "
+    "evenly. Nothing is stored before you have seen the plan. What is begun stays with its "
     "clinician; open work of those left out passes to the others."
 )
 
@@ -105,10 +105,7 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
     if plan.raters > 1:
         least, most = plan.overlap_min, plan.overlap_max
         shared = f"{least}" if least == most else f"{least} to {most}"
-        yield (
-            f"Any two clinicians share {shared} responses; their counts of one model's responses "
-            f"differ by {plan.model_spread} at most."
-        )
+        yield (f"Any two clinicians share {shared} responses. {spread_in_words(plan)}")
     if plan.icc_width is None:
         yield "Too few responses for an interval of the agreement."
     else:
@@ -148,5 +145,5 @@ def _store(engine: Engine, person: Person, request: DesignRequest, seen: Planned
 
 @only(Role.COORDINATOR)
 def deal(_: Person, engine: Engine, request: DesignRequest) -> Design:
-    """Return the design itself, balanced by the hidden authors."""
+    """Return the design itself, as it was planned."""
     return designed(engine, request)

@@ -257,8 +257,13 @@ def _warnings(seen: Seen, added: ResponsesAdded) -> list[str]:
     messages = []
     if added.twins:
         messages.append(
-            f"{added.twins:,} repeat a text of the same model to the same instance under another "
+            f"{added.twins:,} repeat a text to the same instance under another "
             "response_id: their ratings would be split over two."
+        )
+    if added.unnamed:
+        messages.append(
+            f"{added.unnamed:,} without a response_id count as there already by instance and text, as no "
+            "id tells an author: give equal texts of several models ids of their own."
         )
     if seen.ignored:
         messages.append(f"Columns not taken: {', '.join(seen.ignored)}.")

@@ -152,6 +152,7 @@ class NoteCode(StrEnum):
     NO_OWN_RESPONSE = "no_own_response"
     FEW_FAMILY_INSTANCES = "few_family_instances"
     NO_FAMILY = "no_family"
+    AFTER_UNBLINDING = "after_unblinding"
     UNKNOWN_FAMILY = "unknown_family"
     ON_A_LINE = "on_a_line"
     NO_WORDS = "no_words"

@@ -28,6 +28,7 @@ REASONS: Mapping[Code, Message] = {
     Code.NO_OWN_RESPONSE: "no response by its family",
     Code.FEW_FAMILY_INSTANCES: _few_family_instances,
     Code.NO_FAMILY: "imported, no family is stored: --panel names families",
+    Code.AFTER_UNBLINDING: "known after unblinding",
     Code.NO_WORDS: "no response has both the scores and the number of words needed",
     Code.FEW_RESPONDED: "responses to {instances:instance}, and {least} are needed",
     Code.ONE_LENGTH: "all responses have the same number of words",

@@ -40,4 +40,6 @@ def _why(section: str, rows: list[Any]) -> str:
         return f"Not estimated: {why}."
     if all(row.told(Code.NO_FAMILY) for row in rows):
         why = "the jurors' model families are not given (`--panel` names them)"
+    if any(row.told(Code.AFTER_UNBLINDING) for row in rows):
+        why = "it is known only after unblinding who wrote what"
     return UNTESTED.format(why)

@@ -24,7 +24,8 @@ from data.importers.groups import is_group
 from data.importers.ratings import KNOWN as OF_RATINGS
 from data.importers.ratings import LONG
 from data.importers.responses import COLUMNS as OF_RESPONSES
-from data.importers.rows import Origin, is_name
+from data.importers.responses import FORMER
+from data.importers.rows import Origin, is_name, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
 from data.toml_file import read_user_toml
 
@@ -337,22 +338,28 @@ def _long(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
     if not wide:
         yield kept | ({"score": chosen.score(kept["score"])} if "score" in kept else {})
         return
+    yield from _responses(row, kept, [one for one in wide if one.startswith(RESPONSE)])
     for number, column in enumerate(wide):
         if column.startswith(RESPONSE):
-            if row[column].strip():
-                model = column.removeprefix(RESPONSE)
-                own = (
-                    {"response_id": f"{kept['response_id']}/{number + 1}"}
-                    if kept.get("response_id")
-                    else {}
-                )
-                yield {**kept, **own, "model": model, "response": row[column]}
             continue
         named, _, rater = column.removeprefix(CRITERION).partition(RATER)
         score = {"criterion": named.strip(), "score": chosen.score(row[column])}
         first = number == 0 or bool(rater)
         comment = {} if first else {"comment": ""}
         yield {**kept, **score, **comment, **({"rater": rater.strip()} if rater else {})}
+
+
+def _responses(row: Mapping[str, str], kept: Cells, columns: Sequence[str]) -> Iterator[Cells]:
+    """Yield a row for each response beside the others, in an order that tells no author.
+
+    It is that of digests of the texts: the order of the columns is that of the models.
+    """
+    given = [one for one in columns if row[one].strip()]
+    given.sort(key=lambda one: made_id(kept.get("instance_id", ""), row[one]))
+    for number, column in enumerate(given, 1):
+        name, before = kept.get("response_id"), f"/{columns.index(column) + 1}"
+        own = {"response_id": f"{name}/{number}", FORMER: f"{name}{before}"} if name else {}
+        yield {**kept, **own, "model": column.removeprefix(RESPONSE), "response": row[column]}
 
 
 def taken(columns: Iterable[str], what: What) -> bool:

@@ -203,7 +203,8 @@ def _row(origin: Origin, benchmark: str, model: str, sample: Sample) -> Response
         context=context,
         prompt=prompt,
         reference=reference if isinstance(reference, str) else None,
-        response_id=made_id(benchmark, sample.id, model, text, *epoch),
+        response_id=made_id(benchmark, sample.id, text, *epoch),
+        former_id=made_id(benchmark, sample.id, model, text, *epoch),
         model=model,
         response=text,
     )

@@ -10,6 +10,7 @@ from data.importers.table import Cells, TableFile
 
 REQUIRED = ("instance_id", "model", "response")
 TEXTS = ("context", "prompt", "reference", "checklist")
+FORMER = "former_id"  # of rows that a tool's reader makes
 COLUMNS = ("benchmark", "response_id", *REQUIRED, *TEXTS)
 
 
@@ -77,7 +78,11 @@ class ResponseFile:
         """Keep the names that mean nothing here; of JSON Lines a later row may have others."""
         for name in names:
             named = name if is_name(name) or name in self.table.columns else UNNAMED
-            if name in COLUMNS or name in self.groups.columns.values() or named in self.ignored:
+            if (
+                name in (*COLUMNS, FORMER)
+                or name in self.groups.columns.values()
+                or named in self.ignored
+            ):
                 continue
             self.ignored += (named,)
             absent = [one for one in COLUMNS if one not in self.table.columns]
@@ -103,16 +108,22 @@ class ResponseFile:
             prompt=texts["prompt"],
             reference=texts["reference"] if texts["reference"].strip() else None,
             checklist=texts["checklist"] if texts["checklist"].strip() else None,
-            response_id=_name(cells, "response_id")
-            or made_id(
-                self._benchmark(origin, cells),
-                *(cells[name] for name in ("instance_id", "model", "response")),
-            ),
+            **self._ids(origin, cells),
             model=_name(cells, "model"),
             response=cells["response"],
             groups=self.groups.of(origin, cells),
         )
         return row
+
+    def _ids(self, origin: Origin, cells: Cells) -> dict[str, str]:
+        """Return the id that the file has, or one of what was asked and answered."""
+        if own := _name(cells, "response_id"):
+            return {"response_id": own, FORMER: cells.get(FORMER, "")}
+        place = self._benchmark(origin, cells), cells["instance_id"]
+        return {
+            "response_id": made_id(*place, cells["response"]),
+            FORMER: made_id(*place, cells["model"], cells["response"]),
+        }
 
     def _benchmark(self, origin: Origin, cells: Cells) -> str:
         own = _name(cells, "benchmark")

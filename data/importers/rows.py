@@ -66,6 +66,8 @@ class ResponseRow:
     """One response with its instance; texts verbatim, `response_id` made if the file has none.
 
     `groups` pairs the name of each subgrouping with the response's value, where it has one.
+    `former_id` is the id that earlier versions made, with the author in it; "" where the file has
+    an id of its own.
     """
 
     origin: Origin
@@ -79,6 +81,7 @@ class ResponseRow:
     response: str
     checklist: str | None = None
     groups: tuple[tuple[str, str], ...] = ()
+    former_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,10 @@ class JurorRecord:
 
 
 def made_id(*parts: str) -> str:
-    """Return an id that the same parts always get, and that no reader can order by model."""
+    """Return an id that the same parts always get.
+
+    The author is never among them: who has the texts could make the id of each model, and compare.
+    """
     body = "\0".join(parts).encode("utf-8", "surrogatepass")
     return "r" + hashlib.sha256(body).hexdigest()[:15]
 

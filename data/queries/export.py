@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from data.card import Card
 from data.database import reading
 from data.importers.redcap import Reading
+from data.queries.authors import number_of_authors
 from data.queries.base import (
     BY_CLINICIAN,
     INDEPENDENT,
@@ -28,7 +29,6 @@ from data.reading import CONSENSUS, SETTLING, THIRD, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
-    Authorship,
     Drill,
     Event,
     Expert,
@@ -243,7 +243,7 @@ def facts(engine: Engine) -> Facts:
         wanted = session.get(Setting, "per_response")
         return Facts(
             raters={str(kind): _raters(session, kind) for kind in Kind},
-            models=_count(session, func.count(func.distinct(col(Authorship.model)))),
+            models=number_of_authors(session),
             states=_states(session),
             repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
             adjudicated=_adjudicated(session),

@@ -1,7 +1,6 @@
 """Lengths of responses, and which come from a juror's own family; never for raters or jurors."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +8,10 @@ from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
 from data.database import reading
+from data.queries.authors import authors_unless_blind, responses_by_author
 from data.queries.base import FOR_STUDY, columns_of
-from data.schema import Authorship, Instance, Kind, Rater, Response
+from data.queries.study import settings
+from data.schema import Kind, Rater, Response
 
 # Words of model names -> the family whose weights or training they point to. GPT alone is OpenAI's;
 # BioGPT, GPT-J and GPT-Neo are not, and a name we do not know is unknown, never guessed at.
@@ -46,21 +47,30 @@ O_SERIES = re.compile(r"(?<![^\W_])o[134](?![^\W_])")
 
 @dataclass(frozen=True, slots=True)
 class OwnFamily:
-    """How many responses each juror has of its own family.
+    """How many responses each juror has of its own family; known after unblinding.
 
     Attributes
     ----------
     responses
-        Of the chosen benchmarks, training responses left out.
+        Of the chosen benchmarks, training responses left out; None while the study is blind.
     unknown
-        Those of them whose author's name tells no family.
+        Those of them whose author is of no known family; None while the study is blind.
     own
-        Juror -> responses of its family, those of unknown authors not among them.
+        Juror -> responses of its family, those of unknown authors not among them; empty while the
+        study is blind.
+    unlisted
+        Juror -> family, as its panel says, that is neither in the list here nor the study's own.
     """
 
-    responses: int
-    unknown: int
+    responses: int | None
+    unknown: int | None
     own: Mapping[str, int]
+    unlisted: Mapping[str, str]
+
+    @property
+    def is_blind(self) -> bool:
+        """Tell whether nothing is known, as the study is blind."""
+        return self.responses is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,38 +82,41 @@ class Evidence:
     words
         response_id -> number of words of the response as raters see it.
     authors
-        response_id -> family of its author; absent where the name tells none, or two.
+        response_id -> family of its author; absent where none is known, or two are. None while the
+        study is blind.
     families
-        Juror -> family, as its panel said when it was first run; "" where none is known.
+        Juror -> family, as its panel said when it was first run; "" where none is given.
     """
 
     words: Mapping[str, int]
-    authors: Mapping[str, str]
+    authors: Mapping[str, str] | None
     families: Mapping[str, str]
 
 
-def families_of(name: str, also: frozenset[str] = frozenset()) -> frozenset[str]:
+def families_of(name: str, own: Mapping[str, str] = {}) -> frozenset[str]:
     """Return the families a model's name tells of, none where it tells nothing.
 
     Parameters
     ----------
     name
         A model id or a panel's `family`, as anybody may write it.
-    also
-        Words of further families, each its own, such as those that a panel names.
+    own
+        Model -> family, as the study says of names that tell nothing; the whole name counts.
 
     Returns
     -------
     More than one where a model was made from two: "DeepSeek-R1-Distill-Llama-70B" is of both.
     """
     text = name.casefold()
+    if said := {family for model, family in own.items() if model.casefold() == text}:
+        return frozenset(said)
     words = set(re.findall(r"[^\W\d_]+", text))
     if NOT_OPENAI.search(text):
         words -= {"gpt"}
     known = {FAMILY[word] for word in words & FAMILY.keys()}
     if O_SERIES.search(text):
         known.add("gpt")
-    return frozenset(known | {one for one in also if _names(text, one)})
+    return frozenset(known)
 
 
 def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
@@ -111,17 +124,21 @@ def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
 
     `panel` has families of jurors; they count where the study has none, as of imported jurors.
     """
+    own = _own_families(engine)
     with reading(engine) as session:
         jurors = session.exec(select(Rater.handle, Rater.family).where(Rater.kind == Kind.JUROR))
-        families = {handle: _family(family or panel.get(handle, "")) for handle, family in jurors}
+        families = {name: _family(said or panel.get(name, ""), own) for name, said in jurors}
         text = func.coalesce(Response.shown, Response.text)
-        query = columns_of(Response.response_id, text, Authorship.model).select_from(Response)
-        query = query.outerjoin(Authorship).where(FOR_STUDY).order_by(col(Response.id))
-        words, authors = dict[str, int](), dict[str, str]()
-        for name, shown, model in session.exec(query):
-            words[name] = len(shown.split())
-            if len(known := families_of(model or "", frozenset(families.values()) - {""})) == 1:
-                authors[name] = next(iter(known))
+        query = columns_of(Response.id, Response.response_id, text).select_from(Response)
+        query = query.where(FOR_STUDY).order_by(col(Response.id))
+        wrote = authors_unless_blind(session)
+        words, names = dict[str, int](), dict[str, int]()
+        for key, name, shown in session.exec(query):
+            words[name], names[name] = len(shown.split()), key
+    if wrote is None:
+        return Evidence(words, None, families)
+    told = {name: families_of(wrote.get(key, ""), own) for name, key in names.items()}
+    authors = {name: next(iter(known)) for name, known in told.items() if len(known) == 1}
     return Evidence(words, authors, families)
 
 
@@ -137,47 +154,39 @@ def own_family(
     benchmarks
         Only these; None means all.
     """
-    authors = _authors(engine, benchmarks)
-    own_words = {juror: _words_of(family) for juror, family in jurors.items()}
-    also = frozenset[str]().union(*own_words.values())
-    families = {name: families_of(name, also) for name in authors}
+    own = _own_families(engine)
+    of_jurors = {juror: _listed(family, own) for juror, family in jurors.items()}
+    unlisted = {juror: jurors[juror] for juror, known in of_jurors.items() if not known}
+    wrote = responses_by_author(engine, benchmarks)
+    if wrote is None:
+        return OwnFamily(None, None, {}, unlisted)
+    families = {name: families_of(name, own) for name in wrote}
     return OwnFamily(
-        responses=authors.total(),
-        unknown=sum(count for name, count in authors.items() if not families[name]),
+        responses=wrote.total(),
+        unknown=sum(count for name, count in wrote.items() if not families[name]),
         own={
-            juror: sum(count for name, count in authors.items() if families[name] & words)
-            for juror, words in own_words.items()
+            juror: sum(count for name, count in wrote.items() if families[name] & known)
+            for juror, known in of_jurors.items()
         },
+        unlisted=unlisted,
     )
 
 
-def _words_of(family: str) -> frozenset[str]:
-    """Return a panel's family by the names used here, or as it is written where none fits."""
-    return families_of(family) or frozenset({family.strip().casefold()})
+def _own_families(engine: Engine) -> dict[str, str]:
+    """Return model -> family, as the study says of names that tell nothing."""
+    return dict(settings(engine).families)
 
 
-def _family(told: str) -> str:
-    """Return a panel's family by the name used here, or as it is written where none fits."""
-    known = families_of(told)
+def _listed(told: str, own: Mapping[str, str]) -> frozenset[str]:
+    """Return a panel's family by the names used here, or as the study has it; none of any other.
+
+    It is never looked for in authors' names: who may write a panel could ask for any part of one.
+    """
+    name = told.strip().casefold()
+    return families_of(told) or frozenset({name} & set(own.values()))
+
+
+def _family(told: str, own: Mapping[str, str]) -> str:
+    """Return the one family that a panel's tells of, or what is written there: no author is of it."""
+    known = _listed(told, own)
     return next(iter(known)) if len(known) == 1 else told.strip().casefold()
-
-
-def _names(text: str, family: str) -> bool:
-    """Tell whether a family stands in a name as a whole word."""
-    shape = rf"(?<![^\W\d_]){re.escape(family)}(?![^\W\d_])"
-    return bool(family) and re.search(shape, text) is not None
-
-
-def _authors(engine: Engine, benchmarks: Sequence[str] | None) -> Counter[str]:
-    """Return how many responses each author wrote, those for training left out."""
-    query = (
-        select(Authorship.model, func.count())
-        .join(Response)
-        .join(Instance)
-        .where(FOR_STUDY)
-        .group_by(col(Authorship.model))
-    )
-    if benchmarks is not None:
-        query = query.where(col(Instance.benchmark).in_(benchmarks))
-    with reading(engine) as session:
-        return Counter(dict(session.exec(query).all()))

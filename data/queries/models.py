@@ -1,4 +1,4 @@
-"""Who wrote what, for comparing models: read only where the blind is lifted or the study locked."""
+"""What comparing models takes beside scores and authors: the taxonomy, and what calls have cost."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,8 @@ from sqlmodel import col, select
 
 import data
 from data.database import reading
-from data.queries.base import FOR_STUDY, columns_of
-from data.queries.record import acts
-from data.schema import Attempt, Authorship, Benchmark, Rater, Response
+from data.queries.base import columns_of
+from data.schema import Attempt, Benchmark, Rater
 
 TAXONOMY = Path(data.__file__).parent / "taxonomy.toml"
 
@@ -38,30 +37,6 @@ class Recorded:
     tokens_in: int | None
     usd: float
     unknown: int
-
-
-def lifted(engine: Engine) -> bool:
-    """Tell whether the blind was lifted since the study was last reopened."""
-    told = acts(engine, "unblinded", "reopened")
-    return bool(told) and told[-1].action == "unblinded"
-
-
-def authors(engine: Engine) -> dict[str, str]:
-    """Return response_id -> model of all but training responses."""
-    query = (
-        select(Response.response_id, Authorship.model)
-        .join(Authorship)
-        .where(FOR_STUDY)
-        .order_by(Response.response_id)
-    )
-    with reading(engine) as session:
-        return dict(session.exec(query).all())
-
-
-def model_names(engine: Engine) -> frozenset[str]:
-    """Return the models that wrote the study's responses; not which."""
-    with reading(engine) as session:
-        return frozenset(session.exec(select(Authorship.model).distinct()))
 
 
 def categories(engine: Engine) -> dict[str, str]:

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.person import Person, asking, only
+from data.queries.authors import author_names
 from data.queries.base import FOR_STUDY
 from data.queries.descriptions import consents, described
 from data.queries.models import known_places
@@ -17,7 +18,6 @@ from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, settings, stored_rubric
 from data.schema import (
     Account,
-    Authorship,
     Event,
     Instance,
     Kind,
@@ -188,12 +188,6 @@ def stored_texts(engine: Engine, after: int = 0) -> Iterator[list[StoredText]]:
     while page := _page(engine, after):
         yield page
         after = page[-1].response
-
-
-def author_names(engine: Engine) -> list[str]:
-    """Return the study's models, which a response must not name."""
-    with reading(engine) as session:
-        return list(session.exec(select(Authorship.model).distinct().order_by(Authorship.model)))
 
 
 # Return the study's models, which no response may name.

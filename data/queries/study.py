@@ -7,13 +7,13 @@ from sqlalchemy import Engine, and_, func
 from sqlmodel import col, desc, select
 
 from data.database import reading
+from data.queries.authors import authors_unless_blind
 from data.queries.base import FOR_STUDY, columns_of
 from data.reading import THIRD
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
     Attempt,
-    Authorship,
     Benchmark,
     Event,
     Instance,
@@ -57,7 +57,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class DesignItem:
-    """A response as the assignment design needs it; for coordinators, never for raters."""
+    """A response as the assignment design needs it; `model` is "" while the study is blind."""
 
     response: int
     response_id: str
@@ -145,20 +145,23 @@ def assigned(engine: Engine) -> list[AssignedView]:
 
 
 def design_items(engine: Engine) -> list[DesignItem]:
-    """Return every response that is not for training, with its instance and author to balance."""
+    """Return every response that is not for training, with its instance, and its model to balance.
+
+    While the study is blind no model is told, so that no design tells who wrote what.
+    """
     query = (
-        columns_of(
-            *(Response.id, Response.response_id, Response.instance),
-            *(Authorship.model, Instance.benchmark),
-        )
+        columns_of(Response.id, Response.response_id, Response.instance, Instance.benchmark)
         .select_from(Response)
-        .join(Authorship)
         .join(Instance)
         .where(FOR_STUDY)
         .order_by(col(Response.id))
     )
     with reading(engine) as session:
-        return [DesignItem(*row) for row in session.exec(query)]
+        models = authors_unless_blind(session) or {}
+        return [
+            DesignItem(key, name, instance, models.get(key, ""), benchmark)
+            for key, name, instance, benchmark in session.exec(query)
+        ]
 
 
 def settings(engine: Engine) -> Settings:

@@ -1,21 +1,23 @@
 """Storing evaluations that were run elsewhere: responses, jurors, ratings and failures at once."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import TypeVar
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import Conflict
-from data.importers.finished import FinishedRun
-from data.importers.rows import JurorRecord, batches
+from data.importers.finished import Failure, FinishedRun
+from data.importers.rows import JurorRecord, RatingRow, batches
 from data.rubric import Rubric
 from data.said import short
 from data.schema import Attempt, Rater, Response
 from data.store.attempts import keep_juror, write_attempts
 from data.store.audit import log, refuse_locked
+from data.store.authors import Ids
 from data.store.ratings import RatingsAdded, keep_ratings
 from data.store.responses import (
     Place,
@@ -27,6 +29,7 @@ from data.store.responses import (
 )
 from data.store.rubrics import keep_rubric
 
+Named = TypeVar("Named", RatingRow, Failure)
 ELSEWHERE = 0  # the number of a call that this study never sent
 
 
@@ -54,8 +57,7 @@ def import_finished(engine: Engine, runs: Sequence[FinishedRun]) -> FinishedAdde
     added = FinishedAdded()
     with transaction(engine) as session:
         refuse_locked(session)
-        _store_responses(session, runs, added.responses)
-        for run in runs:
+        for run in _store_responses(session, runs, added.responses):
             keep_rubric(session, run.rubric)
             for juror in run.jurors:
                 _store_juror(session, juror)
@@ -64,15 +66,31 @@ def import_finished(engine: Engine, runs: Sequence[FinishedRun]) -> FinishedAdde
     return added
 
 
-def _store_responses(session: Session, runs: Sequence[FinishedRun], added: ResponsesAdded) -> None:
-    written = Written()
+def _store_responses(
+    session: Session, runs: Sequence[FinishedRun], added: ResponsesAdded
+) -> list[FinishedRun]:
+    """Store the responses of runs; return the runs with the ids that the study has for them."""
+    written, ids, named = Written(), Ids(session), []
     for run in runs:
 
         def keep(name: str, rubric: Rubric = run.rubric) -> None:
             keep_benchmark(session, name, rubric, Place(), added)
 
-        keep_rows(session, run.responses, keep, added, written)
+        named.append(
+            _renamed(run, keep_rows(session, run.responses, keep, added, written, ids=ids))
+        )
     log_added(session, added, written)
+    return named
+
+
+def _renamed(run: FinishedRun, names: Mapping[str, str]) -> FinishedRun:
+    """Return a run whose verdicts are of the responses' ids in the study."""
+
+    def at_home(one: Named) -> Named:
+        return replace(one, response_id=names.get(one.response_id, one.response_id))
+
+    ratings, failures = map(at_home, run.ratings), map(at_home, run.failures)
+    return replace(run, ratings=tuple(ratings), failures=tuple(failures))
 
 
 def _store_juror(session: Session, juror: JurorRecord) -> None:

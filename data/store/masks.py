@@ -12,7 +12,6 @@ from data.errors import BadInput, Unknown
 from data.schema import (
     Assignment,
     Attempt,
-    Authorship,
     Kind,
     Mask,
     Rater,
@@ -23,6 +22,7 @@ from data.schema import (
 )
 from data.seals import canonical_values
 from data.store.audit import log, refuse_locked
+from data.store.authors import salt_of
 from data.store.seals import keep_setting
 
 MASKED, LEFT = "authors masked", "possible names left"
@@ -166,8 +166,9 @@ def _mask(session: Session, response: Response, one: MaskedText) -> str:
             masks.append(Mask(response=one.response, start=start, end=end, text=text))
             session.add(masks[-1])
             session.flush()
-    salt = session.get_one(Authorship, one.response).salt
-    return places_digest(salt, [(m.id, m.start, m.end, m.text, m.at) for m in masks])
+    return places_digest(
+        salt_of(session, one.response), [(m.id, m.start, m.end, m.text, m.at) for m in masks]
+    )
 
 
 def _seen(session: Session, response: int) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Engine, delete, func, insert, update
+from sqlalchemy import Engine, delete, insert, update
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlmodel import Session, col, select
 
@@ -25,9 +25,10 @@ from data.importers.rows import batches
 from data.queries.package import kept_setting
 from data.queries.record import verify_in
 from data.rubric import Rubric
-from data.schema import Authorship, Event, Kind, Rater, Response, Setting
+from data.schema import Event, Kind, Rater, Response, Setting
 from data.store.access import KEY_MADE
 from data.store.audit import GENESIS, event_hash, log
+from data.store.authors import forget_withheld, has_named_authors, responses_without
 from data.store.moving import continue_keys
 from data.store.seals import Seal, keep_setting
 from data.store.submissions import STUDY_TEXT
@@ -148,19 +149,13 @@ def _authors_into(session: Session, package: Package, added: PackageAdded) -> No
             f"{package.path}: holds the authors of another study, or of a later state of this one; "
             "import the package of the study first"
         )
-    named = select(Authorship.model).where(Authorship.model != WITHHELD).limit(1)
-    if session.exec(named).first() is not None:
+    if has_named_authors(session):
         raise Conflict(
             f"{package.path}: this study knows its authors already; nothing was imported"
         )
-    session.execute(delete(Authorship))
+    forget_withheld(session)
     _authors(session, package, added)
-    missing = session.exec(
-        select(func.count())
-        .select_from(Response)
-        .where(col(Response.id).not_in(select(Authorship.response)))
-    ).one()
-    if missing:
+    if missing := responses_without(session):
         raise package.wrong(f"{missing} responses of the study have no author in it")
 
 

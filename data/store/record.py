@@ -8,21 +8,21 @@ from typing import Any
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
+from data.blind import REOPENED, UNBLINDED
 from data.database import transaction
 from data.errors import BadInput, Conflict
 from data.reading import THIRD
 from data.schema import (
-    Authorship,
     Event,
     Expert,
     Kind,
     Rater,
     Rating,
-    Response,
     Setting,
     now,
 )
 from data.store.audit import LOCKED, log, refuse_locked
+from data.store.authors import everybody
 from data.store.seals import keep_setting, taken_away
 
 PROTOCOL_SET = "protocol set"
@@ -50,20 +50,15 @@ def reopen(engine: Engine, who: str, reason: str) -> None:
         if held is None:
             raise Conflict("the study is not locked")
         session.delete(held)
-        log(session, who, "reopened", {"reason": reason.strip()}, [taken_away(held)])
+        log(session, who, REOPENED, {"reason": reason.strip()}, [taken_away(held)])
 
 
 def unblind(engine: Engine, who: str, reason: str) -> list[tuple[str, str]]:
     """Record that the blind is lifted, and return (response_id, model) of every response."""
     _need(reason)
     with transaction(engine) as session:
-        log(session, who, "unblinded", {"reason": reason.strip()})
-        rows = session.exec(
-            select(Response.response_id, Authorship.model)
-            .join(Authorship, col(Authorship.response) == col(Response.id))
-            .order_by(col(Response.id))
-        )
-        return [(response, model) for response, model in rows]
+        log(session, who, UNBLINDED, {"reason": reason.strip()})
+        return everybody(session)
 
 
 def set_protocol(engine: Engine, who: str, fixed: Mapping[str, Any]) -> None:

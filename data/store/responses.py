@@ -13,12 +13,13 @@ from data.errors import BadRow, Conflict
 from data.importers.rows import Origin, ResponseRow, Tick, batches
 from data.rubric import Rubric
 from data.said import short
-from data.schema import Authorship, Benchmark, Instance, Response, Table
+from data.schema import Benchmark, Instance, Response, Table
 from data.seals import commitment
 from data.store.audit import INSTANCE, Batch, log, refuse_locked
+from data.store.authors import Ids, add_authors, contradicted
 from data.store.rubrics import keep_rubric, move_to_rubric
 from data.store.seals import Seal, new_salt, seal_together, sealed
-from data.store.subgroups import keep_subgroups, refuse_authors, subgroup_names
+from data.store.subgroups import keep_subgroups, refuse_authors
 
 Key = tuple[str, str]
 RubricFor = Callable[[str], Rubric]
@@ -28,14 +29,16 @@ RubricFor = Callable[[str], Rubric]
 class ResponsesAdded:
     """What an import changed: counts of rows stored now and of rows that were there already.
 
-    `benchmarks` are new to the study, each with its rubric's name. `twins` repeat a stored text
-    of the same model to the same instance under another response_id. `groups` counts, by name, the
-    responses that were put in a group.
+    `unnamed` of those that were there had no id in the file and were known by instance and text.
+    `benchmarks` are new to the study, each with its rubric's name. `twins` repeat a stored text to
+    the same instance under another response_id. `groups` counts, by name, the responses that were
+    put in a group.
     """
 
     instances: int = 0
     responses: int = 0
     unchanged: int = 0
+    unnamed: int = 0
     twins: int = 0
     benchmarks: dict[str, str] = field(default_factory=dict)
     groups: Counter[str] = field(default_factory=Counter)
@@ -50,11 +53,18 @@ class Place:
 
 
 class Written:
-    """What one import writes, as its event holds it to the record."""
+    """What one import writes, as its event holds it to the record.
+
+    Attributes
+    ----------
+    claimed
+        Group -> its values with the authors that the import's rows have.
+    """
 
     def __init__(self) -> None:
         self.groups = Batch("subgroup")
         self.seals: list[Seal] = []
+        self.claimed: dict[str, set[Key]] = {}
 
     def add(self, table: str, rows: Sequence[Table]) -> None:
         """Seal rows that were stored together."""
@@ -104,7 +114,7 @@ def import_responses(
                 raise _rated_already(name, chosen)
 
         keep_rows(session, rows, keep, added, written, tick)
-        refuse_authors(session, subgroup_names(session))
+        refuse_authors(session, written.claimed, str(written.groups.token))
         log_added(session, added, written)
     return added
 
@@ -116,14 +126,28 @@ def keep_rows(
     added: ResponsesAdded,
     written: Written,
     tick: Tick = lambda _: None,
-) -> None:
+    ids: Ids | None = None,
+) -> dict[str, str]:
     """Store rows inside the caller's transaction; add to what is told of them, and to the record.
 
-    `keep` is called once with the name of each benchmark, before its first row is stored.
+    `keep` is called once with the name of each benchmark, before its first row is stored. `ids` is
+    that of rows of the same import that were stored before.
+
+    Returns
+    -------
+    dict
+        The id of a row -> its id in the study, where the study has another.
     """
     seen: dict[str, Origin] = {}
     known: set[str] = set()
-    for batch in batches(rows):
+    renamed: dict[str, str] = {}
+    ids = ids or Ids(session)
+    for given in batches(rows):
+        batch = ids.of(given)
+        pairs = zip(given, batch, strict=True)
+        renamed |= {
+            a.response_id: b.response_id for a, b in pairs if a.response_id != b.response_id
+        }
         _refuse_repeats(batch, seen)
         for name in dict.fromkeys(row.benchmark for row in batch):
             if name not in known:
@@ -133,8 +157,12 @@ def keep_rows(
         keys = _keep_responses(session, batch, instances, added, written)
         with_groups = [(keys[row.response_id], row) for row in batch if row.groups]
         added.groups += keep_subgroups(session, with_groups, written.groups)
+        for _, row in with_groups:
+            for name, value in row.groups:
+                written.claimed.setdefault(name, set()).add((value, row.model))
         session.expunge_all()
         tick(len(batch))
+    return renamed
 
 
 def log_added(session: Session, added: ResponsesAdded, written: Written) -> None:
@@ -223,35 +251,37 @@ def _keep_responses(
     written: Written,
 ) -> dict[str, int]:
     """Store the batch's new responses and their authors; refuse changed ones. Return all keys."""
-    found = session.exec(
-        select(Response, Authorship.model)
-        .join(Authorship)
-        .where(col(Response.response_id).in_([row.response_id for row in batch]))
-    )
-    there = [(one, model) for one, model in found]
-    stored = {one.response_id: (one.instance, one.text, model) for one, model in there}
+    names = [row.response_id for row in batch]
+    found = session.exec(select(Response).where(col(Response.response_id).in_(names)))
+    stored = {one.response_id: one for one in found}
     new: list[tuple[Response, ResponseRow]] = []
+    there: list[tuple[Response, ResponseRow]] = []
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
-        if row.response_id not in stored:
+        if (known := stored.get(row.response_id)) is None:
             new.append((_response(row, instance), row))
-        elif stored[row.response_id] == (instance, row.response, row.model):
-            added.unchanged += 1
+        elif (known.instance, known.text) == (instance, row.response):
+            there.append((known, row))
         else:
             raise _another_response(row)
+    _refuse_authors(session, there)
+    added.unchanged += len(there)
+    added.unnamed += sum(row.former_id not in ("", row.response_id) for _, row in there)
     added.twins += _twins(session, new)
     session.add_all([one for one, _ in new])
     session.flush()
-    authors = [
-        Authorship(response=one.id or 0, model=row.model, salt=new_salt()) for one, row in new
-    ]
-    session.add_all(authors)
-    session.flush()
     written.add("response", [one for one, _ in new])
-    written.add("authorship", authors)
+    written.add("authorship", add_authors(session, [(one, row.model) for one, row in new]))
     added.responses += len(new)
-    every = [*(one for one, _ in there), *(one for one, _ in new)]
-    return {one.response_id: one.id or 0 for one in every}
+    return {one.response_id: one.id or 0 for one in (*stored.values(), *(one for one, _ in new))}
+
+
+def _refuse_authors(session: Session, there: Sequence[tuple[Response, ResponseRow]]) -> None:
+    """Refuse a row that says another author than the study has, unless the study is blind."""
+    others = contradicted(session, [(one, row.model) for one, row in there])
+    for one, row in there:
+        if one.id in others:
+            raise _another_response(row)
 
 
 def _another_response(row: ResponseRow) -> BadRow:
@@ -276,11 +306,8 @@ def _response(row: ResponseRow, instance: int) -> Response:
 
 
 def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
-    """Count new responses whose text the same model has given to the same instance already."""
-    found = session.exec(
-        select(Response.instance, Response.text, Authorship.model)
-        .join(Authorship)
-        .where(col(Response.instance).in_({one.instance for one, _ in new}))
-    )
-    stored = set(found)
-    return sum((one.instance, one.text, row.model) in stored for one, row in new)
+    """Count new responses whose text was given to the same instance already, by whomever."""
+    instances = {one.instance for one, _ in new}
+    query = select(Response.instance, Response.text).where(col(Response.instance).in_(instances))
+    stored = set(session.exec(query))
+    return sum((one.instance, one.text) in stored for one, _ in new)

@@ -1,15 +1,16 @@
 """Storing what responses belong to: added once, never changed, and no door to their authors."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlmodel import Session, col, select
 
 from data.errors import Conflict
 from data.importers.groups import PREFIX, tells_authors
 from data.importers.rows import ResponseRow
-from data.schema import Authorship, Subgroup
+from data.schema import Subgroup
 from data.store.audit import Batch
+from data.store.authors import Pair, pairs_of_group
 
 MOST_VALUES = 100  # with more, a column is a number or a name of each response, and no group
 
@@ -49,33 +50,34 @@ def keep_subgroups(
     return Counter(one.name for one in new)
 
 
-def subgroup_names(session: Session) -> list[str]:
-    """Return the names of the study's groups, in alphabetical order."""
-    return sorted(session.exec(select(Subgroup.name).distinct()))
+def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], batch: str) -> None:
+    """Refuse groups of an import whose values tell who wrote a response.
 
+    They are looked at in the whole study; of a blind one in the import, beside the values that the
+    study has from others: an import of one value and one author then tells too much as well.
 
-def refuse_authors(session: Session, names: Iterable[str]) -> None:
-    """Refuse groups whose values tell who wrote a response, in the whole study.
+    Parameters
+    ----------
+    claimed
+        Group -> its values with their authors, as the import has them.
+    batch
+        Names the import in what it stored.
 
     Raises
     ------
     Conflict
         If values correspond one to one with authors, are authors' names, or are too many.
     """
-    for name in sorted(set(names)):
-        query = (
-            select(Subgroup.value, Authorship.model)
-            .join(Authorship, col(Authorship.response) == col(Subgroup.response))
-            .where(Subgroup.name == name)
-            .distinct()
-        )
-        pairs = [(value, author) for value, author in session.exec(query)]
-        if tells_authors(pairs):
+    for name in sorted(claimed):
+        pairs, apart = pairs_of_group(session, name, claimed[name], batch)
+        values = {value for value, _ in pairs}
+        if tells_authors(pairs) or (apart and len(pairs) == 1 and not values & apart):
+            more = "; bring all files with it in as one" if apart else ""
             raise Conflict(
                 f"{PREFIX}{name} tells who wrote a response: its values are authors, or go one to one "
-                "with them, which would lift the blind; nothing was imported"
+                f"with them, which would lift the blind{more}; nothing was imported"
             )
-        if len({value for value, _ in pairs}) > MOST_VALUES:
+        if len(apart | values) > MOST_VALUES:
             raise Conflict(
                 f"{PREFIX}{name} has more than {MOST_VALUES} values: give a few groups, such as bands "
                 "of age; nothing was imported"

@@ -10,10 +10,10 @@ from sqlalchemy import Engine
 
 from annotate.blind import MARK, Found, Masked, Why, find_self_naming, mask
 from data.errors import BadInput, Unknown
+from data.queries.authors import author_names
 from data.queries.steering import (
     Place,
     StoredText,
-    author_names,
     known_response_ids,
     names_left,
     searched_up_to,

@@ -98,12 +98,15 @@ def own_prices(panel: Panel) -> list[str]:
 
 
 def told_before(estimate: RunEstimate) -> Iterator[str]:
-    """Yield a warning for every juror that will meet its own family."""
+    """Yield a warning for every juror that will meet its own family, or when that can be told."""
     own = estimate.own
+    yield from _of_no_list(estimate)
+    if own.is_blind and estimate.families:
+        yield "how many responses are by a juror's own family is known after unblinding"
     for juror, number in _met(estimate):
         yield f"{juror} will rate {number} written by its own family"
     if own.unknown and estimate.families:
-        of = f"{own.unknown} of {counted(own.responses, 'response')}"
+        of = f"{own.unknown} of {counted(own.responses or 0, 'response')}"
         has = "has an author" if own.unknown == 1 else "have authors"
         yield f"{of} {has} whose family is unknown"
 
@@ -258,7 +261,10 @@ def to_json(estimate: RunEstimate) -> dict[str, Any]:
     """Return the keys that `jury run --json` has beside the contract's."""
     own, bound = estimate.own, estimate.bound
     return {
-        "own_family": {one.juror: own.own.get(one.juror, 0) for one in estimate.jurors},
+        "own_family": {
+            one.juror: None if own.is_blind else own.own.get(one.juror, 0)
+            for one in estimate.jurors
+        },
         "author_family_unknown": own.unknown,
         "paper_tokens_in": bound.tokens_in,
         "paper_tokens_out": bound.tokens_out,
@@ -266,11 +272,21 @@ def to_json(estimate: RunEstimate) -> dict[str, Any]:
     }
 
 
+def _of_no_list(estimate: RunEstimate) -> Iterator[str]:
+    """Yield for each family that is in no list what to do about it."""
+    for juror, family in estimate.own.unlisted.items():
+        yield (
+            f"juror {juror}: family {family!r} is none that medjury knows or this study has, and counts "
+            "as unknown; name a known one in the panel, or say who is of it with `medjury settings "
+            "families MODEL=FAMILY`"
+        )
+
+
 def _met(estimate: RunEstimate) -> Iterator[tuple[str, str]]:
     """Yield the jurors that meet their own family, and how often of how many."""
     for juror, number in estimate.own.own.items():
         if number:
-            of = f"{number} of {counted(estimate.own.responses, 'response')}"
+            of = f"{number} of {counted(estimate.own.responses or 0, 'response')}"
             yield f"juror {juror} (family {estimate.families[juror]})", of
 
 

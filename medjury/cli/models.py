@@ -10,7 +10,8 @@ from calibration.models.rows import CLINICIANS, WAYS
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.queries import simulated_raters
-from data.queries.models import model_names, recorded
+from data.queries.authors import author_names
+from data.queries.models import recorded
 from jury.panel import Panel, read_panel
 from medjury.cli.options import (
     Criterion,
@@ -42,7 +43,14 @@ from medjury.services.model_costs import (
     read_costs,
     refuse_unknown,
 )
-from medjury.services.models import ModelsRequest, ModelsResult, compared, lift, prepared
+from medjury.services.models import (
+    ModelsRequest,
+    ModelsResult,
+    compared,
+    lift,
+    prepared,
+    refuse_blind,
+)
 from medjury.services.record import steered
 
 if TYPE_CHECKING:
@@ -91,7 +99,8 @@ def models(
     engine = study_of(context, db)
     options = AnalysisOptions(jurors=who_sits, criterion=criterion, reps=reps, seed=seed)
     task = prepared(engine, ModelsRequest(options, WAYS if by == "all" else (by,)))
-    refuse_unknown(prices, model_names(engine))
+    refuse_blind(engine, reason)  # before it is told whether a model is in the study
+    refuse_unknown(prices, author_names(engine))
     lift(engine, reason, who)
     with progress("resampling", 1.0) as at:
         result = compared(engine, task, at)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate.assign import Design
 from annotate.designs import DesignRequest, designed
-from annotate.plan import Plan, pace_in_words, plan_of
+from annotate.plan import Plan, pace_in_words, plan_of, spread_in_words
 from data.errors import BadFile, BadInput
 from data.pace import Pace
 from data.person import OPERATOR
@@ -175,7 +175,7 @@ def told(plan: Plan) -> list[str]:
     if plan.raters > 1:
         said += [
             f"Any two clinicians share {shared}{linked}.",
-            f"Clinicians' counts of one model's responses differ by {plan.model_spread} at most.",
+            spread_in_words(plan),
         ]
     return [*said, _expected(plan), *(f"{note[0].upper()}{note[1:]}." for note in plan.notes)]
 

@@ -22,7 +22,6 @@ from data.importers.source import PIPE, Source
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.frames import responses_frame
-from data.queries.models import authors
 from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as
 from data.rubrics.complaints import unasked
@@ -48,8 +47,10 @@ from medjury.cli.files import (
 from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say
 from medjury.cli.places import write_json
+from medjury.services.record import authors_for
 
 GENERIC = "generic"
+BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
 CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
 FormatOption = Annotated[
     str | None,
@@ -348,12 +349,7 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
         say(f"group {name}: {counted(responses, 'response')} put into it")
     for name, rubric in added.benchmarks.items():
         say(f"new benchmark {name}, rated on the rubric {rubric} (--rubric chooses another)")
-    if added.twins:
-        repeat = "repeats" if added.twins == 1 else "repeat"
-        say(
-            f"{added.twins} of them {repeat} a text of the same model to the same instance under another "
-            "response_id: if that is one response, its ratings are now split over two"
-        )
+    _say_same_texts(added)
     if rows.ignored:
         say("columns not taken: " + ", ".join(_not_taken(rows, name) for name in rows.ignored))
     say_left_out(table)
@@ -361,6 +357,21 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
         say(
             "WARNING: no row has a context: clinicians and jurors will have nothing but the prompt "
             "to hold a response against. If the source is missing by mistake, begin a new study"
+        )
+
+
+def _say_same_texts(added: ResponsesAdded) -> None:
+    """Tell which responses have the text of another one."""
+    if added.unnamed:
+        say(
+            f"{counted(added.unnamed, 'row')} without a response_id counted as there already by instance "
+            "and text, as no id tells an author: give equal texts of several models ids of their own"
+        )
+    if added.twins:
+        repeat = "repeats" if added.twins == 1 else "repeat"
+        say(
+            f"{added.twins} of them {repeat} a text to the same instance under another "
+            "response_id: if that is one response, its ratings are now split over two"
         )
 
 
@@ -435,7 +446,9 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
     Usernames become pseudonyms by the study's own secret, which no export holds.
     """
     needed(table, jury_mean)  # before the secret is made: a file of another layout changes nothing
-    wrote = authors(engine)
+    wrote, lifted = authors_for(engine, BY_AUTHOR, "researcher")
+    if lifted:
+        say(f"the blind is lifted, and that is recorded: {BY_AUTHOR}")
     frame = responses_frame(engine)
     columns = (frame[name] for name in ("response_id", "benchmark", "instance_id"))
     known = [

@@ -39,7 +39,8 @@ class RunEstimate:
     families
         Juror -> family, of real jurors: a simulated one is of none.
     own
-        How many responses were written by a juror's own family; no juror is told.
+        How many responses were written by a juror's own family; no juror is told, and nobody
+        while the study is blind.
     bound
         What the MedHELM paper's formula says that it costs at most.
     """

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
+from data.blind import is_blind
 from data.errors import NotAllowed
 from data.queries import benchmarks
+from data.queries.authors import authors
 from data.queries.jury import juror_profiles
-from data.queries.models import authors, lifted
 from data.queries.study import study_id
 from medjury.services.models import BLIND
 from medjury.services.scores import all_jurors, scores_of
@@ -57,7 +58,7 @@ def leaderboard(engine: Engine) -> Leaderboard:
     """
     from calibration.models.model_scores import benchmark_means
 
-    if not lifted(engine):
+    if is_blind(engine):
         raise NotAllowed(BLIND)
     scores = scores_of(engine)
     jurors = all_jurors(scores)

@@ -8,9 +8,11 @@ from sqlalchemy import Engine
 
 from calibration.models.rows import CLINICIANS, JURY, WAYS
 from calibration.values import COMBINED, AnalysisOptions
+from data.blind import is_blind
 from data.errors import NotAllowed
+from data.queries.authors import authors
 from data.queries.ledger import fingerprint
-from data.queries.models import authors, categories, lifted
+from data.queries.models import categories
 from data.queries.record import locked_since
 from data.store.record import unblind as lift_blind
 from medjury.services.ledger import Looked, remembered
@@ -105,16 +107,25 @@ def lift(engine: Engine, reason: str, who: str) -> None:
     Raises
     ------
     NotAllowed
-        If the study is open, its blind was not lifted since, and no reason is given.
+        As `refuse_blind`.
     """
+    refuse_blind(engine, reason)
     if reason.strip():
         lift_blind(engine, who, reason)
-    elif lifted(engine):
-        return
-    elif locked_since(engine) is None:
-        raise NotAllowed(BLIND)
-    else:
+    elif is_blind(engine):
         lift_blind(engine, who, LOCKED)
+
+
+def refuse_blind(engine: Engine, reason: str) -> None:
+    """Refuse to go on where the blind holds and may not be lifted.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is open, its blind was not lifted since, and no reason is given.
+    """
+    if not reason.strip() and is_blind(engine) and locked_since(engine) is None:
+        raise NotAllowed(BLIND)
 
 
 def compared(
@@ -131,7 +142,7 @@ def compared(
 
     from calibration.models.comparison import compare_models
 
-    if not lifted(engine):
+    if is_blind(engine):
         raise NotAllowed(BLIND)
     of = authors(engine), categories(engine)
     with threadpool_limits(1):

@@ -8,8 +8,11 @@ from sqlalchemy import Engine
 
 from calibration.json_values import json_value
 from calibration.protocol import Critical, Protocol
-from data.queries.record import acts
-from data.store.record import PROTOCOL_SET
+from data.blind import is_blind
+from data.errors import NotAllowed
+from data.queries.authors import authors
+from data.queries.record import acts, locked_since
+from data.store.record import PROTOCOL_SET, unblind
 
 
 def steered(engine: Engine) -> list[str]:
@@ -18,6 +21,22 @@ def steered(engine: Engine) -> list[str]:
         f"{act.action} on {act.at:%Y-%m-%d %H:%M} UTC by {act.actor}: {act.detail['reason']}"
         for act in acts(engine, "unblinded", "reopened")
     ]
+
+
+def authors_for(engine: Engine, reason: str, who: str) -> tuple[dict[str, str], bool]:
+    """Return who wrote what, and whether the blind was lifted for that: it is recorded first.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is blind and locked: nothing that this is for could be stored.
+    """
+    lifts = is_blind(engine)
+    if lifts and (since := locked_since(engine)) is not None:
+        raise NotAllowed(f"the study is locked since {since}: nothing can be brought in")
+    if lifts:
+        unblind(engine, who, reason)
+    return authors(engine), lifts
 
 
 def protocol_of(engine: Engine) -> Protocol | None:

@@ -136,7 +136,7 @@ def _row_at_home(
             f"{short(run)}: instance {short(place.instance_id)} of {short(place.benchmark)} {why}, "
             "although the run comes of an export of it; export anew; nothing was imported"
         )
-    own = (row.model, row.response, row.response_id)
+    place_of = place.benchmark, place.instance_id
     return replace(
         row,
         benchmark=place.benchmark,
@@ -145,7 +145,8 @@ def _row_at_home(
         prompt=known.prompt,
         reference=known.reference,
         checklist=known.checklist,
-        response_id=made_id(place.benchmark, place.instance_id, *own),
+        response_id=made_id(*place_of, row.response, row.response_id),
+        former_id=made_id(*place_of, row.model, row.response, row.former_id),
     )
 
 

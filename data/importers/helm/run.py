@@ -307,6 +307,7 @@ def _row(
 ) -> ResponseRow:
     """Return an answer as a row; its id says nothing of the model."""
     one, text, trial = state.instance, state.output.said, state.train_trial_index
+    again = [str(trial)] if trial else []
     if not one.id:
         raise origin.wrong("instance_id", "", "HELM gives every instance an id")
     return ResponseRow(
@@ -317,7 +318,8 @@ def _row(
         prompt=spec.adapter_spec.task,
         checklist=_checklist(one) or None,
         reference=None if state.gold.absent else state.gold.said,
-        response_id=made_id(benchmark, one.id, model, text, *([str(trial)] if trial else [])),
+        response_id=made_id(benchmark, one.id, text, *again),
+        former_id=made_id(benchmark, one.id, model, text, *again),
         model=model,
         response=text,
     )

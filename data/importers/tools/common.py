@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from data.errors import BadRow
+from data.importers.responses import FORMER
 from data.importers.rows import Origin, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
 
 RESPONSES = (
     *("instance_id", "benchmark", "context", "prompt", "reference", "response_id", "model"),
-    *("response", "checklist"),
+    *("response", "checklist", FORMER),
 )
 RATINGS = ("response_id", "rater", "kind", "criterion", "score", "comment", "rated_at")
 Row = tuple[Origin, Cells]
@@ -33,12 +34,13 @@ def derived(
     left_out = Counter[str]()
 
     def rows() -> Iterator[Row]:
-        seen, given = set[str](), False
+        seen, given = set[tuple[str, ...]](), False
         for origin, record in (records or table.records)():
             for cells in _made(origin, record, make, left_out):
-                if each_once and cells["response_id"] in seen:
+                key = (cells["response_id"], cells["model"]) if each_once else ()
+                if each_once and key in seen:
                     continue
-                seen.add(cells["response_id"] if each_once else "")
+                seen.add(key)
                 given = True
                 yield origin, cells
         if not given:
@@ -74,7 +76,8 @@ def response_cells(
         "context": context,
         "model": model,
         "response": text,
-        "response_id": made_id(benchmark, instance, model, text, *again),
+        "response_id": made_id(benchmark, instance, text, *again),
+        FORMER: made_id(benchmark, instance, model, text, *again),
         **more,
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from data.importers.columns import ColumnMap, flat, guessed
 from data.importers.grades import usable_name
+from data.importers.responses import FORMER
 from data.importers.rows import made_id
 from data.importers.table import Cells, DerivedTable, TableFile
 from data.importers.tools.common import RATINGS, RESPONSES, Record, derived, text_of
@@ -31,7 +32,7 @@ def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None)
             left_out["tasks without a response"] += 1
 
     found = {*chosen.columns.values(), *chosen.constant, *constant}
-    named = tuple(one for one in RESPONSES if one in found | {"instance_id", "response_id"})
+    named = tuple(one for one in RESPONSES if one in found | {"instance_id", "response_id", FORMER})
     return derived(table, named, make)
 
 
@@ -107,6 +108,9 @@ def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
     cells = {**chosen.renamed(values), **constant}
     cells.setdefault("instance_id", text_of(record, "id"))
     if not cells.get("response_id"):
-        known = (cells.get(name, "") for name in ("benchmark", "instance_id", "model", "response"))
-        cells["response_id"] = made_id(*known)
+        *place, model, text = (
+            cells.get(name, "") for name in ("benchmark", "instance_id", "model", "response")
+        )
+        cells["response_id"] = made_id(*place, text)
+        cells[FORMER] = made_id(*place, model, text)
     return cells

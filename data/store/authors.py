@@ -1,0 +1,120 @@
+"""Authors as the store writes and compares them, and what a blind study leaves uncompared.
+
+Whoever brings a file in says in it who wrote what. While the study is blind (`data/blind.py`) what
+the file says is held against itself alone, never against the authors that are stored: an answer
+that depends on them would tell one who guesses whether the guess is right.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sqlalchemy import delete, func
+from sqlmodel import Session, col, select
+
+from data.blind import is_blind_in
+from data.importers.package import WITHHELD
+from data.importers.rows import ResponseRow, made_id
+from data.schema import Authorship, Response, Subgroup
+from data.store.seals import new_salt
+
+Pair = tuple[str, str]
+
+
+def add_authors(session: Session, wrote: Iterable[tuple[Response, str]]) -> list[Authorship]:
+    """Store who wrote responses that are new; return the rows, which are to be sealed."""
+    rows = [Authorship(response=one.id or 0, model=model, salt=new_salt()) for one, model in wrote]
+    session.add_all(rows)
+    session.flush()
+    return rows
+
+
+def contradicted(session: Session, claimed: Sequence[tuple[Response, str]]) -> set[int]:
+    """Return the keys of responses whose author is another than a file says; none of a blind study."""
+    if not claimed or is_blind_in(session):
+        return set()
+    keys = [one.id for one, _ in claimed]
+    query = select(Authorship.response, Authorship.model).where(col(Authorship.response).in_(keys))
+    stored = dict(session.exec(query).all())
+    return {one.id or 0 for one, model in claimed if stored[one.id or 0] != model}
+
+
+def pairs_of_group(
+    session: Session, name: str, claimed: set[Pair], batch: str
+) -> tuple[set[Pair], set[str]]:
+    """Return the values of a group with their authors, and the values whose authors are not told.
+
+    `claimed` are those of the import that `batch` names: all that a blind study may look at.
+    """
+    if not is_blind_in(session):
+        query = (
+            select(Subgroup.value, Authorship.model)
+            .join(Authorship, col(Authorship.response) == col(Subgroup.response))
+            .where(Subgroup.name == name)
+            .distinct()
+        )
+        return set(session.exec(query)), set()
+    values = select(Subgroup.value).where(Subgroup.name == name, Subgroup.batch != batch)
+    return claimed, set(session.exec(values.distinct()))
+
+
+def everybody(session: Session) -> list[tuple[str, str]]:
+    """Return response_id and model of every response: for who has recorded that the blind is lifted."""
+    rows = session.exec(
+        select(Response.response_id, Authorship.model)
+        .join(Authorship, col(Authorship.response) == col(Response.id))
+        .order_by(col(Response.id))
+    )
+    return [(response, model) for response, model in rows]
+
+
+def salt_of(session: Session, response: int) -> str:
+    """Return the salt of a response's author, which says nothing of the author."""
+    return session.exec(select(Authorship.salt).where(Authorship.response == response)).one()
+
+
+def has_named_authors(session: Session) -> bool:
+    """Tell whether a study knows any author: one that came without them knows none."""
+    named = select(Authorship.response).where(Authorship.model != WITHHELD).limit(1)
+    return session.exec(named).first() is not None
+
+
+def forget_withheld(session: Session) -> None:
+    """Take out what stood for authors in a study that came without them."""
+    session.execute(delete(Authorship))
+
+
+def responses_without(session: Session) -> int:
+    """Return how many responses have no author."""
+    lost = select(func.count()).where(col(Response.id).not_in(select(Authorship.response)))
+    return session.exec(lost.select_from(Response)).one()
+
+
+class Ids:
+    """The ids that an import gives to rows whose file has none: by what was asked and answered.
+
+    An id tells nothing of the author. Models that answer an instance with the same text are told
+    apart in one import, by the order in which they come; over several imports such an answer
+    counts as the one that is there, which `import` tells.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.authors: dict[str, list[str]] = {}
+
+    def of(self, batch: Sequence[ResponseRow]) -> list[ResponseRow]:
+        """Return rows with the ids that they have in the study, or are to have."""
+        names = [row.former_id for row in batch if row.former_id]
+        query = select(Response.response_id, Response.text)
+        stored = dict(self.session.exec(query.where(col(Response.response_id).in_(names))).all())
+        return [self._named(row, stored.get(row.former_id)) for row in batch]
+
+    def _named(self, row: ResponseRow, stored: str | None) -> ResponseRow:
+        if not row.former_id:
+            return row
+        if stored == row.response:  # it came when ids were made with the author in them
+            return replace(row, response_id=row.former_id)
+        others = self.authors.setdefault(row.response_id, [])
+        if row.model not in others:
+            others.append(row.model)
+        number = others.index(row.model)
+        return replace(row, response_id=made_id(row.response_id, str(number))) if number else row

@@ -1,0 +1,60 @@
+"""Who may read the table of authors: two modules, and those that pack it or hold it to the record."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
+# Modules that know the table -> what for.
+ALLOWED = {
+    "data/schema/__init__.py": "the tables' face",
+    "data/schema/study.py": "says what it is",
+    "data/queries/authors.py": "reads it, where the blind allows",
+    "data/store/authors.py": "writes it, and compares it where the blind allows",
+    "data/importers/package.py": "says which columns a package of authors has",
+    "data/queries/package.py": "packs it, for an export that is recorded as lifting the blind",
+    "data/queries/record.py": "holds masks to the record, by the salts beside the authors",
+    "data/queries/promises.py": "holds responses of before 0011 to the record, authors included",
+}
+
+
+def knows_authors(source: str) -> bool:
+    """Tell whether a module names the table, as a class or in SQL of its own."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and any(one.name == "Authorship" for one in node.names):
+            return True
+        if isinstance(node, ast.Name | ast.Attribute | ast.ClassDef) and "Authorship" in (
+            getattr(node, "id", ""),
+            getattr(node, "attr", ""),
+            getattr(node, "name", ""),
+        ):
+            return True
+        if isinstance(node, ast.Constant) and "from authorship" in str(node.value).casefold():
+            return True
+    return False
+
+
+def test_only_these_modules_know_the_table_of_authors() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if "migrations" not in path.parts and knows_authors(path.read_text("utf-8"))
+    }
+    assert found == ALLOWED.keys()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from data.schema import Authorship as A\n",
+        "import data.schema as s\nx = s.Authorship.model\n",
+        "query = 'SELECT model FROM authorship'\n",
+    ],
+)
+def test_a_module_that_knows_the_table_is_found(source: str) -> None:
+    assert knows_authors(source)
+    assert not knows_authors("authorship = 'who wrote it'\n")

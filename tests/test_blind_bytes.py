@@ -1,0 +1,300 @@
+"""While a study is blind, no byte of a command depends on who wrote which response.
+
+Every command of `medjury` is run on a study and on copies of it whose authors are permuted. What is
+drawn at random or is the time of the day is taken out before the bytes are compared.
+"""
+
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from kit.authored_study import (
+    CRITERIA,
+    JURORS,
+    MODELS,
+    Permute,
+    call,
+    done,
+    make,
+    permuted,
+    plain,
+    responses,
+    shuffled,
+    turned,
+    unheard,
+    write_csv,
+)
+from sqlmodel import Session, select
+
+from data.database import open_study
+from data.queries.record import acts, verify
+from data.schema import Response
+from medjury.cli.commands import COMMANDS
+
+FAST, ONE = ("--reps", "5"), ("--benchmark", "letters")
+JSON = ("--json", "-")  # what is told in words goes to the other stream then
+PANEL, SEATS = ("--panel", "medhelm"), ("--jurors", ",".join(JURORS))
+WRITTEN = ("--markdown", "{a.md}", "--csv", "{a.csv}", "--latex", "{a.tex}")
+Calls = tuple[tuple[str, ...], ...]
+
+DOCTORS = (("dr_a", "clinician"), ("dr_b", "clinician"))
+ATTACKERS = (("one", "juror"), ("two", "juror"), ("three", "juror"))
+JUROR = """
+[[juror]]
+name = "{}"
+provider = "openai"
+model = "m"
+family = "gpt"
+base_url = "http://127.0.0.1:9/v1"
+"""
+
+# Every command that says anything of a study -> how it is called, in this order. A word in braces
+# is a file in the folder of the study.
+CALLS: Mapping[str, Calls] = {
+    "settings": (("settings", "families", "zz-lantern=gpt"), ("settings", *JSON)),
+    "study describe": (("study", "describe", *JSON),),
+    "calibrate": (
+        ("calibrate", *PANEL, *FAST, "--details", "--pairs", "--html", "{a.html}", *JSON),
+        ("calibrate", *PANEL, *FAST, *ONE, "--details", "--notes", "--second-opinion", *WRITTEN),
+        ("calibrate", "--criterion", "nonsense"),
+    ),
+    "juries": (("juries", *SEATS, *FAST, *ONE, *JSON),),
+    "monitor": (("monitor", *SEATS, *FAST, *JSON),),
+    "models": (("models", *FAST), ("models", "--costs", "{costs.csv}"), ("models", *JSON)),
+    "predict": (("predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
+    "plan": (("plan", *SEATS, *JSON),),
+    "protocol set": (("protocol", "set", "--margin", "0.1"),),
+    "protocol show": (("protocol", "show", *JSON),),
+    "protocol check": (("protocol", "check", *FAST, *JSON),),
+    "measure": (("measure", "rouge-l"),),
+    "status": (("status", *JSON), ("status",)),
+    "jury missing": (("jury", "missing", *JSON),),
+    "blind": (("blind", *JSON), ("blind", "--masked"), ("blind", "--not-words", "Claude")),
+    "unblind": (("unblind",), ("unblind", "--reason", " ")),
+    "adjudicate": (("adjudicate", *JSON),),
+    "flags": (("flags", *JSON),),
+    "remind": (("remind", *JSON),),
+    "training": (("training", *JSON),),
+    "assign": (
+        ("assign", "--raters", "4", "--plan", *JSON),
+        ("assign", "--raters", "5", "--seed", "3"),
+        ("assign", "--raters", "2", "--per-response", "9"),
+    ),
+    "people list": (("people", "list"),),
+    "people add": (("people", "add", "new"),),
+    "people renew": (("people", "renew", "new"),),
+    "people email": (("people", "email", "new", "n@hospital.example"),),
+    "people specialty": (("people", "specialty", "dr_z", "cardiology"),),
+    "people end": (("people", "end", "new"),),
+    # How many models wrote, and their names, is no secret: told before others are named to it.
+    "import": (
+        ("export", "--methods", "{methods.md}"),
+        ("import", "{same.csv}"),
+        ("import", "{others.csv}"),
+        ("import", "{probe.csv}"),
+        ("import", "{groups.csv}"),
+        ("import", "{bare.csv}"),
+        ("import", "{same.csv}", "--guess"),
+    ),
+    "ratings": (("ratings", "{more.csv}"), ("ratings", "{unknown.csv}")),
+    "rubric used": (("rubric", "used"),),
+    "rubric export": (("rubric", "export", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
+    "export": (
+        ("export", "{files}"),
+        ("export", "--package", "{study.zip}"),
+        ("export", "--redcap", "{redcap}"),
+        ("export", "{none}", "--unblind"),
+        ("export", "--leaderboard", "{board}"),
+    ),
+    # What a run stores together, and so the number of its events, is a matter of time.
+    "jury run": (
+        ("jury", "run", "medhelm", "--estimate", *JSON),
+        ("jury", "run", "simulated", "--benchmark", "visits", *JSON),
+    ),
+    "jury references": (("jury", "references", "simulated", *JSON),),
+    "lock": (("lock",),),
+}
+# Which are not run, and why.
+LEFT_OUT: Mapping[str, str] = {
+    "demo": "a study of its own, which it makes",
+    "serve": "the screens, in test_blind_screens.py",
+    "verify": "finds a changed author, as it should; below with authors that came so",
+    "backup": "as verify: a copy is checked against the record",
+    "move": "copies a whole database for who owns it; its own tests read what it prints",
+    "jury probe": "knows no study",
+    "jury panels": "knows no study",
+    "rubric list": "knows no study",
+    "rubric show": "knows no study",
+    "rubric add": "reads a folder into the study, and nothing of the study",
+    "rubric import-helm": "knows no study",
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make(tmp_path_factory.mktemp("authored"))
+
+
+@pytest.fixture(scope="module")
+def as_it_is(study: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return what all commands say of the study as it is."""
+    folder = tmp_path_factory.mktemp("as-it-is")
+    return said_by_all(permuted(study, folder, lambda models: models), folder)
+
+
+def test_every_command_is_tried_or_said_why_not() -> None:
+    every = {row.former or row.name for row in COMMANDS}
+    assert every == CALLS.keys() | LEFT_OUT.keys()
+    assert not CALLS.keys() & LEFT_OUT.keys()
+
+
+@pytest.mark.parametrize(
+    "permute",
+    [
+        unheard,
+        pytest.param(shuffled, marks=pytest.mark.slow),
+        pytest.param(turned, marks=pytest.mark.slow),
+    ],
+)
+def test_no_byte_of_a_command_depends_on_who_wrote_what(
+    study: str, as_it_is: dict[str, str], tmp_path: Path, permute: Permute
+) -> None:
+    found = said_by_all(permuted(study, tmp_path, permute), tmp_path)
+    assert found.keys() == as_it_is.keys()
+    for what, said in as_it_is.items():
+        assert found[what] == said, what
+
+
+def test_the_same_commands_tell_authors_once_the_blind_is_lifted(
+    study: str, tmp_path: Path
+) -> None:
+    told = []
+    for name, permute in (("one", lambda models: models), ("two", turned)):
+        folder = tmp_path / name
+        folder.mkdir()
+        url = permuted(study, folder, permute)
+        done(url, "unblind", "--reason", "the test asks", "--out", str(folder / "authors.csv"))
+        told.append(done(url, "calibrate", *PANEL, *FAST, "--details", *JSON))
+    assert '"self_preference"' in told[0]
+    assert told[0] != told[1]
+
+
+@pytest.mark.parametrize("permute", [shuffled, unheard])
+def test_an_import_says_the_same_and_makes_the_same_ids_whoever_wrote_what(
+    tmp_path: Path, permute: Permute
+) -> None:
+    found = []
+    for name, change in (("one", list), ("two", permute)):
+        folder = tmp_path / name
+        folder.mkdir()
+        found.append(_imported(folder, change))
+    assert found[0] == found[1]
+
+
+def _imported(folder: Path, permute: Permute) -> list[str]:
+    """Return what imports into a new study say, what it holds then, and what `verify` says."""
+    url, rows = f"sqlite:///{folder}/new.db", list(responses())
+    models = permute([row["model"] for row in rows])
+    bare = [{key: row[key] for key in row if key != "response_id"} for row in rows]
+    wrote = [row | {"model": model} for row, model in zip(bare, models, strict=True)]
+    again = [row | {"model": "somebody-else"} for row in wrote]
+    files = {"wrote.csv": wrote, "again.csv": again, "part.csv": [wrote[0]], "last.csv": wrote}
+    told = []
+    for name, content in files.items():
+        path = write_csv(folder / name, content)
+        told += [str(one) for one in call(url, "import", str(path))]
+    told += [str(one) for one in (*call(url, "verify"), *call(url, "assign", "--raters", "3"))]
+    engine = open_study(url)
+    with Session(engine) as session:
+        told += [f"{one.response_id} {one.shown}" for one in session.exec(select(Response))]
+    assert verify(engine).findings == ()
+    engine.dispose()
+    return [plain(one, folder) for one in told]
+
+
+def test_jurors_of_one_family_that_leave_out_chosen_texts_learn_nothing(tmp_path: Path) -> None:
+    told = []
+    for name, permute in (("as it is", list), ("turned", turned)):
+        folder = tmp_path / name
+        folder.mkdir()
+        told.append(_asked_by_attackers(folder, permute))
+    assert told[0] == told[1]
+    assert all("known after unblinding" in one for one in told[0])
+
+
+def _asked_by_attackers(folder: Path, permute: Permute) -> list[str]:
+    """Return what a study says of jurors each of which has left one text out."""
+    url, rows = f"sqlite:///{folder}/study.db", list(responses())
+    models = permute([row["model"] for row in rows])
+    wrote = [row | {"model": model} for row, model in zip(rows, models, strict=True)]
+    done(url, "import", str(write_csv(folder / "responses.csv", wrote)))
+    given = [
+        {"response_id": row["response_id"], "rater": who, "kind": kind}
+        | dict.fromkeys(CRITERIA, str(1 + (n * k) % 5))
+        for n, row in enumerate(rows)
+        for k, (who, kind) in enumerate((*DOCTORS, *ATTACKERS), 1)
+        if kind == "clinician" or n != k
+    ]
+    done(url, "ratings", str(write_csv(folder / "ratings.csv", given)))
+    panel = folder / "panel.toml"
+    panel.write_text('name = "p"\n' + "".join(JUROR.format(who) for who, _ in ATTACKERS))
+    others = folder / "others.toml"
+    others.write_text(panel.read_text().replace('name = "', 'name = "new-'))
+    asked = (
+        ("calibrate", "--panel", str(panel), *FAST, "--details", *JSON),
+        ("jury", "run", str(others), "--estimate", *JSON),
+    )
+    return [plain("\n".join(map(str, call(url, *words))), folder) for words in asked]
+
+
+def said_by_all(url: str, folder: Path) -> dict[str, str]:
+    """Run every command; return what each said and wrote, without what is drawn or is the time."""
+    _files(folder)
+    found = {}
+    for calls in CALLS.values():
+        for words in calls:
+            given = tuple(_placed(folder, word) for word in words)
+            code, out, err = call(url, *given)
+            assert "Traceback" not in err
+            found[" ".join(words)] = plain(f"{code}\n{out}\n{err}", folder)
+    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+        if ".db" not in path.name:
+            text = plain(_text(path), folder)
+            if path.suffix == ".html":  # juries evaluated within a second stand in either order
+                text = "".join(sorted(re.split("(?=<tr)", text)))
+            found[plain(str(path.relative_to(folder)), folder)] = text
+    assert len(acts(open_study(url), "unblinded")) == 0
+    return found
+
+
+def _placed(folder: Path, word: str) -> str:
+    return str(folder / word[1:-1]) if word.startswith("{") else word
+
+
+def _text(path: Path) -> str:
+    """Return a file's bytes as text, those of an archive file by file."""
+    if path.suffix != ".zip":
+        return path.read_bytes().decode("latin-1")
+    with zipfile.ZipFile(path) as archive:
+        return "\n".join(
+            f"{name}\n{archive.read(name).decode('latin-1')}" for name in archive.namelist()
+        )
+
+
+def _files(folder: Path) -> None:
+    """Write the files that commands read: the study's own, and those of somebody who guesses."""
+    rows = list(responses())
+    write_csv(folder / "same.csv", rows)
+    guess = [row | {"model": MODELS[0]} for row in rows]
+    write_csv(folder / "others.csv", guess)
+    write_csv(folder / "probe.csv", [guess[4] | {"response_id": "probe"}])
+    groups = [row | {"group:guess": "ab"[n % 2]} for n, row in enumerate(guess[:2])]
+    write_csv(folder / "groups.csv", groups)
+    bare = [{key: row[key] for key in row if key != "response_id"} for row in guess]
+    write_csv(folder / "bare.csv", bare[:5])
+    (folder / "costs.csv").write_text(f"model,usd\n{MODELS[0]},2.5\nnobody,1\n")
+    rating = {"rater": "dr_y", "kind": "clinician", "accuracy": "4"}
+    write_csv(folder / "more.csv", [{"response_id": rows[0]["response_id"]} | rating])
+    write_csv(folder / "unknown.csv", [{"response_id": "no-such"} | rating])

@@ -1,0 +1,98 @@
+"""While a study is blind, no byte of a screen depends on who wrote which response.
+
+Every screen of those who steer a study, with all its views, is drawn on a study and on copies of it
+whose authors are permuted; all that Streamlit would send is compared.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kit.authored_study import Permute, make, permuted, plain, shuffled, turned, unheard
+from sqlmodel import Session, select
+from streamlit.testing.v1 import AppTest
+
+from annotate.navigation import SCREENS
+from annotate.screens.frame import VIEW
+from annotate.study import study as served
+from data.database import open_study
+from data.schema import Account, Response, Role
+
+pytestmark = pytest.mark.slow  # every view is drawn by a process of its own
+AGO = re.compile(r"\d+ (?:second|minute)s?\b")
+STEERED = [one for one in SCREENS if Role.COORDINATOR in one.roles]
+SCRIPT = """
+from annotate.navigation import SCREENS
+from annotate.study import study
+from data.person import Person
+from data.schema import Role
+screen = next(one for one in SCREENS if one.path == {path!r})
+screen.draw(study(), Person({key}, {name!r}, Role({role!r})))
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make(tmp_path_factory.mktemp("authored"))
+
+
+@pytest.fixture(scope="module")
+def as_it_is(study: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return every screen of the study as it is."""
+    folder = tmp_path_factory.mktemp("as-it-is")
+    return all_drawn(permuted(study, folder, list), folder)
+
+
+@pytest.mark.parametrize("permute", [unheard, shuffled, turned])
+def test_no_byte_of_a_screen_depends_on_who_wrote_what(
+    study: str, as_it_is: dict[str, str], tmp_path: Path, permute: Permute
+) -> None:
+    found = all_drawn(permuted(study, tmp_path, permute), tmp_path)
+    assert found.keys() == as_it_is.keys()
+    assert {path for path, *_ in found} == {one.path for one in STEERED}
+    for what, said in as_it_is.items():
+        assert found[what] == said, what
+
+
+def all_drawn(url: str, folder: Path) -> dict[tuple[str, ...], str]:
+    """Return what every view of every screen sends to the browser of each role."""
+    engine = open_study(url)
+    with Session(engine) as session:
+        keys = dict(session.exec(select(Account.name, Account.id)).all())
+        opened = session.exec(select(Response.response_id)).first() or ""
+    engine.dispose()
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEDJURY_DB", url)
+        for name, role in (("Rita", Role.RESEARCHER), ("Carla", Role.COORDINATOR)):
+            for screen in STEERED:
+                if role in screen.roles:
+                    given = {"path": screen.path, "key": keys[name], "name": name}
+                    script = SCRIPT.format(**given, role=role.value)
+                    for view, said in views(script, opened):
+                        found[screen.path, str(role), view] = AGO.sub("<ago>", plain(said, folder))
+        served().dispose()
+    return found
+
+
+def views(script: str, opened: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each view of a screen with all that it sends; one response, too."""
+    first, names = drawn(script)
+    yield "", first
+    for name in names[1:]:
+        yield name, drawn(script, **{VIEW: name})[0]
+    if "'workbench'" in script:
+        yield "a response", drawn(script, response=opened)[0]
+
+
+def drawn(script: str, **address: str) -> tuple[str, list[str]]:
+    """Return what a screen sends at an address, and the names of its views."""
+    app = AppTest.from_string(script, default_timeout=120)
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception, [one.value for one in app.exception]
+    return "\n".join(str(one.proto) for one in (*app.main, *app.sidebar)), [
+        one.label for one in app.tabs
+    ]
