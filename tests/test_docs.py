@@ -60,10 +60,11 @@ def test_each_shell_block_of_a_page_runs(page: Path, demo: Path, tmp_path: Path)
 def calls(page: Path) -> Iterator[list[str]]:
     """Yield the words of each call of medjury in the blocks of a page that are not run."""
     for block in blocks(page, "console"):
-        for line in block.replace("\\\n", " ").splitlines():
-            words = shlex.split(line, comments=True)
-            if "medjury" in words:
-                yield words[words.index("medjury") + 1 :]
+        lines = block.replace("\\\n", " ").splitlines()
+        for part in (part for line in lines for part in line.split("|")):
+            words = [word for word in shlex.split(part, comments=True) if "MEDJURY_DB=" not in word]
+            if words[:1] == ["medjury"]:
+                yield words[1:]
 
 
 def options(words: list[str]) -> set[str]:
