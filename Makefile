@@ -13,4 +13,4 @@ fuzz: ; PYTHONPATH=tests:. uv run python -m kit.fuzz.each $(or $(SECONDS),180) $
 fuzz-time: ; PYTHONPATH=. uv run python benchmarks/hostile_texts.py $(or $(SECONDS),60)
 pins: ; .ci/pin && uv sync
 audit: ; uv run .ci/audit
-docs: ; uv run .ci/sbom docs/sbom.json # CycloneDX: what is installed here
+docs: ; uv run .ci/sbom docs/sbom.json && uv run .ci/site # CycloneDX: what is installed here; the site, in build/site

@@ -1,0 +1,104 @@
+"""The docs: every shell block is run, every command and link in them is there."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from medjury.cli.app import loaded
+from medjury.cli.commands import BY_NAME
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WORDS_BY_HAND = 20_000
+DATASETS = ROOT.parent / "shared" / "datasets"
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    """Return the fenced blocks of a kind: `sh` is run, `console` needs what a test has not."""
+    return [body for name, body in FENCE.findall(page.read_text("utf-8")) if name == kind]
+
+
+RUN = [page for page in PAGES if blocks(page, "sh")]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a demo study, of which each page gets a copy."""
+    study = tmp_path_factory.mktemp("demo") / "study.db"
+    call = [sys.executable, "-m", "medjury", "--db", f"sqlite:///{study}", "demo", "--no-serve"]
+    subprocess.run(call, check=True, capture_output=True)
+    return study
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+def test_each_shell_block_of_a_page_runs(page: Path, demo: Path, tmp_path: Path) -> None:
+    if page.stem == "tutorial":
+        if not DATASETS.is_dir():
+            pytest.skip("the public data sets are not beside the checkout")
+        (tmp_path / "datasets").symlink_to(DATASETS)
+        (tmp_path / "docs").symlink_to(ROOT / "docs")
+    shutil.copy(demo, tmp_path / "study.db")
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path, dirs_exist_ok=True)
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    place = {"MEDJURY_DB": f"sqlite:///{tmp_path}/study.db", "PATH": programs}
+    for block in blocks(page, "sh"):
+        shell = ["bash", "-euo", "pipefail", "-c", block]
+        ran = subprocess.run(
+            shell, cwd=tmp_path, env=os.environ | place, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, f"{page.name}:\n{block}\n{ran.stdout[-500:]}\n{ran.stderr}"
+
+
+def calls(page: Path) -> Iterator[list[str]]:
+    """Yield the words of each call of medjury in the blocks of a page that are not run."""
+    for block in blocks(page, "console"):
+        lines = block.replace("\\\n", " ").splitlines()
+        for part in (part for line in lines for part in line.split("|")):
+            words = [word for word in shlex.split(part, comments=True) if "MEDJURY_DB=" not in word]
+            if words[:1] == ["medjury"]:
+                yield words[1:]
+
+
+def options(words: list[str]) -> set[str]:
+    """Return the options of the command that is called; fail where there is none."""
+    named = next((n for n in (3, 2, 1) if " ".join(words[:n]) in BY_NAME), 0)
+    assert named, f"no command: medjury {' '.join(words)}"
+    params = loaded(" ".join(words[:named])).params
+    known = {option for each in params for option in (*each.opts, *each.secondary_opts)}
+    return known | {"--db", "--help", "-h"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_that_are_not_run_are_ones_that_exist(page: Path) -> None:
+    for words in calls(page):
+        named = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert named <= options(words), words
+
+
+def test_every_page_stands_in_the_navigation() -> None:
+    config = (ROOT / "zensical.toml").read_text("utf-8")
+    assert [page.name for page in PAGES if f'"{page.name}"' not in config] == []
+
+
+def prose(page: Path) -> list[str]:
+    """Return the words of a page without its blocks of code and the names of tests."""
+    return re.sub(r"`\w+::\w+`,?", "", FENCE.sub("", page.read_text("utf-8"))).split()
+
+
+def test_the_pages_by_hand_can_be_read_in_an_afternoon() -> None:
+    assert sum(len(prose(page)) for page in PAGES) <= WORDS_BY_HAND
+
+
+def test_the_site_builds_and_every_link_leads_somewhere(tmp_path: Path) -> None:
+    call = [sys.executable, ROOT / ".ci" / "site", tmp_path / "site"]
+    built = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    assert "medjury jury run" in (tmp_path / "site/reference/commands.html").read_text("utf-8")
