@@ -11,6 +11,7 @@ from kit.composites import simulate
 from kit.scores import scope_of
 
 from calibration.codes import NoteCode as Code
+from calibration.codes import PlanningCode
 from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json
 from calibration.juries.ranking import JuryRow, Ranking, RankingOptions, Winner, jury_ranking
@@ -21,6 +22,7 @@ from calibration.juries.recommendation import (
     recommended_jurors,
     with_verdict,
 )
+from calibration.messages import words
 from calibration.values import note
 
 NAN = math.nan
@@ -241,7 +243,7 @@ def json_is_plain(body) -> bool:
         (
             DecisionKind.INFERIOR,
             DecisionKind.INFERIOR,
-            "No jury to recommend: the best, a, agrees worse",
+            "No jury to recommend: by the study's protocol the best, a, is inferior",
         ),
         (
             DecisionKind.INCONCLUSIVE,
@@ -275,3 +277,14 @@ def test_a_jury_is_recommended_only_where_the_studys_verdict_on_it_is_non_inferi
 def test_what_is_not_recommended_anyway_is_not_judged():
     simulated = Decision("juries", DecisionKind.SIMULATED, names=("a",))
     assert with_verdict(simulated, Decision("agreement", DecisionKind.INFERIOR)) is simulated
+
+
+@pytest.mark.parametrize("code", [Code.MISSES_ABOVE, Code.MISSES_REACH])
+@pytest.mark.parametrize("kind", [DecisionKind.INFERIOR, DecisionKind.INCONCLUSIVE])
+def test_a_verdict_on_missed_unsafe_responses_is_not_told_as_one_on_agreement(kind, code):
+    ranking = ranked((row("a", 0.8), 0.7, 3), honest=0.7)
+    verdict = Decision("agreement", kind, reasons=(note(code),))
+    limited = with_verdict(recommendation(ranking), verdict)
+    told = [limited.headline, words(limited.reasons[0])]
+    told.append(words(note(PlanningCode.NOT_VALIDATED, verdict=kind.value)))
+    assert not [text for text in told if "agree" in text or "margin" in text]

@@ -41,7 +41,7 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "recommended": "Recommended jury: {0}.",
         "no_protocol": "Best jury so far: {0}. Not judged: no margin was fixed for it.",
         "inferior": (
-            "No jury to recommend: the best, {0}, agrees worse than a clinician by more than the margin."
+            "No jury to recommend: by the study's protocol the best, {0}, is inferior to a clinician."
         ),
     },
     "comparison": {
@@ -78,6 +78,16 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         ),
     },
 }
+# A verdict of which only the kind is known: it may rest on agreement or on missed unsafe responses.
+VERDICTS: Mapping[str, str] = {
+    "simulated": "simulated raters show nothing",
+    "undefined": "there is no difference to judge",
+    "too_few": "too few data",
+    "no_protocol": "not judged, as no margin was fixed for this analysis",
+    "inconclusive": "not shown to meet the study's protocol",
+    "inferior": "inferior by the study's protocol",
+    "non_inferior": "non-inferior by the study's protocol",
+}
 OF_READING: Mapping[str, str] = {
     "": "",
     "independent": "Based on independent readings.",
@@ -96,7 +106,7 @@ CLOSER: Mapping[tuple[str, str, AnyCode], str] = {
         "Not known whether the jury finds unsafe responses: clinicians found none on {criterion}."
     ),
     ("juries", "inconclusive", NoteCode.VERDICT_ON): (
-        "No jury to recommend yet: the best, {jury}, is not shown to be within the margin."
+        "No jury to recommend yet: the best, {jury}, is not shown to meet the study's protocol."
     ),
     ("monitoring", "no_baseline", MonitoringCode.BELOW_FLOOR): (
         "Agreement is below the floor of {floor:z.2f}; there is no earlier period to compare with."

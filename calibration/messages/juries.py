@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled
-from calibration.messages.headlines import HEADLINES
+from calibration.messages.headlines import VERDICTS
 from calibration.tables.numbers import TERMINAL, chance, icc_interval, money, whole
 
 WAY = "benchmark, criterion, method, responses, jurors needed"
@@ -116,10 +116,7 @@ def _juries_compared(figures: Figures) -> str:
 
 
 def _verdict_on(figures: Figures) -> str:
-    verdict = HEADLINES["agreement"][figures["verdict"]].rstrip(".")
-    return (
-        filled("the study's verdict on {jury}: ", figures) + f"{verdict[:1].lower()}{verdict[1:]}"
-    )
+    return filled("the study's verdict on {jury}: ", figures) + VERDICTS[figures["verdict"]]
 
 
 REASONS: Mapping[Code, Message] = {

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 
 from calibration.codes import AnyCode, NoteCode, PlanningCode
 from calibration.messages.form import Figures, Message, filled
-from calibration.messages.headlines import HEADLINES
+from calibration.messages.headlines import VERDICTS
 
 
 def _not_validated(figures: Figures) -> str:
-    verdict = HEADLINES["agreement"][figures["verdict"]]
-    return f"NOT VALIDATED: {verdict[:1].lower()}{verdict[1:].rstrip('.')}"
+    return f"NOT VALIDATED: {VERDICTS[figures['verdict']]}"
 
 
 def _few_to_calibrate(figures: Figures) -> str:
