@@ -127,5 +127,5 @@ def test_a_study_that_no_clinician_rated_says_what_to_do_next(
     code = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0].code
     with serving(str(engine.url)) as server:
         page = opened(browser, (server, code), "agreement")
-        expect(page.locator(".mj-empty")).to_contain_text("Have clinicians rate")
+        expect(page.locator(".mj-empty")).to_contain_text("Let clinicians rate")
         page.context.close()

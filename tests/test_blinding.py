@@ -113,7 +113,7 @@ def test_the_list_tells_place_words_and_why_on_the_screen_and_in_json(
     imported(run, write, TWICE)
     out = run("blind")[1]
     assert "may be a person, a place or a thing" in out
-    assert "`--not ID@PLACE`" in out
+    assert "`--leave ID@PLACE`" in out
     run("blind", "--json", str(tmp_path / "doubtful.json"))
     found = json.loads((tmp_path / "doubtful.json").read_text())["places"]
     assert [(one["response"], one["start"], one["end"], one["text"]) for one in found] == [

@@ -118,7 +118,7 @@ def test_more_jurors_than_there_are_is_printed_with_a_word():
     row = row_of(opposed + 1e-3 * np.random.default_rng(1).normal(size=opposed.shape), 1)
 
     assert row.effective > 2
-    assert note_of(row).startswith("more than there are")
+    assert note_of(row).startswith("more than the number of jurors")
 
 
 def test_a_jury_of_one_is_worth_one():

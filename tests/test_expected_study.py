@@ -154,7 +154,7 @@ def test_the_workbench_shows_prompt_and_distribution_of_every_such_call(
         assert prompt_of(call, ()).exact, call.juror
         lines = list(distribution_lines(call.distribution or {}))
         assert len(lines) == (3 if call.juror == "mean" else 0)
-        assert all("stated" in line and "1.000 of the whole" in line for line in lines)
+        assert all("stated" in line and "1.000 of the probability" in line for line in lines)
 
 
 def test_the_exported_attempts_hold_the_distributions(rated: Run, tmp_path: Path) -> None:

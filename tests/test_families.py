@@ -125,7 +125,7 @@ def test_a_panel_with_a_family_of_no_list_is_told_so(run: Run, write: Write) -> 
     code, out, _ = run("jury", "run", str(panel), "--estimate")
     assert code == 0
     assert "family 'ward' is none that medjury knows or this study has" in out
-    assert "medjury settings families MODEL=FAMILY" in out
+    assert "medjury study settings families MODEL=FAMILY" in out
 
 
 @pytest.mark.usefixtures("unblinded")

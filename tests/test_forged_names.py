@@ -117,9 +117,9 @@ def test_a_simulated_rater_whose_name_has_a_comma_is_one_person(
     assert notes
     assert all(one["raters"] == [TWO, "sim-b"] for one in notes)
     assert body["decision"]["reasons"][0]["raters"] == [TWO, "sim-b"]
-    assert f'made up: "{TWO}", sim-b.' in out
+    assert f'rest on simulated raters: "{TWO}", sim-b.' in out
     assert f'simulated raters: "{TWO}", sim-b' in out
-    assert f'made up: "{TWO}", sim-b.' in html.unescape(text)
+    assert f'rest on simulated raters: "{TWO}", sim-b.' in html.unescape(text)
 
 
 def test_every_writer_lists_a_simulated_name_with_a_comma_as_one() -> None:
@@ -129,7 +129,7 @@ def test_every_writer_lists_a_simulated_name_with_a_comma_as_one() -> None:
     assert simulated_in(content.rows) == (TWO,)
     jury = json_value(next(row for row in content.rows if row.scorer == "jury"))
     assert {"code": "simulated", "raters": [TWO]} in jury["notes"]
-    assert f'made up: "{TWO}".' in html.unescape(page(content))
+    assert f'rest on simulated raters: "{TWO}".' in html.unescape(page(content))
     assert f'Simulated raters: "{TWO}"; no row' in markdown(content.rows, "how").replace("\\", "")
     assert rf"Simulated raters: \textquotedbl{{}}{TWO}\textquotedbl{{}};" in latex(
         content.rows, "how"

@@ -127,7 +127,7 @@ def test_a_response_that_a_juror_missed_has_no_jury_score():
     ("words", "rows", "reason"),
     [
         (dict.fromkeys([f"r{i}" for i in range(200)], 50), 200, "the same number of words"),
-        ({}, 200, "no response has the scores and the number of words"),
+        ({}, 200, "no response has both the scores and the number of words"),
         ({f"r{i}": 50 + i for i in range(200)}, 16, "responses to 4 instances, and 5 are needed"),
     ],
 )

@@ -169,7 +169,9 @@ def test_a_clinician_whom_nobody_shares_is_not_compared_and_named():
     found = like_for_like(grid_of(table), TWO_JURORS, "published")
 
     assert [held.clinician for held in found.undefined] == ["dr0"]
-    assert words(found.undefined[0].reason).startswith("undefined: 1 response has the scores")
+    assert words(found.undefined[0].reason).startswith(
+        "undefined: 1 response has all the scores needed"
+    )
     assert len(found.defined) == 5
 
 

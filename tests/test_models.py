@@ -43,8 +43,8 @@ def test_a_jury_that_is_beyond_the_corrected_interval_is_said_to_favour_or_sligh
     row = compared(*by_hand(), jurors=("gpt",), by=["jury"]).rows[0]
     there = dataclasses.replace(row, macro_average=0.5, low=0.45, high=0.55)
     for low, high, is_above, said in (
-        (0.56, 0.7, True, "more than clinicians would"),
-        (0.3, 0.44, False, "less than clinicians would"),
+        (0.56, 0.7, True, "higher than clinicians would"),
+        (0.3, 0.44, False, "lower than clinicians would"),
     ):
         bias = jury_bias(dataclasses.replace(row, low=low, high=high), there)
         assert (bias.code, bias["is_above"]) == (Code.BEYOND_CORRECTED, is_above)
@@ -91,7 +91,9 @@ def test_a_model_that_lacks_a_benchmark_is_told_and_compared_on_the_other():
     )
     rows = by_model(compared(left, authors), "jury")
     assert (rows["gamma"].n_benchmarks, rows["gamma"].without) == (1, ("letters",))
-    assert "no score on letters: on 1 of 2 benchmarks, not comparable" in told(rows["gamma"].notes)
+    assert "no score on letters: with a mean on 1 of 2 benchmarks, not comparable" in told(
+        rows["gamma"].notes
+    )
     assert "gamma" not in told(rows["alpha"].notes)
     alone = by_model(compared(scores, authors), "jury")
     assert rows["alpha"].macro_average == alone["alpha"].macro_average

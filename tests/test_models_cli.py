@@ -74,16 +74,10 @@ def test_a_reopened_study_is_blind_again(run: Run, rated: Engine) -> None:
     figures(run, *LIFT)
 
 
-def test_figures_have_the_keys_that_the_page_names(run: Run, rated: Engine) -> None:
+def test_figures_have_their_parts_in_order(run: Run, rated: Engine) -> None:
     body = figures(run, *LIFT)
     names = ["reps", "seed", "jury", "benchmarks", "rows", "categories", "detectable", "costs"]
     assert list(body) == [*names, "decision"]
-    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text("utf-8")
-    for name in ("rows", "categories", "detectable"):
-        for key in body[name][0]:
-            assert f'"{key}"' in page
-    for key in (*body["costs"], *body["costs"]["jury"], *body["decision"]):
-        assert f'"{key}"' in page
 
 
 def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Engine) -> None:

@@ -70,8 +70,9 @@ def test_a_benchmark_with_too_few_rated_instances_is_left_out_with_words_for_it(
     few = Scores(scores.ratings[kept], scores.responses, scores.rubrics)
     for row in by_model(compared(few, authors), "corrected").values():
         assert row.n_benchmarks == 1
-        assert "on notes: on 1 of 2 benchmarks, not comparable with models, or ways" in told(
-            row.notes
+        assert (
+            "on notes: with a mean on 1 of 2 benchmarks, not comparable with models, or ways"
+            in told(row.notes)
         )
 
 

@@ -178,7 +178,7 @@ def test_identical_jurors_have_no_test():
     table, authors = simulate()
     table[:, 2:] = table[:, 2:3]
 
-    assert "nothing varies" in note_of(rows_of(table, authors)[0])
+    assert "the scores vary only by juror and family" in note_of(rows_of(table, authors)[0])
 
 
 @pytest.mark.parametrize(

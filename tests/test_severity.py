@@ -45,7 +45,7 @@ def test_a_severity_is_the_mean_distance_to_the_others_of_the_same_response():
     assert (rows["dr1"].severity, rows["dr1"].n) == (-1.5, 1)
     assert (rows["j0"].severity, rows["j0"].n) == (-0.5, 2)
     assert [rows[name].kind for name in ("dr0", "dr1", "j0")] == ["clinician"] * 2 + ["juror"]
-    assert "from the other clinicians alone +2.00 on 1" in note_of(rows["dr0"])
+    assert "compared with the other clinicians alone +2.00 on 1" in note_of(rows["dr0"])
     assert "alone" not in note_of(rows["j0"])  # its others are the clinicians
 
 

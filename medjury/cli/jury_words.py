@@ -277,7 +277,7 @@ def _of_no_list(estimate: RunEstimate) -> Iterator[str]:
     for juror, family in estimate.own.unlisted.items():
         yield (
             f"juror {juror}: family {family!r} is none that medjury knows or this study has, and counts "
-            "as unknown; name a known one in the panel, or say who is of it with `medjury settings "
+            "as unknown; name a known one in the panel, or say who is of it with `medjury study settings "
             "families MODEL=FAMILY`"
         )
 
