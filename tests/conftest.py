@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
+from hypothesis import HealthCheck, settings
 from kit import postgres, study_place
 from kit.browsers import chromium, new_context
 from kit.jurors import Stub
@@ -35,6 +36,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let a command leave its connection to a server open, as a process that ends may."""
     config.addinivalue_line("filterwarnings", f"ignore:{LEFT_OPEN}:ResourceWarning")  # in a test
     warnings.filterwarnings("ignore", LEFT_OPEN, ResourceWarning)  # after the last one
+    # The first draw of a process reads tables from disk, however fast those that follow are.
+    settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("busy")
     for name, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
     if postgres.wanted() and not hasattr(config, "workerinput"):

@@ -19,6 +19,7 @@ from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
 from calibration.tables.numbers import fixed, known, whole
 from calibration.tables.spec import Table
 from data import queries
+from data.blind import is_blind
 from data.errors import MedjuryError
 from data.person import Person, only
 from data.queries import Standing
@@ -180,8 +181,7 @@ def _or_none(value: float) -> float | None:
 
 def is_lifted(engine: Engine, person: Person, standing: Standing) -> bool:
     """Tell whether models may be compared; if not, show why and what a coordinator can do."""
-    acts = [act for act, *_ in standing.steered if act in ("unblinded", "reopened")]
-    if acts and acts[-1] == "unblinded":
+    if not is_blind(engine):
         return True
     locked = standing.locked is not None
     todo = (FIRST_STEP if person.role == Role.COORDINATOR else WAIT)[locked]

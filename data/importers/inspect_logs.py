@@ -32,7 +32,7 @@ from data.importers.inspect_logs_files import (
 )
 from data.importers.own_runs import Origin as Exported
 from data.importers.own_runs import Place, juror_of, origin_of, own_verdict, place_of
-from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
+from data.importers.rows import JurorRecord, Origin, ResponseRow, ids_of
 from data.rubric import Rubric
 from data.schema import Status
 
@@ -196,6 +196,7 @@ def _row(origin: Origin, benchmark: str, model: str, sample: Sample) -> Response
     reference = (
         own.get("reference") if isinstance(own, dict) else next(iter(_targets(sample)), None)
     )
+    ids = ids_of(benchmark, sample.id, model, text, *epoch)
     return ResponseRow(
         origin=origin,
         instance_id=sample.id,
@@ -203,8 +204,8 @@ def _row(origin: Origin, benchmark: str, model: str, sample: Sample) -> Response
         context=context,
         prompt=prompt,
         reference=reference if isinstance(reference, str) else None,
-        response_id=made_id(benchmark, sample.id, text, *epoch),
-        former_id=made_id(benchmark, sample.id, model, text, *epoch),
+        response_id=ids["response_id"],
+        former_id=ids["former_id"],
         model=model,
         response=text,
     )

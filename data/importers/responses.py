@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from data.formula import unguarded
 from data.importers.groups import GroupColumns
-from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, made_id, meant
+from data.importers.rows import UNNAMED, Origin, ResponseRow, ids_of, is_name, meant
 from data.importers.table import Cells, TableFile
 
 REQUIRED = ("instance_id", "model", "response")
@@ -119,11 +119,8 @@ class ResponseFile:
         """Return the id that the file has, or one of what was asked and answered."""
         if own := _name(cells, "response_id"):
             return {"response_id": own, FORMER: cells.get(FORMER, "")}
-        place = self._benchmark(origin, cells), cells["instance_id"]
-        return {
-            "response_id": made_id(*place, cells["response"]),
-            FORMER: made_id(*place, cells["model"], cells["response"]),
-        }
+        asked = (cells[name] for name in ("instance_id", "model", "response"))
+        return ids_of(self._benchmark(origin, cells), *asked)
 
     def _benchmark(self, origin: Origin, cells: Cells) -> str:
         own = _name(cells, "benchmark")

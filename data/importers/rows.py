@@ -110,11 +110,20 @@ class JurorRecord:
     simulated: bool = False
 
 
-def made_id(*parts: str) -> str:
-    """Return an id that the same parts always get.
+def ids_of(benchmark: str, instance: str, model: str, text: str, *again: str) -> dict[str, str]:
+    """Return the id of a response that brings none, and the one that earlier versions made.
 
-    The author is never among them: who has the texts could make the id of each model, and compare.
+    The author is in the former alone: who has the texts could make the id of each model, and
+    compare. `again` tells apart what a model answered anew.
     """
+    return {
+        "response_id": made_id(benchmark, instance, text, *again),
+        "former_id": made_id(benchmark, instance, model, text, *again),
+    }
+
+
+def made_id(*parts: str) -> str:
+    """Return an id that the same parts always get."""
     body = "\0".join(parts).encode("utf-8", "surrogatepass")
     return "r" + hashlib.sha256(body).hexdigest()[:15]
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from data.blind import is_blind, is_blind_in
+from data.blind import is_blind_in
 from data.database import reading
 from data.errors import NotAllowed
 from data.queries.base import FOR_STUDY
@@ -30,8 +30,6 @@ def authors(engine: Engine) -> dict[str, str]:
     NotAllowed
         If the study is blind.
     """
-    if is_blind(engine):
-        raise NotAllowed(BLIND)
     query = (
         select(Response.response_id, Authorship.model)
         .join(Authorship)
@@ -39,6 +37,8 @@ def authors(engine: Engine) -> dict[str, str]:
         .order_by(Response.response_id)
     )
     with reading(engine) as session:
+        if is_blind_in(session):
+            raise NotAllowed(BLIND)
         return dict(session.exec(query).all())
 
 

@@ -104,6 +104,8 @@ class Ids:
     def of(self, batch: Sequence[ResponseRow]) -> list[ResponseRow]:
         """Return rows with the ids that they have in the study, or are to have."""
         names = [row.former_id for row in batch if row.former_id]
+        if not names:
+            return list(batch)
         query = select(Response.response_id, Response.text)
         stored = dict(self.session.exec(query.where(col(Response.response_id).in_(names))).all())
         return [self._named(row, stored.get(row.former_id)) for row in batch]

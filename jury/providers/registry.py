@@ -51,8 +51,8 @@ class JurorSettings(Protocol):
         """The variable that holds its key, or nothing."""
 
     @property
-    def aws_profile(self) -> str | None:
-        """The profile of AWS's configuration, where the panel names one."""
+    def aws_profile(self) -> str:
+        """The profile of AWS's configuration, or nothing."""
 
 
 FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")

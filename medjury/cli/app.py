@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated, Any, NoReturn
@@ -121,6 +122,7 @@ def every_command(
     context.obj = db
 
 
+@cache
 def whole() -> TyperGroup:
     """Return the command line: every group and name, with the options that install completion."""
     command: Any = typer.main.get_command(app)
@@ -140,8 +142,7 @@ def loaded(name: str) -> TyperCommand:
         getattr(import_module(f"medjury.cli.{module}"), attribute)
     )
     command: Any = typer.main.get_command(single)
-    root: Any = typer.main.get_command(app)
-    command.params += [one for one in root.params if one.name == "quiet"]
+    command.params += [one for one in whole().params if one.name == "quiet"]
     own: OneCommand = command
     own.former_options = FORMER_OPTIONS.get(row.name, {})
     return own

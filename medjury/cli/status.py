@@ -1,6 +1,7 @@
 """`medjury status`: where a study stands, in words, and the one command to run next."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import typer
@@ -48,7 +49,7 @@ def status(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     why, command = STEPS[now.next]
     hint(f"Next: {why}: `{PROGRAM} {command}`", json_to)
     step = {"step": now.next.value, "command": f"{PROGRAM} {command}"}
-    write_json(now.to_json() | {"next": step}, json_to)
+    write_json(asdict(now) | {"next": step}, json_to)
 
 
 def _show_benchmarks(now: Status, json_to: Path | None) -> None:

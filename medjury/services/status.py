@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Engine
 
+from calibration.values import COMBINED
+from data.blind import UNBLINDED
 from data.person import OPERATOR
 from data.queries import (
     benchmarks,
@@ -21,8 +23,6 @@ from data.queries.jury import missing_verdicts, spending
 from data.queries.record import present_head
 from data.queries.spending import in_flight
 from medjury.services.record import protocol_of
-
-COMBINED = "combined"
 
 
 class NextStep(StrEnum):
@@ -136,12 +136,6 @@ class Status:
         }
         return next((step for step, done in steps.items() if not done), NextStep.SHARE)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as `status --json` has it, without the command line of the next step."""
-        body = asdict(self)
-        body["jury"]["jurors"] = list(self.jury.jurors)
-        return body | {"benchmarks": [asdict(one) for one in self.benchmarks]}
-
 
 def status(engine: Engine) -> Status:
     """Return where a study stands; authors are not read, and nothing is computed but counts.
@@ -223,5 +217,5 @@ def _report(engine: Engine) -> ReportStatus | None:
 
 def _record(engine: Engine) -> RecordStatus:
     head, now = present_head(engine), standing(OPERATOR, engine)
-    lifted = sum(act == "unblinded" for act, *_ in now.steered)
+    lifted = sum(act == UNBLINDED for act, *_ in now.steered)
     return RecordStatus(head.events or 0, head.sha256, now.locked, lifted, now.simulated)

@@ -25,7 +25,7 @@ from data.importers.helm.files import (
 from data.importers.helm.prompts import Asked, Prompt, prompt_of
 from data.importers.own_runs import Origin as Exported
 from data.importers.own_runs import Place, origin_of, place_of
-from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, made_id
+from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, ids_of
 
 METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"
@@ -310,6 +310,7 @@ def _row(
     again = [str(trial)] if trial else []
     if not one.id:
         raise origin.wrong("instance_id", "", "HELM gives every instance an id")
+    ids = ids_of(benchmark, one.id, model, text, *again)
     return ResponseRow(
         origin=origin,
         instance_id=one.id,
@@ -318,8 +319,8 @@ def _row(
         prompt=spec.adapter_spec.task,
         checklist=_checklist(one) or None,
         reference=None if state.gold.absent else state.gold.said,
-        response_id=made_id(benchmark, one.id, text, *again),
-        former_id=made_id(benchmark, one.id, model, text, *again),
+        response_id=ids["response_id"],
+        former_id=ids["former_id"],
         model=model,
         response=text,
     )

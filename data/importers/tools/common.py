@@ -6,7 +6,7 @@ from typing import Any
 
 from data.errors import BadRow
 from data.importers.responses import FORMER
-from data.importers.rows import Origin, made_id
+from data.importers.rows import Origin, ids_of
 from data.importers.table import Cells, DerivedTable, TableFile
 
 RESPONSES = (
@@ -76,8 +76,7 @@ def response_cells(
         "context": context,
         "model": model,
         "response": text,
-        "response_id": made_id(benchmark, instance, text, *again),
-        FORMER: made_id(benchmark, instance, model, text, *again),
+        **ids_of(benchmark, instance, model, text, *again),
         **more,
     }
 

@@ -12,12 +12,13 @@ from typing import Any
 from data.importers.columns import ColumnMap, flat, guessed
 from data.importers.grades import usable_name
 from data.importers.responses import FORMER
-from data.importers.rows import made_id
+from data.importers.rows import ids_of
 from data.importers.table import Cells, DerivedTable, TableFile
 from data.importers.tools.common import RATINGS, RESPONSES, Record, derived, text_of
 
 KEYS = {"id", "data", "annotations"}
 RATER = "label-studio."
+MAKES_ID = ("benchmark", "instance_id", "model", "response")
 
 
 def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
@@ -108,9 +109,5 @@ def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
     cells = {**chosen.renamed(values), **constant}
     cells.setdefault("instance_id", text_of(record, "id"))
     if not cells.get("response_id"):
-        *place, model, text = (
-            cells.get(name, "") for name in ("benchmark", "instance_id", "model", "response")
-        )
-        cells["response_id"] = made_id(*place, text)
-        cells[FORMER] = made_id(*place, model, text)
+        cells |= ids_of(*(cells.get(name, "") for name in MAKES_ID))
     return cells
