@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.rating_matrix import FLAT
-from calibration.scores import RubricShape, Scores
+from calibration.scores import RubricShape, Scores, spelled
 
 RESPONSE = ["response_id", "instance_id", "benchmark", "rater", "kind"]
 RATING = [*RESPONSE, "pass_", "replicate"]
@@ -56,7 +56,7 @@ def composites(scores: Scores, criterion: str | None = None) -> Composites:
     parts = [part[columns] for part in (complete, measured_table) if len(part)]
     every = pd.concat(parts) if parts else complete[columns]
     composite = every.groupby(RESPONSE)["composite"].mean()
-    return Composites(composite.reset_index(), _incomplete(readings))
+    return Composites(composite.reset_index(), _incomplete(readings, scores, criterion))
 
 
 def required_criteria(
@@ -83,9 +83,22 @@ def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> 
     return readings.assign(complete=readings["count"] == needed)
 
 
-def _incomplete(readings: pd.DataFrame) -> pd.DataFrame:
+def _incomplete(readings: pd.DataFrame, scores: Scores, criterion: str | None) -> pd.DataFrame:
     short = readings[~readings["complete"]]
-    return short.groupby(["benchmark", "rater"]).size().reset_index(name="readings")
+    counted = short.groupby(["benchmark", "rater"]).size().reset_index(name="readings")
+    required = required_criteria(scores.rubrics, criterion)
+    elsewhere = [
+        (count.benchmark, count.rater, count.readings)
+        for count in scores.elsewhere
+        if count.kind != "metric"
+        and count.readings
+        and count.benchmark in required
+        and not count.criteria.issuperset(required[count.benchmark])
+    ]
+    if not elsewhere:
+        return counted
+    every = pd.concat([counted, pd.DataFrame(elsewhere, columns=counted.columns)])
+    return every.groupby(["benchmark", "rater"], as_index=False)["readings"].sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +158,7 @@ def repeats(scores: Scores, criterion: str | None = None) -> Repeats:
     """
     required = required_criteria(scores.rubrics, criterion)
     required_pairs = [(benchmark, name) for benchmark, names in required.items() for name in names]
-    own = scores.ratings[scores.ratings["kind"] == "clinician"]
+    own = spelled(scores.ratings[scores.ratings["kind"] == "clinician"])
     is_required = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(required_pairs)
     read = own[is_required].dropna(subset=["score"])
     passes = [

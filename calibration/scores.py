@@ -34,6 +34,20 @@ class RubricShape:
     critical: tuple[tuple[str, float], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ReadingCount:
+    """How many readings one rater gave on one benchmark in which the same criteria were scored.
+
+    With 0 readings: the rater rated there, and every reading has all criteria of all rubrics.
+    """
+
+    benchmark: str
+    rater: str
+    kind: str
+    criteria: frozenset[str]
+    readings: int
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """The ratings of one study, as plain values.
@@ -57,6 +71,9 @@ class Scores:
         Name of a group -> response_id -> value, of the responses that are in one.
     specialties : mapping
         Clinician -> specialty, of those who have one.
+    elsewhere : tuple of ReadingCount
+        What `ratings` leaves out: who rated responses that no clinician rated, and how many of
+        their readings lack a criterion. Empty where `ratings` has all.
 
     Raises
     ------
@@ -72,6 +89,7 @@ class Scores:
     silent: frozenset[str] = frozenset()
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     specialties: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: tuple[ReadingCount, ...] = ()
 
     def __post_init__(self) -> None:
         _check_columns(self.ratings, RATING_COLUMNS, "ratings")
@@ -94,6 +112,7 @@ class Scores:
     def raters(self, kind: str) -> tuple[str, ...]:
         """Return the handles of one kind of rater, in alphabetical order."""
         rated = set(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique())
+        rated |= {count.rater for count in self.elsewhere if count.kind == kind}
         return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
 
     def of(self, benchmark: str) -> "Scores":
@@ -109,7 +128,14 @@ class Scores:
             raise Unknown(f"this study has no benchmark {benchmark}: it has {known}")
         parts = (table[table["benchmark"] == benchmark] for table in (self.ratings, self.responses))
         ratings, responses = (part.reset_index(drop=True) for part in parts)
-        return replace(self, ratings=ratings, responses=responses)
+        elsewhere = tuple(count for count in self.elsewhere if count.benchmark == benchmark)
+        return replace(self, ratings=ratings, responses=responses, elsewhere=elsewhere)
+
+
+def spelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its names as texts: those of ratings are numbers of a list of names."""
+    coded = table.select_dtypes("category").columns
+    return table.astype(dict.fromkeys(coded, "str"))
 
 
 def _check_columns(table: pd.DataFrame, needed: set[str], name: str) -> None:

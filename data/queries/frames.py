@@ -18,6 +18,7 @@ from data.queries.base import (
     every_reading,
     rated,
 )
+from data.queries.rating_columns import ReadingCount, count_elsewhere, rating_table
 from data.schema import (
     Assignment,
     Benchmark,
@@ -51,8 +52,13 @@ class ClinicianDates:
     last: datetime
 
 
-def ratings_frame(engine: Engine) -> "pd.DataFrame":
+def ratings_frame(engine: Engine, *, of_clinicians: bool = False) -> "pd.DataFrame":
     """Return the independent ratings that count, a row a score.
+
+    Parameters
+    ----------
+    engine : of the study
+    of_clinicians : only the ratings of responses that a clinician has rated, by whomever
 
     Returns
     -------
@@ -61,8 +67,17 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
     of several scores by one rater for one thing; clinicians' and jurors' only where they
     were made on the benchmark's present rubric. No author, and nothing of training responses.
     """
-    scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
-    return _frame(engine, counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY))
+    with reading(engine) as session:
+        return rating_table(session, INDEPENDENT, of_clinicians=of_clinicians)
+
+
+def readings_elsewhere(engine: Engine, complete: frozenset[str]) -> list[ReadingCount]:
+    """Return who rated what `ratings_frame` of clinicians leaves out, and how many readings lack a criterion.
+
+    A reading with all of the criteria `complete` is not counted.
+    """
+    with reading(engine) as session:
+        return count_elsewhere(session, complete)
 
 
 def adjudicated_frame(engine: Engine) -> "pd.DataFrame":

@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from data.database import reading
 from data.head import Head, head_given
 from data.importers.package import EVERY, RESTORED
-from data.queries.base import columns_of
+from data.queries.base import RATED_THING, columns_of
 from data.queries.descriptions import description_findings
 from data.queries.ledger import ledger_findings, report_findings
 from data.queries.promises import (
@@ -30,8 +30,10 @@ from data.schema import (
     Event,
     Instance,
     Mask,
+    Rating,
     Response,
     Setting,
+    Superseded,
     Table,
 )
 from data.seals import commitment
@@ -126,7 +128,8 @@ def _checks(session: Session, chain: "_Chain", rows: dict[str, int]) -> Iterator
         yield act_findings(session, "response", chain.promised, {})
     yield _masks(session, chain, authors_withheld=seals.authors_withheld)
     yield orphans(session)
-    for findings in (training_findings, description_findings, ledger_findings, report_findings):
+    more = training_findings, description_findings, ledger_findings, report_findings
+    for findings in (superseded_findings, *more):
         yield (one for _ in (0,) for one in findings(session))
 
 
@@ -164,6 +167,22 @@ def acts(engine: Engine, *actions: str) -> list[Event]:
         found = list(session.exec(query))
         session.expunge_all()
     return found
+
+
+def superseded_findings(session: Session) -> list[str]:
+    """Return a sentence if other ratings are marked as superseded than those that a newer one replaced."""
+    newest = select(func.max(Rating.id)).group_by(*RATED_THING)
+    replaced = select(Rating.id).where(col(Rating.id).not_in(newest))
+    marked = select(Superseded.rating)
+    wrong = {
+        "are marked as superseded, and no newer one is there": marked.except_(replaced),
+        "were given again later, and are not marked as superseded": replaced.except_(marked),
+    }
+    return [
+        f"rating: {len(keys)} ratings {what}, rating {min(keys)} first"
+        for what, query in wrong.items()
+        if (keys := session.scalars(query).all())
+    ]
 
 
 def training_findings(session: Session) -> list[str]:

@@ -35,5 +35,6 @@ from data.schema.study import (
     StudyText,
     Subgroup,
     Submission,
+    Superseded,
 )
 from data.status import Status

@@ -251,7 +251,7 @@ class _Ready:
 def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Ready:
     options = question.options
     take = sound_only if options.references == "sound" else all_instances
-    everything = scores_of(engine)
+    everything = scores_of(engine, of_clinicians=options.references == "all")
     chosen = everything.of(options.benchmark) if options.benchmark else everything
     kept = take(engine, chosen)
     jury = list(options.jurors or all_jurors(kept.scores))

@@ -1,7 +1,7 @@
 """The study's ratings as the statistics take them, who sits on a jury, and which instances count."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
@@ -9,7 +9,13 @@ from sqlalchemy import Engine
 from calibration.messages.form import counted
 from data.errors import BadInput, Unrated
 from data.queries import benchmarks, simulated_raters
-from data.queries.frames import ratings_frame, responses_frame, specialties, subgroups
+from data.queries.frames import (
+    ratings_frame,
+    readings_elsewhere,
+    responses_frame,
+    specialties,
+    subgroups,
+)
 from data.queries.jury import missing_verdicts
 from data.queries.references import References, references
 
@@ -20,16 +26,23 @@ if TYPE_CHECKING:
 REFERENCES = ("all", "sound")
 
 
-def scores_of(engine: Engine) -> "Scores":
-    """Return the study's ratings as the statistics take them."""
-    from calibration.scores import RubricShape, Scores
+def scores_of(engine: Engine, *, of_clinicians: bool = False) -> "Scores":
+    """Return the study's ratings as the statistics take them.
+
+    `of_clinicians`: of responses that no clinician has rated only how many readings there are.
+    """
+    from calibration.scores import ReadingCount, RubricShape, Scores
 
     used = {one.name: one.rubric for one in benchmarks(engine)}
     shapes = {
         name: RubricShape(one.criteria, one.scale.min, one.scale.max, one.critical)
         for name, one in used.items()
     }
-    ratings, responses = ratings_frame(engine), responses_frame(engine)
+    ratings, elsewhere = ratings_frame(engine, of_clinicians=of_clinicians), []
+    if of_clinicians:
+        criteria = frozenset(name for shape in shapes.values() for name in shape.criteria)
+        counted = readings_elsewhere(engine, criteria)
+        elsewhere = [ReadingCount(*astuple(count)) for count in counted]
     if not (ratings["kind"] == "clinician").any():
         raise Unrated(
             "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
@@ -37,11 +50,12 @@ def scores_of(engine: Engine) -> "Scores":
         )
     return Scores(
         ratings,
-        responses,
+        responses_frame(engine),
         shapes,
         simulated_raters(engine),
         groups=subgroups(engine),
         specialties=specialties(engine),
+        elsewhere=tuple(elsewhere),
     )
 
 
