@@ -1,14 +1,12 @@
-"""A server on the loopback that speaks both vendors' batches, misbehaves on cue, and panels at it."""
+"""A server on the loopback that speaks both vendors' batches and misbehaves on cue, and runs at it."""
 
 import json
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.parser import BytesParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -21,7 +19,9 @@ from jury.batch.context import Polling
 from jury.batch.run import run_batches
 from jury.panel import Panel
 from jury.run_result import RunResult
-from kit.jurors import Do, Seen, _anthropic, _openai, verdict
+from kit.jurors import Do, Seen, anthropic_body, openai_body, verdict
+from kit.jury_runs import checked
+from kit.loopback import HTTPLoopback, QuietHandler
 
 Script = Callable[[Seen], "Do | str"]
 
@@ -50,7 +50,7 @@ def _openai_result(name: str, seen: Seen, do: "Do | str") -> dict[str, Any]:
         code = {"expired": "batch_expired", "canceled": "batch_cancelled"}.get(do, do)
         error = {"code": code, "message": "echo: " + seen.prompt}
         return {"id": "x", "custom_id": name, "response": None, "error": error}
-    body: Any = _openai(seen, do, verdict(seen) if do.text is None else do.text)
+    body: Any = openai_body(seen, do, verdict(seen) if do.text is None else do.text)
     if do.status != 200:
         body = {"error": {"message": "echo: " + seen.prompt, "type": do.code or "some_error"}}
     response = {"status_code": do.status, "request_id": "req-" + name[-3:], "body": body}
@@ -64,7 +64,7 @@ def _anthropic_result(name: str, seen: Seen, do: "Do | str") -> dict[str, Any]:
         error = {"type": do.code or "api_error", "message": "echo: " + seen.prompt}
         wrapped = {"type": "error", "error": error}
         return {"custom_id": name, "result": {"type": "errored", "error": wrapped}}
-    message = _anthropic(seen, do, verdict(seen) if do.text is None else do.text)
+    message = anthropic_body(seen, do, verdict(seen) if do.text is None else do.text)
     return {"custom_id": name, "result": {"type": "succeeded", "message": message}}
 
 
@@ -136,7 +136,7 @@ def result_files(held: Held) -> Iterator[tuple[str, str]]:
 HOURS = 20  # seconds; longer than any test waits
 
 
-class BatchStub:
+class BatchStub(HTTPLoopback):
     """The server.
 
     Attributes
@@ -154,6 +154,7 @@ class BatchStub:
     """
 
     def __init__(self) -> None:
+        super().__init__(Handler)
         self.script: Script = lambda _: Do()
         self.hold = False
         self.invalid = ""
@@ -164,29 +165,16 @@ class BatchStub:
         self.deleted: list[str] = []
         self.cut_results = 0
         self._next = 0
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.stub = self  # type: ignore[attr-defined]
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
     @property
     def openai_url(self) -> str:
         """Base URL for the openai SDK."""
-        return f"http://127.0.0.1:{self._server.server_port}/v1"
+        return f"{self.address}/v1"
 
     @property
     def anthropic_url(self) -> str:
         """Base URL for the anthropic SDK."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return self.address
 
     def creations(self) -> int:
         """Return how many batches were asked for."""
@@ -228,19 +216,16 @@ class BatchStub:
             self.files[f"{name}_{held.id}"] = ("results", text.encode(), {})
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     """Answers for the stub that its server carries."""
 
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_GET(self) -> None:
+    def answer(self) -> None:
         """Answer, or fail as planned."""
-        stub: BatchStub = self.server.stub  # type: ignore[attr-defined]
+        stub: BatchStub = self.server.owner  # type: ignore[attr-defined]
         parts = urlsplit(self.path)
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = self.read_body()
         stub.log.append((self.command, parts.path))
         status = stub.planned(self.command, parts.path)
         given, text = status, '{"error": {"type": "planned"}}'
@@ -252,13 +237,7 @@ class Handler(BaseHTTPRequestHandler):
         if status <= 0:
             self.close_connection = True
             return
-        self.send_response(given)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(text.encode())))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    do_POST = do_DELETE = do_GET  # noqa: N815 - the names http.server calls
+        self.send_json(text, given)
 
 
 def _route(
@@ -367,23 +346,10 @@ ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
 HASTY = Polling(first=0.01, longest=0.02, grace=0.0)
 
 
-def panel_at(stub: BatchStub, *names: str, vendor: str = "openai", **settings: Any) -> Panel:
-    """Return a panel of jurors at the stub."""
-    url = stub.openai_url if vendor == "openai" else stub.anthropic_url
-    one = {"provider": vendor, "family": "stub", "base_url": url, "schema": "json_schema"}
-    jurors = [one | {"name": name, "model": name} | settings for name in names or ("a",)]
-    return Panel.model_validate({"name": "p", "juror": jurors})
-
-
 def run(engine: Engine, panel: Panel, **options: Any) -> RunResult:
     """Run a panel in batches and check that its figures add up."""
     result = run_batches(engine, panel, **{"pace": HASTY} | options)
-    body = result.to_json()
-    total = body["responses"] * body["jurors"] * options.get("replicates", 1)
-    assert body["rated"] + body["missing"] == total
-    assert sum(body["by_status"].values()) == total
-    assert body["by_status"].get("ok", 0) == body["rated"]
-    return result
+    return checked(result, options.get("replicates", 1))
 
 
 def batches(engine: Engine) -> list[JuryBatch]:
