@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 from kit.identity_servers import TokenServer
 from kit.jurors import CALL, Do, Seen, Stub, answers, juror
+from kit.jury_runs import many
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
