@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
+from annotate.assign import Item
 from annotate.cookies import SESSION, cookie_name
 from annotate.sessions import issue
 from data.importers.ratings import ExpertFile
@@ -127,3 +128,21 @@ def scores_of(engine: Engine, rater: str) -> list[tuple[int, str, float]]:
     with Session(engine) as session:
         rows = session.exec(query.where(Rater.handle == rater).order_by(col(Rating.id)))
         return [(one.response, one.criterion, one.score) for one in rows]
+
+
+def items(count: int, models: int = 3, benchmarks: int = 1) -> list[Item]:
+    """Return responses of every model to each of as many instances as are needed."""
+    return [
+        Item(n + 1, n // models, f"model {n % models}", f"b{n // models % benchmarks}")
+        for n in range(count)
+    ]
+
+
+def names(count: int) -> list[str]:
+    """Return the names of so many clinicians."""
+    return [f"dr_{chr(97 + n)}" for n in range(count)]
+
+
+def spread(values: Sequence[int]) -> int:
+    """Return how far apart the largest and the smallest value are."""
+    return max(values, default=0) - min(values, default=0)
