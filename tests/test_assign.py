@@ -1,4 +1,4 @@
-"""Who rates what: the guarantees of a design over random sizes, seeds and drop-outs."""
+"""Who rates what, and in which order: the guarantees of a design over random sizes and seeds."""
 
 import itertools
 import os

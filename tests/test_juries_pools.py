@@ -1,4 +1,4 @@
-"""Juries by median and by learnt weights, beside numpy's median and scipy's least squares."""
+"""Juries by median and by learnt weights, beside numpy and scipy; juries without an ICC."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The figures a coordinator sees before anyone is invited."""
+"""The plan of a design: its figures before anyone is invited, and the sentences that tell them."""
 
 import json
 

@@ -1,3 +1,5 @@
+"""Win rates and macro averages of models: worked by hand, by definition, and properties."""
+
 import numpy as np
 import pytest
 
