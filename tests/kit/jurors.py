@@ -204,12 +204,12 @@ def juror(provider: str, url: str, **settings: Any) -> Juror:
 
 
 def answers(
-    one: Juror, number: int = 1, key: str = "the-key", *, call: Call = CALL
+    juror_asked: Juror, number: int = 1, key: str = "the-key", *, call: Call = CALL
 ) -> list[Answer]:
     """Return the answers to one call made a number of times, one after another, on one line."""
 
     async def ask() -> list[Answer]:
-        line = open_provider(one, key, 5.0)
+        line = open_provider(juror_asked, key, 5.0)
         try:
             return [await line.complete(call) for _ in range(number)]
         finally:
@@ -224,17 +224,19 @@ SHARES = {"4": 0.6, "5": 0.3, "3": 0.1}
 def criteria_of(seen: Seen) -> dict[str, Any]:
     """Return the criteria of a request's schema, each with what a verdict on it has."""
     form = seen.body["response_format"]["json_schema"]["schema"]
-    return {name: list(one["properties"]) for name, one in form["properties"].items()}
+    return {name: list(shape["properties"]) for name, shape in form["properties"].items()}
 
 
 def verdict_of(seen: Seen, score: int = 4) -> str:
     """Return a whole verdict in the order that the schema asks for."""
-    said: dict[str, Any] = {
+    judgement: dict[str, Any] = {
         "explanation": "38,5 \N{DEGREE SIGN}C \N{STETHOSCOPE}; 2 of 5",
         "score": score,
     }
-    asked = criteria_of(seen)
-    return json.dumps({name: {key: said[key] for key in keys} for name, keys in asked.items()})
+    criteria = criteria_of(seen)
+    return json.dumps(
+        {name: {key: judgement[key] for key in keys} for name, keys in criteria.items()}
+    )
 
 
 def served(
@@ -253,7 +255,7 @@ def served(
 
 def entry(text: str, shares: Mapping[str, float]) -> dict[str, Any]:
     """Return a token as a server tells it, the likeliest alternatives first."""
-    others = sorted(shares.items(), key=lambda one: -one[1])
+    others = sorted(shares.items(), key=lambda other: -other[1])
     own = _one(text, shares.get(text, 0.0))
     return own | {"top_logprobs": [_one(*other) for other in others]}
 

@@ -37,11 +37,14 @@ def rubric(*criteria: str, low: int = 1, high: int = 5, name: str = "house_rubri
         scale=Scale(min=low, max=high),
         criterion=tuple(
             Criterion(
-                name=one,
-                question=f"How good is the {one}?",
-                anchors={point: f"Point {point} of {one}: as good as {point}" for point in points},
+                name=criterion_name,
+                question=f"How good is the {criterion_name}?",
+                anchors={
+                    point: f"Point {point} of {criterion_name}: as good as {point}"
+                    for point in points
+                },
             )
-            for one in criteria or ("accuracy", "completeness", "clarity")
+            for criterion_name in criteria or ("accuracy", "completeness", "clarity")
         ),
         prompt="{{context}} {{response}} {{criteria}} {{schema}}",
     )
@@ -67,10 +70,14 @@ def build(
     """Add rows to a study, each rated by each of these raters in order; return their codes."""
     import_responses(engine, rows, lambda _: scale)
     with Session(engine) as session:
-        found = session.exec(select(Response.response_id, Response.id))
-        keys = {name: key or 0 for name, key in found}
-    codes = {one.handle: one.code for one in invite(engine, raters)}
-    slots = [Slot(who, keys[one.response_id], n) for who in raters for n, one in enumerate(rows)]
+        stored = session.exec(select(Response.response_id, Response.id))
+        keys = {name: key or 0 for name, key in stored}
+    codes = {person.handle: person.code for person in invite(engine, raters)}
+    slots = [
+        Slot(rater, keys[response.response_id], n)
+        for rater in raters
+        for n, response in enumerate(rows)
+    ]
     assign(engine, slots, seed=0)
     return codes
 

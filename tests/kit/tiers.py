@@ -1,9 +1,9 @@
-"""Which tests are quick: those that start no process, browser or server, and take moments.
+"""Which tests are quick: those that run no whole command, start no process, browser or server.
 
-A test is in the quick tier unless it has a mark of another tier, or its source leads outside this
-process: it names something of `OUTSIDE`, or a function, class, fixture or helper of the kit that
-does. So a new test falls into its tier by itself. What the source does not show (a process that the
-product starts) `watch` finds when the test runs; such a test is marked `not_quick` by hand.
+A test is in the quick tier unless it has a mark of another tier, or its source leads to something
+of `OUTSIDE`: it names that, or a function, class, fixture or helper of the kit that does. So a new
+test falls into its tier by itself. What the source does not show (a process that the product starts)
+`Watch` finds when the test runs; such a test is marked `not_quick` by hand, as one that takes seconds.
 """
 
 import ast
@@ -23,6 +23,7 @@ OUTSIDE = frozenset(
     {
         *("aiosmtpd", "distributed", "http.server", "multiprocessing", "pgserver", "playwright"),
         *("socket", "socketserver", "start_server", "streamlit.testing", "subprocess"),
+        *("medjury.main", "pingouin"),  # in this process, yet a second each
     }
 )
 # It starts a server only where MEDJURY_TEST_DB asks for one.
@@ -51,9 +52,10 @@ def leads_outside(path: Path) -> frozenset[str]:
 
 def has_quick_tests(path: Path) -> bool:
     """Return whether a test file may hold a quick test, without importing it."""
-    if re.search(r"^pytestmark = .*\bmark\.(e2e|not_quick|real|slow)\b", path.read_text(), re.M):
+    source = path.read_text("utf-8")
+    if re.search(rf"^pytestmark = .*\bmark\.({'|'.join(OTHER_TIERS)})\b", source, re.M):
         return False
-    return not path.stem.endswith("_e2e")
+    return bool({*re.findall(r"^def (test_\w+)", source, re.M)} - leads_outside(path))
 
 
 def is_quick(item: pytest.Item) -> bool:
@@ -68,7 +70,7 @@ def is_quick(item: pytest.Item) -> bool:
 def _may_lead_outside(path: Path, source: str) -> bool:
     """Return whether it is worth reading a file's syntax: nothing leads outside but by import."""
     return path.parent != TESTS or bool(
-        re.search(r"^\s*(from|import) (kit|" + "|".join(OUTSIDE) + r")\b", source, re.M)
+        re.search(r"^\s*(from|import) (kit|medjury|" + "|".join(OUTSIDE) + r")\b", source, re.M)
     )
 
 
@@ -81,7 +83,7 @@ def _imported(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.ImportFrom):
         module = node.module or ""
         for alias in node.names:
-            if _is_outside(module) or _is_outside_in_kit(module, alias.name):
+            if _is_outside(f"{module}.{alias.name}") or _is_outside_in_kit(module, alias.name):
                 yield alias.asname or alias.name
 
 
