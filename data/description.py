@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadInput
-from data.said import short
-from data.toml_file import MOST_BYTES, read_user_toml
+from data.files import MOST_BYTES, read_user_toml
+from data.safe_text import short
 
 TEXTS = ("purpose", "responsible", "contact", "instructions", "consent")  # as they are shown
 GUIDELINE = "guideline"

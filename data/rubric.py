@@ -6,6 +6,11 @@ ratings made on the old one stay with the old one.
 
 import hashlib
 import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,18 +27,16 @@ from pydantic import (
 
 from data import question
 from data.card import Card
-from data.errors import BadRubric, OffScale, Unknown
+from data.errors import BadFile, BadRubric, OffScale, Unknown
+from data.files import NotToml, read_toml
 from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
+from data.question import SLOT, Explanation, scale_text
 from data.question import Prompt as Prompt
-from data.question import scale_text
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
-from data.rubrics.answer_form import SLOT, Explanation
-from data.rubrics.complaints import first_complaint, too_wide
-from data.said import short
-from data.toml_file import NotToml, read_toml
+from data.safe_text import one_line, short
 
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
@@ -256,3 +259,129 @@ def low_points(rubric: Rubric) -> tuple[int, ...]:
     """Return the lowest 40 % of the scale's points, rounded down, but at least the lowest."""
     points = rubric.scale.points
     return tuple(points[: max(1, int(LOW_SHARE * len(points) + 1e-9))])
+
+
+def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
+    """Write a folder for each rubric into `out`: all of them, or nothing.
+
+    Raises
+    ------
+    BadFile
+        If `out` holds something already or cannot be written.
+    """
+    made: Path | None = None
+    try:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise BadFile(f"{out}: is there already; name a new folder")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=".rubrics-", dir=out.parent))
+        for name, rubric in rubrics.items():
+            _write_rubric(made / name, rubric)
+        made.chmod(0o755)
+        if out.exists():
+            out.rmdir()
+        made.rename(out)
+    except OSError as error:
+        raise BadFile(f"{out}: {error.strerror}") from error
+    finally:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def rubric_toml(rubric: Rubric) -> str:
+    """Return a rubric without its prompt as TOML."""
+    head = {name: getattr(rubric, name) for name in ("name", "version", "audience", "gold")}
+    lines = [f"{key} = {_toml_string(value)}" for key, value in head.items()]
+    lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]
+    for one in rubric.criterion:
+        lines += ["", "[[criterion]]", f"name = {_toml_string(one.name)}"]
+        lines += [f"question = {_toml_string(one.question)}"]
+        lines += [] if one.critical is None else [f"critical = {one.critical!r}"]
+        lines += ["", "[criterion.anchors]"]
+        lines += [f"{point} = {_toml_string(one.anchors[point])}" for point in sorted(one.anchors)]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_string(text: str) -> str:
+    """Return a TOML string: JSON's, but for DEL, which TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _write_rubric(folder: Path, rubric: Rubric) -> None:
+    folder.mkdir()
+    (folder / "rubric.toml").write_text(rubric_toml(rubric), encoding="utf-8", newline="\n")
+    (folder / "prompt.txt").write_text(rubric.prompt, encoding="utf-8", newline="\n")
+
+
+LONGEST_COMPLAINT = 300  # characters of a message
+NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
+WIDEST = 1_000  # steps of a scale: jurors are sent all its points
+# The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
+TOML_KEYS = {
+    "": ("name", "version", "audience", "gold", "scale", "criterion"),
+    "scale": ("min", "max"),
+    "criterion": ("name", "question", "anchors", "critical"),
+}
+
+
+def first_complaint(problems: Iterable[Mapping[str, Any]]) -> str:
+    """Return pydantic's first complaint in one line; a key we do not know comes before all others.
+
+    A misspelt key is both unknown and missing, and only the first says what to change.
+    """
+    return one_line(_first_problem(problems), LONGEST_COMPLAINT)
+
+
+def _first_problem(problems: Iterable[Mapping[str, Any]]) -> str:
+    ordered = sorted(problems, key=lambda one: one["type"] != "extra_forbidden")
+    problem = ordered[0]
+    place = ".".join(one_line(str(step), 80) for step in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"{place}: unknown key{_instead(problem['loc'])}"
+    if problem["type"] == "string_pattern_mismatch":
+        wanted = NOT_OF_A_NAME.sub("_", str(problem.get("input", "")).strip()).strip("_").lower()
+        shown = one_line(str(problem.get("input", "")), 40)
+        instead = f"; write {one_line(wanted, 64)}" if wanted else ""
+        return f"{place}: {shown!r}: a name has letters, digits, _ . - and no blanks{instead}"
+    said = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{place}: {said}" if place else said
+
+
+def unasked(prompt: str, criteria: Iterable[str]) -> str:
+    """Return what a juror would never learn from a prompt, or "".
+
+    Prompts of HELM have the criteria and the form of the answer in their own words: a criterion
+    counts as named where its name stands in the prompt, a form where the prompt speaks of JSON.
+    """
+    words = _plain(prompt)
+    lacking = [name for name in criteria if _plain(name) not in words]
+    if "{{criteria}}" not in prompt and lacking:
+        return (
+            f"prompt: {{{{criteria}}}} is missing, and {', '.join(lacking)} "
+            f"{'stands' if len(lacking) == 1 else 'stand'} nowhere in it: "
+            "a juror would not know what to rate"
+        )
+    if "{{schema}}" not in prompt and "json" not in words:
+        return (
+            "prompt: {{schema}} is missing, and JSON is not spoken of: "
+            "a juror would not know how to answer"
+        )
+    return ""
+
+
+def too_wide(low: int, high: int) -> str:
+    """Return what is wrong with the scale of a new rubric, or ""; a study may hold a wider one."""
+    return f"scale: has more than {WIDEST + 1} points" if high - low > WIDEST else ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace("_", " ").split())
+
+
+def _instead(place: tuple[Any, ...]) -> str:
+    """Return the closest key that may stand there, or all of them."""
+    known = TOML_KEYS.get(str(place[0]) if len(place) > 1 else "", ())
+    close = get_close_matches(str(place[-1]).lower(), known, n=1)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; the keys here are {', '.join(known)}" if known else ""

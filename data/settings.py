@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Literal, get_args
 
-from data.card import ERRORS
+from data.card import ERRORS, SETTLING, Settling
 from data.errors import BadInput
-from data.reading import SETTLING, Settling
 
 Reference = Literal["hidden", "on_request", "after_rating"]
 WHOLE = ("pause_minutes", "remind_days")

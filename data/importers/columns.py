@@ -18,16 +18,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from data.errors import BadFile
+from data.files import read_user_toml
 from data.importers.grades import grades_of, usable_name
 from data.importers.grades import plain as plain_grade
-from data.importers.groups import is_group
 from data.importers.ratings import KNOWN as OF_RATINGS
 from data.importers.ratings import LONG
 from data.importers.responses import COLUMNS as OF_RESPONSES
-from data.importers.responses import FORMER
+from data.importers.responses import FORMER, is_group
 from data.importers.rows import Origin, is_name, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.toml_file import read_user_toml
 
 What = Literal["responses", "ratings"]
 OURS: dict[What, tuple[str, ...]] = {

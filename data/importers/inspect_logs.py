@@ -12,8 +12,14 @@ from typing import Any
 
 from data.errors import BadFile
 from data.importers.finished import (
+    ExportOrigin,
     FinishedRun,
+    ResponsePlace,
     Verdict,
+    juror_of,
+    origin_of,
+    own_verdict,
+    place_of,
     run_of,
     score_of,
     verdict_of,
@@ -30,8 +36,6 @@ from data.importers.inspect_logs_files import (
     read_log,
     wrong,
 )
-from data.importers.own_runs import Origin as Exported
-from data.importers.own_runs import Place, juror_of, origin_of, own_verdict, place_of
 from data.importers.rows import JurorRecord, Origin, ResponseRow, ids_of
 from data.rubric import Rubric
 from data.schema import Status
@@ -56,7 +60,7 @@ class Scored:
 
     row: ResponseRow
     scores: Mapping[str, Score]
-    place: Place | None = None
+    place: ResponsePlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ class InspectLog:
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     rubric_sha256: str
-    origin: Exported | None = None
+    origin: ExportOrigin | None = None
     again: tuple[Scored, ...] = ()
     kept: frozenset[str] = frozenset()
 
@@ -159,7 +163,7 @@ def nothing_in(name: str, status: str, left_out: Mapping[str, int]) -> BadFile:
     return wrong(Path(name), f"nothing to rate in it: {told} (status {status[:20]})")
 
 
-def _origin(head: Head, scored: Sequence[Scored]) -> Exported | None:
+def _origin(head: Head, scored: Sequence[Scored]) -> ExportOrigin | None:
     """Return what our own export was of: the task says it with the rubric, else the scores."""
     told = (head.eval.metadata or {}).get(OWN)
     each = (score.own for one in scored for score in one.scores.values() if score.own)

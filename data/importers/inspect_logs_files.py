@@ -19,7 +19,7 @@ from backports import zstd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import BadFile
-from data.importers.broken_zip import BROKEN
+from data.importers.source import BROKEN
 
 HEADER, STARTED, SAMPLES = "header.json", "_journal/start.json", "samples/"
 ZSTANDARD = 93

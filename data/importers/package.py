@@ -27,8 +27,8 @@ from typing import IO, Any, Union, get_args, get_origin
 from data import schema
 from data.database import HEAD
 from data.errors import BadFile
-from data.formula import FORMULA
-from data.importers.broken_zip import BROKEN
+from data.importers.source import BROKEN
+from data.safe_text import FORMULA
 
 VERSION = 1
 FORMAT = "medjury-package"

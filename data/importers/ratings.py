@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import get_args
 
-from data.formula import unguarded
+from data.card import CONSENSUS, FIRST, PASS_OF, THIRD, Reading, reading_of_pass
 from data.importers.grades import Grades, usable_name
 from data.importers.rows import Origin, RatingRow, filled, is_name
 from data.importers.table import Cells, TableFile
-from data.reading import CONSENSUS, FIRST, PASS_OF, THIRD, Reading, reading_of_pass
+from data.safe_text import unguarded
 from data.schema import Kind
 
 REQUIRED = ("response_id", "rater", "kind")

@@ -11,9 +11,8 @@ from typing import Any
 from data.errors import BadFile, BadInput
 from data.importers.columns import ColumnMap, What, as_named, mapped
 from data.importers.helm import is_helm
-from data.importers.kinds import Form, kind_of
 from data.importers.rows import is_name
-from data.importers.source import Source
+from data.importers.source import Form, Source, kind_of
 from data.importers.table import Cells, DerivedTable, TableFile, opened_as
 from data.importers.tools import every_eval_ever, healthbench, label_studio, lm_eval, potato
 from data.rubric import Rubric

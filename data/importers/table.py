@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile
-from data.importers.columnar import parquet_rows
-from data.importers.kinds import Form, kind_of
+from data.importers.binary_rows import parquet_rows, workbook_rows
 from data.importers.rows import Origin, is_name
-from data.importers.source import Source
+from data.importers.source import Form, Source, kind_of
 from data.importers.text_rows import Rows, object_row, plain, text_rows
 from data.importers.text_rows import wrong as wrong_file
-from data.importers.workbook import workbook_rows
 
 Format = Form
 Cells = Mapping[str, str]

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.errors import BadFile
-from data.importers.kinds import Form, bom_of
 from data.importers.rows import UNNAMED, is_name
-from data.importers.source import CHUNK, Source
+from data.importers.source import CHUNK, Form, Source, bom_of
 
 MOST_JSON = 1 << 30  # bytes of an array, which is read whole
 ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell

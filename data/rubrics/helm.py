@@ -1,8 +1,20 @@
 """One jury prompt of HELM as a rubric: word for word, its placeholders in our form."""
 
+import ast
 import hashlib
 import re
+import warnings
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+from zipfile import Path as ZipPath
 
+from pydantic import ValidationError
+
+from data.errors import BadFile, Unknown
+from data.importers.source import BROKEN
 from data.rubric import PLACEHOLDER, Criterion, Gold, Rubric, Scale
 
 # The open-ended benchmarks of MedHELM, by HELM's names; a rubric of ours ships for each.
@@ -100,3 +112,192 @@ def _question(template: str, criterion: str) -> str:
         return f"{criterion}, as HELM's prompt puts it"
     lines = (line.strip().removeprefix("-").strip() for line in found[1].splitlines())
     return " ".join(lines)
+
+
+ANNOTATORS = ("benchmark", "annotation")
+ROOTS = (("helm",), ("src", "helm"), ())  # installed or a wheel; a checkout; the package itself
+INSTALLED = re.compile(r"(crfm_helm|medhelm)-(\w[\w.!+]*)\.dist-info")
+CHECKOUT = re.compile(
+    r'^name\s*=\s*"?crfm-helm\b[^\[]*?^version\s*=\s*"?(\w[\w.!+]*)', re.MULTILINE
+)
+JURY = "LLMAsJuryAnnotator"
+ENDING = "_annotator.py"
+BENCHMARK_NAME = re.compile(r"\w[\w.-]{0,48}")
+WORDS = ("name", "prompt_template", "annotation_criteria")
+ASKED = {"score", "explanation"}
+LONGEST = 2_000_000  # bytes of one source file
+
+
+@dataclass(frozen=True, slots=True)
+class HelmRubrics:
+    """What was found: the release it is from, rubrics by benchmark, and why others are not there."""
+
+    release: str
+    rubrics: dict[str, Rubric]
+    refused: dict[str, str]
+
+
+def read_helm(path_or_name: str) -> HelmRubrics:
+    """Read the jury prompts of a HELM wheel, checkout, package folder or installed distribution.
+
+    Returns
+    -------
+    HelmRubrics
+        At least one rubric. `refused` holds each of the 13 open-ended benchmarks of MedHELM that
+        is not there, and each annotator that could not be read, with the reason.
+
+    Raises
+    ------
+    Unknown
+        If there is neither such a path nor such an installed distribution.
+    BadFile
+        If it is no HELM, or a HELM without a jury.
+    """
+    try:
+        root = _root(path_or_name)
+        annotators = _annotators(root)
+        release = _release(root)
+    except (*BROKEN, Unusable) as error:
+        raise BadFile(f"{path_or_name}: cannot be read as a wheel or a folder") from error
+    if not annotators:
+        raise BadFile(f"{path_or_name}: no HELM: there is no helm/{'/'.join(ANNOTATORS)} in it")
+    rubrics, refused = _read(annotators, release)
+    if not rubrics:
+        raise BadFile(
+            f"{path_or_name}: no jury prompt can be read from it; HELM has them since 0.5.5"
+        )
+    lacking = dict.fromkeys(sorted(set(BENCHMARKS) - set(rubrics)), "not in this release")
+    return HelmRubrics(release, rubrics, lacking | refused)
+
+
+def _read(annotators: list[Traversable], release: str) -> tuple[dict[str, Rubric], dict[str, str]]:
+    """Return the rubrics of the annotators that use a jury, and why some have none."""
+    rubrics: dict[str, Rubric] = {}
+    refused: dict[str, str] = {}
+    for file in annotators:
+        name = file.name.removesuffix(ENDING)
+        try:
+            source = _text(file)
+            if JURY not in source:
+                continue
+            name, rubric = _annotator_rubric(name, source, release)
+        except Unusable as reason:
+            refused[name] = str(reason)
+            continue
+        if name in rubrics:
+            refused[file.name] = f"{name} is there already"
+        rubrics.setdefault(name, rubric)
+    return rubrics, refused
+
+
+def _root(path_or_name: str) -> Traversable:
+    """Return the folder or wheel that is meant."""
+    path = Path(path_or_name)
+    if path.is_dir():
+        return path.resolve()
+    if path.is_file():
+        return ZipPath(path)
+    try:
+        return Path(str(distribution(path_or_name).locate_file("")))
+    except (PackageNotFoundError, ValueError) as error:
+        raise Unknown(
+            f"{path_or_name!r}: neither a wheel, a folder nor an installed package; get a wheel "
+            "with `pip download crfm-helm --no-deps`"
+        ) from error
+
+
+def _annotators(root: Traversable) -> list[Traversable]:
+    """Return the annotators' files in order of their names; none where it is no HELM."""
+    for inner in ROOTS:
+        folder = root.joinpath(*inner, *ANNOTATORS)
+        if folder.is_dir():
+            found = (one for one in folder.iterdir() if one.name.endswith(ENDING))
+            return sorted(found, key=lambda one: one.name)
+    return []
+
+
+def _release(root: Traversable) -> str:
+    """Return the distribution's name and version, as far as the files beside the code say."""
+    around = [root]
+    if isinstance(root, Path) and root.joinpath(*ANNOTATORS).is_dir():
+        around += root.parents[:2]  # the package itself was named
+    for folder in around:
+        for one in folder.iterdir():
+            if found := INSTALLED.fullmatch(one.name):
+                return f"{found[1].replace('_', '-')} {found[2]}"
+        for name in ("pyproject.toml", "setup.cfg"):
+            file = folder.joinpath(name)
+            if file.is_file() and (found := CHECKOUT.search(_text(file))):
+                return f"crfm-helm {found[1]}"
+    return "HELM of unknown version"
+
+
+def _text(file: Traversable) -> str:
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(LONGEST + 1)
+        text = raw.decode("utf-8") if len(raw) <= LONGEST else None
+    except BROKEN as error:
+        raise Unusable("the file cannot be read as text") from error
+    if text is None:
+        raise Unusable(f"longer than {LONGEST} bytes")
+    return text
+
+
+def _annotator_rubric(name: str, source: str, release: str) -> tuple[str, Rubric]:
+    """Return the benchmark's name and its rubric."""
+    given = _handed_over(source)
+    name = given.get("name", name)
+    template, criteria = given.get("prompt_template"), given.get("annotation_criteria")
+    if not isinstance(name, str) or not BENCHMARK_NAME.fullmatch(name):
+        raise Unusable("its name is no plain word")
+    if not isinstance(template, str):
+        raise Unusable("its prompt template is no literal text")
+    if not isinstance(criteria, dict) or not criteria:
+        raise Unusable("its criteria are no literal")
+    if any(not isinstance(asked, set) or asked != ASKED for asked in criteria.values()):
+        raise Unusable("it asks for something else than a score and an explanation")
+    try:
+        return name, rubric_of(name, template, [str(one) for one in criteria], release)
+    except (ValidationError, UnicodeEncodeError) as error:
+        raise Unusable("its prompt or its criteria cannot be a rubric") from error
+
+
+def _handed_over(source: str) -> dict[str, Any]:
+    """Return the literals that the subclass of the jury hands to it, by keyword."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Unusable("not Python source") from error
+    classes = (one for one in tree.body if isinstance(one, ast.ClassDef))
+    jury = next((one for one in classes if JURY in map(ast.unparse, one.bases)), None)
+    if jury is None:
+        raise Unusable(f"no class in it is a {JURY}")
+    known = _literals(tree.body)
+    calls = (one for one in ast.walk(jury) if isinstance(one, ast.Call))
+    given = {word.arg: word.value for call in calls for word in call.keywords if word.arg in WORDS}
+    read = {
+        str(word): known.get(value.id) if isinstance(value, ast.Name) else _literal(value)
+        for word, value in given.items()
+    }
+    return {key: one for key, one in _literals(jury.body).items() if key in WORDS} | read
+
+
+def _literals(body: list[ast.stmt]) -> dict[str, Any]:
+    """Return the literals that statements give names to."""
+    found: dict[str, Any] = {}
+    for one in body:
+        if isinstance(one, ast.Assign):
+            found |= {ast.unparse(name): _literal(one.value) for name in one.targets}
+        elif isinstance(one, ast.AnnAssign) and one.value is not None:
+            found[ast.unparse(one.target)] = _literal(one.value)
+    return found
+
+
+def _literal(value: ast.expr) -> Any:
+    """Return the value of a literal, None for any other expression."""
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return None

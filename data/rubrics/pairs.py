@@ -11,10 +11,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from data.card import Card
 from data.errors import BadRubric
-from data.rubric import Name, Part, Rubric, read_rubric
+from data.files import NotToml, read_toml
+from data.rubric import Name, Part, Rubric, first_complaint, read_rubric
 from data.rubrics import FOLDER, folder_of
-from data.rubrics.complaints import first_complaint
-from data.toml_file import NotToml, read_toml
 
 FILE = "pairs.toml"
 FEWEST = 5  # with fewer, whoever guesses passes too often

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.errors import BadInput
-from data.importers.finished import FinishedRun, Verdict, run_of, score_of, verdict_of
+from data.importers.finished import FinishedRun, Verdict, own_verdict, run_of, score_of, verdict_of
 from data.importers.helm.run import SOURCE, HelmRun, Judged
-from data.importers.own_runs import own_verdict
 from data.importers.rows import JurorRecord
 from data.rubric import Rubric
 from data.schema import Status

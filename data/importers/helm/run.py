@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadInput
+from data.importers.finished import ExportOrigin, ResponsePlace, origin_of, place_of
 from data.importers.helm.files import (
     SPEC,
     STATE,
@@ -23,8 +24,6 @@ from data.importers.helm.files import (
     wrong,
 )
 from data.importers.helm.prompts import Asked, Prompt, prompt_of
-from data.importers.own_runs import Origin as Exported
-from data.importers.own_runs import Place, origin_of, place_of
 from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, ids_of
 
 METRIC = "LLMJuryMetric"
@@ -130,7 +129,7 @@ class Judged:
     said: Said
     stored: float | None
     own: Said | None = None
-    place: Place | None = None
+    place: ResponsePlace | None = None
     sent: str | None = None
     gold: str = ""
 
@@ -165,7 +164,7 @@ class HelmRun:
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     assumed: bool
-    origin: Exported | None = None
+    origin: ExportOrigin | None = None
     template: str = ""
 
     @property
@@ -334,7 +333,7 @@ def _said(state: RequestState, key: str) -> Said:
     return {name: one for name, one in found.items() if isinstance(one, dict) and name != OWN}
 
 
-def _own(state: RequestState, key: str) -> tuple[Said | None, Place | None]:
+def _own(state: RequestState, key: str) -> tuple[Said | None, ResponsePlace | None]:
     """Return what our own plugin keeps of each juror and of where the response belongs."""
     told = ((state.annotations or {}).get(key) or {}).get(OWN)
     if not isinstance(told, dict) or not isinstance(told.get("jurors"), dict):

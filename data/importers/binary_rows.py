@@ -1,8 +1,11 @@
-"""Rows of an Excel workbook (.xlsx): one sheet with a header, no merged cells.
+"""Rows of Excel workbooks (.xlsx) and of Parquet files.
 
-Sizes are held to bounds before anything is unpacked: a workbook is a zip, and may come from a stranger.
+Of a workbook one sheet with a header and no merged cells is read. Sizes are held to bounds before
+anything is unpacked: a file may come from a stranger. Nested columns of Parquet are lists and
+dictionaries, as in JSON.
 """
 
+import math
 import re
 import warnings
 import zipfile
@@ -11,8 +14,7 @@ from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from data.importers.broken_zip import BROKEN
-from data.importers.source import Source
+from data.importers.source import BROKEN, Source
 from data.importers.text_rows import Record, Rows, header, wrong
 
 MOST_PART, MOST_PARTS, MOST_RATIO, FREE = 1 << 30, 5_000, 200, 32 << 20
@@ -173,3 +175,61 @@ def _refuse_merged(source: Source, name: str, parts: Sequence[bytes]) -> None:
         where = found[1].decode("ascii")
         why = f"cells {where} are merged; unmerge them and write the value in every row"
         raise wrong(source, f"{why} (sheet {name})" if len(parts) == 1 else why)
+
+
+BATCH = 256
+INSTALL = "`uv sync --no-dev --extra parquet`, or `pip install pyarrow`"
+MOST_PARQUET, MOST_PARQUET_RATIO, FREE_PARQUET = 8 << 30, 1_000, 64 << 20
+
+
+def parquet_rows(source: Source) -> Rows:
+    """Return the rows of a Parquet file."""
+    with _opened_parquet(source) as file:
+        columns = header(source, list(file.schema_arrow.names))
+        meta = file.metadata
+        size = sum(meta.row_group(one).total_byte_size for one in range(meta.num_row_groups))
+    if size > MOST_PARQUET or size > max(FREE_PARQUET, MOST_PARQUET_RATIO * source.size):
+        raise wrong(source, "it would unpack to more than any file of rows")
+    return Rows("parquet", columns, lambda: _parquet_records(source, columns), "Parquet")
+
+
+def _parquet_records(source: Source, columns: tuple[str, ...]) -> Iterator[Record]:
+    number = 1
+    with _opened_parquet(source) as file:
+        for batch in file.iter_batches(batch_size=BATCH):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, {key.strip(): _json_value(value) for key, value in row.items()}
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value as JSON has it: NaN is missing, times are ISO 8601, whole floats are whole."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {key: _json_value(one) for key, one in value.items()}
+    return [_json_value(one) for one in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def _opened_parquet(source: Source) -> Iterator[Any]:
+    """Open the file; what Arrow cannot read is refused."""
+    try:
+        import pyarrow  # type: ignore[import-untyped]  # slow to load
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise wrong(
+            source, f"reading Parquet needs pyarrow, which is not installed: {INSTALL}"
+        ) from error
+    with source.raw() as raw:
+        try:
+            with parquet.ParquetFile(raw) as file:
+                yield file
+        except (pyarrow.ArrowException, OSError, EOFError) as error:
+            raise wrong(source, "a Parquet file that is damaged or cut short") from error
