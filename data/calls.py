@@ -86,8 +86,8 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
         In all, of cached input, of what was written to a cache, of output, and of calls whose
         cost is one figure only; None counts as 0.
     """
-    all_input, cached, written, output, reasoning = (int(one or 0) for one in tokens)
-    total, usd_cached, usd_written, usd_output, whole = (float(one or 0.0) for one in usd)
+    all_input, cached, written, output, reasoning = (int(count or 0) for count in tokens)
+    total, usd_cached, usd_written, usd_output, undivided = (float(amount or 0.0) for amount in usd)
     return TokenCosts(
         input=all_input - cached - written,
         cached=cached,
@@ -98,13 +98,13 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
         usd_cached=usd_cached,
         usd_cache_write=usd_written,
         usd_output=usd_output,
-        usd_whole=whole,
+        usd_whole=undivided,
     )
 
 
 def added(costs: Iterable[TokenCosts]) -> TokenCosts:
     """Return the sum of any number."""
     total = TokenCosts()
-    for one in costs:
-        total = total.plus(one)
+    for cost in costs:
+        total = total.plus(cost)
     return total

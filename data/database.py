@@ -125,8 +125,8 @@ def told(url: str | URL) -> Iterator[None]:
         forbidden = getattr(error.orig, "sqlstate", None) in FORBIDDEN
         if type(error) not in (DatabaseError, OperationalError) and not forbidden:
             raise
-        said = _said(error).replace("canceling statement due to lock timeout", "it is locked")
-        raise NoStudy(f"study {shown(url)}: {said}; {_hint(error, said)}") from error
+        reason = _said(error).replace("canceling statement due to lock timeout", "it is locked")
+        raise NoStudy(f"study {shown(url)}: {reason}; {_hint(error, reason)}") from error
 
 
 def _said(error: DatabaseError) -> str:
@@ -134,10 +134,10 @@ def _said(error: DatabaseError) -> str:
     return (str(error.orig).strip().splitlines() or ["it gave no reason"])[0]
 
 
-def _hint(error: DatabaseError, said: str) -> str:
+def _hint(error: DatabaseError, reason: str) -> str:
     """Return what to do; PostgreSQL gives its code only once a connection stands."""
     state = getattr(error.orig, "sqlstate", None) or ""
-    words = re.sub(r'"[^"]*"', '""', said).lower()
+    words = re.sub(r'"[^"]*"', '""', reason).lower()
     by_code = (hint for code, hint in STATES.items() if state.startswith(code))
     by_words = (hint for part, hint in HINTS if part in words)
     return next(by_code, "") or next(by_words, "check --db, or the URL you gave")
@@ -232,8 +232,8 @@ def _migrate(engine: Engine, create: bool) -> None:
 def _version(engine: Engine) -> str | None:
     """Return the migration this database stands at."""
     with engine.connect() as connection:
-        found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-    return found
+        version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return version
 
 
 OWNERS = 0o600  # a study holds patients' texts and who wrote what
@@ -245,8 +245,8 @@ SECRETS = re.compile(r"([?&](?:password|passwd|sslpassword)=)[^&]*", re.IGNORECA
 
 def shown(url: str | URL) -> str:
     """Return a database URL as it may be printed: without its passwords."""
-    whole = _written(url)
-    hidden = SECRETS.sub(r"\1***", AFTER_USER.sub(r"\1:***@", whole))
+    full = _written(url)
+    hidden = SECRETS.sub(r"\1***", AFTER_USER.sub(r"\1:***@", full))
     try:
         make_url(url)
     except (ArgumentError, ValueError):
@@ -264,9 +264,9 @@ def refuse_unclear(url: str | URL) -> None:
 
 def refuse_as_file(command: str, file: Path) -> None:
     """Raise BadInput if a database URL stands where a file belongs; its password is not shown."""
-    found = A_URL.match(str(file))  # of which a path has made "//" to "/"
-    if found:
-        url = f"{found[1]}://{str(file)[found.end() :].lstrip('/')}"
+    match = A_URL.match(str(file))  # of which a path has made "//" to "/"
+    if match:
+        url = f"{match[1]}://{str(file)[match.end() :].lstrip('/')}"
         raise BadInput(
             f"{command} {shown(url)}: is a database, and a file belongs there; name the study's "
             "database by MEDJURY_DB or --db"
@@ -289,9 +289,9 @@ def make_room(url: URL, create: bool) -> None:
 
 def absent(url: URL) -> NoStudy:
     """Return the error that there is no study there."""
-    place = url.database if url.get_backend_name() == "sqlite" else shown(url)
+    location = url.database if url.get_backend_name() == "sqlite" else shown(url)
     return NoStudy(
-        f"there is no study at {place}: `medjury demo` makes a demo study, "
+        f"there is no study at {location}: `medjury demo` makes a demo study, "
         "`medjury import FILE` starts your own; --db or MEDJURY_DB names another place"
     )
 

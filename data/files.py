@@ -123,8 +123,8 @@ def publish(part: Path, to: Path) -> None:
 
 def _to_disk(path: Path) -> None:
     """Wait until a file, or the names in a folder, would outlive a power cut."""
-    held = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(held)
+        os.fsync(descriptor)
     finally:
-        os.close(held)
+        os.close(descriptor)

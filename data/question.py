@@ -132,7 +132,7 @@ def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None
     prompt = asked_for(rubric.prompt, explanation)
     begins = prompt.index(RESPONSE)
     shared, own = (
-        PLACEHOLDER.sub(lambda found: filled[found[1]], piece)
+        PLACEHOLDER.sub(lambda match: filled[match[1]], piece)
         for piece in (prompt[:begins], prompt[begins:])
     )
     return Prompt(shared, own)

@@ -257,8 +257,8 @@ def sealed_setting(key: str, value: str) -> object:
     if names is None:
         return value
     try:
-        held = json.loads(value)
-        return [held.get(name) for name in names]
+        stored = json.loads(value)
+        return [stored.get(name) for name in names]
     except (ValueError, AttributeError):
         return value
 
@@ -330,11 +330,11 @@ def _head_of_file(path: Path) -> Head:
             body = file.read(MOST_HEAD_BYTES).decode("ascii", "replace").replace("\r\n", "\n")
     except OSError as error:
         raise BadFile(f"head {path}: {error.strerror}") from error
-    found = HEAD_LINES.fullmatch(body)
-    if found is None:
+    match = HEAD_LINES.fullmatch(body)
+    if match is None:
         raise BadFile(
             f"head {path}: not a head as `medjury lock` and `medjury export --package` write it "
             f"(its first line is {FIRST_LINE!r}); check its signature, or take another copy"
         )
-    study, events, sha256 = found.groups()
+    study, events, sha256 = match.groups()
     return Head(sha256, int(events), study)

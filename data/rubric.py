@@ -139,7 +139,7 @@ class Rubric(Part):
         """Read back what `to_json` wrote; the same text is read once."""
         return cls.model_validate_json(text)
 
-    def score(self, criterion: str, value: object, who: str, where: str) -> float:
+    def score(self, criterion: str, value: object, rater: str, where: str) -> float:
         """Return `value` as a score on this rubric's scale; fractions inside it are allowed.
 
         Raises
@@ -151,7 +151,7 @@ class Rubric(Part):
         """
         if criterion not in self.criteria:
             raise Unknown(
-                f"{short(repr(criterion), LONGEST_QUOTED)} by {short(who)} on {short(where)}: the criteria of {self.name} are "
+                f"{short(repr(criterion), LONGEST_QUOTED)} by {short(rater)} on {short(where)}: the criteria of {self.name} are "
                 + ", ".join(self.criteria)
             )
         try:
@@ -160,7 +160,7 @@ class Rubric(Part):
             number = float("nan")
         if not self.scale.min <= number <= self.scale.max:
             raise OffScale(
-                f"{criterion}={short(str(value), LONGEST_QUOTED)} by {short(who)} on {short(where)}: "
+                f"{criterion}={short(str(value), LONGEST_QUOTED)} by {short(rater)} on {short(where)}: "
                 f"the scale of {self.name} is {self.scale}" + OffScale.hint(str(value))
             )
         return number
@@ -242,10 +242,10 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
         body = read_toml(folder / "rubric.toml")
         if "prompt" in body:
             raise NotToml("prompt: is a file of its own, prompt.txt")
-        found = Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
-        if wide := too_wide(found.scale.min, found.scale.max):
+        rubric = Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
+        if wide := too_wide(rubric.scale.min, rubric.scale.max):
             raise BadRubric(f"rubric {folder}: {wide}")
-        return found
+        return rubric
     except OSError as error:
         why = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
         raise BadRubric(f"rubric {folder}: {Path(str(error.filename)).name} {why}") from error
@@ -269,23 +269,23 @@ def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
     BadFile
         If `out` holds something already or cannot be written.
     """
-    made: Path | None = None
+    temporary: Path | None = None
     try:
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise BadFile(f"{out}: is there already; name a new folder")
         out.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=".rubrics-", dir=out.parent))
+        temporary = Path(tempfile.mkdtemp(prefix=".rubrics-", dir=out.parent))
         for name, rubric in rubrics.items():
-            _write_rubric(made / name, rubric)
-        made.chmod(0o755)
+            _write_rubric(temporary / name, rubric)
+        temporary.chmod(0o755)
         if out.exists():
             out.rmdir()
-        made.rename(out)
+        temporary.rename(out)
     except OSError as error:
         raise BadFile(f"{out}: {error.strerror}") from error
     finally:
-        if made is not None:
-            shutil.rmtree(made, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def rubric_toml(rubric: Rubric) -> str:
@@ -293,12 +293,15 @@ def rubric_toml(rubric: Rubric) -> str:
     head = {name: getattr(rubric, name) for name in ("name", "version", "audience", "gold")}
     lines = [f"{key} = {_toml_string(value)}" for key, value in head.items()]
     lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]
-    for one in rubric.criterion:
-        lines += ["", "[[criterion]]", f"name = {_toml_string(one.name)}"]
-        lines += [f"question = {_toml_string(one.question)}"]
-        lines += [] if one.critical is None else [f"critical = {one.critical!r}"]
+    for criterion in rubric.criterion:
+        lines += ["", "[[criterion]]", f"name = {_toml_string(criterion.name)}"]
+        lines += [f"question = {_toml_string(criterion.question)}"]
+        lines += [] if criterion.critical is None else [f"critical = {criterion.critical!r}"]
         lines += ["", "[criterion.anchors]"]
-        lines += [f"{point} = {_toml_string(one.anchors[point])}" for point in sorted(one.anchors)]
+        lines += [
+            f"{point} = {_toml_string(criterion.anchors[point])}"
+            for point in sorted(criterion.anchors)
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -333,18 +336,20 @@ def first_complaint(problems: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _first_problem(problems: Iterable[Mapping[str, Any]]) -> str:
-    ordered = sorted(problems, key=lambda one: one["type"] != "extra_forbidden")
+    ordered = sorted(problems, key=lambda entry: entry["type"] != "extra_forbidden")
     problem = ordered[0]
-    place = ".".join(one_line(str(step), 80) for step in problem["loc"])
+    key = ".".join(one_line(str(step), 80) for step in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return f"{place}: unknown key{_instead(problem['loc'])}"
+        return f"{key}: unknown key{_instead(problem['loc'])}"
     if problem["type"] == "string_pattern_mismatch":
-        wanted = NOT_OF_A_NAME.sub("_", str(problem.get("input", "")).strip()).strip("_").lower()
+        suggestion = (
+            NOT_OF_A_NAME.sub("_", str(problem.get("input", "")).strip()).strip("_").lower()
+        )
         shown = one_line(str(problem.get("input", "")), 40)
-        instead = f"; write {one_line(wanted, 64)}" if wanted else ""
-        return f"{place}: {shown!r}: a name has letters, digits, _ . - and no blanks{instead}"
-    said = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{place}: {said}" if place else said
+        instead = f"; write {one_line(suggestion, 64)}" if suggestion else ""
+        return f"{key}: {shown!r}: a name has letters, digits, _ . - and no blanks{instead}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{key}: {message}" if key else message
 
 
 def unasked(prompt: str, criteria: Iterable[str]) -> str:
@@ -378,10 +383,10 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().replace("_", " ").split())
 
 
-def _instead(place: tuple[Any, ...]) -> str:
+def _instead(keys: tuple[Any, ...]) -> str:
     """Return the closest key that may stand there, or all of them."""
-    known = TOML_KEYS.get(str(place[0]) if len(place) > 1 else "", ())
-    close = get_close_matches(str(place[-1]).lower(), known, n=1)
+    allowed = TOML_KEYS.get(str(keys[0]) if len(keys) > 1 else "", ())
+    close = get_close_matches(str(keys[-1]).lower(), allowed, n=1)
     if close:
         return f"; did you mean {close[0]}?"
-    return f"; the keys here are {', '.join(known)}" if known else ""
+    return f"; the keys here are {', '.join(allowed)}" if allowed else ""

@@ -16,9 +16,9 @@ def short(name: str, longest: int = LONGEST_NAME) -> str:
     return name if fits else f"(a text of {len(name)} characters)"
 
 
-def one_line(said: str, longest: int) -> str:
+def one_line(message: str, longest: int) -> str:
     """Return a message in one line that a terminal can show, cut short."""
-    plain = "".join(sign if sign.isprintable() else " " for sign in said)
+    plain = "".join(sign if sign.isprintable() else " " for sign in message)
     line = " ".join(plain.split())
     return line if len(line) <= longest else line[: longest - 3] + "..."
 
@@ -28,7 +28,7 @@ def visible(text: str) -> str:
     line = " ".join(text.split())
     if line.isprintable():
         return line
-    return "".join(f"U+{ord(one):04X}" if category(one) in UNSEEN else one for one in line)
+    return "".join(f"U+{ord(sign):04X}" if category(sign) in UNSEEN else sign for sign in line)
 
 
 def in_markdown(text: object) -> str:

@@ -68,19 +68,19 @@ def verdict_of(
     scores: Mapping[str, float | None], comments: Mapping[str, str], rubric: Rubric
 ) -> Verdict:
     """Return scores on all criteria as a verdict: each a number on the rubric's scale, or none."""
-    if unread := [name for name, one in scores.items() if one is None]:
+    if unread := [name for name, score in scores.items() if score is None]:
         return Verdict({}, {}, Status.INVALID_JSON, f"no number for {', '.join(unread)}")
-    held = {name: one for name, one in scores.items() if one is not None}
+    numbers = {name: score for name, score in scores.items() if score is not None}
     low, high = rubric.scale.min, rubric.scale.max
-    if off := [f"{name} {one:g}" for name, one in held.items() if not low <= one <= high]:
+    if off := [f"{name} {score:g}" for name, score in numbers.items() if not low <= score <= high]:
         reason = f"{', '.join(off)}: off the scale {rubric.scale}"
         return Verdict({}, {}, Status.OUT_OF_RANGE, reason)
-    return Verdict(held, comments)
+    return Verdict(numbers, comments)
 
 
-def rating_rows(row: ResponseRow, juror: str, said: Verdict) -> Iterator[RatingRow]:
+def rating_rows(row: ResponseRow, juror: str, verdict: Verdict) -> Iterator[RatingRow]:
     """Yield a verdict as ratings; none where it does not stand."""
-    for name, score in said.scores.items():
+    for name, score in verdict.scores.items():
         yield RatingRow(
             origin=row.origin,
             response_id=row.response_id,
@@ -88,7 +88,7 @@ def rating_rows(row: ResponseRow, juror: str, said: Verdict) -> Iterator[RatingR
             kind=Kind.JUROR,
             criterion=name,
             score=repr(score),
-            comment=said.comments.get(name, ""),
+            comment=verdict.comments.get(name, ""),
         )
 
 
@@ -96,24 +96,24 @@ def run_of(
     source: str,
     rubric: Rubric,
     jurors: tuple[JurorRecord, ...],
-    said: Sequence[tuple[ResponseRow, Mapping[str, Verdict]]],
+    judged: Sequence[tuple[ResponseRow, Mapping[str, Verdict]]],
 ) -> FinishedRun:
     """Return responses, each with the verdict of every juror, as values to be stored."""
     ratings, failures = list[RatingRow](), list[Failure]()
-    for row, verdicts in said:
+    for row, verdicts in judged:
         for juror, verdict in verdicts.items():
             ratings += rating_rows(row, juror, verdict)
             if verdict.status != Status.OK:
                 failures.append(Failure(row.response_id, juror, verdict.status, verdict.reason))
-    rows = tuple(row for row, _ in said)
+    rows = tuple(row for row, _ in judged)
     return FinishedRun(source, rubric, rows, jurors, tuple(ratings), tuple(failures))
 
 
 def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:
     """Return juror -> status -> verdicts that do not stand."""
     counts: dict[str, Counter[str]] = {}
-    for one in runs:
-        for failure in one.failures:
+    for run in runs:
+        for failure in run.failures:
             counts.setdefault(failure.juror, Counter())[failure.status.value] += 1
     return {juror: dict(sorted(own.items())) for juror, own in sorted(counts.items())}
 
@@ -121,8 +121,8 @@ def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:
 def summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
     """Add up counts of the same things."""
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return total
 
 
@@ -159,10 +159,10 @@ class ExportOrigin(ExportPart):
     def rubric(self) -> Rubric | None:
         """Return the rubric that travelled along, None where none did or it has another hash."""
         try:
-            found = Rubric(**self.body) if self.body else None
+            rubric = Rubric(**self.body) if self.body else None
         except (ValidationError, TypeError):
             return None
-        return found if found and found.sha256 == self.rubric_sha256 else None
+        return rubric if rubric and rubric.sha256 == self.rubric_sha256 else None
 
 
 class ResponsePlace(ExportPart):
@@ -183,53 +183,53 @@ class InstanceTexts:
     checklist: str | None
 
 
-def origin_of(found: object) -> ExportOrigin | None:
+def origin_of(body: object) -> ExportOrigin | None:
     """Return where a run came from, None where it does not say so in our form."""
     try:
-        return ExportOrigin.model_validate(found)
+        return ExportOrigin.model_validate(body)
     except ValidationError:
         return None
 
 
-def place_of(found: object) -> ResponsePlace | None:
+def place_of(body: object) -> ResponsePlace | None:
     """Return where a response belongs, None where the run does not say so in our form."""
     try:
-        return ResponsePlace.model_validate(found)
+        return ResponsePlace.model_validate(body)
     except ValidationError:
         return None
 
 
-def juror_of(name: str, told: Mapping[str, Any]) -> JurorRecord | None:
+def juror_of(name: str, settings: Mapping[str, Any]) -> JurorRecord | None:
     """Return the juror that a verdict is of, None where its settings did not travel along."""
     try:
-        return OwnJuror.model_validate({**told, "name": name}).record()
+        return OwnJuror.model_validate({**settings, "name": name}).record()
     except ValidationError:
         return None
 
 
-def own_verdict(told: object, rubric: Rubric) -> Verdict:
+def own_verdict(body: object, rubric: Rubric) -> Verdict:
     """Return what a juror said, with all of the rubric's criteria on its scale or not at all."""
-    found = told if isinstance(told, dict) else {}
-    scores, words = found.get("scores"), found.get("explanations")
+    parts = body if isinstance(body, dict) else {}
+    scores, words = parts.get("scores"), parts.get("explanations")
     if not isinstance(scores, dict):
-        return Verdict({}, {}, _status(found.get("status")), _reason(found.get("reason")))
+        return Verdict({}, {}, _status(parts.get("status")), _reason(parts.get("reason")))
     if lacking := [name for name in rubric.criteria if scores.get(name) is None]:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
-    said = words if isinstance(words, dict) else {}
-    comments = {name: _storable(said.get(name)) for name in rubric.criteria}
+    explanations = words if isinstance(words, dict) else {}
+    comments = {name: _storable(explanations.get(name)) for name in rubric.criteria}
     return verdict_of({name: score_of(scores[name]) for name in rubric.criteria}, comments, rubric)
 
 
-def _status(found: object) -> Status:
+def _status(text: object) -> Status:
     """Return a status that a run names, other than the one of a verdict that stands."""
-    known = {one.value: one for one in Status if one != Status.OK}
-    return known.get(str(found), Status.REQUEST_FAILED)
+    named = {status.value: status for status in Status if status != Status.OK}
+    return named.get(str(text), Status.REQUEST_FAILED)
 
 
-def _reason(found: object) -> str:
-    return (_storable(found) or "no reason is given")[:LONGEST_REASON]
+def _reason(text: object) -> str:
+    return (_storable(text) or "no reason is given")[:LONGEST_REASON]
 
 
-def _storable(found: object) -> str:
+def _storable(text: object) -> str:
     """Return a text without NUL, which a database cannot hold; empty where it is none."""
-    return found.replace("\x00", "\ufffd") if isinstance(found, str) else ""
+    return text.replace("\x00", "\ufffd") if isinstance(text, str) else ""

@@ -58,8 +58,8 @@ def aci_bench(paths: Sequence[Path]) -> TableFile:
         The file of visits, then the systems' files; or a folder with one file of visits whose name
         stands in the names of the files in its `predictions`.
     """
-    found = _in_folder(paths[0]) if len(paths) == 1 and paths[0].is_dir() else list(paths)
-    visits, *systems = (csv_with(path, ACI_COLUMNS, ACI) for path in found)
+    files = _in_folder(paths[0]) if len(paths) == 1 and paths[0].is_dir() else list(paths)
+    visits, *systems = (csv_with(path, ACI_COLUMNS, ACI) for path in files)
     if not systems:
         raise visits.wrong(
             "these are visits with the clinicians' notes, which are references; name the files of "
@@ -71,7 +71,7 @@ def aci_bench(paths: Sequence[Path]) -> TableFile:
 def _in_folder(folder: Path) -> list[Path]:
     predictions = sorted((folder / PREDICTIONS).glob("*.csv"))
     for path in sorted(folder.glob("*.csv")):
-        if own := [one for one in predictions if path.stem in one.stem]:
+        if own := [file for file in predictions if path.stem in file.stem]:
             return [path, *own]
     raise BadFile(
         f"{folder}: no file of visits whose name stands in those of {PREDICTIONS}/*.csv; "
@@ -80,15 +80,15 @@ def _in_folder(folder: Path) -> list[Path]:
 
 
 def _visits(visits: TableFile, systems: Sequence[TableFile]) -> Rows:
-    known: dict[str, Cells] = {}
+    visit_of: dict[str, Cells] = {}
     for origin, cells in visits:
         key = cells["encounter_id"].strip()
-        if not key or key in known:
+        if not key or key in visit_of:
             raise origin.wrong("encounter_id", "", "must stand once in the file of visits")
-        known[key] = cells
+        visit_of[key] = cells
     for system in systems:
         for origin, written in system:
-            visit = known.get(written["encounter_id"].strip())
+            visit = visit_of.get(written["encounter_id"].strip())
             if visit is None:
                 raise origin.wrong("encounter_id", "", f"{visits.path.name} has no such visit")
             yield (
@@ -114,10 +114,10 @@ def mts_dialog(paths: Sequence[Path]) -> TableFile:
 
 
 def _summaries(table: TableFile) -> Rows:
-    seen: Counter[str] = Counter()
+    times: Counter[str] = Counter()
     for origin, cells in table:
         key = cells["ID"].strip()
-        seen[key] += 1
+        times[key] += 1
         yield (
             origin,
             {
@@ -126,7 +126,7 @@ def _summaries(table: TableFile) -> Rows:
                 "context": cells["Dialogue"],
                 "prompt": MTS_PROMPT,
                 "reference": cells["Reference Summary"],
-                "model": f"system-{seen[key]}",
+                "model": f"system-{times[key]}",
                 "response": cells["Automatic Summary"],
             },
         )
@@ -181,16 +181,16 @@ class MedhelmFile:
     """
 
     def __init__(
-        self, table: TableFile, known: Sequence[Known], key: str, jury_mean: bool = False
+        self, table: TableFile, responses: Sequence[Known], key: str, jury_mean: bool = False
     ) -> None:
         self.table, self.key, self.jury_mean = table, key, jury_mean
         self.missing, self.unmatched = 0, list[int]()
-        wanted = needed(table, jury_mean)
-        self.ignored = tuple(name for name in table.columns if name and name not in wanted)
+        required = needed(table, jury_mean)
+        self.ignored = tuple(name for name in table.columns if name and name not in required)
         self._known: dict[tuple[str, str], list[Known]] = {}
-        for one in known:
-            for name in {plain(one.benchmark), plain(one.benchmark.partition(",")[0])}:
-                self._known.setdefault((name, one.instance_id), []).append(one)
+        for response in responses:
+            for name in {plain(response.benchmark), plain(response.benchmark.partition(",")[0])}:
+                self._known.setdefault((name, response.instance_id), []).append(response)
 
     def __iter__(self) -> Iterator[RatingRow]:
         self.missing, self.unmatched, taken = 0, [], 0
@@ -215,19 +215,19 @@ class MedhelmFile:
         """Return the response a row is about, None where the study has none."""
         dataset, model = (filled(origin, cells, name) for name in ("dataset_name", "model_key"))
         instance = filled(origin, cells, "instance_id")
-        found = [
-            one.response_id
-            for one in self._known.get((plain(dataset), instance), [])
-            if plain(model) in (plain(one.model), plain(one.model.rpartition("/")[2]))
+        matches = [
+            candidate.response_id
+            for candidate in self._known.get((plain(dataset), instance), [])
+            if plain(model) in (plain(candidate.model), plain(candidate.model.rpartition("/")[2]))
         ]
-        if len(found) > 1:
+        if len(matches) > 1:
             raise origin.wrong(
                 "instance_id",
                 instance,
-                f"{len(found)} responses of this study are meant by its dataset_name, instance_id "
+                f"{len(matches)} responses of this study are meant by its dataset_name, instance_id "
                 "and model_key; bring these ratings in by response_id (docs/files.md)",
             )
-        return found[0] if found else None
+        return matches[0] if matches else None
 
     def _clinician(
         self, origin: Origin, cells: Cells, response: str, rater: str
@@ -241,24 +241,22 @@ class MedhelmFile:
 
 def needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
     """Return the columns that are read, or refuse a file that lacks one."""
-    wanted = (*REQUIRED, *(LLM + name for name in CRITERIA if jury_mean))
-    if absent := [name for name in wanted if name not in table.columns]:
-        raise table.wrong(
-            f"column {absent[0]!r} is missing; MedHELM's file has {', '.join(wanted)}"
-        )
-    return wanted
+    names = (*REQUIRED, *(LLM + name for name in CRITERIA if jury_mean))
+    if absent := [name for name in names if name not in table.columns]:
+        raise table.wrong(f"column {absent[0]!r} is missing; MedHELM's file has {', '.join(names)}")
+    return names
 
 
 def _means(
-    origin: Origin, cells: Cells, response: str, seen: dict[tuple[str, str], str]
+    origin: Origin, cells: Cells, response: str, means: dict[tuple[str, str], str]
 ) -> Iterator[RatingRow]:
     """Yield the jury's mean of a response once, though it stands beside every clinician."""
     for name in CRITERIA:
         score = cells.get(LLM + name, "").strip()
-        before = seen.get((response, name))
+        before = means.get((response, name))
         if before not in (None, score):
             raise origin.wrong(LLM + name, "", "another score of the same response stands above")
-        seen[response, name] = score
+        means[response, name] = score
         if before is None and score:
             yield RatingRow(origin, response, JURY_MEAN, Kind.JUROR, name, score)
 

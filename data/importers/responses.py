@@ -74,7 +74,7 @@ class ResponseFile:
         self.not_taken.clear()
         for origin, cells in self.table:
             self._ignore(cells)
-            self.not_taken.update(one for one in self.ignored if cells.get(one, "").strip())
+            self.not_taken.update(name for name in self.ignored if cells.get(name, "").strip())
             row = self._row(origin, cells)
             self.contexts += bool(row.context.strip())
             yield row
@@ -90,7 +90,7 @@ class ResponseFile:
             ):
                 continue
             self.ignored += (named,)
-            absent = [one for one in COLUMNS if one not in self.table.columns]
+            absent = [name for name in COLUMNS if name not in self.table.columns]
             if close := meant(name, absent):
                 self.meant[name] = close
 
@@ -124,8 +124,8 @@ class ResponseFile:
         """Return the id that the file has, or one of what was asked and answered."""
         if own := _name(cells, "response_id"):
             return {"response_id": own, FORMER: cells.get(FORMER, "")}
-        asked = (cells[name] for name in ("instance_id", "model", "response"))
-        return ids_of(self._benchmark(origin, cells), *asked)
+        required = (cells[name] for name in ("instance_id", "model", "response"))
+        return ids_of(self._benchmark(origin, cells), *required)
 
     def _benchmark(self, origin: Origin, cells: Cells) -> str:
         own = _name(cells, "benchmark")
@@ -160,11 +160,11 @@ class GroupColumns:
     def of(self, origin: Origin, cells: Cells) -> tuple[tuple[str, str], ...]:
         """Return each group's name with the row's value; an empty cell is in no group."""
         if later := [key for key in cells if is_group(key) and key not in self.columns.values()]:
-            known = later[0].strip()[:LONGEST_GROUP]
+            shown = later[0].strip()[:LONGEST_GROUP]
             raise origin.wrong(
-                "group", "", f"the first row has no {known!r}; give it there, or null"
+                "group", "", f"the first row has no {shown!r}; give it there, or null"
             )
-        found = []
+        groups = []
         for name, column in self.columns.items():
             value = cells.get(column, "").strip()
             if len(value) > LONGEST_GROUP or not value.isprintable():
@@ -172,8 +172,8 @@ class GroupColumns:
                     "group", "", f"{GROUP}{name} takes a short name, such as de or over 65"
                 )
             if value:
-                found.append((name, value))
-        return tuple(found)
+                groups.append((name, value))
+        return tuple(groups)
 
     def _take(self, table: TableFile, column: str) -> None:
         name = column.strip()[len(GROUP) :].strip().lower()
@@ -199,7 +199,7 @@ def is_group(column: str) -> bool:
 def names_author(name: str) -> bool:
     """Tell whether a group's name says that it is the responses' authors."""
     parts = set(re.split(r"[\W_]+", name.lower()))
-    return bool({one.removesuffix("s") for one in parts} & AUTHORS)
+    return bool({part.removesuffix("s") for part in parts} & AUTHORS)
 
 
 def tells_authors(pairs: Iterable[tuple[str, str]]) -> bool:
@@ -209,8 +209,8 @@ def tells_authors(pairs: Iterable[tuple[str, str]]) -> bool:
     ----------
     pairs : value and author of each response that has the group
     """
-    both = set(pairs)
-    values, authors = {value for value, _ in both}, {author for _, author in both}
-    if {one.casefold() for one in values} & {one.casefold() for one in authors}:
+    distinct = set(pairs)
+    values, authors = {value for value, _ in distinct}, {author for _, author in distinct}
+    if {value.casefold() for value in values} & {value.casefold() for value in authors}:
         return True
-    return len(authors) > 1 and len(both) == len(values) == len(authors)
+    return len(authors) > 1 and len(distinct) == len(values) == len(authors)

@@ -187,8 +187,8 @@ def _of_text(start: bytes, name: str) -> FileKind:
 
 def _of_object(text: str, looked_at: int, name: str) -> Form:
     """Return whether a text that begins with an object has one a line, or is one as a whole."""
-    line, _, rest = text.lstrip().partition("\n")
-    alone = name.endswith(".json") and not rest.strip()
+    line, _, further = text.lstrip().partition("\n")
+    alone = name.endswith(".json") and not further.strip()
     return "jsonl" if _whole(line, looked_at) and not alone else "object"
 
 
@@ -196,8 +196,8 @@ def _of_zeros(start: bytes) -> FileKind:
     """Return what bytes with zeros are: UTF-16 that lost its mark, or nothing known."""
     pairs = max(1, len(start) // 2)
     if max(start[::2].count(0), start[1::2].count(0)) > 0.4 * pairs:
-        what = "text in UTF-16 without the mark that says so"
-        return FileKind(None, what, 'save it as UTF-8 ("CSV UTF-8" in Excel)')
+        name = "text in UTF-16 without the mark that says so"
+        return FileKind(None, name, 'save it as UTF-8 ("CSV UTF-8" in Excel)')
     return FileKind(None, "a binary file of no kind known here", SAVE)
 
 
@@ -300,17 +300,17 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
         try:
-            found = self._plain.read(len(view))
+            chunk = self._plain.read(len(view))
         except (OSError, EOFError, zlib.error) as error:
             why = "its gzip packing is damaged or cut short; copy it again"
             raise BadFile(f"{self._source.path}: {why}; nothing was imported") from error
-        self._given += len(found)
+        self._given += len(chunk)
         bound = max(FREE_UNPACKED, MOST_RATIO * self._source.size)
         if self._given > min(bound, MOST_UNPACKED):
             why = "it would unpack to more than any file of rows; unpack it yourself to see"
             raise BadFile(f"{self._source.path}: {why}; nothing was imported")
-        view[: len(found)] = found
-        return len(found)
+        view[: len(chunk)] = chunk
+        return len(chunk)
 
     def close(self) -> None:
         if not self.closed:
@@ -323,17 +323,17 @@ def _piped(path: Path) -> bytes | None:
     """Return what a pipe gives, None for a file that can be read again."""
     try:
         if str(path) == PIPE:
-            found = sys.stdin.buffer.read(MOST_PIPED + 1)
+            content = sys.stdin.buffer.read(MOST_PIPED + 1)
         elif path.is_file() or path.is_dir() or not path.exists():
             return None
         else:
             with path.open("rb") as file:
-                found = file.read(MOST_PIPED + 1)
+                content = file.read(MOST_PIPED + 1)
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror or error}") from error
-    if len(found) > MOST_PIPED:
+    if len(content) > MOST_PIPED:
         raise BadFile(f"{path}: a pipe of over 1 GiB; save it as a file and name that")
-    return found
+    return content
 
 
 def _size(path: Path) -> int:

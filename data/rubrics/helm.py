@@ -68,8 +68,8 @@ def rubric_of(name: str, template: str, criteria: list[str], release: str) -> Ru
         gold=gold_of(prompt),
         scale=Scale(min=low, max=high),
         criterion=tuple(
-            Criterion(name=one, question=_question(template, one), anchors=anchors)
-            for one in criteria
+            Criterion(name=criterion, question=_question(template, criterion), anchors=anchors)
+            for criterion in criteria
         ),
         prompt=prompt,
     )
@@ -79,7 +79,7 @@ def our_prompt(template: str) -> str:
     """Return a template with HELM's placeholders in our form, or refuse one with others."""
     if PLACEHOLDER.search(THEIRS.sub("", template)):
         raise Unusable("its prompt holds a placeholder that is not HELM's")
-    return THEIRS.sub(lambda found: OURS[found[1] or found[2]], template)
+    return THEIRS.sub(lambda match: OURS[match[1] or match[2]], template)
 
 
 def version_of(template: str, release: str) -> str:
@@ -99,18 +99,18 @@ def _anchors(template: str, low: int, high: int) -> dict[int, str]:
     """Return what the prompt says of each point; HELM says it of the two ends, for all criteria."""
     if not 0 < high - low < WIDEST:
         raise Unusable(f"its prompt names the scale {low}-{high}")
-    said = {int(point): " ".join(words.split()) for point, words in POINT.findall(template)}
-    return {point: said.get(point, UNDESCRIBED) for point in range(low, high + 1)}
+    words_of = {int(point): " ".join(words.split()) for point, words in POINT.findall(template)}
+    return {point: words_of.get(point, UNDESCRIBED) for point in range(low, high + 1)}
 
 
 def _question(template: str, criterion: str) -> str:
     """Return the lines under the criterion's heading, else a pointer to the prompt."""
     word = re.escape(criterion).replace("_", "[ _]")
     heading = rf"^[ \t]*{word}[ \t]*\([^()\n]*\):?[ \t]*\n((?:.*\S.*(?:\n|\Z))+)"
-    found = re.search(heading, template, re.IGNORECASE | re.MULTILINE)
-    if found is None:
+    match = re.search(heading, template, re.IGNORECASE | re.MULTILINE)
+    if match is None:
         return f"{criterion}, as HELM's prompt puts it"
-    lines = (line.strip().removeprefix("-").strip() for line in found[1].splitlines())
+    lines = (line.strip().removeprefix("-").strip() for line in match[1].splitlines())
     return " ".join(lines)
 
 
@@ -211,8 +211,8 @@ def _annotators(root: Traversable) -> list[Traversable]:
     for inner in ROOTS:
         folder = root.joinpath(*inner, *ANNOTATORS)
         if folder.is_dir():
-            found = (one for one in folder.iterdir() if one.name.endswith(ENDING))
-            return sorted(found, key=lambda one: one.name)
+            files = (file for file in folder.iterdir() if file.name.endswith(ENDING))
+            return sorted(files, key=lambda file: file.name)
     return []
 
 
@@ -222,13 +222,13 @@ def _release(root: Traversable) -> str:
     if isinstance(root, Path) and root.joinpath(*ANNOTATORS).is_dir():
         around += root.parents[:2]  # the package itself was named
     for folder in around:
-        for one in folder.iterdir():
-            if found := INSTALLED.fullmatch(one.name):
-                return f"{found[1].replace('_', '-')} {found[2]}"
+        for entry in folder.iterdir():
+            if match := INSTALLED.fullmatch(entry.name):
+                return f"{match[1].replace('_', '-')} {match[2]}"
         for name in ("pyproject.toml", "setup.cfg"):
             file = folder.joinpath(name)
-            if file.is_file() and (found := CHECKOUT.search(_text(file))):
-                return f"crfm-helm {found[1]}"
+            if file.is_file() and (match := CHECKOUT.search(_text(file))):
+                return f"crfm-helm {match[1]}"
     return "HELM of unknown version"
 
 
@@ -246,19 +246,19 @@ def _text(file: Traversable) -> str:
 
 def _annotator_rubric(name: str, source: str, release: str) -> tuple[str, Rubric]:
     """Return the benchmark's name and its rubric."""
-    given = _handed_over(source)
-    name = given.get("name", name)
-    template, criteria = given.get("prompt_template"), given.get("annotation_criteria")
+    arguments = _handed_over(source)
+    name = arguments.get("name", name)
+    template, criteria = arguments.get("prompt_template"), arguments.get("annotation_criteria")
     if not isinstance(name, str) or not BENCHMARK_NAME.fullmatch(name):
         raise Unusable("its name is no plain word")
     if not isinstance(template, str):
         raise Unusable("its prompt template is no literal text")
     if not isinstance(criteria, dict) or not criteria:
         raise Unusable("its criteria are no literal")
-    if any(not isinstance(asked, set) or asked != ASKED for asked in criteria.values()):
+    if any(not isinstance(keys, set) or keys != ASKED for keys in criteria.values()):
         raise Unusable("it asks for something else than a score and an explanation")
     try:
-        return name, rubric_of(name, template, [str(one) for one in criteria], release)
+        return name, rubric_of(name, template, [str(criterion) for criterion in criteria], release)
     except (ValidationError, UnicodeEncodeError) as error:
         raise Unusable("its prompt or its criteria cannot be a rubric") from error
 
@@ -270,29 +270,31 @@ def _handed_over(source: str) -> dict[str, Any]:
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Unusable("not Python source") from error
-    classes = (one for one in tree.body if isinstance(one, ast.ClassDef))
-    jury = next((one for one in classes if JURY in map(ast.unparse, one.bases)), None)
+    classes = (statement for statement in tree.body if isinstance(statement, ast.ClassDef))
+    jury = next((class_ for class_ in classes if JURY in map(ast.unparse, class_.bases)), None)
     if jury is None:
         raise Unusable(f"no class in it is a {JURY}")
-    known = _literals(tree.body)
-    calls = (one for one in ast.walk(jury) if isinstance(one, ast.Call))
-    given = {word.arg: word.value for call in calls for word in call.keywords if word.arg in WORDS}
-    read = {
-        str(word): known.get(value.id) if isinstance(value, ast.Name) else _literal(value)
-        for word, value in given.items()
+    constants = _literals(tree.body)
+    calls = (node for node in ast.walk(jury) if isinstance(node, ast.Call))
+    arguments = {
+        word.arg: word.value for call in calls for word in call.keywords if word.arg in WORDS
     }
-    return {key: one for key, one in _literals(jury.body).items() if key in WORDS} | read
+    read = {
+        str(word): constants.get(value.id) if isinstance(value, ast.Name) else _literal(value)
+        for word, value in arguments.items()
+    }
+    return {key: value for key, value in _literals(jury.body).items() if key in WORDS} | read
 
 
 def _literals(body: list[ast.stmt]) -> dict[str, Any]:
     """Return the literals that statements give names to."""
-    found: dict[str, Any] = {}
-    for one in body:
-        if isinstance(one, ast.Assign):
-            found |= {ast.unparse(name): _literal(one.value) for name in one.targets}
-        elif isinstance(one, ast.AnnAssign) and one.value is not None:
-            found[ast.unparse(one.target)] = _literal(one.value)
-    return found
+    literals: dict[str, Any] = {}
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            literals |= {ast.unparse(name): _literal(statement.value) for name in statement.targets}
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            literals[ast.unparse(statement.target)] = _literal(statement.value)
+    return literals
 
 
 def _literal(value: ast.expr) -> Any:

@@ -36,14 +36,14 @@ def forgery(template: str) -> re.Pattern[str] | None:
 
 def forges(text: str, template: str) -> bool:
     """Return whether a text holds one of the template's own tags."""
-    found = forgery(template)
-    return found is not None and found.search(text) is not None
+    tags = forgery(template)
+    return tags is not None and tags.search(text) is not None
 
 
 def disarm(text: str, template: str) -> str:
     """Return the text with the template's own tags broken, and everything else as it is."""
-    found = forgery(template)
-    return text if found is None else found.sub(BREAK, text)
+    tags = forgery(template)
+    return text if tags is None else tags.sub(BREAK, text)
 
 
 IGNORED = dict.fromkeys([0xAD, 0x180E, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF])
@@ -62,16 +62,17 @@ def holds_verdict(text: str, criteria: Sequence[str]) -> bool:
         Names of the rubric's criteria. Two of them with points make a verdict; the only one of a
         rubric, if it stands in an object.
     """
-    known = unicodedata.normalize("NFKC", text.translate(IGNORED)).casefold()
-    found = {one.lastindex for one in _verdict_pattern(tuple(criteria)).finditer(known)}
-    return len(found) >= min(2, len(criteria)) and (len(criteria) > 1 or "{" in known)
+    plain = unicodedata.normalize("NFKC", text.translate(IGNORED)).casefold()
+    named = {match.lastindex for match in _verdict_pattern(tuple(criteria)).finditer(plain)}
+    return len(named) >= min(2, len(criteria)) and (len(criteria) > 1 or "{" in plain)
 
 
 @lru_cache(maxsize=64)
 def _verdict_pattern(criteria: tuple[str, ...]) -> re.Pattern[str]:
     """Return what finds a criterion's name with points behind it, one group a criterion."""
-    each = (
-        r"[\s_.-]*".join(map(re.escape, re.split(r"[_.\s-]+", one.casefold()))) for one in criteria
+    patterns = (
+        r"[\s_.-]*".join(map(re.escape, re.split(r"[_.\s-]+", name.casefold())))
+        for name in criteria
     )
-    names = "|".join(f"({one})" for one in each)
+    names = "|".join(f"({pattern})" for pattern in patterns)
     return re.compile(rf"(?<![^\W_])(?:{names}){SIGNS}\s*[:=|]\s*{SIGNS}{POINTS}")

@@ -82,17 +82,17 @@ class RubricPairs(Part):
 
     @model_validator(mode="after")
     def _belong_to_the_rubric(self) -> Self:
-        names = [one.name for one in self.pair]
+        names = [pair.name for pair in self.pair]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two pairs are named {twice}")
-        for one in self.pair:
-            if one.criterion not in self.rubric.criteria:
-                known = ", ".join(self.rubric.criteria)
+        for pair in self.pair:
+            if pair.criterion not in self.rubric.criteria:
+                criteria = ", ".join(self.rubric.criteria)
                 raise ValueError(
-                    f"pair {one.name}: criterion {one.criterion}: the criteria are {known}"
+                    f"pair {pair.name}: criterion {pair.criterion}: the criteria are {criteria}"
                 )
-            if self.rubric.gold == "always" and not one.reference:
-                raise ValueError(f"pair {one.name}: the rubric always shows a reference; give one")
+            if self.rubric.gold == "always" and not pair.reference:
+                raise ValueError(f"pair {pair.name}: the rubric always shows a reference; give one")
         return self
 
 
