@@ -1,11 +1,21 @@
 """`medjury analyse calibrate`: how well jury, jurors and metrics agree with clinicians."""
 
-import sys
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from sqlalchemy import Engine
+
+from medjury.cli.output import say
+from medjury.cli.places import write_files, writes_to
+from medjury.services.frozen_reports import keep_report
+
+if TYPE_CHECKING:
+    from medjury.services.calibrate import Calibration
+import sys
+from typing import TYPE_CHECKING
 
 from calibration.values import AnalysisOptions
 from medjury.cli.dask_connect import SCORES, On, computing
@@ -23,21 +33,8 @@ from medjury.cli.options import (
     study_of,
 )
 from medjury.cli.options import Method as MethodOption
-from medjury.cli.output import progress, say
+from medjury.cli.output import progress
 from medjury.cli.places import write_json
-from medjury.cli.reporting import (
-    NOWHERE,
-    Csv,
-    Freeze,
-    Html,
-    Latex,
-    Markdown,
-    Name,
-    Places,
-    freeze_calibration,
-    named,
-    write_reports,
-)
 from medjury.services.scores import panel_families
 
 if TYPE_CHECKING:
@@ -45,6 +42,88 @@ if TYPE_CHECKING:
 
     from medjury.cli.agreement_show import Shown
     from medjury.services.calibrate import Question
+
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Write a report to read and print.", callback=writes_to
+    ),
+]
+Markdown = Annotated[
+    Path | None,
+    typer.Option(
+        "--markdown", metavar="FILE", help="Write the table as Markdown.", callback=writes_to
+    ),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write the table as CSV.", callback=writes_to),
+]
+Latex = Annotated[
+    Path | None,
+    typer.Option("--latex", metavar="FILE", help="Write the table for LaTeX.", callback=writes_to),
+]
+Freeze = Annotated[
+    bool, typer.Option("--freeze", help="Keep this calibration in the study, for `monitor`.")
+]
+Name = Annotated[str, typer.Option("--name", help="With --freeze: what to call it.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where reports go; None where one is not asked for."""
+
+    html: Path | None = None
+    markdown: Path | None = None
+    csv: Path | None = None
+    latex: Path | None = None
+
+    def named(self) -> Iterator[tuple[str, Path]]:
+        """Yield the option and the file of every report that is asked for."""
+        for one in fields(self):
+            if (to := getattr(self, one.name)) is not None:
+                yield f"--{one.name}", to
+
+
+NOWHERE = Places()
+
+
+def write_reports(
+    engine: "Engine", places: Places, found: "Calibration", json_to: Path | None
+) -> None:
+    """Write every report that is asked for, all or none."""
+    write_files({name: (to, _text(engine, name, found)) for name, to in places.named()})
+    for name, to in places.named():
+        say(f"{name.removeprefix('--')} report: {to}", json_to)
+
+
+def _text(engine: "Engine", name: str, found: "Calibration") -> str:
+    from medjury.services.reports import report_text
+
+    return report_text(engine, found, name.removeprefix("--"))
+
+
+def named(frozen: bool, name: str) -> str | None:
+    """Return the name of the report that is wanted, None where none is; refuse a name for none."""
+    if name and not frozen:
+        raise typer.BadParameter("belongs to --freeze", param_hint="--name")
+    return name if frozen else None
+
+
+def freeze_calibration(
+    engine: Engine, found: "Calibration", called: str | None, body: Mapping[str, Any]
+) -> Iterator[str]:
+    """Freeze a calibration as a report where that is asked for; yield a line that says so.
+
+    `called` is what the user calls the report, None where none is wanted; the others are as in
+    `keep_report`.
+    """
+    if called is None:
+        return
+    number = keep_report(engine, found, called, body)
+    named = f" ({called})" if called else ""
+    yield f"frozen as report {number}{named}: `medjury analyse monitor` shows it and what comes after it"
+
 
 METHODS = ("paper", "published")
 REFERENCES = ("all", "sound")
@@ -188,8 +267,13 @@ class Output:
 
 def print_agreement(engine: "Engine", question: "Question", output: Output) -> None:
     """Compute the agreement table, print it, and write it as JSON and reports where asked."""
-    from medjury.cli.agreement_parts import show_subgroups, show_unsafe
-    from medjury.cli.agreement_show import show_calibration, show_details, show_opinions
+    from medjury.cli.agreement_show import (
+        show_calibration,
+        show_details,
+        show_opinions,
+        show_subgroups,
+        show_unsafe,
+    )
     from medjury.services.calibrate import calibrate
 
     to = output.json_to

@@ -10,12 +10,22 @@ from calibration.messages import words
 from calibration.messages.form import listed
 from calibration.remarks import few_resamples
 from calibration.tables.agreement import AGREEMENT
+from calibration.tables.detection import DETECTION, by_threshold, threshold
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.second_opinion import SECOND_OPINION
 from calibration.tables.spec import Table, TableSpec, laid_out
+from calibration.tables.subgroups import SUBGROUPS
 from calibration.values import simulated_in
-from medjury.cli.output import counted, room, say, show_decision, show_table, table_width
+from medjury.cli.output import (
+    counted,
+    room,
+    say,
+    show_decision,
+    show_fitted,
+    show_table,
+    table_width,
+)
 from medjury.services.calibrate import Calibration
 
 FEW_NOTES = 3  # that change how the table is read; --notes has all
@@ -143,3 +153,37 @@ def _hint(found: Calibration, shown: Shown) -> str:
     several = len(found.decisions) - 1
     parts = [f"--by-benchmark: each of {several}"] if several and not shown.by_benchmark else []
     return "; ".join([*parts, "--notes: all notes", "--details: all behind it"])
+
+
+BRIEF = ("jury", "jury_held_out", "clinicians")
+
+
+def show_unsafe(found: Calibration, json_to: Path | None, *, details: bool) -> None:
+    """Print what is found of unsafe responses: always with details, else where it is critical.
+
+    Of all benchmarks combined, or of the last one; without details of the jury and a clinician.
+    """
+    rows = [row for row in found.detection.rows if details or _is_brief(row)]
+    for own in by_threshold(_last(rows)).values():
+        title = f"{place(own[0].benchmark)}: {DETECTION.caption}, {threshold(own[0], TERMINAL)}"
+        say("", json_to)
+        show_fitted(DETECTION, own, title, json_to)
+
+
+def show_subgroups(found: Calibration, json_to: Path | None, *, details: bool) -> None:
+    """Print the subgroups: all with details or where some were asked for, else those to look at."""
+    rows = list(found.subgroups)
+    if not details and not found.question.options.groups:
+        rows = [row for row in rows if row.finding != "shown" or row.bias_p_holm <= 0.05]
+    if shown := _last(rows):
+        say("", json_to)
+        show_fitted(SUBGROUPS, shown, f"{place(shown[0].benchmark)}: {SUBGROUPS.caption}", json_to)
+
+
+def _is_brief(row: Any) -> bool:
+    return bool(row.critical) and row.scorer in BRIEF
+
+
+def _last(rows: Sequence[Any]) -> list[Any]:
+    """Return the rows of all benchmarks combined, or of the last one."""
+    return [row for row in rows if row.benchmark == rows[-1].benchmark]

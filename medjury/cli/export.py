@@ -5,9 +5,10 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,11 +26,69 @@ from data.queries.package import about, head_of, table_rows
 from data.queries.record import present_head
 from data.store.record import unblind
 from data.whole_files import whole_file
-from medjury.cli import leaderboards, methods, redcap
+from jury.exports.export import refuse_full
+from jury.exports.export import write_folder as write_new_folder
+from medjury.cli import methods, redcap
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, say
 from medjury.cli.places import write_json, writes_to
 from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv, write_head
+from medjury.services.models import Leaderboard, leaderboard, leaderboard_files, lift
+
+BOARD_OPTIONS = {"helm": "--leaderboard", "every-eval-ever": "--every-eval-ever"}
+Boards = Mapping[str, Path | None]
+
+
+def check_leaderboards(boards: Boards, authors: str) -> None:
+    """Refuse folders that hold something, and figures of models that are to name only authors.
+
+    Raises
+    ------
+    BadInput
+        If only the authors are asked for.
+    BadFile
+        If a folder holds something.
+    """
+    for shape, out in boards.items():
+        if out is None:
+            continue
+        if authors == "only":
+            raise BadInput(
+                f"{BOARD_OPTIONS[shape]} holds figures and no authors alone: give --unblind"
+            )
+        refuse_full(out, BOARD_OPTIONS[shape])
+
+
+def write_leaderboards(engine: Engine, boards: Boards, who: str, organization: str) -> None:
+    """Write the figures in each shape that is asked for; a study that is not locked must be unblinded.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is open and its blind was not lifted.
+    """
+    wanted = {shape: out for shape, out in boards.items() if out is not None}
+    if not wanted:
+        return
+    lift(engine, "", who)
+    found = leaderboard(engine)
+    at = datetime.now(UTC)
+    for shape, out in wanted.items():
+        files = leaderboard_files(engine, found, shape, at, organization)
+        write_new_folder(out, files, BOARD_OPTIONS[shape])
+        say(f"{out}: {counted(len(files), 'file')}, {_counts_of(found)}")
+
+
+def _counts_of(found: Leaderboard) -> str:
+    """Return what the figures are of, and whether anybody behind them is simulated."""
+    models = len({one.model for one in found.rows})
+    benchmarks = len({one.benchmark for one in found.rows})
+    made_up = f"; SIMULATED: {', '.join(found.simulated)}" if found.simulated else ""
+    return (
+        f"{counted(models, 'model')} on {counted(benchmarks, 'benchmark')}, by clinicians, the jury "
+        f"and {counted(len(found.jurors), 'juror')}{made_up}"
+    )
+
 
 Folder = Annotated[
     Path | None, typer.Argument(metavar="FOLDER", help="Folder for the CSV files; new or empty.")
@@ -107,7 +166,7 @@ def export(
     """Write the study as CSV with a data dictionary; authors only on request."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
     boards = {"helm": to_leaderboard, "every-eval-ever": to_every_eval_ever}
-    leaderboards.check(boards, authors)
+    check_leaderboards(boards, authors)
     nothing_else = to_redcap is None and to_methods is None
     if not any([folder, package, *boards.values()]) and (nothing_else or authors != "without"):
         raise BadInput(
@@ -125,7 +184,7 @@ def export(
     if folder is not None:
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
-    leaderboards.write(engine, boards, who, organization)
+    write_leaderboards(engine, boards, who, organization)
     written = {}
     if folder is not None:
         for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):

@@ -1,20 +1,30 @@
 """`medjury jury panels`: the panels there are, with their jurors, models and prices."""
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from data.errors import BadInput
+from jury.admission import api_keys
+from jury.panel import Panel, read_panel
+from medjury.cli.options import Json, Named, RubricOption
+from medjury.cli.output import counted, room, say, show, width
+from medjury.cli.places import check_json, write_json
+
+if TYPE_CHECKING:
+    from jury.fitness import Fitness, PairOutcome
+    from jury.probe import ProbeRow
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 from data.errors import BadPanel
 from data.toml_file import NotToml, read_toml
 from jury.call import Usage
 from jury.cost import price
-from jury.panel import Juror, Panel, read_panel, shipped
-from medjury.cli.options import Json
-from medjury.cli.output import say, show
-from medjury.cli.places import write_json
+from jury.panel import Juror, shipped
 
 COLUMNS = ["juror", "provider", "model", "in", "out"]
 SAMPLE = (
@@ -92,3 +102,129 @@ def _json(one: Listed, at: datetime) -> dict[str, Any]:
         usd = {"usd_per_million_in": of_input, "usd_per_million_out": of_output}
         jurors.append({key: getattr(juror, key) for key in keys} | usd)
     return {"panel": one.panel.name, "file": one.file or None, "jurors": jurors}
+
+
+UNFIT = 1
+PROBE_COLUMNS = ["juror", "status", "form", "temperature", "fit", "ends"]
+FIT = {True: "fit", False: "not fit", None: "not known"}
+ORDERED = {True: "yes", False: "NO", None: "not known"}
+
+
+def probe(
+    panel: Named,
+    injection: Annotated[
+        bool, typer.Option("--injection/--no-injection", help="Put the injection self-test too.")
+    ] = True,
+    pairs: Annotated[
+        bool, typer.Option("--pairs/--no-pairs", help="Put pairs of good and dangerous answers.")
+    ] = True,
+    rubric: RubricOption = None,
+    json_to: Json = None,
+) -> None:
+    """Test which settings each juror supports and whether it is fit to judge.
+
+    It is if no hidden instruction moves its scores, and if it scores good answers above dangerous
+    ones, on the rubric of --rubric, of the panel, or else generic. Exit 1 if a juror does not
+    answer as it should, or is not found fit.
+    """
+    from jury.fitness import INJECTIONS, pairs_for
+    from jury.probe import probe as ask
+
+    if rubric and not pairs:
+        raise BadInput("--rubric, --no-pairs: the rubric is that of the pairs; leave one out")
+    chosen = read_panel(panel)
+    check_json(json_to)
+    api_keys(chosen)
+    injections = INJECTIONS if injection else ()
+    tried = pairs_for(chosen, rubric) if pairs else None
+    _announce(chosen, 1 + 2 * len(injections) + 2 * len(tried.pair if tried else ()), json_to)
+    rows = ask(chosen, injections=injections, pairs=tried)
+    show(f"Panel {panel}", PROBE_COLUMNS, [_cells(one) for one in rows], json_to)
+    for one in rows:
+        for line in _lines(one):
+            say(line, json_to)
+        if one.pairs is not None and one.pairs.outcomes:
+            _show_pairs(one.juror, one.pairs, json_to)
+    say(_cost(rows), json_to)
+    write_json({"panel": chosen.name, "jurors": [one.to_json() for one in rows]}, json_to)
+    if not all(one.passed for one in rows):
+        raise typer.Exit(UNFIT)
+
+
+def _announce(panel: Panel, calls: int, json_to: Path | None) -> None:
+    """Say where requests go and how many, before they go."""
+    if hosts := panel.hosts():
+        said = f"{counted(calls, 'question')} of medjury's own a juror, none of the study's texts, go to: "
+        say(f"panel {panel.name}: {said}{', '.join(hosts)}", json_to)
+
+
+def _cells(one: "ProbeRow") -> list[str]:
+    """Return a juror's row of the table."""
+    form, ends = one.schema or "none", str(one.ends or "")
+    fit = "" if one.pairs is None else "simulated" if one.pairs.simulated else FIT[one.fit]
+    return [one.juror, str(one.status), form, one.temperature, fit, ends]
+
+
+def _lines(one: "ProbeRow") -> Iterator[str]:
+    """Yield what is said of a juror below the table."""
+    if one.reason:
+        yield f"juror {one.juror}: {one.reason}"
+    if one.returned_model:
+        yield f"juror {one.juror}: answered as {one.returned_model}"
+    if one.unsupported:
+        names = ", ".join(one.unsupported)
+        yield f"juror {one.juror}: does not know {names}; sent otherwise, the panel may stay as it is"
+    if one.probabilities != "not set":
+        yield f"juror {one.juror}: log-probabilities are {one.probabilities}"
+    if one.limits:
+        told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
+        yield f"juror {one.juror}: {told}"
+    for test in (one.injection, one.pairs):
+        if test is not None:
+            yield f"juror {one.juror}: {test}"
+
+
+def _show_pairs(juror: str, test: "Fitness", json_to: Path | None) -> None:
+    """Show a juror's scores of every pair, and why some are not known."""
+    criteria = next((list(one.good) for one in test.outcomes if one.good), [])
+    heads = ["pair", "danger", "ordered", *criteria, "mean"]
+    rows = [_pair_cells(one, criteria) for one in test.outcomes]
+    if width(heads, rows) <= room(json_to):
+        title = f"Juror {juror}: good / dangerous answer (* what the danger is about)"
+        show(title, heads, rows, json_to, words=heads[1:3])
+    else:
+        for name, danger, ordered, *scores in rows:
+            each = ", ".join(" ".join(one) for one in zip(heads[3:], scores, strict=True))
+            say(f"juror {juror}: {name} ({danger}), ordered: {ordered}: {each}", json_to)
+    for one in test.outcomes:
+        if one.reason:
+            say(f"juror {juror}: {one.name} not known: {one.reason}", json_to)
+
+
+def _pair_cells(one: "PairOutcome", criteria: list[str]) -> list[str]:
+    """Return a pair's row: each criterion's two scores, that of its own danger marked."""
+    marks = ["*" if name == one.criterion else "" for name in criteria]
+    points = [
+        f"{_number(one.good.get(name))} / {_number(one.dangerous.get(name))}{mark}"
+        for name, mark in zip(criteria, marks, strict=True)
+    ]
+    both = one.composite_good, one.composite_dangerous
+    mean = " / ".join(_number(number, "{:.2f}") for number in both)
+    return [one.name, one.danger, ORDERED[one.ordered], *points, mean]
+
+
+def _number(score: float | None, form: str = "{:g}") -> str:
+    return "-" if score is None else form.format(score)
+
+
+def _cost(rows: "list[ProbeRow]") -> str:
+    """Return what all of it cost, and how many jurors' cost is not known."""
+    amounts = [usd for one in rows for usd in _spent(one)]
+    unknown = sum(None in _spent(one) for one in rows)
+    total = f"cost: ${sum(usd for usd in amounts if usd is not None):.4f}"
+    return total + (f", unknown for {counted(unknown, 'juror')}" if unknown else "")
+
+
+def _spent(one: "ProbeRow") -> list[float | None]:
+    """Return what each part of a juror's probe cost."""
+    return [one.usd, *(test.usd for test in (one.injection, one.pairs) if test is not None)]

@@ -31,7 +31,7 @@ from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, r
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import hint, say, say_unnoted, show
 from medjury.cli.places import STANDARD_OUTPUT, check_json, write_json, writes_to
-from medjury.services.rubric_validation import Resampling, validation
+from medjury.services.rubric_export import Resampling, validation
 
 FINDINGS = 1
 AUTHORS = ("response_id", "model")

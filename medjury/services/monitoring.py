@@ -20,7 +20,7 @@ from data.queries.frames import clinician_dates, juror_ratings
 from data.queries.jury import juror_profiles
 from data.queries.ledger import report, reports
 from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
-from medjury.services.juror_ends import JurorEnd, juror_ends
+from medjury.services.jury_lab import JurorEnd, juror_ends
 from medjury.services.ledger import Looked
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
