@@ -15,7 +15,7 @@ from data.importers.table import TableFile
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics import shipped
 from data.rubrics.complaints import KEYS, unasked
-from medjury.cli.study import rubric_for
+from medjury.cli.import_commands import rubric_for
 
 Write = Callable[[str, str], Path]
 SECRET = "Patient Zylberquist, born 1951, has a rash"

@@ -17,7 +17,7 @@ from data.queries.frames import clinician_dates
 from data.queries.ledger import tried
 from data.queries.record import verify
 from medjury.cli.monitor import Gauge
-from medjury.services.jury_lab import juror_ends
+from medjury.services.panels import juror_ends
 
 Write = Callable[[str, str], Path]
 QUICK = ("--reps", "20")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sqlalchemy import Engine
 
+from medjury.cli.files import write_files, writes_to
 from medjury.cli.output import say
-from medjury.cli.places import write_files, writes_to
 from medjury.services.frozen_reports import keep_report
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from calibration.values import AnalysisOptions
 from medjury.cli.dask_connect import SCORES, On, computing
+from medjury.cli.files import write_json
 from medjury.cli.options import (
     BenchmarkOption,
     Criterion,
@@ -34,7 +35,6 @@ from medjury.cli.options import (
 )
 from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import progress
-from medjury.cli.places import write_json
 from medjury.services.scores import panel_families
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from data.queries.steering import (
     stored_texts,
 )
 from data.store.masks import LeftNames, MaskedText, leave_names, mask_responses
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say
-from medjury.cli.places import write_json
 
 AROUND = 60
 LONGEST = 40  # characters of a find that are listed

@@ -28,7 +28,7 @@ from medjury.cli.jury import print_result
 from medjury.cli.metrics import measurable, run_metric
 from medjury.cli.options import Db, study_of, url_of
 from medjury.cli.output import say
-from medjury.cli.reading import print_codes, serve
+from medjury.cli.people import print_codes, serve
 from medjury.services.calibrate import THE_TABLE
 
 GUEST = "guest"

@@ -29,10 +29,10 @@ from data.whole_files import whole_file
 from jury.exports.export import refuse_full
 from jury.exports.export import write_folder as write_new_folder
 from medjury.cli import methods, redcap
-from medjury.cli.options import Db, Json, study_of
+from medjury.cli.files import FOR_SPREADSHEETS, cells, write_csv, write_json, writes_to
+from medjury.cli.options import Db, Json, Reason, Who, study_of
 from medjury.cli.output import counted, say
-from medjury.cli.places import write_json, writes_to
-from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv, write_head
+from medjury.cli.record import AUTHORS, write_head
 from medjury.services.models import Leaderboard, leaderboard, leaderboard_files, lift
 
 BOARD_OPTIONS = {"helm": "--leaderboard", "every-eval-ever": "--every-eval-ever"}

@@ -14,10 +14,10 @@ from data.importers.inspect_logs import Taken as TakenLog
 from data.importers.inspect_logs import finished as finished_log
 from data.queries import benchmarks
 from data.rubric import Rubric
-from medjury.cli.import_runs import Told, models_of, store_finished
+from medjury.cli.files import check_json
+from medjury.cli.import_helm import Told, models_of, store_finished
 from medjury.cli.options import rubric_named
 from medjury.cli.output import counted
-from medjury.cli.places import check_json
 from medjury.services.returned_runs import apart, known_rubric, rejoined_log
 
 GENERIC = "generic"

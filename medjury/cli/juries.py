@@ -10,6 +10,7 @@ import typer
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from medjury.cli.dask_connect import SCORES, On, computing
+from medjury.cli.files import check_json, write_json
 from medjury.cli.options import (
     BenchmarkOption,
     Criterion,
@@ -23,7 +24,6 @@ from medjury.cli.options import (
 )
 from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import progress, say, say_unnoted, show_decision, show_fitted, show_table
-from medjury.cli.places import check_json, write_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

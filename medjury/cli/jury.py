@@ -28,6 +28,7 @@ from jury.references import check_references
 from jury.run import run_panel
 from jury.run_result import RunResult
 from medjury.cli.dask_connect import On
+from medjury.cli.files import check_json, write_json
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
@@ -52,8 +53,7 @@ from medjury.cli.jury_words import (
 )
 from medjury.cli.options import Db, Json, Named, finite, study_of
 from medjury.cli.output import counted, progress, room, say, show, width
-from medjury.cli.places import check_json, write_json
-from medjury.services.jury_lab import RunScope, refuse_beyond_budget, run_estimate
+from medjury.services.panels import RunScope, refuse_beyond_budget, run_estimate
 
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)

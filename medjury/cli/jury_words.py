@@ -17,7 +17,7 @@ from jury.providers.executor import LOST, NO_WORKER
 from jury.run_result import RunProgress, RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
 from medjury.cli.output import counted
-from medjury.services.jury_lab import RunEstimate
+from medjury.services.panels import RunEstimate
 
 MISSING = 1
 NAMED = 5

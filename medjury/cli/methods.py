@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 
 from data.rubric import Rubric
 from data.said import in_markdown
+from medjury.cli.files import write_files
 from medjury.cli.output import counted, progress, say, say_unnoted
-from medjury.cli.places import write_files
 from medjury.services.methods import StudyFacts, study_facts
 
 SIMULATED = (

@@ -14,9 +14,9 @@ from data.queries import Pair, pairs
 from data.schema import Kind
 from data.store import import_ratings
 from medjury.cli.dask_connect import On, computing
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say
-from medjury.cli.places import write_json
 
 METRICS = ("rouge-l", "bertscore")
 BATCH = 64

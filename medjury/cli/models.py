@@ -13,14 +13,17 @@ from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.models import recorded
 from jury.panel import Panel, read_panel
+from medjury.cli.files import check_json, write_json
 from medjury.cli.options import (
     Criterion,
     Db,
     Json,
     Jurors,
     PanelOption,
+    Reason,
     Reps,
     Seed,
+    Who,
     named_jurors,
     study_of,
 )
@@ -33,8 +36,6 @@ from medjury.cli.output import (
     show_table,
     table_width,
 )
-from medjury.cli.places import check_json, write_json
-from medjury.cli.record import Reason, Who
 from medjury.services.model_costs import (
     JuryCost,
     ModelCost,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from medjury.cli.files import STANDARD_OUTPUT, write_files, write_json, writes_to
 from medjury.cli.options import (
     BenchmarkOption,
     Criterion,
@@ -36,7 +37,6 @@ from medjury.cli.output import (
     show_table,
     table_width,
 )
-from medjury.cli.places import STANDARD_OUTPUT, write_files, write_json, writes_to
 from medjury.services.monitoring import (
     FALSE_ALARMS,
     FLOOR,

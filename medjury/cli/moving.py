@@ -15,9 +15,9 @@ from data.errors import BadFile, BadInput
 from data.queries.package import counts
 from data.queries.record import verify
 from data.store.moving import Copied, back_up, move_study
+from medjury.cli.files import check_place, write_json
 from medjury.cli.options import Db, Json, study_of, worked_on
 from medjury.cli.output import counted, hint, progress, say, show
-from medjury.cli.places import check_place, write_json
 from medjury.cli.record import FINDINGS, KEEP
 
 From = Annotated[str, typer.Argument(metavar="FROM", help="A database URL, or a SQLite file.")]

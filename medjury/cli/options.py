@@ -6,16 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.place import DEFAULT_URL, VARIABLE
-from medjury.cli.places import forget_streaming, writes_to
+from data.rubric import Rubric
+from medjury.cli.files import forget_streaming, writes_to
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from data.importers.table import Format
     from data.rubric import Rubric
+
+Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept in the record.")]
+Reason = Annotated[str, typer.Option(help="Why; kept in the record and in every later report.")]
 
 worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
 _quiet: list[bool] = []  # holds True while a command runs that is to be quiet

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from medjury.cli.files import STANDARD_OUTPUT, is_streaming
 from medjury.cli.options import is_quiet
-from medjury.cli.places import STANDARD_OUTPUT, is_streaming
 
 if TYPE_CHECKING:
     from calibration.decision import Decision

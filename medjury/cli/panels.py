@@ -9,9 +9,9 @@ import typer
 from data.errors import BadInput
 from jury.admission import api_keys
 from jury.panel import Panel, read_panel
+from medjury.cli.files import check_json, write_json
 from medjury.cli.options import Json, Named, RubricOption
 from medjury.cli.output import counted, room, say, show, width
-from medjury.cli.places import check_json, write_json
 
 if TYPE_CHECKING:
     from jury.fitness import Fitness, PairOutcome

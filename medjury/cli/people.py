@@ -1,23 +1,27 @@
 """`medjury rate people`: who may sign in, their codes and invitations, and who may no longer."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from sqlalchemy import Engine
 
 from annotate.reminders import PREFIX, due, mail_server, send
 from data.errors import BadInput
 from data.person import OPERATOR
-from data.queries import PersonView
+from data.queries import PersonView, has_coordinator
 from data.queries import people as everybody
 from data.queries.study import settings
 from data.schema import Role, now
 from data.store import Invitation, Way, add_people, end_access, renew_access
 from data.store.people import set_email
 from data.store.specialties import set_specialty
-from medjury.cli.options import Db, Json, study_of
+from medjury.cli.files import write_json
+from medjury.cli.options import Db, Json, study_of, url_of
 from medjury.cli.output import counted, say, show
-from medjury.cli.places import write_json
+
+FIRST = "coordinator"
 
 LINK_DAYS = 14
 
@@ -218,3 +222,58 @@ def remind(
         "sent": sent,
     }
     write_json(body, json_to)
+
+
+def serve(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8501,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; change it only behind a proxy with TLS.")
+    ] = "127.0.0.1",
+    secrets: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="File whose \\[auth] part lets hospital accounts sign in."
+        ),
+    ] = Path(".streamlit/secrets.toml"),
+    egress: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of the hosts, keys and prices jurors may use; by default MEDJURY_EGRESS.",
+        ),
+    ] = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Create the study and a coordinator if there are none.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Serve the pages of clinicians and researchers."""
+    from annotate.server import serve as serve_page
+    from jury.egress import VARIABLE, egress_of
+
+    if egress is not None:
+        os.environ[VARIABLE] = str(egress.resolve())  # runs are processes of their own
+    egress_of()
+    if create:
+        print_codes(first_coordinator(study_of(context, db, create=True)))
+    serve_page(url_of(context, db), port, host, secrets)
+
+
+def first_coordinator(engine: Engine) -> list[Invitation]:
+    """Add a coordinator where a study has none, so that somebody can steer it from the page."""
+    if has_coordinator(engine):
+        return []
+    return add_people(OPERATOR, engine, [FIRST], Role.COORDINATOR)
+
+
+def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> None:
+    """Print sign-in codes; this is the only time they can be seen."""
+    if invitations:
+        rows = [[one.handle, one.code] for one in invitations]
+        show(
+            "Sign-in codes: hand them over now, only their hashes are kept",
+            ["name", "code"],
+            rows,
+            json_to,
+        )

@@ -9,6 +9,7 @@ import typer
 from calibration.planning.rows import PlanOptions
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
+from medjury.cli.files import check_json, write_json
 from medjury.cli.options import (
     BenchmarkOption,
     Db,
@@ -21,7 +22,6 @@ from medjury.cli.options import (
     study_of,
 )
 from medjury.cli.output import progress, say, say_unnoted, show_table
-from medjury.cli.places import check_json, write_json
 
 if TYPE_CHECKING:
     from medjury.services.planning import Plan

@@ -8,6 +8,7 @@ import typer
 
 from calibration.values import AnalysisOptions
 from data.errors import BadFile, BadInput
+from medjury.cli.files import cells, write_csv, write_json, writes_to
 from medjury.cli.options import (
     BenchmarkOption,
     Criterion,
@@ -30,8 +31,6 @@ from medjury.cli.output import (
     show_table,
     table_width,
 )
-from medjury.cli.places import write_json, writes_to
-from medjury.cli.record import cells, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,7 @@ Also how commands write CSV: no text in a cell runs as a formula.
 import csv
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,35 +15,27 @@ from sqlalchemy import Engine
 
 from data.address import refuse_as_file
 from data.errors import BadFile, BadInput
-from data.formula import guarded, guarded_name
 from data.head import ENDING, Head
 from data.queries.record import Verified, locked_since, present_head
 from data.queries.record import verify as verify_record
-from data.queries.study import settings as stored_settings
 from data.rubric import Rubric
 from data.store.record import lock as lock_study
 from data.store.record import reopen
 from data.store.record import unblind as lift_blind
-from data.store.settings import set_setting
-from data.whole_files import whole_file
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
-from medjury.cli.options import Db, Json, study_of
-from medjury.cli.output import hint, say, say_unnoted, show
-from medjury.cli.places import STANDARD_OUTPUT, check_json, write_json, writes_to
+from medjury.cli.files import STANDARD_OUTPUT, cells, check_json, write_csv, write_json, writes_to
+from medjury.cli.options import Db, Json, Reason, Who, study_of
+from medjury.cli.output import hint, say, say_unnoted
 from medjury.services.rubric_export import Resampling, validation
 
 FINDINGS = 1
 AUTHORS = ("response_id", "model")
-FOR_SPREADSHEETS = "utf-8-sig"
 KEEP = "keep this hash elsewhere: `medjury study verify --head HASH` proves later that nothing was cut off"
-Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept in the record.")]
-Reason = Annotated[str, typer.Option(help="Why; kept in the record and in every later report.")]
 SAID = ("rating", "response", "subgroup", "remark", "span", "submission")
 SINCE = (
     "raters, accounts, assignments, settings, rubrics, calls and the texts apart from their "
     "authors were taken as they were found then; what was changed before, nothing tells"
 )
-FREE_TEXT = {"comment", "remark", "text", "note", "actor", "title"}
 DIFFERS = 1
 MOST_BYTES = 20_000_000
 MOST_REPS = 100_000
@@ -185,49 +176,6 @@ def unblind(
     write_json({"authors": [dict(zip(AUTHORS, row, strict=True)) for row in wrote]}, json_to)
 
 
-def settings(
-    context: typer.Context,
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Setting to change; without it, show all.")
-    ] = None,
-    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="Its new value.")] = None,
-    json_to: Json = None,
-    db: Db = None,
-) -> None:
-    """Show the settings of the study, or change one."""
-    engine = study_of(context, db)
-    if name is not None:
-        if value is None:
-            raise BadInput(f"settings {name}: give the value too, or no name to see them all")
-        set_setting(engine, name, value)
-    kept = stored_settings(engine).as_text()
-    show("Settings", ["name", "value"], [[*pair] for pair in kept.items()], json_to)
-    write_json(kept, json_to)
-
-
-def write_csv(
-    path: Path,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    encoding: str = "utf-8",
-) -> int:
-    """Write rows to a new CSV file, whole or not at all; return how many there were.
-
-    With the mark of `FOR_SPREADSHEETS` Excel knows that it is UTF-8, not Windows-1252.
-    """
-    written = 0
-    try:
-        with whole_file(path) as part, part.open("x", encoding=encoding, newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            for row in rows:
-                writer.writerow(row)
-                written += 1
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror}") from error
-    return written
-
-
 def _say_verified(found: Verified, json_to: Path | None) -> None:
     named = {table: found.rows.get(table, 0) for table in SAID}
     rest = sum(found.rows.values()) - sum(named.values())
@@ -243,29 +191,6 @@ def _say_verified(found: Verified, json_to: Path | None) -> None:
     for finding in found.findings:
         say(f"FINDING {finding}", json_to)
     say(f"{len(found.findings)} findings" if found.findings else "whole: no findings", json_to)
-
-
-def cells(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[list[object]]:
-    """Yield rows as a file has them: no text can be a formula in a spreadsheet.
-
-    A name that is a number, such as -5, stays one; free text that begins like one does not.
-    """
-    guards = [guarded if name in FREE_TEXT else guarded_name for name in columns]
-    for row in rows:
-        yield [
-            guard(value) if isinstance(value, str) else _cell(value)
-            for guard, value in zip(guards, row, strict=True)
-        ]
-
-
-def _cell(value: Any) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, dict):
-        return json.dumps(value, sort_keys=True)
-    return "" if value is None else value
 
 
 def verify_bundle(engine: Engine, path: Path, json_to: Path | None) -> None:

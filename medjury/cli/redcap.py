@@ -13,8 +13,8 @@ from data.queries import benchmarks
 from data.queries.export import ToRate, readings, to_rate
 from data.queries.study import settings
 from data.rubric import Criterion, Rubric
+from medjury.cli.files import write_csv
 from medjury.cli.output import counted, say
-from medjury.cli.record import write_csv
 
 COLUMNS = (
     *("Variable / Field Name", "Form Name", "Section Header", "Field Type", "Field Label"),

@@ -18,9 +18,9 @@ from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, PanelOption, Seed, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say, say_unnoted, show
-from medjury.cli.places import write_json
 from medjury.services.rubric_export import (
     MODULES,
     RubricExport,

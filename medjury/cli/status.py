@@ -7,9 +7,9 @@ from pathlib import Path
 import typer
 
 from medjury.cli.commands import PROGRAM
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, hint, say, show
-from medjury.cli.places import write_json
 from medjury.services.status import CliniciansStatus, JuryStatus, NextStep, ReportStatus, Status
 from medjury.services.status import status as status_of
 

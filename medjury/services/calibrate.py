@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from sqlalchemy import Engine
@@ -15,8 +15,9 @@ from calibration.adjudicated import (
     with_independent,
 )
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision
+from calibration.decision import Decision, DecisionKind
 from calibration.detection import NOTHING, Detection, detection
+from calibration.json_values import decision_json
 from calibration.misses import all_misses, with_untested
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import ClinicianReliability, clinician_reliability
@@ -24,12 +25,13 @@ from calibration.scope import AgreementRow, checked_jury, compared_names
 from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, note
 from calibration.verdict import JuryClaim, Verdicts, decisions
+from data.errors import Unrated
 from data.queries.frames import adjudicated_frame
 from data.queries.validation import ADJUDICATED
 from medjury.services.ledger import Looked, known_of
-from medjury.services.record import protocol_of, steered
+from medjury.services.record import protocol_json, protocol_of, steered
 from medjury.services.scores import (
     Kept,
     Readings,
@@ -44,6 +46,13 @@ if TYPE_CHECKING:
     from calibration.details import Details
     from calibration.report.evidence import CriterionRow, Paired
     from calibration.second_opinion import SecondOpinionRow
+
+NOTHING_RATED = Decision(
+    "agreement",
+    DecisionKind.UNDEFINED,
+    reasons=(note(Code.NO_CLINICIAN_RATING),),
+    next=note(Code.DO_LET_RATE),
+)
 
 Tick = Callable[[float], None]
 
@@ -319,3 +328,45 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
             rows |= {name: others.get(name, []) for name in SECTIONS_BETWEEN_CLINICIANS}
         found = replace(found, details=rows)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A protocol, and what the study says of it; `protocol` is None where none was set."""
+
+    protocol: Protocol | None
+    decision: Decision
+
+    @property
+    def is_met(self) -> bool:
+        """Tell whether what was to be shown is shown."""
+        return self.protocol is not None and self.decision.kind is DecisionKind.NON_INFERIOR
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `protocol check --json` has it."""
+        return {
+            "met": self.is_met,
+            "protocol": protocol_json(self.protocol),
+            "decision": decision_json(self.decision),
+        }
+
+
+def check_protocol(
+    engine: Engine,
+    tick: Callable[[float], None] | None = None,
+    options: AnalysisOptions | None = None,
+) -> Checked:
+    """Analyse a study as its protocol says, and return the verdict.
+
+    `options` gives the number of resamples and the seed alone. A study that no clinician has
+    rated is undefined.
+    """
+    from medjury.services.calibrate import Question, calibrate
+
+    protocol, given = protocol_of(engine), options or AnalysisOptions()
+    as_fixed = protocol.analysis(given.reps, given.seed) if protocol else given
+    try:
+        found = calibrate(engine, Question(as_fixed, further=False, reference=False), tick=tick)
+    except Unrated:
+        return Checked(protocol, NOTHING_RATED)
+    return Checked(protocol, found.decision)

@@ -20,8 +20,8 @@ from data.queries.frames import clinician_dates, juror_ratings
 from data.queries.jury import juror_profiles
 from data.queries.ledger import report, reports
 from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
-from medjury.services.jury_lab import JurorEnd, juror_ends
 from medjury.services.ledger import Looked
+from medjury.services.panels import JurorEnd, juror_ends
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
 from data.store.finished_runs import FinishedAdded, import_finished
 from medjury.cli.blinding import mask_new
+from medjury.cli.files import STANDARD_OUTPUT, check_json, write_json
 from medjury.cli.options import rubric_named
 from medjury.cli.output import counted, room, say, show, width
-from medjury.cli.places import STANDARD_OUTPUT, check_json, write_json
 from medjury.services.returned_runs import (
     known_rubric,
     rejoined_run,

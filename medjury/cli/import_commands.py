@@ -30,12 +30,17 @@ from data.schema import Kind
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
 from data.store.access import pseudonym_key
 from data.store.package import import_package
-from medjury.cli import import_inspect, import_runs, redcap
+from medjury.cli import import_helm, import_inspect, redcap
 from medjury.cli.blinding import mask_new
-from medjury.cli.files import (
+from medjury.cli.files import write_json
+from medjury.cli.import_tables import (
+    FileArgument,
+    FormatOption,
     GuessOption,
     MapOption,
+    PathsArgument,
     ScaleOption,
+    SourceOption,
     checked_format,
     opened,
     run_format,
@@ -46,42 +51,11 @@ from medjury.cli.files import (
 )
 from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say
-from medjury.cli.places import write_json
 from medjury.services.record import authors_for
 
 GENERIC = "generic"
 BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
 CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="By default from the content; csv, jsonl, redcap, medhelm or a tool's reader.",
-    ),
-]
-SourceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="By default from the content; csv, jsonl, helm, inspect, package, aci-bench, mts-dialog or a tool's reader.",
-    ),
-]
-PathsArgument = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="PATH...",
-        help="Rows (CSV, Excel, Parquet, JSON, also .gz, - for standard input); a tool's files; folders of HELM runs; logs of Inspect; or a package.",
-    ),
-]
-FileArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="PATH",
-        help="Rows (CSV, Excel, Parquet, JSON, also .gz, - for standard input) or a tool's file.",
-    ),
-]
 IMPORTER = "researcher"
 
 
@@ -121,7 +95,7 @@ def import_(
         write_json(restore(paths, study, accept_findings=accept_findings), json_to)
     elif run == "helm":
         there = partial(study_of, context, db)
-        import_runs.bring_helm(paths, benchmark, rubric, json_to, own, there)
+        import_helm.bring_helm(paths, benchmark, rubric, json_to, own, there)
     elif run == "inspect":
         named = scale_named(scale)
         import_inspect.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for, named)
