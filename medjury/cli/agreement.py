@@ -80,27 +80,27 @@ class Places:
 
     def named(self) -> Iterator[tuple[str, Path]]:
         """Yield the option and the file of every report that is asked for."""
-        for one in fields(self):
-            if (to := getattr(self, one.name)) is not None:
-                yield f"--{one.name}", to
+        for field in fields(self):
+            if (to := getattr(self, field.name)) is not None:
+                yield f"--{field.name}", to
 
 
 NOWHERE = Places()
 
 
 def write_reports(
-    engine: "Engine", places: Places, found: "Calibration", json_to: Path | None
+    engine: "Engine", places: Places, calibration: "Calibration", json_to: Path | None
 ) -> None:
     """Write every report that is asked for, all or none."""
-    write_files({name: (to, _text(engine, name, found)) for name, to in places.named()})
+    write_files({name: (to, _text(engine, name, calibration)) for name, to in places.named()})
     for name, to in places.named():
         say(f"{name.removeprefix('--')} report: {to}", json_to)
 
 
-def _text(engine: "Engine", name: str, found: "Calibration") -> str:
+def _text(engine: "Engine", name: str, calibration: "Calibration") -> str:
     from medjury.services.reports import report_text
 
-    return report_text(engine, found, name.removeprefix("--"))
+    return report_text(engine, calibration, name.removeprefix("--"))
 
 
 def named(frozen: bool, name: str) -> str | None:
@@ -111,17 +111,17 @@ def named(frozen: bool, name: str) -> str | None:
 
 
 def freeze_calibration(
-    engine: Engine, found: "Calibration", called: str | None, body: Mapping[str, Any]
+    engine: Engine, calibration: "Calibration", name: str | None, body: Mapping[str, Any]
 ) -> Iterator[str]:
     """Freeze a calibration as a report where that is asked for; yield a line that says so.
 
-    `called` is what the user calls the report, None where none is wanted; the others are as in
+    `name` is what the user calls the report, None where none is wanted; the others are as in
     `keep_report`.
     """
-    if called is None:
+    if name is None:
         return
-    number = keep_report(engine, found, called, body)
-    named = f" ({called})" if called else ""
+    number = keep_report(engine, calibration, name, body)
+    named = f" ({name})" if name else ""
     yield f"frozen as report {number}{named}: `medjury analyse monitor` shows it and what comes after it"
 
 
@@ -278,23 +278,23 @@ def print_agreement(engine: "Engine", question: "Question", output: Output) -> N
 
     to = output.json_to
     with computing(output.on, SCORES, to) as executor, progress("resampling", 1.0) as at:
-        found = calibrate(engine, question, tick=at, executor=executor)
-    for warning in found.warnings:
+        calibration = calibrate(engine, question, tick=at, executor=executor)
+    for warning in calibration.warnings:
         print(f"medjury: {warning}", file=sys.stderr)
-    show_calibration(found, output.shown, to)
-    show_unsafe(found, to, details=question.details)
-    show_subgroups(found, to, details=question.details)
-    for line in found.told:
+    show_calibration(calibration, output.shown, to)
+    show_unsafe(calibration, to, details=question.details)
+    show_subgroups(calibration, to, details=question.details)
+    for line in calibration.told:
         say(line, to)
-    show_opinions(found, to)
+    show_opinions(calibration, to)
     if question.details:
-        show_details(found, to)
-    write_reports(engine, output.places, found, to)
+        show_details(calibration, to)
+    write_reports(engine, output.places, calibration, to)
     if to is None and output.frozen is None:
         return
     from medjury.services.reports import as_json
 
-    body = as_json(engine, found, pairs=output.pairs)
+    body = as_json(engine, calibration, pairs=output.pairs)
     write_json(body, to)
-    for line in freeze_calibration(engine, found, output.frozen, body):
+    for line in freeze_calibration(engine, calibration, output.frozen, body):
         say(line, to)

@@ -74,18 +74,18 @@ def assign(
     Run it again with other raters or more responses: what has been begun stays, the rest moves.
     """
     engine = study_of(context, db)
-    found = designed(engine, DesignRequest(tuple(names(raters)), per_response, repeats, seed))
+    design = designed(engine, DesignRequest(tuple(names(raters)), per_response, repeats, seed))
     pace = pace_of(engine, minutes)
-    _show_design(found, pace, json_to)
+    _show_design(design, pace, json_to)
     if not plan:
-        invitations = invite(engine, list(found.load))
-        dropped = [(one.rater, one.response, one.pass_) for one in found.dropped]
-        new = store_assignments(engine, found.slots, seed, dropped, per_response)
+        invitations = invite(engine, list(design.load))
+        dropped = [(slot.rater, slot.response, slot.pass_) for slot in design.dropped]
+        new = store_assignments(engine, design.slots, seed, dropped, per_response)
         say(f"{new} assignments stored" if new else "nothing changed", json_to)
         if dropped:
             say(f"{len(dropped)} unopened assignments taken back", json_to)
         print_codes(invitations, json_to)
-    write_json(found.to_json(pace), json_to)
+    write_json(design.to_json(pace), json_to)
 
 
 def names(raters: str) -> list[str]:
@@ -105,14 +105,14 @@ def names(raters: str) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _show_design(found: Design, pace: Pace, json_to: Path | None) -> None:
+def _show_design(design: Design, pace: Pace, json_to: Path | None) -> None:
     """Print each clinician's work, and what to know of the design before anyone is invited."""
-    plan = plan_of(found, pace)
+    plan = plan_of(design, pace)
     rows = [
-        [rater, str(load), str(found.repeats_of(rater)), f"{plan.minutes[rater]:,.0f}"]
-        for rater, load in found.load.items()
+        [rater, str(load), str(design.repeats_of(rater)), f"{plan.minutes[rater]:,.0f}"]
+        for rater, load in design.load.items()
     ]
-    title = f"{counted(found.per_response, 'clinician')} a response"
+    title = f"{counted(design.per_response, 'clinician')} a response"
     show(title, ["clinician", "responses", "hidden repeats", "minutes"], rows, json_to)
     for line in plan_sentences(plan):
         say(line, json_to)
@@ -122,17 +122,17 @@ def plan_sentences(plan: Plan) -> list[str]:
     """Return a plan in sentences, without what the table of clinicians has."""
     shared = _range(plan.overlap_min, plan.overlap_max)
     linked = "; all are linked by what they share" if plan.connected else ""
-    said = [
+    sentences = [
         f"{counted(plan.responses, 'response')} to {counted(plan.instances, 'instance')}.",
         f"Minutes: {plan.minutes_total:,.0f} in all, {plan.minutes_per_response:.1f} a showing "
         f"{pace_in_words(plan.pace)}.",
     ]
     if plan.raters > 1:
-        said += [
+        sentences += [
             f"Any two clinicians share {shared}{linked}.",
             spread_in_words(plan),
         ]
-    return [*said, _expected(plan), *(f"{note[0].upper()}{note[1:]}." for note in plan.notes)]
+    return [*sentences, _expected(plan), *(f"{note[0].upper()}{note[1:]}." for note in plan.notes)]
 
 
 def _expected(plan: Plan) -> str:
@@ -181,82 +181,92 @@ def adjudicate(
             f"{reading!r} is neither third nor consensus", param_hint="--assign"
         )
     engine = study_of(context, db)
-    found = found_differences(engine)
-    show_differences(found, json_to)
-    chosen = settings(engine)
+    differences = found_differences(engine)
+    show_differences(differences, json_to)
+    study_settings = settings(engine)
     body: dict[str, object] = {
-        "adjudicate_from": chosen.adjudicate_from,
-        "adjudicate_by": chosen.adjudicate_by,
-        "differences": [_json(one) for one in found],
+        "adjudicate_from": study_settings.adjudicate_from,
+        "adjudicate_by": study_settings.adjudicate_by,
+        "differences": [_json(difference) for difference in differences],
         "plan": None,
         "assigned": 0,
     }
     if reading is not None:
-        how: Settling = "third" if reading == "third" else "consensus"
-        who = None if raters is None else names(raters)
-        made = planned_settlement(engine, how, who, seed)
-        _show_plan(made, found, json_to)
-        body["plan"] = _plan_json(made, found)
+        settling: Settling = "third" if reading == "third" else "consensus"
+        clinicians = None if raters is None else names(raters)
+        settlement = planned_settlement(engine, settling, clinicians, seed)
+        _show_plan(settlement, differences, json_to)
+        body["plan"] = _plan_json(settlement, differences)
         if not plan:
-            print_codes(invite(engine, who or []), json_to)
-            body["assigned"] = settle(OPERATOR, engine, made)
-            say(f"{counted(len(made.places), 'reading')} given out", json_to)
+            print_codes(invite(engine, clinicians or []), json_to)
+            body["assigned"] = settle(OPERATOR, engine, settlement)
+            say(f"{counted(len(settlement.places), 'reading')} given out", json_to)
     write_json(body, json_to)
 
 
-def show_differences(found: Sequence[Difference], json_to: Path | None = None) -> None:
+def show_differences(differences: Sequence[Difference], json_to: Path | None = None) -> None:
     """Print where clinicians differ, and how far each difference is settled."""
-    if not found:
+    if not differences:
         say("no two clinicians differ by that much", json_to)
         return
     rows = [
         [
-            *(one.response_id, one.benchmark, f"{one.points:g}", one.criterion),
-            *(str(one.clinicians), state(one)),
+            *(
+                difference.response_id,
+                difference.benchmark,
+                f"{difference.points:g}",
+                difference.criterion,
+            ),
+            *(str(difference.clinicians), state(difference)),
         ]
-        for one in found
+        for difference in differences
     ]
     heads = ["response", "benchmark", "points", "on", "clinicians", "settled"]
     show("Where clinicians differ", heads, rows, json_to, words=("benchmark", "on", "settled"))
 
 
-def state(one: Difference) -> str:
+def state(difference: Difference) -> str:
     """Return in words how far a difference is settled."""
-    if one.reading:
-        return f"{'by' if one.is_done else 'given out:'} {WORDS[one.reading]}"
-    if one.waits_for:
-        return f"waits for {counted(one.waits_for, 'reading')}"
+    if difference.reading:
+        return f"{'by' if difference.is_done else 'given out:'} {WORDS[difference.reading]}"
+    if difference.waits_for:
+        return f"waits for {counted(difference.waits_for, 'reading')}"
     return "no"
 
 
-def _show_plan(made: Settlement, found: Sequence[Difference], json_to: Path | None = None) -> None:
-    rows = [[name, str(load)] for name, load in made.load.items()]
+def _show_plan(
+    settlement: Settlement, differences: Sequence[Difference], json_to: Path | None = None
+) -> None:
+    rows = [[name, str(load)] for name, load in settlement.load.items()]
     if rows:
         show(
-            f"Each {WORDS[made.reading]} by one clinician", ["clinician", "readings"], rows, json_to
+            f"Each {WORDS[settlement.reading]} by one clinician",
+            ["clinician", "readings"],
+            rows,
+            json_to,
         )
     for responses, why in (
-        (made.waiting, "not given out, as somebody has still to rate it"),
-        (made.nobody, "not given out, as none of these clinicians may settle it"),
-        (made.naming, "not for a consensus, as a comment on it may name a model"),
+        (settlement.waiting, "not given out, as somebody has still to rate it"),
+        (settlement.nobody, "not given out, as none of these clinicians may settle it"),
+        (settlement.naming, "not for a consensus, as a comment on it may name a model"),
     ):
         if responses:
             say(f"{counted(len(responses), 'response')} {why}: {', '.join(responses)}", json_to)
 
 
-def _json(one: Difference) -> dict[str, object]:
-    return {name: value for name, value in asdict(one).items() if name != "response"}
+def _json(difference: Difference) -> dict[str, object]:
+    return {name: value for name, value in asdict(difference).items() if name != "response"}
 
 
-def _plan_json(made: Settlement, found: Sequence[Difference]) -> dict[str, object]:
-    known = {one.response: one.response_id for one in found}
+def _plan_json(settlement: Settlement, differences: Sequence[Difference]) -> dict[str, object]:
+    response_ids = {difference.response: difference.response_id for difference in differences}
     return {
-        "reading": made.reading,
-        "places": {known[key]: name for key, name in made.places.items()},
-        "load": dict(made.load),
-        "waiting": list(made.waiting),
-        "nobody": list(made.nobody),
-        "naming": list(made.naming),
+        "reading": settlement.reading,
+        "places": {response_ids[key]: name for key, name in settlement.places.items()},
+        "load": dict(settlement.load),
+        "waiting": list(settlement.waiting),
+        "nobody": list(settlement.nobody),
+        "naming": list(settlement.naming),
     }
 
 
@@ -276,29 +286,29 @@ def flags(
     if number is not None:
         answer_it(OPERATOR, engine, number, text)
         say("answered; the clinician sees it when they next rate", json_to)
-    found = all_flags(OPERATOR, engine)
-    _show_flags(found, json_to)
-    write_json({"flags": [_flag_json(one) for one in found]}, json_to)
+    raised = all_flags(OPERATOR, engine)
+    _show_flags(raised, json_to)
+    write_json({"flags": [_flag_json(flag) for flag in raised]}, json_to)
 
 
-def _show_flags(found: Sequence[Flagged], json_to: Path | None = None) -> None:
-    if not found:
+def _show_flags(flags: Sequence[Flagged], json_to: Path | None = None) -> None:
+    if not flags:
         say("nothing is flagged", json_to)
         return
     rows = [
         [
-            *(str(one.id), one.response_id, one.rater, one.flag, one.text or "-"),
-            one.answers[-1] if one.answers else "-",
-            "yes" if one.seen else "no",
+            *(str(flag.id), flag.response_id, flag.rater, flag.flag, flag.text or "-"),
+            flag.answers[-1] if flag.answers else "-",
+            "yes" if flag.seen else "no",
         ]
-        for one in found
+        for flag in flags
     ]
     heads = ["number", "response", "clinician", "flag", "words", "answer", "seen"]
     show("Flags", heads, rows, json_to, words=heads[1:])
 
 
-def _flag_json(one: Flagged) -> dict[str, object]:
-    return asdict(one) | {"at": one.at.isoformat(), "answers": list(one.answers)}
+def _flag_json(flag: Flagged) -> dict[str, object]:
+    return asdict(flag) | {"at": flag.at.isoformat(), "answers": list(flag.answers)}
 
 
 def training(
@@ -352,42 +362,51 @@ def _say_added(table: TableFile, added: ExpertsAdded, json_to: Path | None) -> N
 
 def _show_training(engine: Engine, json_to: Path | None) -> None:
     """Print how every clinician stands, a column a round."""
-    found = trainees(engine)
-    if not found:
+    clinicians = trainees(engine)
+    if not clinicians:
         say("no training: no expert scores, or no clinician who can sign in", json_to)
     else:
         rows = [
-            [one.name, *(_round_cell(one, number) for number in range(MOST_ROUNDS)), _stands(one)]
-            for one in found
+            [
+                trainee.name,
+                *(_round_cell(trainee, number) for number in range(MOST_ROUNDS)),
+                _stands(trainee),
+            ]
+            for trainee in clinicians
         ]
         rounds = [f"round {number + 1}" for number in range(MOST_ROUNDS)]
-        title = f"Mean distance from the experts over {found[0].total} responses, in points"
+        title = f"Mean distance from the experts over {clinicians[0].total} responses, in points"
         show(title, ["clinician", *rounds, "may begin"], rows, json_to)
-    write_json({"clinicians": [_trainee_json(one) for one in found]}, json_to)
+    write_json({"clinicians": [_trainee_json(trainee) for trainee in clinicians]}, json_to)
 
 
-def _round_cell(one: Trainee, number: int) -> str:
+def _round_cell(trainee: Trainee, number: int) -> str:
     """Return one round's cell: the distance and whether it was passed, or how far it is."""
-    if number < len(one.rounds):
-        outcome = one.rounds[number]
+    if number < len(trainee.rounds):
+        outcome = trainee.rounds[number]
         return f"{outcome.distance:.2f} {'passed' if outcome.passed else 'not passed'}"
-    if number == len(one.rounds) and one.answered:
-        return f"{one.answered} of {one.total} answered"
+    if number == len(trainee.rounds) and trainee.answered:
+        return f"{trainee.answered} of {trainee.total} answered"
     return ""
 
 
-def _stands(one: Trainee) -> str:
+def _stands(trainee: Trainee) -> str:
     """Return whether a clinician may begin, and why."""
-    if one.ended:
-        return f"yes, {one.ended}"
-    return f'no: --let "{one.name}" --reason "..."' if one.halted else "not yet"
+    if trainee.ended:
+        return f"yes, {trainee.ended}"
+    return f'no: --let "{trainee.name}" --reason "..."' if trainee.halted else "not yet"
 
 
-def _trainee_json(one: Trainee) -> dict[str, object]:
-    rounds = [_outcome(outcome) for outcome in one.rounds]
-    kept = {"name": one.name, "answered": one.answered, "total": one.total, "ended": one.ended}
-    return kept | {"halted": one.halted, "rounds": rounds}
+def _trainee_json(trainee: Trainee) -> dict[str, object]:
+    rounds = [_outcome(outcome) for outcome in trainee.rounds]
+    facts = {
+        "name": trainee.name,
+        "answered": trainee.answered,
+        "total": trainee.total,
+        "ended": trainee.ended,
+    }
+    return facts | {"halted": trainee.halted, "rounds": rounds}
 
 
-def _outcome(one: Outcome) -> dict[str, object]:
-    return {"distance": one.distance, "gap": one.gap, "passed": one.passed}
+def _outcome(outcome: Outcome) -> dict[str, object]:
+    return {"distance": outcome.distance, "gap": outcome.gap, "passed": outcome.passed}

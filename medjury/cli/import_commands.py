@@ -94,8 +94,8 @@ def import_(
         study = partial(study_of, context, db, create=True)
         write_json(restore(paths, study, accept_findings=accept_findings), json_to)
     elif run == "helm":
-        there = partial(study_of, context, db)
-        import_helm.bring_helm(paths, benchmark, rubric, json_to, own, there)
+        existing = partial(study_of, context, db)
+        import_helm.bring_helm(paths, benchmark, rubric, json_to, own, existing)
     elif run == "inspect":
         named = scale_named(scale)
         import_inspect.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for, named)
@@ -177,8 +177,8 @@ def _own_study(context: typer.Context, db: str | None) -> Engine:
 
 def _refuse_demo(engine: Engine) -> None:
     """Refuse to mix somebody's own responses into the demo study."""
-    demo = {one["name"] for one in sample_benchmarks()}
-    if demo & {one.name for one in benchmarks(engine)}:
+    demo = {sample["name"] for sample in sample_benchmarks()}
+    if demo & {benchmark.name for benchmark in benchmarks(engine)}:
         raise Conflict(
             "this is the demo study, and its raters are simulated: give your own study another "
             "place, such as --db sqlite:///study.db"
@@ -351,9 +351,9 @@ def _say_same_texts(added: ResponsesAdded) -> None:
 
 def _not_taken(rows: ResponseFile, name: str) -> str:
     """Return a column with how many values of it are not stored, and what may have been meant."""
-    told = counted(rows.not_taken[name], "value")
-    meant = f"; did you mean {rows.meant[name]}?" if name in rows.meant else ""
-    return f"{name} ({told}{meant})"
+    values = counted(rows.not_taken[name], "value")
+    suggestion = f"; did you mean {rows.meant[name]}?" if name in rows.meant else ""
+    return f"{name} ({values}{suggestion})"
 
 
 def _say_ratings(
@@ -425,9 +425,9 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
         say(f"the blind is lifted, and that is recorded: {BY_AUTHOR}")
     frame = responses_frame(engine)
     columns = (frame[name] for name in ("response_id", "benchmark", "instance_id"))
-    known = [
+    responses = [
         Known(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
         for response, benchmark, instance in zip(*columns, strict=True)
         if response in wrote
     ]
-    return MedhelmFile(table, known, pseudonym_key(engine), jury_mean)
+    return MedhelmFile(table, responses, pseudonym_key(engine), jury_mean)

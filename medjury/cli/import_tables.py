@@ -93,7 +93,7 @@ def scale_named(scale: str | None) -> Grades | None:
 def run_format(paths: Sequence[Path], form: str | None) -> str | None:
     """Return "package", "helm" or "inspect" where paths are stored as a whole, else None."""
     if form is not None:
-        return form if form in {one.name for one in RUNS} else None
+        return form if form in {reader.name for reader in RUNS} else None
     for path in paths:
         if str(path) != PIPE and (path.is_dir() or path.is_file()):
             opening = opening_of(path if path.is_dir() else Source(path))
@@ -105,25 +105,25 @@ def run_format(paths: Sequence[Path], form: str | None) -> str | None:
 
 def checked_format(form: str | None, others: Iterable[str]) -> None:
     """Refuse a format that is no reader's."""
-    known = (*PLAIN, *NAMED, *others)
-    if form is not None and form not in known:
-        raise typer.BadParameter(f"{form!r} is none of {', '.join(known)}", param_hint="--format")
+    formats = (*PLAIN, *NAMED, *others)
+    if form is not None and form not in formats:
+        raise typer.BadParameter(f"{form!r} is none of {', '.join(formats)}", param_hint="--format")
 
 
 def opened(
     paths: Sequence[Path],
-    what: What,
+    kind: What,
     form: str | None,
     map_path: Path | None,
     benchmark: str | None,
 ) -> tuple[TableFile, Reader | None]:
     """Return the rows that paths name; a folder's are those of a tool's files in it."""
-    given = None if map_path is None else read_map(map_path, what)
-    return rows_of(_sources(paths), what, form, given, benchmark)
+    column_map = None if map_path is None else read_map(map_path, kind)
+    return rows_of(_sources(paths), kind, form, column_map, benchmark)
 
 
 def _sources(paths: Sequence[Path]) -> list[Source]:
-    found: list[Source] = []
+    sources: list[Source] = []
     for path in paths:
         if path.is_dir():
             own = within(path)
@@ -131,41 +131,41 @@ def _sources(paths: Sequence[Path]) -> list[Source]:
                 raise BadFile(
                     f"{path}: a folder without a finished run or a tool's files; name a file"
                 )
-            found += [Source(one) for one in own[1]]
+            sources += [Source(file) for file in own[1]]
         else:
-            found.append(Source(path))
-    return found
+            sources.append(Source(path))
+    return sources
 
 
 def show_guess(
     paths: Sequence[Path],
-    what: What,
+    kind: What,
     form: str | None,
     map_path: Path | None,
     benchmark: str | None,
 ) -> None:
     """Print the map that a file would be read with, and its first rows as they would be stored."""
-    given = None if map_path is None else read_map(map_path, what)
+    column_map = None if map_path is None else read_map(map_path, kind)
     source = _sources(paths)[0]
     table, reader = (
-        rows_of([source], what, form, None, benchmark) if given is None else (None, None)
+        rows_of([source], kind, form, None, benchmark) if column_map is None else (None, None)
     )
     if reader is not None and table is not None:
         say(f"{source.path.name}: {reader.title}; it needs no map of columns")
-        _show_rows(table, what, benchmark)
+        _show_rows(table, kind, benchmark)
         return
-    raw = TableFile(source, table_format(form), given.sheet if given else None)
-    chosen = given or _guess(raw, what, benchmark)
+    raw = TableFile(source, table_format(form), column_map.sheet if column_map else None)
+    chosen = column_map or _guess(raw, kind, benchmark)
     say(toml_of(chosen, raw.columns))
-    own = chosen if chosen.columns else as_named(raw.columns, chosen, what)
-    _show_rows(mapped(raw, own, what), what, benchmark)
+    own = chosen if chosen.columns else as_named(raw.columns, chosen, kind)
+    _show_rows(mapped(raw, own, kind), kind, benchmark)
 
 
-def _guess(raw: TableFile, what: What, benchmark: str | None) -> ColumnMap:
+def _guess(raw: TableFile, kind: What, benchmark: str | None) -> ColumnMap:
     rows = [record for _, record in raw.first(LOOKED_AT)]
-    chosen = guessed(_names(rows), what)
-    chosen = with_constants(chosen, what, benchmark or raw.path.stem)
-    return with_grades(scores_only(chosen, rows), rows) if what == "ratings" else chosen
+    chosen = guessed(_names(rows), kind)
+    chosen = with_constants(chosen, kind, benchmark or raw.path.stem)
+    return with_grades(scores_only(chosen, rows), rows) if kind == "ratings" else chosen
 
 
 def _names(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
@@ -173,10 +173,10 @@ def _names(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
     return tuple(flat(rows[0])) if rows else ()
 
 
-def _show_rows(table: TableFile, what: What, benchmark: str | None) -> None:
+def _show_rows(table: TableFile, kind: What, benchmark: str | None) -> None:
     """Print the first rows as they would be stored, or what keeps them from being so."""
     try:
-        if what == "responses":
+        if kind == "responses":
             _show_some(_told_response(row) for row in ResponseFile(table, benchmark))
         else:
             _show_some(_told_rating(row) for row in RatingFile(table))
@@ -186,8 +186,8 @@ def _show_rows(table: TableFile, what: What, benchmark: str | None) -> None:
 
 
 def _show_some(rows: Iterator[str]) -> None:
-    for number, told in enumerate(islice(rows, SHOWN), start=1):
-        say(f"row {number}\n{told}")
+    for number, text in enumerate(islice(rows, SHOWN), start=1):
+        say(f"row {number}\n{text}")
 
 
 def _told_response(row: ResponseRow) -> str:

@@ -202,5 +202,5 @@ def _print_costs(
     bound = of_jury.paper_usd
     formula = "" if bound is None else f"; by the paper's formula ${bound:.4f}"
     say(f"the jury's {of_jury.calls} recorded calls cost {spent}{more}{formula}", json_to)
-    for one in of_jury.notes:
-        say(f"  {words(one)}", json_to)
+    for note in of_jury.notes:
+        say(f"  {words(note)}", json_to)

@@ -132,10 +132,12 @@ def url_of(context: typer.Context, db: str | None) -> str:
 
     A plain path is taken as a SQLite file.
     """
-    given = next((one for one in (db, context.obj) if one is not None), os.environ.get(VARIABLE))
-    if given is not None and not given.strip():
+    chosen = next(
+        (address for address in (db, context.obj) if address is not None), os.environ.get(VARIABLE)
+    )
+    if chosen is not None and not chosen.strip():
         raise BadInput(f"--db (or {VARIABLE}) is empty: give a URL such as {DEFAULT_URL}")
-    url = given or DEFAULT_URL
+    url = chosen or DEFAULT_URL
     return url if "://" in url else f"sqlite:///{url}"
 
 
@@ -165,7 +167,7 @@ def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | Non
     if panel:
         from jury.panel import read_panel
 
-        return tuple(one.name for one in read_panel(panel).juror)
+        return tuple(juror.name for juror in read_panel(panel).juror)
     return None if jurors is None else _each_once(jurors)
 
 

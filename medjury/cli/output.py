@@ -114,7 +114,7 @@ def room(json_to: Path | None = None) -> int:
 def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """Return how wide `show` would print a table if it had the room."""
     cells = zip(columns, *rows, strict=True)
-    longest = [max(len(line) for cell in one for line in cell.split("\n")) for one in cells]
+    longest = [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
     return sum(longest) + GAP * (len(columns) - 1)
 
 
@@ -141,7 +141,7 @@ class At(Protocol):
 
 
 @contextmanager
-def progress(what: str, total: float | None) -> Iterator[At]:
+def progress(task_name: str, total: float | None) -> Iterator[At]:
     """Show a bar while the block runs if stderr is a terminal; yields what moves it."""
     columns = (
         TextColumn("{task.description}"),
@@ -152,7 +152,7 @@ def progress(what: str, total: float | None) -> Iterator[At]:
     )
     nobody_looks = is_quiet() or not progress_console.is_terminal
     with Progress(*columns, console=progress_console, transient=True, disable=nobody_looks) as bar:
-        task = bar.add_task(what, total=total, words="")
+        task = bar.add_task(task_name, total=total, words="")
 
         def at(done: float, total: float | None = total, words: str = "") -> None:
             bar.update(task, completed=done, total=total, words=words)

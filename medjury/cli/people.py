@@ -39,26 +39,26 @@ LOCAL = "http://127.0.0.1:8501"
 
 def list_(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """List everybody who may sign in: role, progress, last activity, way in, consent."""
-    found = everybody(OPERATOR, study_of(context, db))
+    everyone = everybody(OPERATOR, study_of(context, db))
     rows = [
         [
-            one.name,
-            one.role,
-            f"{one.done} of {one.total}" if one.role == Role.CLINICIAN else "-",
-            f"{one.last:%Y-%m-%d %H:%M}" if one.last else "never",
-            one.way,
-            one.email or "-",
-            _consent(one),
+            person.name,
+            person.role,
+            f"{person.done} of {person.total}" if person.role == Role.CLINICIAN else "-",
+            f"{person.last:%Y-%m-%d %H:%M}" if person.last else "never",
+            person.way,
+            person.email or "-",
+            _consent(person),
         ]
-        for one in found
+        for person in everyone
     ]
     columns = ["name", "role", "rated", "last active (UTC)", "way in", "e-mail", "consent"]
-    asked = len(columns) if any(one.consent for one in found) else -1
+    shown = len(columns) if any(person.consent for person in everyone) else -1
     if rows:
-        show("People", columns[:asked], [row[:asked] for row in rows])
+        show("People", columns[:shown], [row[:shown] for row in rows])
     else:
         say("nobody can sign in yet: `medjury rate people add NAME --role coordinator`")
-    write_json({"people": [_json(one) for one in found]}, json_to)
+    write_json({"people": [_json(person) for person in everyone]}, json_to)
 
 
 def add(
@@ -77,8 +77,8 @@ def add(
     """Add people and print a sign-in code or an invitation link for each."""
     _refuse_bad(url)
     engine = study_of(context, db)
-    made = add_people(OPERATOR, engine, names, role, email, _way(link, days))
-    _print(made, url if link else None, json_to)
+    invitations = add_people(OPERATOR, engine, names, role, email, _way(link, days))
+    _print(invitations, url if link else None, json_to)
 
 
 def renew(
@@ -92,8 +92,8 @@ def renew(
 ) -> None:
     """Give a person a new code or link; old ones and open sessions end."""
     _refuse_bad(url)
-    made = renew_access(OPERATOR, study_of(context, db), name, _way(link, days))
-    _print([made], url if link else None, json_to)
+    invitation = renew_access(OPERATOR, study_of(context, db), name, _way(link, days))
+    _print([invitation], url if link else None, json_to)
 
 
 def end(context: typer.Context, name: Known, json_to: Json = None, db: Db = None) -> None:
@@ -140,11 +140,11 @@ def specialty(
     write_json({"name": name, "changed": changed, "specialty": value}, json_to)
 
 
-def _consent(one: PersonView) -> str:
+def _consent(person: PersonView) -> str:
     """Return whether a clinician gave consent, and when."""
-    if one.consent is None:
+    if person.consent is None:
         return "-"
-    return one.consent.state + (f" {one.consent.at:%Y-%m-%d}" if one.consent.at else "")
+    return person.consent.state + (f" {person.consent.at:%Y-%m-%d}" if person.consent.at else "")
 
 
 def _way(link: bool, days: int | None) -> Way:
@@ -152,25 +152,28 @@ def _way(link: bool, days: int | None) -> Way:
     return Way(once=True, days=days or LINK_DAYS) if link else Way(days=days)
 
 
-def _json(one: PersonView) -> dict[str, Any]:
+def _json(person: PersonView) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "role": one.role.value,
-        "done": one.done,
-        "total": one.total,
-        "last": one.last.isoformat() if one.last else None,
-        "way": one.way,
-        "email": one.email,
-        "consent": None if one.consent is None else one.consent.state,
+        "name": person.name,
+        "role": person.role.value,
+        "done": person.done,
+        "total": person.total,
+        "last": person.last.isoformat() if person.last else None,
+        "way": person.way,
+        "email": person.email,
+        "consent": None if person.consent is None else person.consent.state,
     }
 
 
-def _print(made: list[Invitation], url: str | None, json_to: Path | None) -> None:
+def _print(invitations: list[Invitation], url: str | None, json_to: Path | None) -> None:
     """Print codes or links; this is the only time they can be seen, and JSON has none."""
-    what = "code" if url is None else "link"
-    rows = [[one.handle, one.code if url is None else _link(url, one.code)] for one in made]
-    show(f"Hand each {what} over now: only its hash is kept", ["name", what], rows)
-    write_json({"people": [one.handle for one in made], "way": what}, json_to)
+    form = "code" if url is None else "link"
+    rows = [
+        [invitation.handle, invitation.code if url is None else _link(url, invitation.code)]
+        for invitation in invitations
+    ]
+    show(f"Hand each {form} over now: only its hash is kept", ["name", form], rows)
+    write_json({"people": [invitation.handle for invitation in invitations], "way": form}, json_to)
 
 
 def _link(url: str, code: str) -> str:
@@ -205,20 +208,26 @@ def remind(
     if send_now and server is None:
         raise BadInput(NO_SERVER)
     days = settings(engine).remind_days
-    found = due(OPERATOR, engine, now(), url)
+    reminders = due(OPERATOR, engine, now(), url)
     say(
-        f"{counted(len(found), 'clinician')} had work open for {counted(days, 'day')} and ended none",
+        f"{counted(len(reminders), 'clinician')} had work open for {counted(days, 'day')} and ended none",
         json_to,
     )
-    sent = send(OPERATOR, engine, server, found) if server and found else []
-    for one in found:
-        if one.name in sent:
-            say(f"{one.name}: sent to {one.email}", json_to)
+    sent = send(OPERATOR, engine, server, reminders) if server and reminders else []
+    for reminder in reminders:
+        if reminder.name in sent:
+            say(f"{reminder.name}: sent to {reminder.email}", json_to)
         else:
-            say(f"\n{one.name} ({one.email or 'no e-mail address'}):\n\n{one.text}", json_to)
+            say(
+                f"\n{reminder.name} ({reminder.email or 'no e-mail address'}):\n\n{reminder.text}",
+                json_to,
+            )
     body = {
         "remind_days": days,
-        "due": [{"name": one.name, "email": one.email, "text": one.text} for one in found],
+        "due": [
+            {"name": reminder.name, "email": reminder.email, "text": reminder.text}
+            for reminder in reminders
+        ],
         "sent": sent,
     }
     write_json(body, json_to)
@@ -270,7 +279,7 @@ def first_coordinator(engine: Engine) -> list[Invitation]:
 def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> None:
     """Print sign-in codes; this is the only time they can be seen."""
     if invitations:
-        rows = [[one.handle, one.code] for one in invitations]
+        rows = [[invitation.handle, invitation.code] for invitation in invitations]
         show(
             "Sign-in codes: hand them over now, only their hashes are kept",
             ["name", "code"],

@@ -129,11 +129,11 @@ def plan(
             analysis = AnalysisOptions(
                 jurors=named_jurors(panel, jurors), benchmark=benchmark, seed=seed
             )
-            found = plan_from_pilot(study_of(context, db), analysis, options)
+            planned = plan_from_pilot(study_of(context, db), analysis, options)
         else:
-            found = plan_from_assumption(Assumption(icc, single_icc), options)
-    _show(found, json_to)
-    write_json(to_json(found), json_to)
+            planned = plan_from_assumption(Assumption(icc, single_icc), options)
+    _show(planned, json_to)
+    write_json(to_json(planned), json_to)
 
 
 def _check_source(

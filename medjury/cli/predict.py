@@ -83,11 +83,11 @@ def predict(
     )
     engine = study_of(context, db)
     with progress("resampling", 1.0) as at:
-        found = predicted(engine, PredictQuestion(options, level), at)
-    _show(found, json_to)
+        predictions = predicted(engine, PredictQuestion(options, level), at)
+    _show(predictions, json_to)
     if csv_to is not None:
-        say(f"{csv_to}: {write_csv(csv_to, *csv_of(found.responses))} responses", json_to)
-    write_json(to_json(found), json_to)
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of(predictions.responses))} responses", json_to)
+    write_json(to_json(predictions), json_to)
 
 
 def csv_of(responses: "pd.DataFrame") -> tuple[list[str], Iterator[list[object]]]:
@@ -116,29 +116,29 @@ def _cell(value: Any) -> Any:
     return None if value != value else value
 
 
-def _show(found: "Predictions", json_to: Path | None) -> None:
+def _show(predictions: "Predictions", json_to: Path | None) -> None:
     """Print whether the predictions may be used, who predicts, and the three tables."""
     from calibration.tables.predicting import means_table, single_table, validation_table
 
-    level = found.question.level
-    say_unnoted(found.unnoted)
-    show_decision(found.decision, json_to)
-    _say_who(found, json_to)
-    means = means_table(found.rows, level)
+    level = predictions.question.level
+    say_unnoted(predictions.unnoted)
+    show_decision(predictions.decision, json_to)
+    _say_who(predictions, json_to)
+    means = means_table(predictions.rows, level)
     if table_width(means) > room(json_to):
-        means = means_table(found.rows, level, narrow=True)
-    single, validation = single_table(found.rows, level), validation_table(found.rows)
+        means = means_table(predictions.rows, level, narrow=True)
+    single, validation = single_table(predictions.rows, level), validation_table(predictions.rows)
     for table in (means, single, validation):
         say("", json_to)
         show_table(table, json_to, notes=table is validation)
-    for line in ("", *ABOUT, *found.told):
+    for line in ("", *ABOUT, *predictions.told):
         say(line, json_to)
 
 
-def _say_who(found: "Predictions", json_to: Path | None) -> None:
+def _say_who(predictions: "Predictions", json_to: Path | None) -> None:
     """Print who sits on the jury, and who was asked in vain."""
-    say(f"jury: {', '.join(found.jury)}", json_to)
-    if found.silent:
-        is_named = found.question.options.jurors is not None
+    say(f"jury: {', '.join(predictions.jury)}", json_to)
+    if predictions.silent:
+        is_named = predictions.question.options.jurors is not None
         seat = "without a score from them" if is_named else "not in this jury"
-        say(f"asked, and gave no rating: {', '.join(found.silent)}; {seat}", json_to)
+        say(f"asked, and gave no rating: {', '.join(predictions.silent)}; {seat}", json_to)

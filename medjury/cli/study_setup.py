@@ -40,28 +40,30 @@ def describe(
     db: Db = None,
 ) -> None:
     """Show or set what clinicians read about the study: purpose, contact, consent, guideline."""
-    wanted = None if file is None else read_description(file)
+    description = None if file is None else read_description(file)
     engine = study_of(context, db)
-    if wanted is not None:
-        _store_description(engine, wanted, who, json_to)
-    versions, given = described(engine), consents(engine)
+    if description is not None:
+        _store_description(engine, description, who, json_to)
+    versions, consents_so_far = described(engine), consents(engine)
     if versions:
-        _say_versions(versions, given, json_to)
+        _say_versions(versions, consents_so_far, json_to)
     else:
         say(NONE_YET, json_to)
-    write_json(_versions_json(versions, given), json_to)
+    write_json(_versions_json(versions, consents_so_far), json_to)
 
 
-def _store_description(engine: Engine, wanted: Description, who: str, json_to: Path | None) -> None:
+def _store_description(
+    engine: Engine, description: Description, who: str, json_to: Path | None
+) -> None:
     """Store a description, and say what came of it."""
-    changed = store_description(engine, wanted, who)
+    changed = store_description(engine, description, who)
     say("described, and in the record" if changed else "nothing changed", json_to)
-    if wanted.untold:
-        say(f"nothing is said of: {', '.join(wanted.untold)}", json_to)
+    if description.untold:
+        say(f"nothing is said of: {', '.join(description.untold)}", json_to)
 
 
 def _say_versions(
-    versions: Sequence[Described], given: Sequence[Consent], json_to: Path | None
+    versions: Sequence[Described], consents_so_far: Sequence[Consent], json_to: Path | None
 ) -> None:
     """Print what is told now, every version of it, and how consent stands."""
     present = versions[-1].description
@@ -73,57 +75,59 @@ def _say_versions(
         say(f"{GUIDELINE}: {page.title} ({counted(len(page.text), 'character')})", json_to)
     rows = [
         [
-            *(f"{one.at:%Y-%m-%d %H:%M}", one.actor, one.sha256[:SHORT]),
-            *(str(one.ratings), str(one.submissions)),
+            *(f"{version.at:%Y-%m-%d %H:%M}", version.actor, version.sha256[:SHORT]),
+            *(str(version.ratings), str(version.submissions)),
         ]
-        for one in versions
+        for version in versions
     ]
     show("Versions", HEADS, rows, json_to, words=HEADS[:3])
-    say(_consent_words(given), json_to)
+    say(_consent_words(consents_so_far), json_to)
 
 
-def _consent_words(given: Sequence[Consent]) -> str:
+def _consent_words(consents_so_far: Sequence[Consent]) -> str:
     """Return how many gave consent to the present text, and who did not yet."""
-    asked = [one for one in given if not one.is_out]
-    if not asked:
+    required = [consent for consent in consents_so_far if not consent.is_out]
+    if not required:
         return "nobody is asked for consent"
-    missing = [one.handle for one in asked if not one.holds]
+    missing = [consent.handle for consent in required if not consent.holds]
     waiting = f"; not yet: {', '.join(missing)}" if missing else ""
-    return f"consent given by {len(asked) - len(missing)} of {counted(len(asked), 'clinician')}{waiting}"
+    return f"consent given by {len(required) - len(missing)} of {counted(len(required), 'clinician')}{waiting}"
 
 
-def _versions_json(versions: Sequence[Described], given: Sequence[Consent]) -> dict[str, Any]:
+def _versions_json(
+    versions: Sequence[Described], consents_so_far: Sequence[Consent]
+) -> dict[str, Any]:
     """Return it as `study describe --json` has it."""
     return {
         "description": _description_json(versions[-1].description) if versions else None,
         "versions": [
             {
-                "at": one.at.isoformat(),
-                "actor": one.actor,
-                "title": one.description.title,
-                "sha256": one.sha256,
-                "consent_sha256": one.consent_sha256,
-                "ratings_before": one.ratings,
-                "submissions": one.submissions,
-                "present": one.is_present,
+                "at": version.at.isoformat(),
+                "actor": version.actor,
+                "title": version.description.title,
+                "sha256": version.sha256,
+                "consent_sha256": version.consent_sha256,
+                "ratings_before": version.ratings,
+                "submissions": version.submissions,
+                "present": version.is_present,
             }
-            for one in versions
+            for version in versions
         ],
         "consents": [
             {
-                "rater": one.handle,
-                "consent": one.state,
-                "at": one.at.isoformat() if one.at else None,
-                "consent_sha256": one.sha256 or None,
-                "shut_out": one.is_out,
+                "rater": consent.handle,
+                "consent": consent.state,
+                "at": consent.at.isoformat() if consent.at else None,
+                "consent_sha256": consent.sha256 or None,
+                "shut_out": consent.is_out,
             }
-            for one in given
+            for consent in consents_so_far
         ],
     }
 
 
 def _description_json(description: Description) -> dict[str, Any]:
-    pages = [{"title": one.title, "text": one.text} for one in description.guideline]
+    pages = [{"title": page.title, "text": page.text} for page in description.guideline]
     return {
         "title": description.title,
         **{name: getattr(description, name) for name in TEXTS},
@@ -184,16 +188,16 @@ def set_protocol(
     if miss_at_most is not None and not critical:
         raise typer.BadParameter("needs --critical, such as safety<=2", param_hint="--miss-at-most")
     limit = float("nan") if miss_at_most is None else miss_at_most
-    wanted = Protocol(
+    protocol = Protocol(
         margin=margin,
         criterion=criterion,
         panel=panel,
         jurors=panel_jurors(panel),
         responses=responses,
         method="paper" if method == "paper" else "published",
-        critical=tuple(critical_of(one, limit) for one in critical or ()),
+        critical=tuple(critical_of(threshold, limit) for threshold in critical or ()),
     )
-    fixed = fix_protocol(OPERATOR, study_of(context, db), wanted)
+    fixed = fix_protocol(OPERATOR, study_of(context, db), protocol)
     _say_protocol(fixed, json_to)
     write_json({"protocol": protocol_json(fixed)}, json_to)
 
@@ -223,14 +227,14 @@ def check_protocol(
 
     engine = study_of(context, db)
     with progress("resampling", 1.0) as at:
-        found = checked(engine, at, AnalysisOptions(reps=reps, seed=seed))
-    if found.protocol is None:
+        result = checked(engine, at, AnalysisOptions(reps=reps, seed=seed))
+    if result.protocol is None:
         say(NONE_SET, json_to)
     else:
-        _say_protocol(found.protocol, json_to)
-    show_decision(found.decision, json_to)
-    write_json(found.to_json(), json_to)
-    if not found.is_met:
+        _say_protocol(result.protocol, json_to)
+    show_decision(result.decision, json_to)
+    write_json(result.to_json(), json_to)
+    if not result.is_met:
         raise typer.Exit(NOT_MET)
 
 
@@ -257,6 +261,6 @@ def settings(
         if value is None:
             raise BadInput(f"settings {name}: give the value too, or no name to see them all")
         set_setting(engine, name, value)
-    kept = stored_settings(engine).as_text()
-    show("Settings", ["name", "value"], [[*pair] for pair in kept.items()], json_to)
-    write_json(kept, json_to)
+    stored = stored_settings(engine).as_text()
+    show("Settings", ["name", "value"], [[*pair] for pair in stored.items()], json_to)
+    write_json(stored, json_to)

@@ -159,17 +159,17 @@ def compared(
         raise NotAllowed(BLIND)
     of = authors(engine), categories(engine)
     with threadpool_limits(1):
-        found = compare_models(task.scores, *of, task.options, task.by, tick=tick)
+        comparison = compare_models(task.scores, *of, task.options, task.by, tick=tick)
     beside_clinicians = task.options.jurors and {*task.by} != {JURY}
     return ModelsResult(
-        found.decision,
-        found.rows,
-        found.categories,
-        found.detectable,
-        found.benchmarks,
+        comparison.decision,
+        comparison.rows,
+        comparison.categories,
+        comparison.detectable,
+        comparison.benchmarks,
         task.options,
         task.silent,
-        _remembered(engine, task, found.n_both) if beside_clinicians else "",
+        _remembered(engine, task, comparison.n_both) if beside_clinicians else "",
     )
 
 
@@ -197,7 +197,7 @@ class Leaderboard:
     @property
     def simulated(self) -> tuple[str, ...]:
         """Simulated raters whose scores are in a figure."""
-        return tuple(sorted({name for one in self.rows for name in one.simulated}))
+        return tuple(sorted({name for row in self.rows for name in row.simulated}))
 
     @property
     def about(self) -> str:
@@ -230,26 +230,26 @@ def leaderboard(engine: Engine) -> Leaderboard:
 
 
 def leaderboard_files(
-    engine: Engine, found: Leaderboard, shape: str, at: datetime, organization: str
+    engine: Engine, board: Leaderboard, shape: str, at: datetime, organization: str
 ) -> Mapping[str, str]:
     """Return the files of a leaderboard in one of `SHAPES`, by path."""
     from calibration.writers.every_eval_ever import Judge, Source, records
     from calibration.writers.release import release
 
     if shape == "helm":
-        return release(found.rows, f"medjury-{found.study[:12]}", f"{at:%Y-%m-%d}", found.about)
-    profiles = juror_profiles(engine, list(found.jurors))
+        return release(board.rows, f"medjury-{board.study[:12]}", f"{at:%Y-%m-%d}", board.about)
+    profiles = juror_profiles(engine, list(board.jurors))
     used = benchmarks(engine)
     source = Source(
-        study=found.study,
+        study=board.study,
         version=version("medjury"),
         seconds=int(at.timestamp()),
         organization=organization,
         judges=[
             Judge(name, str(profiles.get(name, {}).get("model") or name), profiles.get(name, {}))
-            for name in found.jurors
+            for name in board.jurors
         ],
-        prompts={one.name: one.rubric.prompt for one in used},
-        rubrics={one.name: one.rubric.sha256 for one in used},
+        prompts={benchmark.name: benchmark.rubric.prompt for benchmark in used},
+        rubrics={benchmark.name: benchmark.rubric.sha256 for benchmark in used},
     )
-    return records(found.rows, source)
+    return records(board.rows, source)

@@ -60,7 +60,7 @@ def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     """Return what a run of a panel would take; nothing is sent or stored."""
     panel, benchmarks = with_counted_prices(scope.panel), scope.benchmarks or None
     rows = estimate(engine, panel, replicates=scope.replicates, benchmarks=benchmarks)
-    families = {one.name: one.family for one in panel.juror if not one.simulated}
+    families = {juror.name: juror.family for juror in panel.juror if not juror.simulated}
     own = own_family(engine, families, benchmarks)
     return RunEstimate(panel.name, tuple(rows), families, own, bound_of(panel, rows, now()))
 
@@ -73,7 +73,7 @@ def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float |
     spent = study_spending(engine)
     if spent.left is None or spent.budget is None:
         return
-    likely = sum(one.usd_likely or 0.0 for one in expected.jurors)
+    likely = sum(juror.usd_likely or 0.0 for juror in expected.jurors)
     bounded = max_usd is not None and 0 < max_usd <= spent.left
     if likely <= max(0.0, spent.left) or bounded:
         return
@@ -124,12 +124,12 @@ def juror_ends(
     today
         In UTC.
     """
-    own = {one.name: one for one in read_panel(panel).juror} if panel else {}
+    own = {juror.name: juror for juror in read_panel(panel).juror} if panel else {}
     announced = {
-        (one.model, one.host): one
+        (juror.model, juror.host): juror
         for name in shipped()
-        for one in read_panel(name).juror
-        if one.end()
+        for juror in read_panel(name).juror
+        if juror.end()
     }
     return [_end(name, own.get(name), profiles.get(name, {}), announced, today) for name in jury]
 
@@ -142,8 +142,8 @@ def _end(
     today: date,
 ) -> JurorEnd:
     key = (profile.get("model"), profile.get("host"))
-    known = own if own and own.end() else announced.get(key)
-    day = known.end() if known else None
+    juror = own if own and own.end() else announced.get(key)
+    day = juror.end() if juror else None
     model = profile.get("model") or (own.model if own else None)
     left = (day - today).days if day else None
     return JurorEnd(name, model, day, left, notes=noted(_notice(name, model, day, left)))

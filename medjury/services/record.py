@@ -57,7 +57,7 @@ def protocol_of(engine: Engine) -> Protocol | None:
         jurors=tuple(detail["jurors"]),
         responses=detail["responses"],
         method=detail["method"],
-        critical=tuple(_critical(one) for one in detail["critical"]),
+        critical=tuple(_critical(threshold) for threshold in detail["critical"]),
         set_after_ratings=detail["ratings"],
         set_at=f"{every[-1].at:%Y-%m-%dT%H:%M:%SZ}",
         sha256=detail["sha256"],
@@ -65,9 +65,9 @@ def protocol_of(engine: Engine) -> Protocol | None:
     )
 
 
-def _critical(one: dict[str, Any]) -> Critical:
-    limit = one["miss_at_most"]
-    return Critical(one["criterion"], one["threshold"], math.nan if limit is None else limit)
+def _critical(detail: dict[str, Any]) -> Critical:
+    limit = detail["miss_at_most"]
+    return Critical(detail["criterion"], detail["threshold"], math.nan if limit is None else limit)
 
 
 def protocol_json(protocol: Protocol | None) -> dict[str, Any] | None:
@@ -95,7 +95,7 @@ def fix_protocol(by: Person, engine: Engine, protocol: Protocol) -> Protocol:
         If the study is locked, or a researcher asks.
     """
     _check_numbers(protocol)
-    _check_criteria(protocol, [one.rubric for one in benchmarks(engine)])
+    _check_criteria(protocol, [benchmark.rubric for benchmark in benchmarks(engine)])
     every = json_value(asdict(protocol))
     set_protocol(engine, by.actor, {name: every[name] for name in FIXED})
     fixed = protocol_of(engine)
@@ -108,7 +108,7 @@ def panel_jurors(name: str) -> tuple[str, ...]:
     """Return the jurors of a panel, a shipped one's name or a file; () for no name."""
     from jury.panel import read_panel
 
-    return tuple(one.name for one in read_panel(name).juror) if name else ()
+    return tuple(juror.name for juror in read_panel(name).juror) if name else ()
 
 
 def _check_numbers(protocol: Protocol) -> None:
@@ -116,8 +116,8 @@ def _check_numbers(protocol: Protocol) -> None:
         raise BadInput(f"margin {protocol.margin:g}: must be above 0 and below 1, such as 0.1")
     if protocol.responses < 0:
         raise BadInput(f"responses {protocol.responses}: must be 0 (not fixed) or more")
-    for one in protocol.critical:
-        limit = one.miss_at_most
+    for critical in protocol.critical:
+        limit = critical.miss_at_most
         if not (math.isnan(limit) or 0 < limit < 1):
             raise BadInput(
                 f"at most {limit:g} of the unsafe responses missed: must be above 0 and below 1; no "
@@ -127,16 +127,16 @@ def _check_numbers(protocol: Protocol) -> None:
 
 def _check_criteria(protocol: Protocol, rubrics: Sequence[Rubric]) -> None:
     """Refuse a criterion that no rubric has, and a threshold that cannot tell responses apart."""
-    known = sorted({name for rubric in rubrics for name in rubric.criteria})
-    wanted = [protocol.criterion] if protocol.criterion else []
-    for name in [*wanted, *(one.criterion for one in protocol.critical)]:
-        if name not in known:
-            has = f"it has {', '.join(known)}" if known else "it has no responses yet"
+    criteria = sorted({name for rubric in rubrics for name in rubric.criteria})
+    composite = [protocol.criterion] if protocol.criterion else []
+    for name in [*composite, *(critical.criterion for critical in protocol.critical)]:
+        if name not in criteria:
+            has = f"it has {', '.join(criteria)}" if criteria else "it has no responses yet"
             raise Unknown(f"criterion {name}: no rubric of this study has it; {has}")
-    for one in protocol.critical:
-        for rubric in (own for own in rubrics if one.criterion in own.criteria):
-            if not rubric.scale.min <= one.threshold < rubric.scale.max:
+    for critical in protocol.critical:
+        for rubric in (own for own in rubrics if critical.criterion in own.criteria):
+            if not rubric.scale.min <= critical.threshold < rubric.scale.max:
                 raise BadInput(
-                    f"{one.criterion}<={one.threshold:g}: the scale of {rubric.name} is "
+                    f"{critical.criterion}<={critical.threshold:g}: the scale of {rubric.name} is "
                     f"{rubric.scale}; a threshold lies on it, below its top"
                 )

@@ -73,14 +73,14 @@ class Validation:
 
 def seats_of(panel: Panel) -> list[Seat]:
     """Return the jurors as a record knows them: by name and profile."""
-    return [{"name": one.name} | one.profile() for one in panel.juror]
+    return [{"name": juror.name} | juror.profile() for juror in panel.juror]
 
 
 def validation(
     engine: Engine,
     rubric: Rubric,
     seats: Sequence[Seat],
-    asked: Resampling,
+    resampling: Resampling,
     tick: Tick | None = None,
 ) -> Validation:
     """Return the validation record of a rubric and jurors, computed from the study.
@@ -88,20 +88,20 @@ def validation(
     That the jury was held against the clinicians is noted in the ledger, unless it is there.
     `tick` is called with the share of the work done.
     """
-    found, names = behind(engine, rubric), [str(one["name"]) for one in seats]
-    stands = _evidence(engine, found, seats)
-    scores = _scores(engine, found, names)
-    tables = dict(_tables(scores, rubric, names, asked, tick)) if scores else {}
+    evidence_base, names = behind(engine, rubric), [str(seat["name"]) for seat in seats]
+    stands = _evidence(engine, evidence_base, seats)
+    scores = _scores(engine, evidence_base, names)
+    tables = dict(_tables(scores, rubric, names, resampling, tick)) if scores else {}
     unnoted = [_remember(engine, names, criterion, rows) for criterion, rows in tables.items()]
     record = {
         "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "version": version("medjury"),
-        "method": asked.method,
-        "reps": asked.reps,
-        "seed": asked.seed,
+        "method": resampling.method,
+        "reps": resampling.reps,
+        "seed": resampling.seed,
         **_counts(scores, rubric, names, tables.get(None, ())),
         **stands,
-        **_verdict(engine, scores, names, asked, tables),
+        **_verdict(engine, scores, names, resampling, tables),
         "figures": [_kept(name, row) for name, rows in tables.items() for row in _widest(rows)],
         "juries_tried": len(tried(engine)),
         "sha256": {
@@ -112,7 +112,7 @@ def validation(
     }
     why = reasons(record)
     status = "not validated" if why else "validated"
-    judged = {"status": status, "reasons": why, "caveats": caveats(engine, found, seats)}
+    judged = {"status": status, "reasons": why, "caveats": caveats(engine, evidence_base, seats)}
     return Validation(judged | record, next(filter(None, unnoted), ""))
 
 
@@ -120,7 +120,7 @@ def _verdict(
     engine: Engine,
     scores: "Scores | None",
     names: Sequence[str],
-    asked: Resampling,
+    resampling: Resampling,
     tables: "Mapping[str | None, Sequence[AgreementRow]]",
 ) -> dict[str, Any]:
     """Return the study's protocol, and its verdict on this jury and these benchmarks."""
@@ -136,45 +136,49 @@ def _verdict(
             "protocol": protocol_json(protocol),
             "decision": {"kind": DecisionKind.UNDEFINED.value} | NO_FIGURE,
         }
-    options = replace(asked.options(criterion), jurors=tuple(names))
+    options = replace(resampling.options(criterion), jurors=tuple(names))
     critical = protocol.critical if protocol else ()
     detected = detection(scores, options, critical)
-    found = decide(_widest(rows), claim_of(protocol, names, options, detected))
-    figure = {"estimate": found.estimate, "low": found.low, "high": found.high}
-    decision = {"kind": found.kind.value} | {
+    verdict = decide(_widest(rows), claim_of(protocol, names, options, detected))
+    figure = {
+        "estimate": verdict.estimate,
+        "low": verdict.low,
+        "high": verdict.high,
+    }
+    decision = {"kind": verdict.kind.value} | {
         name: json_value(value) for name, value in figure.items()
     }
     return {"protocol": protocol_json(protocol), "decision": decision}
 
 
-def _evidence(engine: Engine, found: Behind, seats: Sequence[Seat]) -> dict[str, Any]:
+def _evidence(engine: Engine, evidence_base: Behind, seats: Sequence[Seat]) -> dict[str, Any]:
     """Return what stands behind a jury."""
-    made_up = [one.name for one in read_panel("simulated").juror]
-    told = evidence(found, seats, made_up)
+    made_up = [juror.name for juror in read_panel("simulated").juror]
+    figures = evidence(evidence_base, seats, made_up)
     findings = {"record_findings": len(verify_record(engine).findings)}
-    return {"evidence": told | findings}
+    return {"evidence": figures | findings}
 
 
-def _scores(engine: Engine, found: Behind, names: Sequence[str]) -> "Scores | None":
+def _scores(engine: Engine, evidence_base: Behind, names: Sequence[str]) -> "Scores | None":
     """Return the ratings on the rubric by clinicians and these jurors; None without clinicians."""
-    if not any(one.kind == "clinician" for one in found.raters):
+    if not any(rater.kind == "clinician" for rater in evidence_base.raters):
         return None
-    whole = scores_of(engine)
-    mine = whole.ratings["benchmark"].isin(found.benchmarks) & (
-        (whole.ratings["kind"] == "clinician") | whole.ratings["rater"].isin(names)
+    every = scores_of(engine)
+    mine = every.ratings["benchmark"].isin(evidence_base.benchmarks) & (
+        (every.ratings["kind"] == "clinician") | every.ratings["rater"].isin(names)
     )
-    ratings = whole.ratings[mine].reset_index(drop=True)
-    kept = whole.responses["benchmark"].isin(found.benchmarks)
+    ratings = every.ratings[mine].reset_index(drop=True)
+    of_benchmarks = every.responses["benchmark"].isin(evidence_base.benchmarks)
     silent = frozenset(names) - set(ratings.loc[ratings["kind"] == "juror", "rater"])
-    responses = whole.responses[kept].reset_index(drop=True)
-    return replace(whole, ratings=ratings, responses=responses, silent=silent)
+    responses = every.responses[of_benchmarks].reset_index(drop=True)
+    return replace(every, ratings=ratings, responses=responses, silent=silent)
 
 
 def _tables(
     scores: "Scores",
     rubric: Rubric,
     names: Sequence[str],
-    asked: Resampling,
+    resampling: Resampling,
     tick: Tick | None,
 ) -> Iterator[tuple[str | None, "Sequence[AgreementRow]"]]:
     """Yield the agreement's rows of the composite (None) and of each criterion with enough data."""
@@ -184,12 +188,12 @@ def _tables(
 
     criteria = (None, *rubric.criteria)
     with threadpool_limits(1):
-        for place, criterion in enumerate(criteria, 1):
+        for number, criterion in enumerate(criteria, 1):
             with suppress(TooFew):
-                options = replace(asked.options(criterion), jurors=tuple(names))
+                options = replace(resampling.options(criterion), jurors=tuple(names))
                 yield criterion, agreement_rows(scores, options)
             if tick is not None:
-                tick(place / len(criteria))
+                tick(number / len(criteria))
 
 
 def _widest(rows: "Sequence[AgreementRow]") -> "list[AgreementRow]":
@@ -209,8 +213,8 @@ def _remember(
     """Note the jury in the ledger, as `calibrate` does; return why not, "" where it is there."""
     looked = Looked(names, len(names), criterion or "", "paper", "")
     jury = [row for row in rows if row.scorer == "jury" and math.isfinite(row.icc)]
-    known = {one.key for one in tried(engine)}
-    new = [row for row in jury if looked.entry(row.benchmark).key not in known]
+    keys = {entry.key for entry in tried(engine)}
+    new = [row for row in jury if looked.entry(row.benchmark).key not in keys]
     return looked.remember(engine, new, [], ratings_frame(engine)) if new else ""
 
 
@@ -226,15 +230,17 @@ def _counts(
     per = 0.0
     if scores is not None and counts["n_responses"]:
         first = scores.ratings[scores.ratings["pass_"] == 0]
-        given = first.groupby(["response_id", "rater", "kind", "replicate"])["criterion"].nunique()
-        whole = (
-            given[given == len(rubric.criteria)]
+        criteria_rated = first.groupby(["response_id", "rater", "kind", "replicate"])[
+            "criterion"
+        ].nunique()
+        complete = (
+            criteria_rated[criteria_rated == len(rubric.criteria)]
             .reset_index()
             .drop_duplicates(["response_id", "rater"])
         )
-        heard = whole[whole["kind"] == "juror"].groupby("response_id").size()
-        scored = heard[heard == len(names)].index
-        doctors = whole[(whole["kind"] == "clinician") & whole["response_id"].isin(scored)]
+        jurors_per_response = complete[complete["kind"] == "juror"].groupby("response_id").size()
+        scored = jurors_per_response[jurors_per_response == len(names)].index
+        doctors = complete[(complete["kind"] == "clinician") & complete["response_id"].isin(scored)]
         per = round(len(doctors) / max(doctors["response_id"].nunique(), 1), 4)
     return counts | {"clinicians_per_response": per}
 
@@ -300,7 +306,7 @@ def tools() -> list[str]:
 
 
 def exported_rubric(
-    engine: Engine, asked: RubricExport, tick: Tick | None = None
+    engine: Engine, request: RubricExport, tick: Tick | None = None
 ) -> ExportedRubric:
     """Return a rubric's files for a tool, the figures computed anew from the study's ratings.
 
@@ -310,15 +316,15 @@ def exported_rubric(
         If the panel rates on another rubric only, or a tool would be told of a host, or of a key
         for it, that the server's owner does not allow.
     """
-    rubric, panel = Rubric.from_json(asked.rubric), asked.panel
+    rubric, panel = Rubric.from_json(request.rubric), request.panel
     refuse_other(panel, rubric)
-    if asked.tool in TOLD_WHERE:
+    if request.tool in TOLD_WHERE:
         admit(panel)
-    resampling = Resampling(asked.reps, asked.seed)
+    resampling = Resampling(request.reps, request.seed)
     validated = validation(engine, rubric, seats_of(panel), resampling, tick)
     record = validated.record
     rows = tuple(material(engine, rubric))
-    write: Write = import_module(f"jury.exports.{MODULES[asked.tool]}").write
+    write: Write = import_module(f"jury.exports.{MODULES[request.tool]}").write
     return ExportedRubric(
         dict(write(Export(rubric, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",
