@@ -11,7 +11,7 @@ from data.errors import BadInput
 from data.queries import assigned, design_items
 from data.queries.pace import pace_of, work_of_responses
 
-NOTHING = "the study has no responses yet: `medjury import FILE` brings them in"
+NOTHING = "the study has no responses yet: `medjury study import FILE` brings them in"
 
 
 @dataclass(frozen=True, slots=True)

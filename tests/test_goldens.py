@@ -1,4 +1,4 @@
-"""Every figure of `calibrate --details` on four public data sets, as recorded at commit 90f9e59.
+"""Every figure of `analyse calibrate --details` on four public data sets, as recorded at commit 90f9e59.
 
 The figures were recorded by `benchmarks/goldens.py` before notes became values; whatever is made of
 the code since, they stay. Clinicians and jurors of ACI-Bench are drawn with a seed: nobody rated it.
@@ -80,7 +80,7 @@ def medjury(folder: Path, *words: object) -> None:
 
 
 def calibrated(folder: Path) -> Any:
-    """Return the JSON of `calibrate --details`."""
+    """Return the JSON of `analyse calibrate --details`."""
     medjury(
         folder,
         "calibrate",

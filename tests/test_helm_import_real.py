@@ -1,4 +1,4 @@
-"""`medjury import` on runs that helm-run 0.5.16 wrote itself, faults among them."""
+"""`medjury study import` on runs that helm-run 0.5.16 wrote itself, faults among them."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`medjury monitor` as its user meets it."""
+"""`medjury analyse monitor` as its user meets it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What `medjury assign` says of a design, in words."""
+"""What `medjury rate assign` says of a design, in words."""
 
 import pytest
 from sqlalchemy import Engine

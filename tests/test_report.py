@@ -1,4 +1,4 @@
-"""`medjury calibrate --html`: one page that needs nothing, names no author and claims no more."""
+"""`medjury analyse calibrate --html`: one page that needs nothing, names no author and claims no more."""
 
 import re
 

@@ -174,7 +174,9 @@ def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
         return parquet_rows(source)
     if known in ("inspect", "package"):
         what = "a log of Inspect" if known == "inspect" else "a package of medjury"
-        raise BadFile(f"{source.path}: this is {what}: `medjury import` takes it, not as rows")
+        raise BadFile(
+            f"{source.path}: this is {what}: `medjury study import` takes it, not as rows"
+        )
     if form == "object":
         return object_row(source)
     if form is None and known == "object":

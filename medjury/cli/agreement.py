@@ -64,7 +64,8 @@ Latex = Annotated[
     typer.Option("--latex", metavar="FILE", help="Write the table for LaTeX.", callback=writes_to),
 ]
 Freeze = Annotated[
-    bool, typer.Option("--freeze", help="Keep this calibration in the study, for `monitor`.")
+    bool,
+    typer.Option("--freeze", help="Keep this calibration in the study, for `analyse monitor`."),
 ]
 Name = Annotated[str, typer.Option("--name", help="With --freeze: what to call it.")]
 

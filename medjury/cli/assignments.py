@@ -166,7 +166,7 @@ def adjudicate(
     ] = None,
     raters: Annotated[
         str | None,
-        typer.Option(metavar="FILE|N", help="As in `assign`; by default all who can rate."),
+        typer.Option(metavar="FILE|N", help="As in `rate assign`; by default all who can rate."),
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Show who would; store nothing.")] = False,
     seed: Seed = 0,

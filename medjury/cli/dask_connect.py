@@ -155,12 +155,13 @@ def answers(
 
 def told(contents: str, on: str, workers: dict[str, int]) -> list[str]:
     """Return what is said before anything is sent: what goes to whom, and whether it is open."""
-    hosts = sorted({urlsplit(one).hostname or one for one in workers})
+    hosts = sorted({urlsplit(worker).hostname or worker for worker in workers})
     where = f"{contents} sent to {counted(len(workers), 'worker')} on {', '.join(hosts)}"
     scheduler = urlsplit(on).hostname  # all goes through it; its own workers may say 127.0.0.1
     between = [scheduler] if scheduler and scheduler not in hosts else []
-    through = "".join(f", through the scheduler on {one}" for one in between)
-    plain = [urlsplit(one).hostname or one for one in (on, *workers) if one.startswith("tcp://")]
+    through = "".join(f", through the scheduler on {host}" for host in between)
+    addresses = (address for address in (on, *workers) if address.startswith("tcp://"))
+    plain = [urlsplit(address).hostname or address for address in addresses]
     open_line = not all(map(_loopback, plain))
     return [where + through + ("; tcp:// is not encrypted, tls:// is" if open_line else "")]
 

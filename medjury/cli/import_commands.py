@@ -117,7 +117,7 @@ def _bring_rows(
 ) -> dict[str, Any]:
     """Read files of rows, and only when they can be read open the study and store them.
 
-    Return what was stored as `import --json` has it.
+    Return what was stored as `study import --json` has it.
     """
     table, reader = (
         (CORPORA[form](paths), None)
@@ -277,7 +277,7 @@ def _store_ratings(
     rows: RatingFile | RedcapFile | MedhelmFile,
     chosen: Rubric | None,
 ) -> dict[str, Any]:
-    """Store a file's ratings and tell what came of it; return it as `ratings --json` has it."""
+    """Store a file's ratings and tell what came of it; return it as `rate ratings --json` has it."""
     with progress(f"reading {table.path.name}", table.size_bytes) as at:
         added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
     _say_ratings(table, rows, added)
@@ -387,7 +387,7 @@ def restore(
 ) -> dict[str, Any]:
     """Read a package whole, and only when it holds open the study and store it.
 
-    Return what was stored as `import --json` has it.
+    Return what was stored as `study import --json` has it.
     """
     if len(paths) > 1:
         raise BadInput("a package becomes a study of its own: import one, and alone")

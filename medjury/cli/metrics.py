@@ -120,7 +120,7 @@ def run_metrics(
 ) -> dict[str, Any]:
     """Score what has a reference of so many, store it, and say what was left out and why.
 
-    Return it as `measure --json` has it.
+    Return it as `analyse measure --json` has it.
 
     All is computed before anything is stored, all or nothing: clinicians rate meanwhile, and
     workers may be lost.

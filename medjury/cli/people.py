@@ -32,7 +32,7 @@ Days = Annotated[
     int | None,
     typer.Option(min=1, max=3650, help="Days it can be used: 14 for a link, no end for a code."),
 ]
-Known = Annotated[str, typer.Argument(metavar="NAME", help="As `people list` has it.")]
+Known = Annotated[str, typer.Argument(metavar="NAME", help="As `rate people list` has it.")]
 Url = Annotated[str, typer.Option(metavar="URL", help="Where people reach the study.")]
 LOCAL = "http://127.0.0.1:8501"
 

@@ -126,7 +126,7 @@ def _short(version: str) -> str:
 
 
 def _json(rubric: Rubric) -> dict[str, Any]:
-    """Return a rubric in short; `rubric show --json` has all of it."""
+    """Return a rubric in short; `study rubric show --json` has all of it."""
     scale = {"scale_min": rubric.scale.min, "scale_max": rubric.scale.max}
     named = {"name": rubric.name, "version": rubric.version, "criteria": list(rubric.criteria)}
     return named | scale | {"gold": rubric.gold, "sha256": rubric.sha256}

@@ -262,7 +262,7 @@ class _Ready:
 
 def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Ready:
     options = question.options
-    take = sound_only if options.references == "selection" else all_instances
+    take = sound_only if options.references == "sound" else all_instances
     everything = scores_of(engine)
     chosen = everything.of(options.benchmark) if options.benchmark else everything
     selection = take(engine, chosen)
@@ -354,7 +354,7 @@ class Checked:
         return self.protocol is not None and self.decision.kind is DecisionKind.NON_INFERIOR
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `protocol check --json` has it."""
+        """Return it as `study protocol check --json` has it."""
         return {
             "met": self.is_met,
             "protocol": protocol_json(self.protocol),

@@ -76,7 +76,7 @@ class ReportRow(Noted):
         return since["changes"] if since else ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `monitor --json` has it."""
+        """Return it as `analyse monitor --json` has it."""
         figures: dict[str, Any] = json_value(self)
         changed = [words(change) for change in self.changes]
         return figures | {"changed": changed, "simulated": bool(self.simulated)}
@@ -142,7 +142,7 @@ def keep_report(
     name
         What the user calls the report, or "".
     body
-        As `calibrate --json` has it; its details are left out.
+        As `analyse calibrate --json` has it; its details are left out.
     """
     options = calibration.question.options
     if options.reading != "independent":

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 METHOD = "models"  # what the ledger of juries calls a comparison of models
-LOCKED = "models compared (medjury models) on the locked study"
+LOCKED = "models compared (medjury analyse models) on the locked study"
 BLIND = (
     "comparing models tells how good each author is, and this study is open and blind: `medjury "
     "lock` it when all have rated, or give --unblind with a --reason, which stays in the record and "

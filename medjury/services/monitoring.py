@@ -157,14 +157,14 @@ class Causes:
 
 @dataclass(frozen=True, eq=False)
 class Monitored:
-    """All that `medjury monitor` finds."""
+    """All that `medjury analyse monitor` finds."""
 
     judged: Judged
     causes: Causes
     reports: tuple[ReportRow, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `monitor --json` has it; what is undefined is None."""
+        """Return it as `analyse monitor --json` has it; what is undefined is None."""
         judged, causes, watched = self.judged, self.causes, self.judged.watched
         question = judged.question
         return {
@@ -298,7 +298,7 @@ def _scope(
     if not jury:
         raise BadInput(
             "no juror has rated anything in this study: `medjury jury run PANEL` asks a jury, "
-            "`medjury ratings FILE` brings in scores made elsewhere"
+            "`medjury rate ratings FILE` brings in scores made elsewhere"
         )
     seated = scores
     if options.jurors:

@@ -81,7 +81,7 @@ def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float |
     raise BadInput(
         f"the study's budget is ${spent.budget:.2f}: ${spent.usd:.4f} is spent over all runs, "
         f"${left:.4f} is left, and this run is likely to cost ${likely:.4f}; raise it with "
-        "`medjury settings budget USD`"
+        "`medjury study settings budget USD`"
         + (f", or give --max-usd {left:.4f} or less to go as far as it goes" if left else "")
     )
 

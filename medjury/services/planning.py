@@ -155,7 +155,7 @@ def _sizes(scope: Scope) -> tuple[PanelSizeRow, ...]:
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan as `plan --json` has it; what is undefined becomes None."""
+    """Return the plan as `study plan --json` has it; what is undefined becomes None."""
     assumption = {"icc": plan.assumption.icc, "single_icc": plan.assumption.single}
     return {
         "assumed": assumption | {"pilot": json_value(plan.pilot)} | json_value(plan.options),

@@ -94,7 +94,7 @@ def predict(
 
 
 def to_json(result: Predictions) -> dict[str, Any]:
-    """Return the predictions as `predict --json` has them."""
+    """Return the predictions as `analyse predict --json` has them."""
     return {
         "level": result.question.level,
         "seed": result.question.options.seed,
@@ -110,7 +110,7 @@ def _jury(scores: Scores, jurors: Sequence[str] | None, silent: Sequence[str]) -
     if not jury:
         raise BadInput(
             "no juror has rated anything in this study yet: `medjury jury run PANEL` lets one "
-            "rate, `medjury ratings FILE` brings in ratings made elsewhere"
+            "rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
         )
     jurors_known = {*scores.raters("juror"), *silent}
     if lost := [name for name in jury if name not in jurors_known]:

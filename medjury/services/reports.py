@@ -102,7 +102,7 @@ def facts_of(engine: Engine, calibration: Calibration) -> Study:
 
 
 def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
-    """Return a calibration as `calibrate --json` has it; `pairs` adds what only a page shows."""
+    """Return a calibration as `analyse calibrate --json` has it; `pairs` adds what only a page shows."""
     options = calibration.question.options
     body: dict[str, Any] = {"method": options.method, "k": 2}
     body |= {"reps": options.reps, "seed": options.seed}

@@ -32,8 +32,8 @@ def scores_of(engine: Engine) -> "Scores":
     ratings, responses = ratings_frame(engine), responses_frame(engine)
     if not (ratings["kind"] == "clinician").any():
         raise Unrated(
-            "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
-            "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
+            "no clinician has rated anything in this study yet: `medjury rate assign` and `medjury serve` "
+            "let them rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
         )
     return Scores(
         ratings,
@@ -82,7 +82,7 @@ class Readings:
         return (left,) if self.responses else ()
 
     def to_json(self) -> dict[str, object]:
-        """Return the keys that `calibrate --json` has."""
+        """Return the keys that `analyse calibrate --json` has."""
         counts = {"responses": self.responses, "third": self.third, "consensus": self.consensus}
         return {"reading": self.reading, "adjudicated": counts}
 
@@ -118,7 +118,7 @@ class Kept:
     counts: Mapping[str, object] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Return the key that `calibrate --json` has only where instances were left out."""
+        """Return the key that `analyse calibrate --json` has only where instances were left out."""
         return {"references": dict(self.counts)} if self.counts else {}
 
 

@@ -167,7 +167,7 @@ def _recomputed(one: Taken) -> tuple[float | None, int, int]:
 
 
 def run_figures(one: Taken) -> dict[str, Any]:
-    """Return the figures of one run, as `medjury import --json` writes them."""
+    """Return the figures of one run, as `medjury study import --json` writes them."""
     mean, heard, whole = _recomputed(one)
     return {
         "run": one.run.name,
