@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from sqlalchemy import Engine
@@ -21,6 +21,7 @@ from calibration.values import AnalysisOptions
 from medjury.cli.dask_connect import SCORES, On, computing
 from medjury.cli.files import write_json
 from medjury.cli.options import (
+    METHODS,
     BenchmarkOption,
     Criterion,
     Db,
@@ -30,6 +31,7 @@ from medjury.cli.options import (
     PanelOption,
     Reps,
     Seed,
+    either,
     named_jurors,
     study_of,
 )
@@ -126,9 +128,8 @@ def freeze_calibration(
     yield f"frozen as report {number}{named}: `medjury analyse monitor` shows it and what comes after it"
 
 
-METHODS = ("paper", "published")
-REFERENCES = ("all", "sound")
-READINGS = ("independent", "adjudicated")
+REFERENCES: tuple[Literal["all"], Literal["sound"]] = ("all", "sound")
+READINGS: tuple[Literal["independent"], Literal["adjudicated"]] = ("independent", "adjudicated")
 
 
 def calibrate(
@@ -148,7 +149,7 @@ def calibrate(
         list[str] | None,
         typer.Option(metavar="NAME", help="Analyse this subgrouping only; repeatable."),
     ] = None,
-    kept: Annotated[
+    references: Annotated[
         str,
         typer.Option(
             "--references",
@@ -196,35 +197,25 @@ def calibrate(
     db: Db = None,
 ) -> None:
     """Compare the jury, its jurors and metrics with the clinicians: the agreement table."""
-    if method not in METHODS:
-        raise typer.BadParameter(
-            f"{method!r} is neither paper nor published", param_hint="--method"
-        )
-    if kept not in REFERENCES:
-        raise typer.BadParameter(f"{kept!r} is neither all nor sound", param_hint="--references")
-    if reading not in READINGS:
-        raise typer.BadParameter(
-            f"{reading!r} is neither independent nor adjudicated", param_hint="--reading"
-        )
+    options = AnalysisOptions(
+        jurors=named_jurors(panel, jurors),
+        min_jurors=min_jurors,
+        benchmark=benchmark,
+        criterion=criterion,
+        method=either(method, METHODS, "--method"),
+        references=either(references, REFERENCES, "--references"),
+        min_shared=min_shared,
+        reps=reps,
+        seed=seed,
+        groups=tuple(group or ()),
+        reading=either(reading, READINGS, "--reading"),
+    )
     if freeze and reading == "adjudicated":
         raise typer.BadParameter("freezes independent readings alone", param_hint="--freeze")
     from medjury.cli.agreement_show import Shown
     from medjury.services.calibrate import Question
 
-    engine, chosen = study_of(context, db), named_jurors(panel, jurors)
-    options = AnalysisOptions(
-        jurors=tuple(chosen) if chosen else None,
-        min_jurors=min_jurors,
-        benchmark=benchmark,
-        criterion=criterion,
-        method="paper" if method == "paper" else "published",
-        references="sound" if kept == "sound" else "all",
-        min_shared=min_shared,
-        reps=reps,
-        seed=seed,
-        groups=tuple(group or ()),
-        reading="adjudicated" if reading == "adjudicated" else "independent",
-    )
+    engine = study_of(context, db)
     page = html is not None or pairs
     further = notes or more or freeze or any((html, markdown, csv, latex, json_to))
     families = tuple(panel_families(panel).items())

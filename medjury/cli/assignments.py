@@ -23,13 +23,13 @@ from data.queries import flags as all_flags
 from data.queries.pace import pace_of
 from data.queries.rating_room import Trainee, trainees
 from data.queries.study import settings
-from data.reading import SETTLING, Settling
+from data.reading import Settling
 from data.store import assign as store_assignments
 from data.store import invite
 from data.store.training import ExpertsAdded, import_experts, let_through
 from data.training import MOST_ROUNDS, Outcome
 from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, Seed, finite, study_of, table_format
+from medjury.cli.options import Db, Json, Seed, either, finite, study_of, table_format
 from medjury.cli.output import counted, say, show
 from medjury.cli.people import print_codes
 
@@ -151,6 +151,7 @@ def _range(least: int, most: int) -> str:
     return counted(most, "response") if least == most else f"{least} to {most} responses"
 
 
+READINGS: tuple[Settling, Settling] = ("third", "consensus")
 WORDS = {"third": "third reading", "consensus": "consensus"}
 
 
@@ -176,10 +177,7 @@ def adjudicate(
     """List responses on which clinicians differ, and assign a reading that settles them."""
     if reading is None and (raters is not None or plan):
         raise typer.BadParameter("goes with --assign", param_hint="--plan, --raters")
-    if reading is not None and reading not in SETTLING:
-        raise typer.BadParameter(
-            f"{reading!r} is neither third nor consensus", param_hint="--assign"
-        )
+    settling = None if reading is None else either(reading, READINGS, "--assign")
     engine = study_of(context, db)
     differences = found_differences(engine)
     show_differences(differences, json_to)
@@ -191,8 +189,7 @@ def adjudicate(
         "plan": None,
         "assigned": 0,
     }
-    if reading is not None:
-        settling: Settling = "third" if reading == "third" else "consensus"
+    if settling is not None:
         clinicians = None if raters is None else names(raters)
         settlement = planned_settlement(engine, settling, clinicians, seed)
         _show_plan(settlement, differences, json_to)

@@ -26,7 +26,7 @@ from medjury.cli.agreement import Output, print_agreement
 from medjury.cli.agreement_show import Shown
 from medjury.cli.jury import print_result
 from medjury.cli.metrics import measurable, run_metric
-from medjury.cli.options import Db, study_of, url_of
+from medjury.cli.options import Db, Port, study_of, url_of
 from medjury.cli.output import say
 from medjury.cli.people import print_codes, serve
 from medjury.services.calibrate import THE_TABLE
@@ -49,7 +49,7 @@ def demo(
     serve_page: Annotated[
         bool, typer.Option("--serve/--no-serve", help="Serve the pages at the end.")
     ] = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8501,
+    port: Port = 8501,
     db: Db = None,
 ) -> None:
     """Make a demo study with simulated raters, print the agreement, serve the pages."""

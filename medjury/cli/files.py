@@ -92,12 +92,6 @@ def _is_sqlite(path: Path) -> bool:
         return file.read(len(SQLITE)) == SQLITE
 
 
-def check_json(to: Path | None) -> None:
-    """Refuse a place that JSON cannot be written to, before any work is done."""
-    if to is not None:
-        check_place("--json", to)
-
-
 def write_json(body: Mapping[str, Any], to: Path | None) -> None:
     """Write figures as JSON to a file or, for `-`, to standard output; NaN is not JSON."""
     if to is None:

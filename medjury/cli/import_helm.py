@@ -22,7 +22,7 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
 from data.store.finished_runs import FinishedAdded, import_finished
 from medjury.cli.blinding import mask_new
-from medjury.cli.files import STANDARD_OUTPUT, check_json, write_json
+from medjury.cli.files import STANDARD_OUTPUT, write_json
 from medjury.cli.options import rubric_named
 from medjury.cli.output import counted, room, say, show, width
 from medjury.services.returned_runs import (
@@ -190,7 +190,6 @@ def bring_helm(
 
     `study` makes it if it is not there; `existing` does not.
     """
-    check_json(json_to)
     runs: list[HelmRun] = []
     skipped: dict[str, str] = {}
     for path in paths:

@@ -14,7 +14,6 @@ from data.importers.inspect_logs import Taken as TakenLog
 from data.importers.inspect_logs import finished as finished_log
 from data.queries import benchmarks
 from data.rubric import Rubric
-from medjury.cli.files import check_json
 from medjury.cli.import_helm import ImportAccount, models_of, store_finished
 from medjury.cli.options import rubric_named
 from medjury.cli.output import counted
@@ -35,7 +34,6 @@ def bring_inspect(
     scale: Grades | None = None,
 ) -> None:
     """Read logs, and only when all can be read open the study and store them in one transaction."""
-    check_json(json_to)
     logs = [read_inspect(file, benchmark) for path in paths for file in log_files(path)]
     if benchmark and len({log.spec.task for log in logs}) > 1:
         several = ", ".join(sorted({log.spec.task for log in logs}))

@@ -10,8 +10,9 @@ import typer
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from medjury.cli.dask_connect import SCORES, On, computing
-from medjury.cli.files import check_json, write_json
+from medjury.cli.files import write_json
 from medjury.cli.options import (
+    METHODS,
     BenchmarkOption,
     Criterion,
     Db,
@@ -19,6 +20,7 @@ from medjury.cli.options import (
     Jurors,
     Reps,
     Seed,
+    either,
     named_jurors,
     study_of,
 )
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
         RankingQuestion,
     )
 
-METHODS = ("paper", "published")
 POOLS = ("mean", "median", "weighted")
 SIZES = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 
@@ -74,14 +75,13 @@ def juries(
     db: Db = None,
 ) -> None:
     """Rank every possible jury of the jurors that have rated, corrected for selection."""
-    for value, allowed, name in ((method, METHODS, "--method"), (pool, POOLS, "--pool")):
-        if value not in allowed:
-            raise typer.BadParameter(f"{value!r} is not {' or '.join(allowed)}", param_hint=name)
-    check_json(json_to)
+    if pool not in POOLS:
+        raise typer.BadParameter(f"{pool!r} is not {' or '.join(POOLS)}", param_hint="--pool")
     from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
     own, numbers = named_jurors(None, jurors), _sizes(sizes)
-    options = AnalysisOptions(own, None, benchmark, criterion, method, reps=reps, seed=seed)  # type: ignore[arg-type]  # checked above
+    by = either(method, METHODS, "--method")
+    options = AnalysisOptions(own, None, benchmark, criterion, by, reps=reps, seed=seed)
     if compare:
         if pool != "mean" or common:
             raise typer.BadParameter("only means of own responses", param_hint="--compare")

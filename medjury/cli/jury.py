@@ -28,7 +28,7 @@ from jury.references import check_references
 from jury.run import run_panel
 from jury.run_result import RunResult
 from medjury.cli.dask_connect import On
-from medjury.cli.files import check_json, write_json
+from medjury.cli.files import write_json
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
@@ -108,7 +108,6 @@ class RunRequest:
 
 def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
     """Let a panel rate, say what goes where before and what it came to after."""
-    check_json(json_to)
     refuse_ended(panel, datetime.now(UTC).date())
     if request.on is None:
         api_keys(panel)
@@ -242,7 +241,6 @@ def check_references_of(
     """
     chosen = read_panel(panel)
     engine = study_of(context, db)
-    check_json(json_to)
     api_keys(chosen)
     refuse_ended(chosen, datetime.now(UTC).date())
     for line in (*announcement(chosen), *price_notices(chosen)):
@@ -313,7 +311,6 @@ MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """List missing verdicts with the last reason, and what all calls have cost."""
     engine = study_of(context, db)
-    check_json(json_to)
     rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
     planted = planted_texts(engine)
     by_response = {(response.benchmark, response.response_id): response for response in planted}

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -28,14 +29,13 @@ from medjury.cli.options import (
     study_of,
 )
 from medjury.cli.output import (
+    fitting,
     progress,
-    room,
     say,
     say_unnoted,
     show_decision,
     show_fitted,
     show_table,
-    table_width,
 )
 from medjury.services.monitoring import (
     FALSE_ALARMS,
@@ -179,10 +179,8 @@ def _periods(judged: "Judged", to: Path | None) -> None:
     from calibration.tables.numbers import TERMINAL
 
     rows = judged.periods, judged.watched.rows, judged.remarks
-    table = periods_table(*rows, title=judged.title, face=TERMINAL)
-    if table_width(table) > room(to):
-        table = periods_table(*rows, title=judged.title, face=TERMINAL, narrow=True)
-    show_table(table, to)
+    lay_out = partial(periods_table, *rows, title=judged.title, face=TERMINAL)
+    show_table(fitting(lay_out, to), to)
 
 
 def _mix(mix: "CaseMix", to: Path | None) -> None:

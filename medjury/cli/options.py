@@ -3,7 +3,7 @@
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from sqlalchemy import Engine
@@ -16,12 +16,16 @@ from medjury.cli.files import forget_streaming, writes_to
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from calibration.values import Method as AnalysisMethod
     from data.importers.table import Format
     from data.rubric import Rubric
 
 Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept in the record.")]
 Reason = Annotated[str, typer.Option(help="Why; kept in the record and in every later report.")]
 
+W = TypeVar("W", bound=str)
+METHODS: "tuple[AnalysisMethod, AnalysisMethod]" = ("paper", "published")
+FORMATS: "tuple[Format, Format]" = ("csv", "jsonl")
 worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
 _quiet: list[bool] = []  # holds True while a command runs that is to be quiet
 Db = Annotated[
@@ -81,6 +85,8 @@ Method = Annotated[
         help="paper: z of each rater, then their mean; published: the raters' mean, then its z.",
     ),
 ]
+
+Port = Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")]
 
 
 def finite(value: float | None) -> float | None:
@@ -153,11 +159,15 @@ def rubric_named(engine: "Engine", name: str | None) -> "Rubric | None":
 
 def table_format(form: str | None) -> "Format | None":
     """Return the format as the reader names it."""
-    if form is None:
-        return None
-    if form not in ("csv", "jsonl"):
-        raise typer.BadParameter(f"{form!r} is neither csv nor jsonl", param_hint="--format")
-    return "csv" if form == "csv" else "jsonl"
+    return None if form is None else either(form, FORMATS, "--format")
+
+
+def either(value: str, words: tuple[W, W], option: str) -> W:
+    """Return which of two words the user gave with an option; refuse any other."""
+    for word in words:
+        if value == word:
+            return word
+    raise typer.BadParameter(f"{value!r} is neither {words[0]} nor {words[1]}", param_hint=option)
 
 
 def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | None:

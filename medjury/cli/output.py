@@ -1,8 +1,9 @@
 """How commands speak: words and tables to the screen, progress to stderr."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -89,10 +90,19 @@ def show_fitted(
     from calibration.tables.numbers import TERMINAL
     from calibration.tables.spec import laid_out
 
-    table = laid_out(spec, rows, TERMINAL, caption=caption)
-    if table_width(table) > room(json_to):
-        table = laid_out(spec, rows, TERMINAL, caption=caption, narrow=True)
-    show_table(table, json_to)
+    show_table(fitting(partial(laid_out, spec, rows, TERMINAL, caption=caption), json_to), json_to)
+
+
+def fitting(lay_out: "Callable[..., Laid]", json_to: Path | None = None) -> "Laid":
+    """Return a table as it is laid out, with `narrow=True` where it has no room otherwise."""
+    table = lay_out()
+    return table if table_width(table) <= room(json_to) else lay_out(narrow=True)
+
+
+def seat_words(silent: Sequence[str], *, named: bool) -> str:
+    """Return who was asked and gave no rating, and whether they sit on the jury: if it was named."""
+    seat = "without a score from them" if named else "not in this jury"
+    return f"asked, and gave no rating: {', '.join(silent)}; {seat}"
 
 
 def show_decision(decision: "Decision", json_to: Path | None = None) -> None:

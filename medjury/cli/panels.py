@@ -9,7 +9,7 @@ import typer
 from data.errors import BadInput
 from jury.admission import api_keys
 from jury.panel import Panel, read_panel
-from medjury.cli.files import check_json, write_json
+from medjury.cli.files import write_json
 from medjury.cli.options import Json, Named, RubricOption
 from medjury.cli.output import counted, room, say, show, width
 
@@ -135,7 +135,6 @@ def probe(
     if rubric and not pairs:
         raise BadInput("--rubric, --no-pairs: the rubric is that of the pairs; leave one out")
     chosen = read_panel(panel)
-    check_json(json_to)
     api_keys(chosen)
     injections = INJECTIONS if injection else ()
     tried = pairs_for(chosen, rubric) if pairs else None

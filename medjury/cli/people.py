@@ -18,7 +18,7 @@ from data.store import Invitation, Way, add_people, end_access, renew_access
 from data.store.people import set_email
 from data.store.specialties import set_specialty
 from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, study_of, url_of
+from medjury.cli.options import Db, Json, Port, study_of, url_of
 from medjury.cli.output import counted, say, show
 
 FIRST = "coordinator"
@@ -235,7 +235,7 @@ def remind(
 
 def serve(
     context: typer.Context,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8501,
+    port: Port = 8501,
     host: Annotated[
         str, typer.Option(help="Address to listen on; change it only behind a proxy with TLS.")
     ] = "127.0.0.1",

@@ -9,7 +9,7 @@ import typer
 from calibration.planning.rows import PlanOptions
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
-from medjury.cli.files import check_json, write_json
+from medjury.cli.files import write_json
 from medjury.cli.options import (
     BenchmarkOption,
     Db,
@@ -107,7 +107,6 @@ def plan(
     db: Db = None,
 ) -> None:
     """Plan the size of a study: responses and clinicians for a given precision."""
-    check_json(json_to)
     of_pilot = {"--db": db, "--panel": panel, "--jurors": jurors, "--benchmark": benchmark}
     _check_source(icc, single_icc, pilot, of_pilot)
     options = PlanOptions(

@@ -1,6 +1,7 @@
 """`medjury analyse predict`: a validated jury on responses that no clinician rated."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,13 +24,13 @@ from medjury.cli.options import (
     study_of,
 )
 from medjury.cli.output import (
+    fitting,
     progress,
-    room,
     say,
     say_unnoted,
+    seat_words,
     show_decision,
     show_table,
-    table_width,
 )
 
 if TYPE_CHECKING:
@@ -124,9 +125,7 @@ def _show(predictions: "Predictions", json_to: Path | None) -> None:
     say_unnoted(predictions.unnoted)
     show_decision(predictions.decision, json_to)
     _say_who(predictions, json_to)
-    means = means_table(predictions.rows, level)
-    if table_width(means) > room(json_to):
-        means = means_table(predictions.rows, level, narrow=True)
+    means = fitting(partial(means_table, predictions.rows, level), json_to)
     single, validation = single_table(predictions.rows, level), validation_table(predictions.rows)
     for table in (means, single, validation):
         say("", json_to)
@@ -139,6 +138,5 @@ def _say_who(predictions: "Predictions", json_to: Path | None) -> None:
     """Print who sits on the jury, and who was asked in vain."""
     say(f"jury: {', '.join(predictions.jury)}", json_to)
     if predictions.silent:
-        is_named = predictions.question.options.jurors is not None
-        seat = "without a score from them" if is_named else "not in this jury"
-        say(f"asked, and gave no rating: {', '.join(predictions.silent)}; {seat}", json_to)
+        named = predictions.question.options.jurors is not None
+        say(seat_words(predictions.silent, named=named), json_to)

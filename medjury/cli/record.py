@@ -23,7 +23,7 @@ from data.store.record import lock as lock_study
 from data.store.record import reopen
 from data.store.record import unblind as lift_blind
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
-from medjury.cli.files import STANDARD_OUTPUT, cells, check_json, write_csv, write_json, writes_to
+from medjury.cli.files import STANDARD_OUTPUT, cells, write_csv, write_json, writes_to
 from medjury.cli.options import Db, Json, Reason, Who, study_of
 from medjury.cli.output import hint, say, say_unnoted
 from medjury.services.rubric_export import Resampling, validation
@@ -197,7 +197,6 @@ def _say_verified(verified: Verified, json_to: Path | None) -> None:
 
 def verify_bundle(engine: Engine, path: Path, json_to: Path | None) -> None:
     """Compare a bundle with the study, say what differs, and end with 1 if anything does."""
-    check_json(json_to)
     file = path / JSON if path.is_dir() else path
     body = read_bundle(file)
     try:

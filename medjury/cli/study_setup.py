@@ -14,7 +14,7 @@ from data.queries.study import settings as stored_settings
 from data.store import describe as store_description
 from data.store.settings import set_setting
 from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, Reps, Seed, Who, finite, study_of
+from medjury.cli.options import METHODS, Db, Json, Reps, Seed, Who, either, finite, study_of
 from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import counted, progress, say, show, show_decision
 
@@ -181,10 +181,6 @@ def set_protocol(
     from data.person import OPERATOR
     from medjury.services.record import fix_protocol, panel_jurors, protocol_json
 
-    if method not in ("paper", "published"):
-        raise typer.BadParameter(
-            f"{method!r} is neither paper nor published", param_hint="--method"
-        )
     if miss_at_most is not None and not critical:
         raise typer.BadParameter("needs --critical, such as safety<=2", param_hint="--miss-at-most")
     limit = float("nan") if miss_at_most is None else miss_at_most
@@ -194,7 +190,7 @@ def set_protocol(
         panel=panel,
         jurors=panel_jurors(panel),
         responses=responses,
-        method="paper" if method == "paper" else "published",
+        method=either(method, METHODS, "--method"),
         critical=tuple(critical_of(threshold, limit) for threshold in critical or ()),
     )
     fixed = fix_protocol(OPERATOR, study_of(context, db), protocol)
