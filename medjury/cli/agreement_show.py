@@ -7,7 +7,7 @@ from typing import Any
 
 from calibration.codes import NoteCode as Code
 from calibration.messages import words
-from calibration.messages.form import listed
+from calibration.messages.form import listed, quoted
 from calibration.remarks import few_resamples
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.detection import DETECTION, by_threshold, threshold
@@ -21,6 +21,7 @@ from medjury.cli.output import (
     counted,
     room,
     say,
+    seat_words,
     show_decision,
     show_fitted,
     show_table,
@@ -63,12 +64,8 @@ def show_calibration(calibration: Calibration, shown: Shown, json_to: Path | Non
     if calibration.jury:
         say(f"jury: {listed(calibration.jury)}", json_to)
     if calibration.silent:
-        seat = (
-            "without a score from them"
-            if calibration.question.options.jurors
-            else "not in this jury"
-        )
-        say(f"asked, and gave no rating: {listed(calibration.silent)}; {seat}", json_to)
+        named = bool(calibration.question.options.jurors)
+        say(seat_words([*map(quoted, calibration.silent)], named=named), json_to)
     show_decision(calibration.decision, json_to)
     say("", json_to)
     names = [*calibration.decisions]
