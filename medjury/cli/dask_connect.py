@@ -229,9 +229,9 @@ def _loopback(host: str) -> bool:
 def knock(on: str, address: str, context: ssl.SSLContext | None) -> None:
     """Raise BadInput, saying what to do, where no Dask scheduler can be spoken to."""
     parts = urlsplit(address)
-    address = parts.hostname or "", parts.port or 0
+    host_and_port = parts.hostname or "", parts.port or 0
     try:
-        with socket.create_connection(address, SECONDS) as line:
+        with socket.create_connection(host_and_port, SECONDS) as line:
             greeting = _greeting(on, line) if context is None else _let_in(on, line, context)
     except OSError as error:
         why = error.strerror or "no answer"
