@@ -13,6 +13,7 @@ from annotate.assign import Design
 from annotate.designs import DesignRequest, designed
 from annotate.flags import answer as answer_it
 from annotate.plan import Plan, pace_in_words, plan_of, spread_in_words
+from data.card import Settling
 from data.errors import BadFile, BadInput
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
@@ -23,7 +24,6 @@ from data.queries import flags as all_flags
 from data.queries.pace import pace_of
 from data.queries.rating_room import Trainee, trainees
 from data.queries.study import settings
-from data.reading import Settling
 from data.store import assign as store_assignments
 from data.store import invite
 from data.store.training import ExpertsAdded, import_experts, let_through

@@ -13,8 +13,8 @@ from typing import Any
 import typer
 
 from data.errors import BadFile
-from data.formula import guarded, guarded_name
-from data.whole_files import part_of, whole_file
+from data.files import part_of, whole_file
+from data.safe_text import guarded, guarded_name
 
 FOR_SPREADSHEETS = "utf-8-sig"
 FREE_TEXT = {"comment", "remark", "text", "note", "actor", "title"}

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
+from data.calls import TokenCosts
 from data.errors import BadInput
 from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
 from data.queries.jury import by_juror as verdicts_by_juror
@@ -17,7 +18,6 @@ from data.queries.planted import Planted, planted_texts
 from data.queries.references import References, references
 from data.queries.spending import InFlight, in_flight, study_spending
 from data.queries.token_costs import token_costs_by_juror
-from data.token_costs import TokenCosts
 from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 from sqlalchemy import Engine
 
+from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.errors import BadInput
-from data.place import DEFAULT_URL, VARIABLE
 from data.rubric import Rubric
 from medjury.cli.files import forget_streaming, writes_to
 
@@ -33,7 +33,7 @@ Db = Annotated[
     typer.Option(
         "--db",
         metavar="URL",
-        help=f"The study's database; by default {VARIABLE}, else {DEFAULT_URL} in this folder.",
+        help=f"The study's database; by default {STUDY_VARIABLE}, else {DEFAULT_STUDY_URL} in this folder.",
     ),
 ]
 Json = Annotated[
@@ -124,8 +124,7 @@ def begin() -> None:
 
 def study_of(context: typer.Context, db: str | None, create: bool = False) -> "Engine":
     """Return the study the user means; the command's last line names it, so that nobody errs."""
-    from data.address import shown
-    from data.database import open_study
+    from data.database import open_study, shown
 
     url = url_of(context, db)
     engine = open_study(url, create=create)
@@ -139,11 +138,14 @@ def url_of(context: typer.Context, db: str | None) -> str:
     A plain path is taken as a SQLite file.
     """
     chosen = next(
-        (address for address in (db, context.obj) if address is not None), os.environ.get(VARIABLE)
+        (address for address in (db, context.obj) if address is not None),
+        os.environ.get(STUDY_VARIABLE),
     )
     if chosen is not None and not chosen.strip():
-        raise BadInput(f"--db (or {VARIABLE}) is empty: give a URL such as {DEFAULT_URL}")
-    url = chosen or DEFAULT_URL
+        raise BadInput(
+            f"--db (or {STUDY_VARIABLE}) is empty: give a URL such as {DEFAULT_STUDY_URL}"
+        )
+    url = chosen or DEFAULT_STUDY_URL
     return url if "://" in url else f"sqlite:///{url}"
 
 

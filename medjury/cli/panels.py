@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from data.errors import BadPanel
-from data.toml_file import NotToml, read_toml
+from data.files import NotToml, read_toml
 from jury.call import Usage
 from jury.cost import price
 from jury.panel import Juror, shipped

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.address import refuse_as_file
+from data.database import refuse_as_file
 from data.errors import BadFile, BadInput
-from data.head import ENDING, Head
 from data.queries.record import Verified, locked_since, present_head
 from data.queries.record import verify as verify_record
+from data.record import HEAD_ENDING, Head
 from data.rubric import Rubric
 from data.store.record import lock as lock_study
 from data.store.record import reopen
@@ -134,7 +134,7 @@ def head_beside(engine: Engine, head: Head) -> Path | None:
     if engine.dialect.name != "sqlite" or not engine.url.database:
         return None
     study = Path(engine.url.database)
-    return study.with_name(f"{study.stem}-{head.sha256[:12]}{ENDING}")
+    return study.with_name(f"{study.stem}-{head.sha256[:12]}{HEAD_ENDING}")
 
 
 def write_head(path: Path, head: Head) -> bool:
