@@ -372,8 +372,6 @@ def check_protocol(
     `options` gives the number of resamples and the seed alone. A study that no clinician has
     rated is undefined.
     """
-    from medjury.services.calibrate import Question, calibrate
-
     protocol, chosen = protocol_of(engine), options or AnalysisOptions()
     as_fixed = protocol.analysis(chosen.reps, chosen.seed) if protocol else chosen
     try:
