@@ -1,4 +1,4 @@
-"""A calibration on the screen: the answer, the combined table, and more where it is asked for."""
+"""A calibration on the screen: the answer, the combined table, unsafe responses, subgroups, details."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +48,7 @@ LEGEND = (
     "between the points of the scale."
 )
 OF_ONE = "--benchmark NAME shows the same of one benchmark; --json has all of them"
+BRIEF = ("jury", "jury_held_out", "clinicians")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,6 @@ def _hint(calibration: Calibration, shown: Shown) -> str:
     several = len(calibration.decisions) - 1
     parts = [f"--by-benchmark: each of {several}"] if several and not shown.by_benchmark else []
     return "; ".join([*parts, "--notes: all notes", "--details: all behind it"])
-
-
-BRIEF = ("jury", "jury_held_out", "clinicians")
 
 
 def show_unsafe(calibration: Calibration, json_to: Path | None, *, details: bool) -> None:

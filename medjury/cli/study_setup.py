@@ -1,4 +1,4 @@
-"""`medjury study protocol`: fix what a study is to show before it is rated, and check whether it does."""
+"""`medjury study describe`, `protocol`, `settings`: what clinicians read, what is to be shown, settings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +27,8 @@ NONE_YET = (
 )
 SHORT = 12
 HEADS = ("since (UTC)", "by", "sha256", "ratings before", "submissions")
+NOT_MET = 1
+NONE_SET = "no protocol is set: `medjury study protocol set --margin 0.1` fixes a margin"
 
 
 def describe(
@@ -135,10 +137,6 @@ def _description_json(description: Description) -> dict[str, Any]:
         "sha256": description.sha256,
         "consent_sha256": description.consent_sha256,
     }
-
-
-NOT_MET = 1
-NONE_SET = "no protocol is set: `medjury study protocol set --margin 0.1` fixes a margin"
 
 
 def set_protocol(

@@ -1,4 +1,4 @@
-"""Comparing the models of a study: by which scores, who lifts the blind, and what it comes to."""
+"""Compare the models of a study, or write their figures for a leaderboard; both lift the blind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +43,7 @@ BLIND = (
     "lock` it when all have rated, or give --unblind with a --reason, which stays in the record and "
     "in every later report"
 )
+SHAPES = ("helm", "every-eval-ever")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +182,6 @@ def _remembered(engine: Engine, task: ModelsTask, n_both: int) -> str:
     entry = looked.entry(COMBINED if len(names) > 1 else names[0])
     data = fingerprint(task.scores.ratings)
     return remembered(engine, [replace(entry, fingerprint=data, n_responses=n_both)])
-
-
-SHAPES = ("helm", "every-eval-ever")
 
 
 @dataclass(frozen=True, slots=True)
