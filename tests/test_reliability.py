@@ -9,7 +9,7 @@ from kit.scores import scope_of
 from calibration.codes import NoteCode as Code
 from calibration.crossed import crossed_model
 from calibration.icc import f_interval, icc_table, spearman_brown
-from calibration.messages.reliability import QUOTES
+from calibration.messages.agreement import QUOTES
 from calibration.reliability import (
     FORMS,
     agreement_interval,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from calibration.codes import NoteCode as Code
+from calibration.messages.decisions import VERDICTS
 from calibration.messages.form import Figures, Message, filled
-from calibration.messages.headlines import VERDICTS
 from calibration.tables.numbers import TERMINAL, chance, icc_interval, money, whole
 
 WAY = "benchmark, criterion, method, responses, jurors needed"

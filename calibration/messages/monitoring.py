@@ -33,8 +33,8 @@ def _ends(figures: Figures) -> str:
 
 def _drift(figures: Figures) -> str:
     lower = "agreement has fallen" if figures["alarm"] else "the ICC is lower than in the baseline"
-    said = f"{lower}, {DRIFTS[figures['drift']]}"
-    return said if figures["anchored"] else f"{said}; {UNANCHORED}"
+    text = f"{lower}, {DRIFTS[figures['drift']]}"
+    return text if figures["anchored"] else f"{text}; {UNANCHORED}"
 
 
 def _target(figures: Figures) -> str:
@@ -44,18 +44,18 @@ def _target(figures: Figures) -> str:
 
 def _rests_on(figures: Figures) -> str:
     every = figures["responses"] + figures["missing"]
-    said = (
+    text = (
         "{responses:response} to {instances:instance} of {period}, rated by {clinicians:clinician}"
     )
     missing = f"; the jury scored {{responses}} of {every}" if figures["missing"] else ""
-    return filled(said + missing, figures)
+    return filled(text + missing, figures)
 
 
 def _newest(figures: Figures) -> str:
-    said = f"the ICC of {{period}}, the newest judged, is {{icc:z.2f}}{_ends(figures)}"
+    text = f"the ICC of {{period}}, the newest judged, is {{icc:z.2f}}{_ends(figures)}"
     if not figures["is_below"]:
-        said += ", not below the {aim}; an alarm stands until monitoring is restarted"
-    return filled(said, figures)
+        text += ", not below the {aim}; an alarm stands until monitoring is restarted"
+    return filled(text, figures)
 
 
 def _newest_undefined(figures: Figures) -> str:

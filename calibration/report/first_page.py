@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from calibration.codes import NoteCode as Code
 from calibration.messages import words
+from calibration.messages.decisions import INTENDED, MAY, may_not, protocol_facts
 from calibration.messages.form import listed
-from calibration.messages.intended_use import INTENDED, MAY, may_not
-from calibration.messages.protocol import protocol_facts
 from calibration.report.content import Content
 from calibration.report.definitions import Fact
 from calibration.values import COMBINED, Note

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from calibration.messages.reliability import QUOTES
+from calibration.messages.agreement import QUOTES
 from calibration.tables.numbers import Typeface
 from calibration.tables.spec import Column, TableSpec, count, icc_between, number
 
