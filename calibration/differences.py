@@ -26,8 +26,8 @@ from calibration.jackknife import (
 )
 from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scope import Scope, compared_names
-from calibration.scores import Array, Flags, Method
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.scores import Array, Flags
+from calibration.values import NAN, Method, Note, Noted, note, noted
 
 DETECTABLE = POWER
 LEVEL = 0.05  # of p, as the interval is of 95 %

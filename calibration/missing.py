@@ -11,8 +11,8 @@ from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import without_variance
 from calibration.scope import Scope
-from calibration.scores import Array, Flags, Method, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.scores import Array, Flags, Scores
+from calibration.values import NAN, Method, Note, Noted, note, noted
 
 STEPS, ENOUGH = 500, 1e-12  # of the climb: most steps, and the least gain worth another
 

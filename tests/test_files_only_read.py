@@ -33,8 +33,7 @@ from sqlalchemy import Engine, text
 from annotate import vega
 from calibration.codes import NoteCode
 from calibration.report import charts
-from calibration.report.chart_juries import chart_cost
-from calibration.report.chart_models import chart_heatmap, chart_ranking
+from calibration.report.chart_comparisons import chart_heatmap, chart_jury_costs, chart_ranking
 from calibration.report.page import page
 from calibration.scope import AgreementRow
 from calibration.values import note
@@ -245,7 +244,7 @@ def hostile_charts(laid: Trap) -> dict[str, Any]:
         "heatmap": chart_heatmap(
             [{"model": one, "place": names[3], "value": 1.0, "rests": one} for one in names], "t"
         ),
-        "cost": chart_cost([cost | {"jury": one} for one in names]),
+        "cost": chart_jury_costs([cost | {"jury": one} for one in names]),
     }
 
 

@@ -11,8 +11,7 @@ from calibration.messages.decisions import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN,
 from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Critical, Protocol
 from calibration.report.definitions import definitions
-from calibration.report.first_page import first_page
-from calibration.report.page import page
+from calibration.report.page import first_page, page
 from calibration.report.sections import sections
 from calibration.values import NAN
 from calibration.verdict import JuryClaim, decisions

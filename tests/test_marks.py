@@ -17,8 +17,7 @@ from calibration.json_values import json_value
 from calibration.marks import COLUMNS, GRAVE, Marks, Stretch, mark_rows, places, shared_characters
 from calibration.messages import response_groups as messages
 from calibration.scope import scopes
-from calibration.scores import COMBINED
-from calibration.values import AnalysisOptions
+from calibration.values import COMBINED, AnalysisOptions
 
 WRONG = ("accuracy", "wrong", "critical")
 

@@ -10,7 +10,7 @@ from kit.studies import content_of
 from calibration.codes import NoteCode
 from calibration.decision import DecisionKind
 from calibration.other_measures import secondary_rows
-from calibration.report.evidence import criterion_rows, paired_means
+from calibration.report.content import criterion_rows, paired_means
 from calibration.report.page import in_points, page
 from calibration.report.sections import sections
 from calibration.scope import scopes

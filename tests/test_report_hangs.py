@@ -7,8 +7,7 @@ from kit.studies import content_of
 
 from calibration.effective_jurors import ValueRow
 from calibration.influence import InfluenceRow
-from calibration.report.hangs import sensitivity
-from calibration.report.page import page
+from calibration.report.page import page, sensitivity
 from calibration.values import NAN
 
 

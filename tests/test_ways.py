@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from calibration.messages.juries import tried
 from calibration.report.content import Study, Tried
-from calibration.report.ledger_table import juries_tried, ledger_words
-from calibration.report.ways import different, ever_tried
+from calibration.report.ledger import different, ever_tried, juries_tried, ledger_words
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calibration.detection_row import DetectionRow
-from calibration.report.chart_detection import chart_detection
+from calibration.report.charts import chart_detection
 from calibration.report.content import Content
 from calibration.report.figures import Figure
 from calibration.tables.detection import DETECTION, by_threshold, named, threshold

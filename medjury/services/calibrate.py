@@ -42,7 +42,7 @@ from medjury.services.scores import (
 
 if TYPE_CHECKING:
     from calibration.details import Details
-    from calibration.report.evidence import CriterionRow, Paired
+    from calibration.report.content import CriterionRow, Paired
     from calibration.second_opinion import SecondOpinionRow
 
 Tick = Callable[[float], None]
@@ -300,7 +300,7 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
         opinions = second_opinion(found.scores, ready.options, own)
         found = replace(found, opinions=opinions)
     if found.jury and question.page:
-        from calibration.report.evidence import criterion_rows, paired_means
+        from calibration.report.content import criterion_rows, paired_means
 
         criteria = criterion_rows(found.scores, ready.options)
         warning = found.looked.remember_criteria(engine, criteria)

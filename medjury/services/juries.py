@@ -317,7 +317,7 @@ def _tried_before(
 
     Simulated juries count only beside simulated ones: no real one was chosen among them.
     """
-    from calibration.report.ways import different
+    from calibration.report.ledger import different
 
     here = {one.key for one in entries}
     rehearsal = not scope.simulated.isdisjoint(ranking.pool)

@@ -13,8 +13,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from calibration.json_values import decision_json, json_value
-from calibration.report.content import Content, Costs, Juror, Study, Tried, UsedRubric
-from calibration.report.evidence import Paired
+from calibration.report.content import Content, Costs, Juror, Paired, Study, Tried, UsedRubric
 from calibration.scores import Scores
 from calibration.values import COMBINED
 from data.queries import benchmarks

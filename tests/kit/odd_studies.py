@@ -13,7 +13,7 @@ from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Protocol
 from calibration.reliability import clinician_reliability
 from calibration.remarks import few_resamples
-from calibration.report.evidence import criterion_rows
+from calibration.report.content import criterion_rows
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
