@@ -1,4 +1,4 @@
-"""The content of a report: figures that are computed elsewhere, and facts about the study."""
+"""The content of a report: facts about the study, figures, and the jury on each criterion."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -112,6 +112,39 @@ class Study:
 
 
 @dataclass(frozen=True)
+class CriterionRow(AgreementRow):
+    """The jury on one criterion: its row of the agreement table, and its points of the scale.
+
+    `bias` is the mean of jury minus clinicians, with its 95 % interval; between the two
+    limits lie 95 % of single differences where they are normal. NaN where undefined.
+    """
+
+    criterion: str = ""
+    bias: float = NAN
+    bias_low: float = NAN
+    bias_high: float = NAN
+    limits_low: float = NAN
+    limits_high: float = NAN
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """The means of clinicians and jury on the responses that have both, in points.
+
+    Attributes
+    ----------
+    benchmark : the scope's name
+    responses : ids
+    clinicians, jury : shape (n,), no NaN
+    """
+
+    benchmark: str
+    responses: tuple[str, ...]
+    clinicians: Array
+    jury: Array
+
+
+@dataclass(frozen=True)
 class Content:
     """All that a report shows.
 
@@ -169,46 +202,12 @@ class Content:
         return [row for row in self.rows if row.scorer == scorer and row.benchmark in shown]
 
 
-@dataclass(frozen=True)
-class CriterionRow(AgreementRow):
-    """The jury on one criterion: its row of the agreement table, and its points of the scale.
-
-    `bias` is the mean of jury minus clinicians, with its 95 % interval; between the two
-    limits lie 95 % of single differences where they are normal. NaN where undefined.
-    """
-
-    criterion: str = ""
-    bias: float = NAN
-    bias_low: float = NAN
-    bias_high: float = NAN
-    limits_low: float = NAN
-    limits_high: float = NAN
-
-
-@dataclass(frozen=True, eq=False)
-class Paired:
-    """The means of clinicians and jury on the responses that have both, in points.
-
-    Attributes
-    ----------
-    benchmark : the scope's name
-    responses : ids
-    clinicians, jury : shape (n,), no NaN
-    """
-
-    benchmark: str
-    responses: tuple[str, ...]
-    clinicians: Array
-    jury: Array
-
-
 def criterion_names(scores: Scores, criterion: str | None) -> tuple[str, ...]:
     """Return the criteria worth a row of their own: none where one is all there is."""
     shapes = [scores.rubrics[name] for name in scores.benchmarks]
-    if criterion is not None or all(len(one.criteria) == 1 for one in shapes):
+    if criterion is not None or all(len(shape.criteria) == 1 for shape in shapes):
         return ()
-    every = [name for shape in shapes for name in shape.criteria]
-    return tuple(dict.fromkeys(every))
+    return tuple(dict.fromkeys(name for shape in shapes for name in shape.criteria))
 
 
 def criterion_rows(scores: Scores, options: AnalysisOptions) -> list[CriterionRow]:
@@ -230,20 +229,27 @@ def criterion_rows(scores: Scores, options: AnalysisOptions) -> list[CriterionRo
     Unknown, BadInput
         As `table.agreement_table`. A criterion that no clinician rated is undefined, no error.
     """
-    found: list[CriterionRow] = []
+    rows: list[CriterionRow] = []
     for name in criterion_names(scores, options.criterion) if scores.raters("juror") else ():
-        having = [one for one in scores.benchmarks if name in scores.rubrics[one].criteria]
-        wanted = [*having, COMBINED] if len(having) > 1 else having
+        having = [
+            benchmark
+            for benchmark in scores.benchmarks
+            if name in scores.rubrics[benchmark].criteria
+        ]
+        scope_names = [*having, COMBINED] if len(having) > 1 else having
         try:
-            found += [
+            rows += [
                 _criterion_row(scope, scope.jury, scores, name)
                 for scope in scopes(scores, replace(options, criterion=name))
-                if scope.jury and scope.name in wanted
+                if scope.jury and scope.name in scope_names
             ]
         except TooFew:
             why = (note(Code.CRITERION_UNRATED),)
-            found += [CriterionRow(one, "jury", notes=why, criterion=name) for one in wanted]
-    return sorted(found, key=lambda row: (row.benchmark == COMBINED, row.benchmark))
+            rows += [
+                CriterionRow(benchmark, "jury", notes=why, criterion=name)
+                for benchmark in scope_names
+            ]
+    return sorted(rows, key=lambda row: (row.benchmark == COMBINED, row.benchmark))
 
 
 def paired_means(scores: Scores, options: AnalysisOptions) -> Iterator[Paired]:
@@ -251,7 +257,7 @@ def paired_means(scores: Scores, options: AnalysisOptions) -> Iterator[Paired]:
     for scope in scopes(scores, options):
         if scope.jury and not why_undefined_scope(scores, scope):
             raw = columns(scope.grid, scope.jury, "published")
-            ids = tuple(scope.grid.responses[place] for place in np.flatnonzero(raw.both))
+            ids = tuple(scope.grid.responses[index] for index in np.flatnonzero(raw.both))
             yield Paired(scope.name, ids, raw.clinicians[raw.both], raw.scorer[raw.both])
 
 
@@ -273,7 +279,7 @@ def _criterion_row(
     boot = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
     exact, spearman = f_interval(icc, len(x)), NAN if reason else spearman_of(x, y)
     high = boot.high if np.isfinite(boot.high) else exact.high
-    heard = ~np.isnan(grid.composites[pair.both][:, grid.of_kind("clinician")])
+    has_rated = ~np.isnan(grid.composites[pair.both][:, grid.of_kind("clinician")])
     points = secondary_rows(replace(scope, jurors=(), metrics=()), scores)[0]
     of = (reason, remarks.negative(icc, high, spearman), remarks.undefined_resamples(drawn))
     return CriterionRow(
@@ -286,7 +292,7 @@ def _criterion_row(
         boot_high=boot.high,
         n_responses=len(x),
         n_instances=instances,
-        n_clinicians=int(heard.any(axis=0).sum()),
+        n_clinicians=int(has_rated.any(axis=0).sum()),
         n_missing=int((~jury.present(grid)).sum()),
         spearman=spearman,
         notes=noted(*_notes(scope, jury, len(x), instances), *of),

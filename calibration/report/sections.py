@@ -10,7 +10,7 @@ from calibration import remarks
 from calibration.codes import NoteCode as Code
 from calibration.messages import REASONS, reason
 from calibration.report import figures
-from calibration.report.content import Content, Costs, CriterionRow
+from calibration.report.content import IN_POINTS, Content, Costs, CriterionRow
 from calibration.report.definitions import PLACES, Fact, definitions
 from calibration.report.figures import Figure
 from calibration.report.ledger import ledger_words, tried_table
@@ -33,7 +33,6 @@ MARK_LEAD = (
     "responses lower than the others; where the interval of its gap includes 0, that is not shown. Where "
     "clinicians themselves seldom mark the same place, the jury cannot be expected to find it."
 )
-IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 
 
 def cost_words(costs: Costs) -> str:
