@@ -18,7 +18,7 @@ from calibration.reliability import (
     panel_sizes,
     reliability_rows,
 )
-from calibration.tables.reliability import RELIABILITY
+from calibration.tables.agreement import RELIABILITY
 from calibration.tables.spec import laid_out
 from calibration.true_agreement import true_agreement_row
 

@@ -7,9 +7,8 @@ from calibration.codes import NoteCode as Code
 from calibration.messages import words
 from calibration.messages.form import listed
 from calibration.report.content import Study, Tried
-from calibration.tables.notes import TableNote
 from calibration.tables.numbers import fixed, place, whole
-from calibration.tables.spec import Group, Table
+from calibration.tables.spec import Group, Table, TableNote
 from calibration.values import note
 
 MOST = 25

@@ -16,10 +16,9 @@ from calibration.report.figures import Figure
 from calibration.report.ledger import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
-from calibration.tables.marks import MARKS
+from calibration.tables.agreement import RELIABILITY, SECOND_OPINION, TRUE_AGREEMENT
 from calibration.tables.numbers import known, money, place, whole
-from calibration.tables.reliability import RELIABILITY, TRUE_AGREEMENT
-from calibration.tables.second_opinion import SECOND_OPINION
+from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import COMBINED, Noted, noted, simulated_in
 

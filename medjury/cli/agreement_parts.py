@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from calibration.tables.detection import DETECTION, by_threshold, threshold
 from calibration.tables.numbers import TERMINAL, place
-from calibration.tables.subgroups import SUBGROUPS
+from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
 from medjury.cli.output import say, show_fitted
 from medjury.services.calibrate import Calibration
 

@@ -9,10 +9,9 @@ from calibration.codes import NoteCode as Code
 from calibration.messages import words
 from calibration.messages.form import listed
 from calibration.remarks import few_resamples
-from calibration.tables.agreement import AGREEMENT
+from calibration.tables.agreement import AGREEMENT, SECOND_OPINION
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
-from calibration.tables.second_opinion import SECOND_OPINION
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import simulated_in
 from medjury.cli.output import counted, room, say, show_decision, show_table, table_width
