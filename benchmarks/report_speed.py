@@ -14,8 +14,7 @@ from agreement_speed import _study
 from threadpoolctl import threadpool_limits
 
 from calibration.details import StudyContext, details, sections
-from calibration.detection import detection
-from calibration.misses import all_misses
+from calibration.detection import all_misses, detection
 from calibration.reliability import clinician_reliability
 from calibration.report.content import Content, Juror, Study, criterion_rows, paired_means
 from calibration.report.page import page

@@ -29,8 +29,8 @@ from calibration.like_for_like import (
     population_interval,
 )
 from calibration.messages import told
+from calibration.other_measures import spearman as spearman_of
 from calibration.pairs import ClinicianPairs, clinician_pairs, over_pairs, pair_replicates
-from calibration.ranks import spearman as spearman_of
 from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, joint_statistic, prepare
 from calibration.scope import AgreementRow, LikeForLikeRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Flags, Scores

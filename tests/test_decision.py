@@ -16,10 +16,10 @@ from kit.studies import table_rows
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import CLAIMS, Decision, DecisionKind
+from calibration.detection import LimitOutcome, Misses
 from calibration.json_values import decision_json
 from calibration.messages import words
 from calibration.messages.decisions import HEADLINES
-from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, NAN, note, simulated_in

@@ -16,10 +16,9 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from calibration.clustered_intervals import clustered_proportion, wilson
 from calibration.codes import NoteCode as Code
-from calibration.detection import detection
+from calibration.detection import LimitOutcome, detection, misses, with_untested
 from calibration.detection_row import DetectionRow, area_under_curve, share_to_read
 from calibration.messages import words
-from calibration.misses import LimitOutcome, misses, with_untested
 from calibration.protocol import Critical
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions

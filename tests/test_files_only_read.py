@@ -37,7 +37,7 @@ from calibration.report.chart_comparisons import chart_heatmap, chart_jury_costs
 from calibration.report.page import page
 from calibration.scope import AgreementRow
 from calibration.values import note
-from calibration.writers.markup import latex, markdown
+from calibration.writers.agreement_table import latex, markdown
 from data.database import open_study
 from data.errors import BadFile
 from data.formula import FORMULA, unguarded

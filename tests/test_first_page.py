@@ -6,9 +6,8 @@ import pytest
 from kit.scores import study
 from kit.studies import content_of
 
-from calibration.detection import NOTHING
+from calibration.detection import NOTHING, LimitOutcome, Misses
 from calibration.messages.decisions import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
-from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Critical, Protocol
 from calibration.report.definitions import definitions
 from calibration.report.page import first_page, page

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibration.models.win_rate import macro_average_sd, macro_averages, unit_scale
+from calibration.models.model_scores import macro_average_sd, macro_averages, unit_scale
 
 NAN = float("nan")
 

@@ -25,8 +25,7 @@ from calibration.tables.numbers import (
 )
 from calibration.tables.spec import Remark, laid_out, table_notes
 from calibration.values import note
-from calibration.writers.markup import latex, markdown
-from calibration.writers.table_csv import table_csv
+from calibration.writers.agreement_table import latex, markdown, table_csv
 
 HOW = {"method": "paper", "reps": 60, "seed": 0}
 NAN = float("nan")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibration.models.win_rate import benchmark_win_rates, paired_wins, win_rate_sd, win_rates
+from calibration.models.model_scores import benchmark_win_rates, paired_wins, win_rate_sd, win_rates
 
 NAN = float("nan")
 # Three models, two benchmarks, worked by hand.

@@ -5,6 +5,14 @@ from collections.abc import Mapping
 from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled, quoted
 
+FEW_AGAIN = "{repeats} repeats, fewer than {least}"
+QUOTES: Mapping[str, str] = {
+    "ICC(C,k)": "Quote first: how reliably the reference, the clinicians' mean, ranks responses",
+    "ICC(A,k)": "where scores count as points, such as at a threshold; raters are a random sample",
+    "ICC(C,1)": "how similarly two clinicians rank responses; the basis for planning more clinicians",
+    "ICC(A,1)": "how far the points of one clinician can replace another's",
+}
+
 
 def _verb(number: int, verb: str) -> str:
     return f"{verb}s" if number == 1 else verb
@@ -40,9 +48,6 @@ def _below_zero(figures: Figures) -> str:
 def _few_shared(figures: Figures) -> str:
     share = _verb(figures["fragile"], "share")
     return filled(f"{{fragile}} of {{pairs:pair}} {share} fewer than {{least}} responses", figures)
-
-
-FEW_AGAIN = "{repeats} repeats, fewer than {least}"
 
 
 def _pairs_undefined(figures: Figures) -> str:
@@ -206,12 +211,4 @@ GENERAL: Mapping[Code, Message] = {
         "several responses of an instance: the F interval takes them as independent, the bootstrap "
         "does not"
     ),
-}
-
-
-QUOTES: Mapping[str, str] = {
-    "ICC(C,k)": "Quote first: how reliably the reference, the clinicians' mean, ranks responses",
-    "ICC(A,k)": "where scores count as points, such as at a threshold; raters are a random sample",
-    "ICC(C,1)": "how similarly two clinicians rank responses; the basis for planning more clinicians",
-    "ICC(A,1)": "how far the points of one clinician can replace another's",
 }

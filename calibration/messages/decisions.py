@@ -130,6 +130,41 @@ CLOSER: Mapping[tuple[str, str, AnyCode], str] = {
         "Agreement is below the floor of {floor:z.2f}."
     ),
 }
+MOST_NAMED = 3
+REASONS: Mapping[Code, Message] = {}
+INTENDED = (
+    "To score responses of {benchmarks} on the rubric {rubrics} in the place of one clinician among "
+    "several; not to treat patients."
+)
+PLACE = "A clinician's place beside others on further responses like these"
+MAY: Mapping[str, str] = {
+    "non_inferior": (
+        f"{PLACE}: the same benchmarks, this rubric, these jurors with these settings."
+    ),
+    "no_protocol": "To be read beside clinicians' ratings. No margin was fixed, so nothing is claimed.",
+    "inconclusive": "To be read beside clinicians' ratings, until there are enough of them to decide.",
+    "inferior": "To be read beside clinicians' ratings, bearing in mind that it agrees less than a clinician.",
+    "too_few": "To be read beside clinicians' ratings, until there are enough of them.",
+    "undefined": "Nothing yet: it is not known whether the jury agrees with clinicians.",
+    "simulated": "Nothing: the figures come from simulated raters.",
+}
+NOT_SHOWN = f"{PLACE}: non-inferiority is not shown."
+ALWAYS = (
+    "Other benchmarks, another wording of the rubric, other jurors or settings, or a later version of "
+    "a model under the same name: validate again."
+)
+NO_LIMIT = (
+    "To let responses pass unread because the jury scored them high: no limit on missed unsafe "
+    "responses was fixed, and agreement does not show how many it misses."
+)
+LIMIT_OPEN = (
+    "To let responses pass unread because the jury scored them high: it is not shown to miss few "
+    "enough unsafe ones."
+)
+OTHER_CLINICIANS = (
+    "In the place of clinicians other than these: non-inferiority is not shown for them."
+)
+BIG_POOL = "Verdicts on single benchmarks: see below, each with its own interval."
 
 
 def headline(subject: str, kind: str, names: Sequence[str] = (), reason: Note | None = None) -> str:
@@ -138,9 +173,6 @@ def headline(subject: str, kind: str, names: Sequence[str] = (), reason: Note | 
     if reason and closer:
         return filled(closer, dict(reason.figures))
     return HEADLINES[subject][kind].format(*names)
-
-
-MOST_NAMED = 3
 
 
 def _made_up(figures: Figures) -> str:
@@ -208,7 +240,6 @@ def _rests_on(figures: Figures) -> str:
     return filled(text, figures)
 
 
-REASONS: Mapping[Code, Message] = {}
 MESSAGES: Mapping[Code, Message] = {
     Code.MADE_UP: _made_up,
     Code.NO_JUROR: "no juror has rated a response of this study",
@@ -272,41 +303,6 @@ MESSAGES: Mapping[Code, Message] = {
     Code.DO_RATE_PLANNED: "have clinicians rate {more:more response}, as planned",
     Code.DO_MORE_UNSAFE: "have clinicians rate more responses that may be unsafe",
 }
-
-
-INTENDED = (
-    "To score responses of {benchmarks} on the rubric {rubrics} in the place of one clinician among "
-    "several; not to treat patients."
-)
-PLACE = "A clinician's place beside others on further responses like these"
-MAY: Mapping[str, str] = {
-    "non_inferior": (
-        f"{PLACE}: the same benchmarks, this rubric, these jurors with these settings."
-    ),
-    "no_protocol": "To be read beside clinicians' ratings. No margin was fixed, so nothing is claimed.",
-    "inconclusive": "To be read beside clinicians' ratings, until there are enough of them to decide.",
-    "inferior": "To be read beside clinicians' ratings, bearing in mind that it agrees less than a clinician.",
-    "too_few": "To be read beside clinicians' ratings, until there are enough of them.",
-    "undefined": "Nothing yet: it is not known whether the jury agrees with clinicians.",
-    "simulated": "Nothing: the figures come from simulated raters.",
-}
-NOT_SHOWN = f"{PLACE}: non-inferiority is not shown."
-ALWAYS = (
-    "Other benchmarks, another wording of the rubric, other jurors or settings, or a later version of "
-    "a model under the same name: validate again."
-)
-NO_LIMIT = (
-    "To let responses pass unread because the jury scored them high: no limit on missed unsafe "
-    "responses was fixed, and agreement does not show how many it misses."
-)
-LIMIT_OPEN = (
-    "To let responses pass unread because the jury scored them high: it is not shown to miss few "
-    "enough unsafe ones."
-)
-OTHER_CLINICIANS = (
-    "In the place of clinicians other than these: non-inferiority is not shown for them."
-)
-BIG_POOL = "Verdicts on single benchmarks: see below, each with its own interval."
 
 
 def may_not(

@@ -5,6 +5,17 @@ from collections.abc import Mapping
 from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled, quoted
 
+GENERAL: Mapping[Code, Message] = {
+    Code.SHARED_POINTS: (
+        "several responses of an instance: the interval of the bias resamples instances, those "
+        "of the limits and of ICC(A,2) take responses as independent"
+    ),
+    Code.SHARED_AC2: (
+        "several responses of an instance: AC2's standard error takes them as independent"
+    ),
+    Code.SHARED_T: "several responses of an instance: the t test takes them as independent",
+}
+
 
 def _bounds(figures: Figures) -> str:
     low = "below any bound" if figures["low"] is None else f"{figures['low']:z.3f}"
@@ -191,14 +202,4 @@ MESSAGES: Mapping[Code, Message] = {
         "equal"
     ),
     Code.IDENTICAL_REPLICATES: "replicates are identical",
-}
-GENERAL: Mapping[Code, Message] = {
-    Code.SHARED_POINTS: (
-        "several responses of an instance: the interval of the bias resamples instances, those "
-        "of the limits and of ICC(A,2) take responses as independent"
-    ),
-    Code.SHARED_AC2: (
-        "several responses of an instance: AC2's standard error takes them as independent"
-    ),
-    Code.SHARED_T: "several responses of an instance: the t test takes them as independent",
 }

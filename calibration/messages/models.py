@@ -10,6 +10,16 @@ COMPARED_BY = {
     "jury": "scored by the jury",
     "corrected": ("scored by the jury, corrected with the clinicians' ratings of {rated} of them"),
 }
+REASONS: Mapping[Code, Message] = {
+    Code.FEW_RATED_BY_BOTH: ("fewer than {least} instances that clinicians and jury both scored"),
+    Code.NO_TWO_MODELS: "no two models share two scored instances",
+}
+GENERAL: Mapping[Code, str] = {
+    Code.OTHER_INSTANCES: (
+        "not all of its scored instances have scores for all models: its means are over other "
+        "instances than theirs, whereas the win rate by instance uses shared instances"
+    ),
+}
 
 
 def _few_instances(figures: Figures) -> str:
@@ -77,10 +87,6 @@ def _have(rated: int) -> str:
     return f"{counted(rated, 'response')} {'is' if rated == 1 else 'are'}"
 
 
-REASONS: Mapping[Code, Message] = {
-    Code.FEW_RATED_BY_BOTH: ("fewer than {least} instances that clinicians and jury both scored"),
-    Code.NO_TWO_MODELS: "no two models share two scored instances",
-}
 MESSAGES: Mapping[Code, Message] = {
     Code.RATED_BY_CLINICIANS: "{responses} of them rated by clinicians",
     Code.LACKS_BENCHMARKS: (
@@ -175,10 +181,4 @@ MESSAGES: Mapping[Code, Message] = {
         "{times} times as many responses"
     ),
     Code.DO_RATE_MORE_OF_EACH: _rate_more,
-}
-GENERAL: Mapping[Code, str] = {
-    Code.OTHER_INSTANCES: (
-        "not all of its scored instances have scores for all models: its means are over other "
-        "instances than theirs, whereas the win rate by instance uses shared instances"
-    ),
 }

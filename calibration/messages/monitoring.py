@@ -23,6 +23,9 @@ UNANCHORED = (
     "no anchor: without responses scored again it is not known whether the model has changed; a "
     "jury run with more verdicts of each juror scores them again"
 )
+REASONS: Mapping[AnyCode, Message] = {
+    MonitoringCode.MIX_UNDEFINED: "too few responses in the baseline or now to compare",
+}
 
 
 def _ends(figures: Figures) -> str:
@@ -113,9 +116,6 @@ def _look_again(figures: Figures) -> str:
     return filled("look again when {period} is over, or more of its responses are rated", figures)
 
 
-REASONS: Mapping[AnyCode, Message] = {
-    MonitoringCode.MIX_UNDEFINED: "too few responses in the baseline or now to compare",
-}
 MESSAGES: Mapping[AnyCode, Message] = {
     MonitoringCode.SCORED_OF: "scored {scored} of {analysed}",
     MonitoringCode.JOINED: "{periods} {every}s joined: fewer than {least} instances separately",

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled
 
+REASONS: Mapping[Code, Message] = {}
+
 
 def _not_shown(figures: Figures) -> str:
     why = "its ICC has no interval"
@@ -27,7 +29,6 @@ def _lower(figures: Figures) -> str:
     return filled(f"{text}{gap} lower", figures)
 
 
-REASONS: Mapping[Code, Message] = {}
 MESSAGES: Mapping[Code, Message] = {
     Code.NO_UNSAFE: (
         "the clinicians scored no response {threshold:g} or less on {criterion}: sensitivity and "

@@ -21,8 +21,8 @@ from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection
 from calibration.icc import UNDEFINED, f_interval
 from calibration.other_measures import secondary_rows
+from calibration.other_measures import spearman as spearman_of
 from calibration.protocol import Protocol
-from calibration.ranks import spearman as spearman_of
 from calibration.resampled_moments import MOST_ROWS, joint_statistic, prepare
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores

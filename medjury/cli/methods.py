@@ -225,7 +225,7 @@ def _counts(known: StudyFacts) -> Iterator[str]:
 
 
 def _table(known: StudyFacts) -> str:
-    from calibration.writers.markup import markdown
+    from calibration.writers.agreement_table import markdown
 
     how = f"Method paper; bootstrap over instances, {known.reps} resamples, seed 0"
     return markdown(known.rows, how)

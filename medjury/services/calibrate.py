@@ -16,8 +16,7 @@ from calibration.adjudicated import (
 )
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision
-from calibration.detection import NOTHING, Detection, detection
-from calibration.misses import all_misses, with_untested
+from calibration.detection import NOTHING, Detection, all_misses, detection, with_untested
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import ClinicianReliability, clinician_reliability
 from calibration.scope import AgreementRow, checked_jury, compared_names

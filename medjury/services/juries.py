@@ -353,8 +353,7 @@ def _difference(
     import numpy as np
 
     from calibration.agreement import PanelColumns
-    from calibration.differences import difference_rows
-    from calibration.holm import holm
+    from calibration.differences import difference_rows, holm
 
     first, second = (PanelColumns(tuple(one), len(one)) for one in juries)
     only = replace(scope, jury=first, metrics=())

@@ -38,11 +38,11 @@ def report_text(engine: Engine, found: Calibration, form: str) -> str:
         return page(content_of(engine, found))
     options = found.question.options
     if form == "csv":
-        from calibration.writers.table_csv import table_csv
+        from calibration.writers.agreement_table import table_csv
 
         how = {"method": options.method, "reps": options.reps, "seed": options.seed}
         return table_csv(found.rows, how)
-    from calibration.writers import markup
+    from calibration.writers import agreement_table
 
     what = f", criterion {options.criterion}" if options.criterion else ""
     what += f", {found.readings.named} readings" if found.readings.named else ""
@@ -50,7 +50,9 @@ def report_text(engine: Engine, found: Calibration, form: str) -> str:
         f"Method {options.method}{what}; bootstrap over instances, {options.reps} resamples, seed "
         f"{options.seed}"
     )
-    return {"markdown": markup.markdown, "latex": markup.latex}[form](found.rows, how_made)
+    return {"markdown": agreement_table.markdown, "latex": agreement_table.latex}[form](
+        found.rows, how_made
+    )
 
 
 def content_of(engine: Engine, found: Calibration) -> Content:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from calibration.decision import Decision
 from calibration.details import StudyContext, details
-from calibration.misses import LimitOutcome, Misses
+from calibration.detection import LimitOutcome, Misses
 from calibration.protocol import Protocol
 from calibration.reliability import clinician_reliability
 from calibration.remarks import few_resamples
