@@ -42,7 +42,7 @@ def report_text(engine: Engine, found: Calibration, form: str) -> str:
 
         how = {"method": options.method, "reps": options.reps, "seed": options.seed}
         return table_csv(found.rows, how)
-    from calibration.writers import agreement_table
+    from calibration.writers.agreement_table import latex, markdown
 
     what = f", criterion {options.criterion}" if options.criterion else ""
     what += f", {found.readings.named} readings" if found.readings.named else ""
@@ -50,9 +50,7 @@ def report_text(engine: Engine, found: Calibration, form: str) -> str:
         f"Method {options.method}{what}; bootstrap over instances, {options.reps} resamples, seed "
         f"{options.seed}"
     )
-    return {"markdown": agreement_table.markdown, "latex": agreement_table.latex}[form](
-        found.rows, how_made
-    )
+    return {"markdown": markdown, "latex": latex}[form](found.rows, how_made)
 
 
 def content_of(engine: Engine, found: Calibration) -> Content:
