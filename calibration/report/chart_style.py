@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 
 from calibration.scores import Array
-from data.said import visible
+from data.safe_text import visible
 
 Row: TypeAlias = Mapping[str, Any]
 INK, SOFT, GRID, ACCENT = "#1f2328", "#5c636b", "#dfe2e5", "#0072b2"

@@ -13,8 +13,7 @@ from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated, known
 from calibration.tables.spec import Table, laid_out
 from calibration.values import simulated_in
-from data.formula import guarded_name
-from data.said import visible
+from data.safe_text import guarded_name, visible
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$^-])")
 NUMBERED = re.compile(r"^(\d+)(?=\.)")  # begins a list, where a line does
