@@ -138,7 +138,7 @@ BEYOND_CHANCE = TableSpec(
     named=_rater,
     within="criterion",
 )
-# Every section of `calibrate --details`, by its key in the JSON, in the order of a reader.
+# Every section of `analyse calibrate --details`, by its key in the JSON, in the order of a reader.
 SECTIONS = {
     "differences": agreement.DIFFERENCES,
     "reliability": RELIABILITY,
