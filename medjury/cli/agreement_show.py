@@ -9,13 +9,11 @@ from calibration.codes import NoteCode as Code
 from calibration.messages import words
 from calibration.messages.form import listed, quoted
 from calibration.remarks import few_resamples
-from calibration.tables.agreement import AGREEMENT
-from calibration.tables.detection import DETECTION, by_threshold, threshold
+from calibration.tables.agreement import AGREEMENT, SECOND_OPINION
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
-from calibration.tables.second_opinion import SECOND_OPINION
+from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
 from calibration.tables.spec import Table, TableSpec, laid_out
-from calibration.tables.subgroups import SUBGROUPS
 from calibration.values import simulated_in
 from medjury.cli.output import (
     counted,

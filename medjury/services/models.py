@@ -231,8 +231,7 @@ def leaderboard_files(
     engine: Engine, board: Leaderboard, shape: str, at: datetime, organization: str
 ) -> Mapping[str, str]:
     """Return the files of a leaderboard in one of `SHAPES`, by path."""
-    from calibration.writers.every_eval_ever import Judge, Source, records
-    from calibration.writers.release import release
+    from calibration.writers.leaderboards import Judge, Source, records, release
 
     if shape == "helm":
         return release(board.rows, f"medjury-{board.study[:12]}", f"{at:%Y-%m-%d}", board.about)
