@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
+from data.calls import TokenCosts, token_costs
 from data.errors import BadPanel
-from data.token_costs import TokenCosts, token_costs
 from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
 
@@ -272,7 +272,7 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
                 f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "
                 f"{juror.host}, so a cap cannot be kept; add usd_per_million_in and "
                 "usd_per_million_out to the juror (0 counts at private addresses only), or leave out --max-usd "
-                "and the study's budget (`medjury settings budget none`)"
+                "and the study's budget (`medjury study settings budget none`)"
             )
 
 

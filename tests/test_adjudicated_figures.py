@@ -7,16 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from kit.scores import rated
-from kit.studies import Run
+from kit.studies import HEAD, Run
 
 from calibration.adjudicated import adjudicated, with_independent
 from calibration.codes import NoteCode as Code
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from data.reading import CONSENSUS, THIRD
+from data.card import CONSENSUS, THIRD
 
 N = 40
-HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response"
 
 
 def study(seed=0):

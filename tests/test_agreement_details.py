@@ -1,4 +1,4 @@
-"""`medjury calibrate --details`: every section is told and written, and the ledger is kept."""
+"""`medjury analyse calibrate --details`: every section is told and written, and the ledger is kept."""
 
 import json
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.studies import Run
+from kit.studies import HEAD, Run
 from kit.study_place import StudyIn, fill
 from sqlalchemy import Engine
 
 from calibration.reliability import FORMS
 from calibration.tables.jurors import SECTIONS
-from calibration.tables.marks import MARKS
+from calibration.tables.response_groups import MARKS
 from calibration.values import AnalysisOptions
 from data.database import open_study
 from data.queries.ledger import tried
@@ -31,7 +31,7 @@ CRITERIA = ("accuracy", "completeness", "clarity")
 def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     """Make a study of 30 instances with three clinicians and three jurors once."""
     folder = tmp_path_factory.mktemp("made")
-    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows = [HEAD]
     rows += [f"i{n},visits,Pain.,Write.,Word.,r{n},m{n % 3},Word {'more ' * n}" for n in range(30)]
     scores = ["response_id,rater,kind,criterion,score"]
     for n in range(30):
@@ -64,7 +64,7 @@ def rated(engine: Engine, made: Engine) -> None:
 
 @dataclass(frozen=True)
 class Details:
-    """What `calibrate --details` printed and wrote."""
+    """What `analyse calibrate --details` printed and wrote."""
 
     out: str
     written: dict[str, Any]
@@ -131,7 +131,7 @@ def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
     run: Run, shown: Details, tmp_path: Path
 ) -> None:
     """A benchmark's own figures do not depend on what else the study holds."""
-    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows = [HEAD]
     rows += [f"i{n},letters,Pain.,Write.,,l{n},m,Word {n}" for n in range(6)]
     scores = ["response_id,rater,kind,criterion,score"]
     for n in range(6):

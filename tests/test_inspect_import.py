@@ -1,4 +1,4 @@
-"""`medjury import LOG` on logs that Inspect wrote (0.3.285), and on broken ones.
+"""`medjury study import LOG` on logs that Inspect wrote (0.3.285), and on broken ones.
 
 The logs come of `fixtures/inspect/notes_task.py` and, `jury.eval`, of our own export.
 """
@@ -15,8 +15,7 @@ from kit.imported_runs import LOGS, SECRET, as_json, whole
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from data.rubric import read_rubric
-from data.rubrics.files import rubric_toml
+from data.rubric import read_rubric, rubric_toml
 
 ONE = """name = "brief"
 version = "1"

@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
 from calibration.tables.models import detectable_tables, jury_calls_table, model_tables
 from calibration.tables.spec import Table
-from data.blind import is_blind
 from data.errors import NotAllowed
+from data.person import is_blind
 from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.models import recorded
@@ -26,7 +26,7 @@ def check(engine: Engine, request: ModelsRequest) -> bool:
 
 def compare(engine: Engine, request: ModelsRequest) -> ModelsFigures:
     """Return the comparison of a study whose blind is lifted."""
-    from calibration.models.decision import deciding_way
+    from calibration.models.comparison import deciding_way
 
     result = models.compared(engine, models.prepared(engine, request))
     first = deciding_way(result.rows)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, bindparam, func, update
 from sqlmodel import Session, col, select
 
+from data.card import THIRD
 from data.database import transaction
 from data.errors import BadInput, Conflict, NotAllowed
-from data.reading import THIRD
 from data.schema import Assignment, Rater, Remark, Setting, State, now
 from data.store.audit import log, refuse_locked, write_rows
 from data.store.seals import Seal, keep_setting, seal_together, sealed, taken_away
@@ -210,7 +210,7 @@ def _free(session: Session, rater: int, wanted: int) -> int | None:
 def _take_back(session: Session, one: Assignment) -> None:
     """Delete an assignment that nobody has begun."""
     if one.state != State.OPEN or one.draft_seq or one.opened_at:
-        raise Conflict("a clinician began this work meanwhile; run `medjury assign` again")
+        raise Conflict("a clinician began this work meanwhile; run `medjury rate assign` again")
     detail = {"rater": one.rater, "response": one.response, "pass": one.pass_}
     was = taken_away(one)
     session.delete(one)

@@ -12,8 +12,8 @@ from sqlalchemy import Insert, Row, func, insert
 from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
+from data.record import SEALS, How, canonical_values
 from data.schema import Event, Setting, Table, now
-from data.seals import SEALS, How, canonical_values
 
 GENESIS = "0" * 64
 LOCKED = "locked"
@@ -154,5 +154,5 @@ def refuse_locked(session: Session) -> None:
     if since is not None:
         raise NotAllowed(
             f"the study is locked since {since}; a coordinator can reopen it with "
-            '`medjury lock --reopen --reason "..."`, which is recorded'
+            '`medjury study lock --reopen --reason "..."`, which is recorded'
         )

@@ -12,7 +12,7 @@ from data.database import open_study
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubrics.files import rubric_toml
+from data.rubric import rubric_toml
 from data.store import import_ratings, import_responses
 from jury.panel import FOLDER
 from kit.fuzz.contract import CANARY
@@ -110,7 +110,7 @@ def lines(rows: list[dict[str, object]]) -> bytes:
 
 @cache
 def whole_package() -> bytes:
-    """Return a small study as `medjury export --package` writes it, its authors included."""
+    """Return a small study as `medjury share export --package` writes it, its authors included."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         engine = open_study(f"sqlite:///{folder / 'study.db'}", create=True)

@@ -1,0 +1,95 @@
+"""The ledger of a report: how many juries were ever compared with the clinicians."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from calibration.codes import NoteCode as Code
+from calibration.messages import words
+from calibration.messages.form import listed
+from calibration.report.content import Study, Tried
+from calibration.tables.numbers import fixed, place, whole
+from calibration.tables.spec import Group, Table, TableNote
+from calibration.values import note
+
+MOST = 25
+
+
+class Looked(Protocol):
+    """An entry of the ledger: one jury, looked at in one way."""
+
+    @property
+    def jurors(self) -> Sequence[str]:
+        """The names of its jurors."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any of them is."""
+
+
+def different(entries: Sequence[Looked]) -> int:
+    """Return how many different juries entries of the ledger are of, by their jurors alone."""
+    return len({tuple(sorted(one.jurors)) for one in entries})
+
+
+def ever_tried(entries: Sequence[Looked]) -> str:
+    """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
+    real = [one for one in entries if not one.simulated]
+    made_up = [one for one in entries if one.simulated]
+    return words(
+        note(
+            Code.EVER_TRIED,
+            juries=different(real),
+            ways=len(real),
+            simulated_juries=different(made_up),
+            simulated_ways=len(made_up),
+        )
+    )
+
+
+def ledger_words(study: Study) -> str:
+    """Return how many juries were tried, and how choosing among them biases the figures."""
+    if not study.tried:
+        return "No jury was compared with the clinicians."
+    juries = f"Ever compared with these clinicians, by any command: {ever_tried(study.tried)}."
+    luck = (
+        " The best of many juries is partly luck: the intervals on this page are not corrected for "
+        "choosing, the p values by Holm are."
+        if juries_tried(study) > 1
+        else ""
+    )
+    return juries + luck
+
+
+def juries_tried(study: Study) -> int:
+    """Return how many different juries of real jurors were ever compared with the clinicians."""
+    return different([one for one in study.tried if not one.simulated])
+
+
+def tried_table(study: Study) -> Table:
+    """Return the ledger jury by jury, the latest entries first."""
+    order = sorted(study.tried, key=lambda one: one.last, reverse=True)
+    n_omitted = len(order) - MOST
+    notes = (TableNote(f"{n_omitted} earlier ones are not listed."),) if n_omitted > 0 else ()
+    by_jury: dict[str, list[tuple[str, ...]]] = {}
+    for entry in order[:MOST]:
+        by_jury.setdefault(_jury(entry), []).append(_cells(entry))
+    return Table(
+        "The ledger of juries tried",
+        ("Benchmark", "Criterion", "Method", "ICC(C,2)", "Responses", "Times", "Last, UTC"),
+        tuple(Group(jury, tuple(rows)) for jury, rows in by_jury.items()),
+        notes,
+        frozenset(("Criterion", "Method")),
+    )
+
+
+def _jury(entry: Tried) -> str:
+    needed = "" if entry.needed == len(entry.jurors) else f"; {entry.needed} needed"
+    instances = f"; {entry.instances}" if entry.instances else ""
+    simulated = " (simulated)" if entry.simulated else ""
+    return listed(entry.jurors) + needed + instances + simulated
+
+
+def _cells(entry: Tried) -> tuple[str, ...]:
+    criterion = entry.criterion or "composite"
+    figures = (fixed(entry.icc, 3), whole(entry.n_responses), whole(entry.times))
+    return (place(entry.benchmark), criterion, entry.method, *figures, entry.last)

@@ -1,0 +1,110 @@
+"""Calls to jurors: how each ended, and which tokens they took at which cost."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    """How a call to a juror ended; only OK makes ratings."""
+
+    OK = "ok"
+    INVALID_JSON = "invalid_json"
+    TWO_VERDICTS = "two_verdicts"
+    MISSING_CRITERION = "missing_criterion"
+    OUT_OF_RANGE = "out_of_range"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    CONTENT_FILTER = "content_filter"
+    RATE_LIMITED = "rate_limited"
+    TIMEOUT = "timeout"
+    AUTH = "auth"
+    QUOTA = "quota"
+    BUDGET_STOPPED = "budget_stopped"
+    EMPTY_RESPONSE = "empty_response"
+    REQUEST_FAILED = "request_failed"
+    OFF_CONTRACT = "off_contract"
+    NO_PROBABILITIES = "no_probabilities"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCosts:
+    """Tokens of a number of calls by kind, and what each kind cost in US dollars.
+
+    Attributes
+    ----------
+    input
+        Read anew; `cached` were read from a vendor's cache and `cache_write` written to one. The
+        three together are all input.
+    output
+        All of it, `reasoning` included, where the endpoint says how much that was.
+    usd_input, usd_cached, usd_cache_write, usd_output
+        Of the calls of known price.
+    usd_whole
+        Of calls whose cost is known as one figure only, as older versions stored it. The five
+        add up to what the calls of known price cost.
+    """
+
+    input: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+    usd_input: float = 0.0
+    usd_cached: float = 0.0
+    usd_cache_write: float = 0.0
+    usd_output: float = 0.0
+    usd_whole: float = 0.0
+
+    @property
+    def total_input(self) -> int:
+        """All input, whatever it cost."""
+        return self.input + self.cached + self.cache_write
+
+    def plus(self, other: "TokenCosts") -> "TokenCosts":
+        """Return the sum of two."""
+        ours, theirs = asdict(self), asdict(other)
+        return TokenCosts(**{name: ours[name] + theirs[name] for name in ours})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as `--json` writes them."""
+        return {
+            name: round(value, 9) if isinstance(value, float) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> TokenCosts:
+    """Return the figures of one call, or the sums of many, as their columns have them.
+
+    Parameters
+    ----------
+    tokens
+        All input, read from a cache, written to one, all output, reasoning; None counts as 0.
+    usd
+        In all, of cached input, of what was written to a cache, of output, and of calls whose
+        cost is one figure only; None counts as 0.
+    """
+    all_input, cached, written, output, reasoning = (int(count or 0) for count in tokens)
+    total, usd_cached, usd_written, usd_output, undivided = (float(amount or 0.0) for amount in usd)
+    return TokenCosts(
+        input=all_input - cached - written,
+        cached=cached,
+        cache_write=written,
+        output=output,
+        reasoning=reasoning,
+        usd_input=total - usd_cached - usd_written - usd_output,
+        usd_cached=usd_cached,
+        usd_cache_write=usd_written,
+        usd_output=usd_output,
+        usd_whole=undivided,
+    )
+
+
+def added(costs: Iterable[TokenCosts]) -> TokenCosts:
+    """Return the sum of any number."""
+    total = TokenCosts()
+    for cost in costs:
+        total = total.plus(cost)
+    return total

@@ -1,0 +1,130 @@
+"""Files that a user gives, read in bounds, and files that appear only when they are whole."""
+
+import os
+import re
+import secrets
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from data.errors import BadFile, BadInput
+from data.safe_text import one_line
+
+MOST_BYTES = 1_000_000
+DEEPEST = 200  # dots of one key: reading takes the square of them
+CHAINS = re.compile(r"[^\w\"'. \t-]")  # what ends a dotted key
+WRITTEN = re.compile(  # a comment or a string; what has no end goes on as far as it could
+    r'''#[^\n]*+|"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|\'{3}.*?(?:\'{3,5}|\Z)'''
+    r"""|"(?:\\[^\n]|[^"\\\n])*+"?|\'[^\'\n]*+\'?""",
+    re.DOTALL,
+)
+DOTTED = re.compile(r"(?<![\w\"'-])[\w\"'-]++[ \t]*+\.")
+LONGEST = 160  # characters of what the TOML reader says
+
+
+class NotToml(ValueError):
+    """A file that cannot be read as TOML, with the reason in one line."""
+
+
+def read_user_toml(path: Path, where: str, refusal: type[BadInput] = BadFile) -> dict[str, Any]:
+    """Return what stands in a TOML file of a user.
+
+    Parameters
+    ----------
+    where
+        What the message begins with: the kind of file and its name.
+    refusal
+        The error to raise.
+
+    Raises
+    ------
+    BadInput
+        Of the class `refusal`, in one line, if the file cannot be opened or is not TOML.
+    """
+    try:
+        return read_toml(path)
+    except OSError as error:
+        raise refusal(f"{where}: {error.strerror}") from error
+    except NotToml as error:
+        raise refusal(f"{where}: not TOML: {error}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what stands in a TOML file; a mark of its encoding at its beginning is no harm.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    NotToml
+        If it is no TOML in UTF-8, over a megabyte, nested too deep, or has a number too long.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise NotToml(f"over {MOST_BYTES} bytes")
+    try:
+        text = path.read_text("utf-8-sig")
+        keys = WRITTEN.sub('""', text)
+        if any(len(DOTTED.findall(chain)) > DEEPEST for chain in CHAINS.split(keys)):
+            raise NotToml("nested too deep")
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NotToml(one_line(str(error), LONGEST)) from error
+    except UnicodeDecodeError as error:
+        raise NotToml(f"not text in UTF-8 at byte {error.start + 1}") from error
+    except RecursionError as error:
+        raise NotToml("nested too deep") from error
+    except NotToml:
+        raise
+    except ValueError as error:  # of int(), which takes no number of any length
+        raise NotToml("a number in it is too long") from error
+
+
+def part_of(to: Path) -> Path:
+    """Return where a file is written until it is whole: hidden, beside its place, and no one else's.
+
+    A number of the process would not do: a killed one may have had it, or one of another container.
+    """
+    return to.with_name(f".{to.name}.{secrets.token_hex(8)}.part")
+
+
+@contextmanager
+def whole_file(to: Path) -> Iterator[Path]:
+    """Yield where to write; the file gets its name when the block ends, and is gone if it fails.
+
+    Raises
+    ------
+    FileExistsError
+        If there is a file of that name by then.
+    """
+    part = part_of(to)
+    try:
+        yield part
+        publish(part, to)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def publish(part: Path, to: Path) -> None:
+    """Give the file its name, in one step and never over another file, once it is on the disk."""
+    _to_disk(part)
+    try:
+        os.link(part, to)
+    except FileExistsError:
+        raise
+    except OSError:  # a disk without hard links
+        if os.path.lexists(to):
+            raise FileExistsError(to) from None
+        part.rename(to)
+    with suppress(OSError):  # of a disk that has no such thing for folders
+        _to_disk(to.parent)
+
+
+def _to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would outlive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,56 @@
+"""How texts of others are written where they could do harm: messages, Markdown, spreadsheets."""
+
+import re
+from unicodedata import category
+
+LONGEST_NAME = 60
+# Controls, signs of format and direction, halves of surrogate pairs, ends of lines and paragraphs.
+UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+# A stroke below inside a word means nothing there, and names are full of them.
+MARKS = re.compile(r"[\\`*{}\[\]<>|~&$#!^]|(?<!\w)_|_(?!\w)")
+
+
+def short(name: str, longest: int = LONGEST_NAME) -> str:
+    """Return a name as a message may quote it: a long one may be a text in the wrong column."""
+    fits = len(name) <= longest and name.isprintable()
+    return name if fits else f"(a text of {len(name)} characters)"
+
+
+def one_line(message: str, longest: int) -> str:
+    """Return a message in one line that a terminal can show, cut short."""
+    plain = "".join(sign if sign.isprintable() else " " for sign in message)
+    line = " ".join(plain.split())
+    return line if len(line) <= longest else line[: longest - 3] + "..."
+
+
+def visible(text: str) -> str:
+    """Return a text in one line, its signs that nobody sees as U+ and their number."""
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(f"U+{ord(sign):04X}" if category(sign) in UNSEEN else sign for sign in line)
+
+
+def in_markdown(text: object) -> str:
+    """Return what others wrote as Markdown shows it word for word, in one line."""
+    return MARKS.sub(r"\\\g<0>", visible(str(text)))
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
+COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # with what a guard has put before it
+NUMBER = re.compile(r"[+-]\d+(\.\d*)?|[+-]\.\d+")
+
+
+def guarded(text: str) -> str:
+    """Return a text with a ' before what a spreadsheet would compute; `unguarded` takes it away."""
+    return f"'{text}" if COMPUTED.match(text) else text
+
+
+def guarded_name(name: str) -> str:
+    """Return a name or an id as `guarded` does; one that is a number, such as -5, as it is."""
+    return name if NUMBER.fullmatch(name) else guarded(name)
+
+
+def unguarded(text: str) -> str:
+    """Return the text that `guarded` or `guarded_name` was given."""
+    return text[1:] if text.startswith("'") and COMPUTED.match(text, 1) else text
