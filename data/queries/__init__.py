@@ -22,7 +22,6 @@ from data.queries.people import (
     people,
     person,
     person_by_access,
-    person_by_account,
     person_by_email,
     seen,
     workloads,
