@@ -21,7 +21,7 @@ from data.queries.adjudication import (
 from data.queries.authors import author_names
 from data.queries.study import settings
 from data.reading import Settling
-from data.store.adjudication import give_adjudication
+from data.store.assignments import give_adjudication
 
 OFF = (
     "differences are not settled in this study: set how many points apart clinicians must be, such "

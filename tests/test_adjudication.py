@@ -19,14 +19,13 @@ from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
 from data.queries import others_said, place, readings_by_response, task
 from data.queries.adjudication import differences
-from data.queries.export import facts
 from data.queries.frames import adjudicated_frame, clinician_dates, ratings_frame
-from data.queries.lab_workbench import Chosen, compared
 from data.queries.record import verify
+from data.queries.study import facts
+from data.queries.workbench import Chosen, compared
 from data.schema import Assignment, Rater, Rating
 from data.store import Slot, assign, assign_adjudication, invite, recuse, submit
-from data.store.record import set_protocol
-from data.store.settings import set_setting
+from data.store.study import set_protocol, set_setting
 
 LOW = Reply({"accuracy": 1, "completeness": 3, "clarity": 4}, {"accuracy": "wrong dose"}, "no")
 HIGH = Reply({"accuracy": 4, "completeness": 3, "clarity": 3}, comment="dr_low is too strict")

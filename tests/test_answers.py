@@ -20,8 +20,7 @@ from data.queries import Person
 from data.rubric import low_points
 from data.schema import Assignment, Rating, Span, Submission
 from data.store import submit
-from data.store.record import lock
-from data.store.settings import set_setting
+from data.store.study import lock, set_setting
 
 
 @pytest.fixture(scope="module")

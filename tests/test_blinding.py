@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from data.card import Reply
 from data.queries import place
 from data.queries.record import acts, verify
-from data.queries.steering import stored_texts
+from data.queries.text_search import stored_texts
 from data.store import Slot, assign, invite, submit
 from medjury.cli.blinding import masked_at
 

@@ -19,7 +19,7 @@ from data.queries.adjudication import differences
 from data.queries.record import verify
 from data.schema import Role
 from data.store import Slot, add_people, assign, invite, submit
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe

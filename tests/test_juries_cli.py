@@ -17,11 +17,11 @@ from calibration.values import AnalysisOptions
 from data.database import reading
 from data.importers.rows import JurorRecord
 from data.queries import benchmarks
-from data.queries.jury import JurorCost, juror_costs
+from data.queries.costs import JurorCost, juror_costs
 from data.queries.ledger import comparisons_besides, tried
 from data.queries.record import acts, verify
 from data.schema import Attempt, Response, Status
-from data.store.attempts import add_jurors, record_attempts
+from data.store.calls import add_jurors, record_attempts
 from data.store.ledger import EVALUATED, Evaluated, remember
 from medjury import main
 from medjury.services.juries import RankingQuestion, rank_juries

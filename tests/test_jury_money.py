@@ -21,10 +21,10 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.queries.spending import in_flight, study_spending
+from data.queries.costs import in_flight, study_spending
 from data.schema import ReferenceCheck, Status
-from data.store.intents import CarriedOver, Intended, Step, carry_over, record_steps
-from data.store.settings import set_setting
+from data.store.calls import CarriedOver, Intended, Step, carry_over, record_steps
+from data.store.study import set_setting
 from jury.references import check_references
 from jury.run import estimate
 

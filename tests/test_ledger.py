@@ -25,9 +25,9 @@ from data.importers.rows import JurorRecord
 from data.queries.ledger import comparisons_besides, fingerprint, ledger_findings, tried
 from data.queries.record import acts, verify
 from data.schema import now
-from data.store.attempts import add_jurors
+from data.store.calls import add_jurors
 from data.store.ledger import EVALUATED, Evaluated, remember
-from data.store.record import lock
+from data.store.study import lock
 
 MARK = "f" * 64
 BASE = Evaluated(("j0", "j1", "j2"), "b", "paper", MARK, 56, 0.47, compared=("metric:m",))

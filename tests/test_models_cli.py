@@ -13,8 +13,8 @@ from sqlalchemy import Engine
 from data.blind import is_blind
 from data.errors import BadInput
 from data.queries.ledger import tried
-from data.queries.models import categories
 from data.queries.record import acts
+from data.queries.study import categories
 from medjury.services.model_costs import read_costs
 
 Write = Callable[[str, str], Path]

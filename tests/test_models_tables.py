@@ -20,7 +20,7 @@ from calibration.tables.models import (
 )
 from calibration.tables.numbers import TERMINAL
 from calibration.values import note
-from data.queries.models import Recorded
+from data.queries.costs import Recorded
 from medjury.services.model_costs import jury_cost
 
 LACKS = note(

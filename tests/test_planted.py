@@ -14,7 +14,7 @@ from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.person import OPERATOR
 from data.queries import opened_response
-from data.queries.planted import Planted, planted_texts
+from data.queries.text_search import Planted, planted_texts
 from data.rubric import read_rubric
 from data.rubrics.planted import holds_verdict
 from data.store import import_responses

@@ -22,7 +22,7 @@ from data.store import (
     submit,
 )
 from data.store.masks import MaskedText, mask_responses
-from data.store.record import lock, reopen, unblind
+from data.store.study import lock, reopen, unblind
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 REPLY = Reply(SCORES, comment="dose", spans=(Marked("accuracy", 0, 4, "wrong"),), flags=("flag",))

@@ -30,7 +30,7 @@ from data.queries.record import acts, verify
 from data.schema import now
 from data.store import Slot, assign, invite, submit
 from data.store.people import set_email
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 PRESENT = datetime(2026, 5, 20, 12, tzinfo=UTC)
 WHERE = "https://study.hospital.example"

@@ -33,8 +33,7 @@ from data.queries.record import acts
 from data.schema import Role
 from data.store import add_people, describe
 from data.store.people import end_access
-from data.store.record import lock
-from data.store.settings import set_setting
+from data.store.study import lock, set_setting
 
 ANSWER = {"code", "seq", "version", "error", "busy", "stale"}
 POSTED = (PATH, *(f"{PATH}/{act}" for act in ("show", "read", "back", "consent")))

@@ -28,8 +28,8 @@ from data.card import Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries.models import taxonomy
 from data.queries.record import acts, verify
+from data.queries.study import taxonomy
 from data.schema import Response, Role, now
 from data.store import add_people, end_access, invite, recuse, steering, submit
 from data.store.responses import Place

@@ -14,7 +14,7 @@ from data.queries import place
 from data.queries.record import verify
 from data.schema import Rating, Span, Submission
 from data.store import Slot, assign, invite, submit
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 LINKED = (

@@ -15,7 +15,7 @@ from data.queries.frames import responses_frame
 from data.queries.rating_room import Exercise, Feedback, Mark, Result, situation, trainees
 from data.schema import Drill
 from data.store import submit
-from data.store.settings import set_setting
+from data.store.study import set_setting
 from data.store.training import answer_drill, leave_outcome, let_through
 
 __all__ = ["made", "put", "study"]

@@ -7,7 +7,7 @@ from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.person import OPERATOR
-from data.queries.lab_workbench import Chosen, compared, simulated_among
+from data.queries.workbench import Chosen, compared, simulated_among
 from jury.panel import read_panel
 from jury.run import run_panel
 

@@ -27,7 +27,7 @@ from data.queries.ledger import tried
 from data.queries.study import version
 from data.rubric import read_rubric
 from data.schema import Role
-from data.store.settings import set_setting
+from data.store.study import set_setting
 from jury.panel import Juror, Panel, read_panel
 from medjury.services.jury_lab import panel_probe
 from medjury.services.rubric_export import RubricExport, exported_rubric

@@ -12,7 +12,7 @@ from data.blind import is_blind
 from data.errors import NotAllowed
 from data.queries import simulated_raters
 from data.queries.authors import author_names
-from data.queries.models import recorded
+from data.queries.costs import recorded
 from jury.panel import read_panel
 from medjury.services import model_costs, models
 from medjury.services.models import ModelsRequest

@@ -26,8 +26,8 @@ from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
 from data.queries import Material, Standing
-from data.queries.models import taxonomy
 from data.queries.record import Verified
+from data.queries.study import taxonomy
 from data.schema import Role, now
 from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place

@@ -6,7 +6,6 @@ from data.queries.descriptions import Consent, Described, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
-from data.queries.lab_workbench import compared, workbench_jurors
 from data.queries.ledger import juries_tried
 from data.queries.people import (
     Checked,
@@ -71,3 +70,4 @@ from data.queries.validation import (
     study_rubrics,
     validations,
 )
+from data.queries.workbench import compared, workbench_jurors

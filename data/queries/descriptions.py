@@ -13,7 +13,7 @@ from data.database import reading
 from data.description import CONSENT_OF, CONSENT_TEXT, Description, consent_key
 from data.queries.base import columns_of
 from data.schema import Account, Event, Kind, Rater, Setting, StudyText, Submission
-from data.store.description import CONSENTED, DESCRIBED
+from data.store.study import CONSENTED, DESCRIBED
 from data.store.submissions import STUDY_TEXT
 
 # Made once: each page of a clinician asks it, and making it costs more than asking it.

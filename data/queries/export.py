@@ -1,22 +1,23 @@
 """Reading a study as rows of files, what is to be rated in REDCap, and what a report must state."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
 from datetime import datetime
-from statistics import median
+from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, func
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
 from data.card import Card
 from data.database import reading
+from data.importers.own_runs import InstanceTexts
+from data.importers.package import columns
 from data.importers.redcap import Reading
-from data.queries.authors import number_of_authors
 from data.queries.base import (
     BY_CLINICIAN,
-    INDEPENDENT,
     NEWEST_SUBMISSION,
     Columns,
     card,
@@ -25,20 +26,17 @@ from data.queries.base import (
     shown,
 )
 from data.queries.study import benchmarks
-from data.reading import CONSENSUS, SETTLING, THIRD, reading_of_pass
+from data.reading import CONSENSUS, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
-    Drill,
     Event,
-    Expert,
     Instance,
-    Kind,
     Rater,
     Rating,
     Remark,
     Response,
-    Setting,
+    RubricText,
     Span,
     State,
     Submission,
@@ -64,13 +62,6 @@ SUBMISSIONS = (
 )
 EVENTS = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Cells = tuple[Any, ...]
-# What clinicians have read by themselves.
-_READ = (
-    select(Rating.response, Rating.rater)
-    .join(Rater)
-    .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
-    .distinct()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,133 +176,113 @@ def _rows(engine: Engine, query: Columns) -> Iterator[Cells]:
         yield from map(tuple, found)
 
 
+_TOLD = tomllib.loads(Path(__file__).with_name("dictionary.toml").read_text("utf-8"))
+TABLES: dict[str, str] = {
+    name: words.replace("{call}", _TOLD["call"].strip()) for name, words in _TOLD["tables"].items()
+}
+FILES: dict[str, str] = _TOLD["files"]
+TYPES = {
+    int: "whole number",
+    float: "number",
+    str: "text",
+    bool: "0 or 1",
+    datetime: "time, ISO 8601",
+    dict: "JSON object",
+    list: "JSON list",
+}
+NEVER = "never empty"
+ABOUT = (
+    "UTF-8, commas, one header row; a file in a folder begins with the mark (BOM) by which Excel knows "
+    "UTF-8, a file in a package has none. A text that a spreadsheet would compute, one that begins with "
+    "= + - @, a tab or a carriage return, has one ' before it, which `medjury import` takes off "
+    "again; numbers such as -5 are as they are. Keys join tables/ files to each other."
+)
+
+
 @dataclass(frozen=True, slots=True)
-class Raters:
-    """Raters of one kind who gave ratings: handles, those simulated, and where known specialties."""
+class Column:
+    """One column of one file, in words; `missing` says what an empty cell means."""
 
-    names: tuple[str, ...]
-    simulated: tuple[str, ...]
-    specialties: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a study can say of itself in numbers; no author and no text.
-
-    Attributes
-    ----------
-    raters
-        "clinician", "juror", "metric" -> those who gave ratings.
-    models
-        Number of authors of responses; who they are is not read.
-    states
-        State of an assignment -> number of first readings; `repeats` are hidden second ones done.
-    adjudicated
-        "third", "consensus" -> responses that such a reading settled; none of it in the others.
-    per_response
-        Clinicians wanted for each response, "" where nothing was assigned here.
-    elsewhere
-        Clinicians' first readings that were not made in the rating room.
-    median_seconds
-        At work on a reading that is done, None where none is.
-    """
-
-    raters: Mapping[str, Raters]
-    models: int
-    states: Mapping[str, int]
-    repeats: int
-    adjudicated: Mapping[str, int]
-    per_response: str
-    elsewhere: int
-    median_seconds: float | None
-    first: datetime | None
-    last: datetime | None
-    masked: int
-    training: int
-    trained: int
-    seeds: tuple[int, ...]
+    file: str
+    column: str
+    type: str
+    unit: str
+    meaning: str
+    missing: str
 
 
-def facts(engine: Engine) -> Facts:
-    """Return the counts of a study as it stands."""
+HEADER = tuple(one.name for one in fields(Column))
+
+
+def dictionary(files: Iterable[str]) -> list[Column]:
+    """Return every column of the named files of an export, in their order."""
+    return [one for name in files for one in _of(name)]
+
+
+def dictionary_rows(files: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the dictionary as rows, in the columns of `HEADER`."""
+    return (astuple(one) for one in dictionary(files))
+
+
+def dictionary_markdown(files: Iterable[str]) -> str:
+    """Return the dictionary as a page, a table a file."""
+    parts = [f"# Data dictionary\n\n{ABOUT}\n"]
+    for name in files:
+        rows = [
+            f"| `{one.column}` | {one.type} | {one.unit} | {one.meaning} | {one.missing} |"
+            for one in _of(name)
+        ]
+        head = "| column | type | unit | meaning | empty |\n| --- | --- | --- | --- | --- |"
+        parts.append(f"## {name}\n\n{head}\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _of(file: str) -> Iterator[Column]:
+    if file in FILES:
+        for name, kind, meaning, unit, empty in _lines(FILES[file], 5):
+            yield Column(file, name, kind, unit, meaning, empty or NEVER)
+        return
+    table = file.removeprefix("tables/").removesuffix(".csv")
+    types = columns(table)
+    said = {name: rest for name, *rest in _lines(TABLES[table], 4)}
+    for name, (python, _) in types.items():
+        meaning, unit, empty = said[name]
+        kind = ", ".join(python) if issubclass(python, StrEnum) else TYPES[python]
+        yield Column(file, name, kind, unit, meaning, empty or NEVER)
+
+
+def _lines(text: str, parts: int) -> Iterator[list[str]]:
+    """Yield a line's parts; those left out at its end are empty."""
+    for line in text.strip().splitlines():
+        found = [part.strip() for part in line.split("|")]
+        yield found + [""] * (parts - len(found))
+
+
+Key = tuple[str, str]
+
+
+def instance_texts(engine: Engine, benchmarks: Iterable[str]) -> dict[Key, InstanceTexts]:
+    """Return the texts of all instances of some benchmarks, by benchmark and the instance's id."""
+    texts = (Instance.context, Instance.prompt, Instance.reference, Instance.checklist)
+    query = columns_of(Instance.benchmark, Instance.instance_id, *texts)
+    query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
     with reading(engine) as session:
-        first, last = session.exec(
-            select(func.min(Rating.at), func.max(Rating.at))
-            .join(Rater)
-            .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
-        ).one()
-        wanted = session.get(Setting, "per_response")
-        return Facts(
-            raters={str(kind): _raters(session, kind) for kind in Kind},
-            models=number_of_authors(session),
-            states=_states(session),
-            repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
-            adjudicated=_adjudicated(session),
-            per_response=wanted.value if wanted else "",
-            elsewhere=_elsewhere(session),
-            median_seconds=_seconds(session),
-            first=first,
-            last=last,
-            masked=_count(session, func.count(col(Response.shown))),
-            training=_count(session, func.count(func.distinct(col(Expert.response)))),
-            trained=_count(session, func.count(func.distinct(col(Drill.rater)))),
-            seeds=_seeds(session),
-        )
+        return {(name, one): InstanceTexts(*rest) for name, one, *rest in session.exec(query)}
 
 
-def _count(session: Session, what: Any) -> int:
-    return int(session.scalar(select(what)) or 0)
+def shown_responses(engine: Engine, benchmarks: Iterable[str]) -> dict[str, tuple[Key, str]]:
+    """Return the place of each response and its text as raters see it, by its id."""
+    place = (Instance.benchmark, Instance.instance_id)
+    shown = func.coalesce(Response.shown, Response.text)
+    query = columns_of(Response.response_id, *place, shown)
+    query = query.select_from(Response).join(Instance)
+    query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
+    with reading(engine) as session:
+        return {name: ((where, one), text) for name, where, one, text in session.exec(query)}
 
 
-def _raters(session: Session, kind: Kind) -> Raters:
-    query = (
-        select(Rater.handle, Rater.simulated, Rater.specialty)
-        .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater).where(INDEPENDENT)))
-        .order_by(Rater.handle)
-    )
-    found = session.exec(query).all()
-    specialties = Counter(specialty for _, _, specialty in found if specialty)
-    names = tuple(name for name, _, _ in found)
-    return Raters(names, tuple(name for name, made_up, _ in found if made_up), specialties)
-
-
-def _states(session: Session) -> dict[str, int]:
-    query = (
-        select(Assignment.state, func.count())
-        .where(Assignment.pass_ == 0)
-        .group_by(Assignment.state)
-    )
-    return {str(state): number for state, number in session.exec(query)}
-
-
-def _elsewhere(session: Session) -> int:
-    """Count clinicians' first readings without an assignment that is done."""
-    done = select(Assignment.response, Assignment.rater).where(
-        Assignment.pass_ == 0, Assignment.state == State.DONE
-    )
-    here = {(response, rater) for response, rater in session.exec(done)}
-    rated = session.exec(_READ.where(Rating.pass_ == 0))
-    return sum((response, rater) not in here for response, rater in rated)
-
-
-def _seconds(session: Session) -> float | None:
-    done = (Assignment.state == State.DONE, Assignment.pass_ < THIRD)
-    query = select(Assignment.seconds_active).where(*done)
-    found = list(session.exec(query))
-    return median(found) if found else None
-
-
-def _adjudicated(session: Session) -> dict[str, int]:
-    query = (
-        select(Rating.pass_, func.count(func.distinct(Rating.response)))
-        .where(~INDEPENDENT)
-        .group_by(col(Rating.pass_))
-    )
-    found = {reading_of_pass(pass_): number for pass_, number in session.exec(query)}
-    return {name: found.get(name, 0) for name in SETTLING}
-
-
-def _seeds(session: Session) -> tuple[int, ...]:
-    query = select(Event.detail).where(Event.action == "responses assigned")
-    found = dict.fromkeys(one.get("seed") for one in session.exec(query.order_by(col(Event.id))))
-    return tuple(one for one in found if isinstance(one, int))
+def rubrics_known(engine: Engine) -> dict[str, Rubric]:
+    """Return every rubric that stands in the study, by its hash."""
+    with reading(engine) as session:
+        rows = session.exec(select(RubricText.sha256, RubricText.body))
+        return {sha256: Rubric.from_json(body) for sha256, body in rows}

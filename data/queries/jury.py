@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, and_, case, func, or_
-from sqlmodel import col, select
+from sqlalchemy import Engine, and_, func, or_
+from sqlmodel import Session, col, select
 
-from data.card import Card
+from data.card import Card, Reply
 from data.database import reading
 from data.queries.base import FOR_STUDY, card, columns_of, shown
 from data.queries.study import BenchmarkView, benchmarks
@@ -23,7 +23,6 @@ from data.schema import (
     Kind,
     Rater,
     Rating,
-    ReferenceCheck,
     Response,
     RubricText,
     Status,
@@ -191,50 +190,6 @@ class MissingVerdict:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What all stored calls cost: `unknown` of the `calls` have no known cost."""
-
-    usd: float
-    unknown: int
-    calls: int
-
-
-@dataclass(frozen=True, slots=True)
-class JurorCost:
-    """What asking one juror has cost.
-
-    Attributes
-    ----------
-    usd
-        Of all calls of known price, failed ones and those in batches included, each at the
-        price stored with it.
-    calls
-        Requests that were sent.
-    unknown
-        How many of the calls have no known price.
-    verdicts
-        Calls that gave a whole valid answer.
-    simulated
-        Whether no model was asked, so that nothing was spent.
-    tokens_in, tokens_out
-        Of all calls that say how many; a simulated juror's are estimated from the texts.
-    """
-
-    usd: float
-    calls: int
-    unknown: int
-    verdicts: int
-    simulated: bool = False
-    tokens_in: int = 0
-    tokens_out: int = 0
-
-    @property
-    def usd_per_verdict(self) -> float | None:
-        """Return US dollars a verdict; None where a price is unknown or no verdict came."""
-        return None if self.unknown or not self.verdicts else self.usd / self.verdicts
-
-
 @dataclass
 class _Last:
     """What the calls about one verdict have come to."""
@@ -267,42 +222,6 @@ def by_juror(rows: Sequence[MissingVerdict]) -> dict[str, dict[str, int]]:
     for one in rows:
         counts.setdefault(one.juror, Counter())[one.status] += 1
     return {juror: dict(sorted(own.items())) for juror, own in counts.items()}
-
-
-def spending(engine: Engine) -> Spending:
-    """Return what verdicts and checks of references have cost over all runs; probes store none."""
-    usd, unknown, calls = 0.0, 0, 0
-    with reading(engine) as session:
-        for table in (Attempt, ReferenceCheck):
-            query = columns_of(func.count(), func.count(col(table.usd)), func.sum(table.usd))
-            number, known, total = session.exec(query.where(table.number > 0)).one()
-            usd, unknown, calls = usd + (total or 0.0), unknown + number - known, calls + number
-    return Spending(usd, unknown, calls)
-
-
-def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, JurorCost]:
-    """Return what each juror that was called has cost, by name; of one benchmark, or of all.
-
-    Jurors whose ratings were made elsewhere have no entry: what they cost is not known.
-    """
-    tokens = (func.coalesce(func.sum(one), 0) for one in (Attempt.tokens_in, Attempt.tokens_out))
-    ok = func.sum(case((col(Attempt.status) == Status.OK, 1), else_=0))
-    counted = (func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)), ok, *tokens)
-    query = (
-        columns_of(Rater.handle, Rater.simulated, *counted)
-        .select_from(Attempt)
-        .join(Rater)
-        .where(Attempt.number > 0, Rater.kind == Kind.JUROR)
-        .group_by(col(Rater.handle), col(Rater.simulated))
-        .order_by(col(Rater.handle))
-    )
-    if benchmark is not None:
-        query = query.join(Response).join(Instance).where(Instance.benchmark == benchmark)
-    with reading(engine) as session:
-        return {
-            name: JurorCost(float(usd or 0), calls, calls - known, ok, made_up, read, written)
-            for name, made_up, calls, usd, known, ok, read, written in session.exec(query)
-        }
 
 
 def juror_profiles(engine: Engine, names: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -380,3 +299,81 @@ def _asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
     )
     with reading(engine) as session:
         return [(key or 0, name) for key, name in session.exec(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVerdict:
+    """A verdict that stands, with the call (primary key) that gave it."""
+
+    attempt: int
+    response: int
+    request_sha256: str
+    raw: str
+    returned_model: str
+    distribution: Mapping[str, Any] | None
+    reply: Reply
+
+
+def responses_with_equal_texts(engine: Engine) -> frozenset[int]:
+    """Return the responses (primary keys) whose text, as raters see it, another one has as well."""
+    text = func.coalesce(Response.shown, Response.text)
+    twice = columns_of(text).where(FOR_STUDY).group_by(text).having(func.count() > 1)
+    query = columns_of(Response.id).where(text.in_(twice), FOR_STUDY)
+    with reading(engine) as session:
+        return frozenset(key for (key,) in session.exec(query))
+
+
+def verdict_of_same_prompt(
+    engine: Engine, rater: int, rubric: Rubric, replicate: int, hashes: Sequence[str]
+) -> StoredVerdict | None:
+    """Return the first verdict that a juror gave to a prompt, None if none stands.
+
+    Parameters
+    ----------
+    hashes
+        SHA-256 of the request with this prompt, in each form it may have had.
+    """
+    place = (Attempt.rater == rater, Attempt.replicate == replicate, Attempt.number > 0)
+    here = (*place, Attempt.rubric_sha256 == rubric.sha256)
+    asked = select(Attempt.response).where(*here, col(Attempt.request_sha256).in_(hashes))
+    calls = columns_of(*_CALL).where(*here, col(Attempt.response).in_(asked))
+    with reading(engine) as session:
+        rows = session.exec(calls.order_by(col(Attempt.id))).all()
+        for call in _answers(rows, hashes):
+            reply = _reply(session, rater, call.response, rubric, replicate)
+            if reply is not None:
+                told = (call.request_sha256, call.raw, call.returned_model, call.distribution)
+                return StoredVerdict(call.id, call.response, *told, reply)
+    return None
+
+
+_CALL = (
+    *(Attempt.id, Attempt.response, Attempt.status, Attempt.request_sha256, Attempt.sent),
+    *(Attempt.raw, Attempt.returned_model, Attempt.distribution),
+)
+
+
+def _answers(rows: Iterable[Any], hashes: Sequence[str]) -> Iterable[Any]:
+    """Yield the calls that gave a verdict to the prompt itself, or when it was asked once more."""
+    same: dict[int, bool] = {}
+    for one in rows:
+        if one.sent.get("turns", 1) == 1:
+            same[one.response] = one.request_sha256 in hashes
+        if one.status == Status.OK and same.get(one.response):
+            yield one
+
+
+def _reply(
+    session: Session, rater: int, response: int, rubric: Rubric, replicate: int
+) -> Reply | None:
+    """Return a verdict by the ratings that count, None unless they are whole."""
+    query = (
+        select(Rating.criterion, Rating.score, Rating.comment)
+        .where(Rating.rater == rater, Rating.response == response, Rating.replicate == replicate)
+        .where(Rating.rubric_sha256 == rubric.sha256, Rating.pass_ == 0)
+        .order_by(col(Rating.id))
+    )
+    rows = session.exec(query).all()
+    scores = {criterion: score for criterion, score, _ in rows}
+    comments = {criterion: comment for criterion, _, comment in rows if comment}
+    return Reply(scores, comments) if set(rubric.criteria) <= set(scores) else None

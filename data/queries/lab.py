@@ -14,10 +14,10 @@ from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
 from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, card, columns_of, shown
+from data.queries.costs import token_costs_by_juror
 from data.queries.jury import without_texts
 from data.queries.people import person_by_access
 from data.queries.study import BenchmarkView, benchmarks
-from data.queries.token_costs import token_costs_by_juror
 from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (

@@ -15,15 +15,18 @@ from data.importers.package import EVERY, RESTORED
 from data.queries.base import columns_of
 from data.queries.descriptions import description_findings
 from data.queries.ledger import ledger_findings, report_findings
-from data.queries.promises import (
+from data.queries.row_checks import (
     BY_ACT,
+    PARTS,
+    SEALED,
     Promise,
+    Seals,
     act_findings,
     batch_findings,
     promises,
+    sealed_findings,
     stream,
 )
-from data.queries.seals import PARTS, SEALED, Seals, sealed_findings
 from data.schema import (
     Authorship,
     Drill,

@@ -1,22 +1,37 @@
 """What stands in a study, for those who steer it."""
 
-from collections.abc import Iterator
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
 
 from sqlalchemy import Engine, and_, func
-from sqlmodel import col, desc, select
+from sqlmodel import Session, col, desc, select
 
+import data
 from data.database import reading
-from data.queries.authors import authors_unless_blind
-from data.queries.base import FOR_STUDY, columns_of
-from data.reading import THIRD
+from data.queries.authors import authors_unless_blind, number_of_authors
+from data.queries.base import (
+    FOR_STUDY,
+    INDEPENDENT,
+    columns_of,
+)
+from data.reading import SETTLING, THIRD, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
     Attempt,
     Benchmark,
+    Drill,
     Event,
+    Expert,
     Instance,
+    Kind,
     Rater,
     Rating,
     Response,
@@ -26,8 +41,18 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.store.access import SIGNED_OUT
-from data.store.description import CONSENTED
 from data.store.ledger import EVALUATED
+from data.store.study import CONSENTED
+
+# What clinicians have read by themselves.
+_READ = (
+    select(Rating.response, Rating.rater)
+    .join(Rater)
+    .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
+    .distinct()
+)
+
+TAXONOMY = Path(data.__file__).parent / "taxonomy.toml"
 
 COUNTED = (Response, Rating, Attempt)
 LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT)
@@ -191,3 +216,166 @@ def study_id(engine: Engine) -> str:
     """
     with reading(engine) as session:
         return session.exec(select(Event.sha256).order_by(col(Event.id)).limit(1)).first() or ""
+
+
+def categories(engine: Engine) -> dict[str, str]:
+    """Return benchmark -> category: its own, else that of MedHELM's benchmark of this name, or ""."""
+    known = known_places()
+    with reading(engine) as session:
+        found = session.exec(select(Benchmark.name, Benchmark.category))
+        return {name: own or known.get(name, ("", ""))[0] for name, own in found}
+
+
+def taxonomy() -> dict[str, list[str]]:
+    """Return MedHELM's categories with their subcategories, in its order."""
+    return {
+        category["name"]: [part["name"] for part in category["subcategory"]]
+        for category in _taxonomy()["category"]
+    }
+
+
+def known_places() -> Mapping[str, tuple[str, str]]:
+    """Return category and subcategory of MedHELM's benchmarks, by name."""
+    return {
+        benchmark: (category["name"], part["name"])
+        for category in _taxonomy()["category"]
+        for part in category["subcategory"]
+        for benchmark in part["benchmarks"]
+    }
+
+
+@cache
+def _taxonomy() -> dict[str, Any]:
+    return tomllib.loads(TAXONOMY.read_text("utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Raters:
+    """Raters of one kind who gave ratings: handles, those simulated, and where known specialties."""
+
+    names: tuple[str, ...]
+    simulated: tuple[str, ...]
+    specialties: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a study can say of itself in numbers; no author and no text.
+
+    Attributes
+    ----------
+    raters
+        "clinician", "juror", "metric" -> those who gave ratings.
+    models
+        Number of authors of responses; who they are is not read.
+    states
+        State of an assignment -> number of first readings; `repeats` are hidden second ones done.
+    adjudicated
+        "third", "consensus" -> responses that such a reading settled; none of it in the others.
+    per_response
+        Clinicians wanted for each response, "" where nothing was assigned here.
+    elsewhere
+        Clinicians' first readings that were not made in the rating room.
+    median_seconds
+        At work on a reading that is done, None where none is.
+    """
+
+    raters: Mapping[str, Raters]
+    models: int
+    states: Mapping[str, int]
+    repeats: int
+    adjudicated: Mapping[str, int]
+    per_response: str
+    elsewhere: int
+    median_seconds: float | None
+    first: datetime | None
+    last: datetime | None
+    masked: int
+    training: int
+    trained: int
+    seeds: tuple[int, ...]
+
+
+def facts(engine: Engine) -> Facts:
+    """Return the counts of a study as it stands."""
+    with reading(engine) as session:
+        first, last = session.exec(
+            select(func.min(Rating.at), func.max(Rating.at))
+            .join(Rater)
+            .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
+        ).one()
+        wanted = session.get(Setting, "per_response")
+        return Facts(
+            raters={str(kind): _raters(session, kind) for kind in Kind},
+            models=number_of_authors(session),
+            states=_states(session),
+            repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
+            adjudicated=_adjudicated(session),
+            per_response=wanted.value if wanted else "",
+            elsewhere=_elsewhere(session),
+            median_seconds=_seconds(session),
+            first=first,
+            last=last,
+            masked=_count(session, func.count(col(Response.shown))),
+            training=_count(session, func.count(func.distinct(col(Expert.response)))),
+            trained=_count(session, func.count(func.distinct(col(Drill.rater)))),
+            seeds=_seeds(session),
+        )
+
+
+def _count(session: Session, what: Any) -> int:
+    return int(session.scalar(select(what)) or 0)
+
+
+def _raters(session: Session, kind: Kind) -> Raters:
+    query = (
+        select(Rater.handle, Rater.simulated, Rater.specialty)
+        .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater).where(INDEPENDENT)))
+        .order_by(Rater.handle)
+    )
+    found = session.exec(query).all()
+    specialties = Counter(specialty for _, _, specialty in found if specialty)
+    names = tuple(name for name, _, _ in found)
+    return Raters(names, tuple(name for name, made_up, _ in found if made_up), specialties)
+
+
+def _states(session: Session) -> dict[str, int]:
+    query = (
+        select(Assignment.state, func.count())
+        .where(Assignment.pass_ == 0)
+        .group_by(Assignment.state)
+    )
+    return {str(state): number for state, number in session.exec(query)}
+
+
+def _elsewhere(session: Session) -> int:
+    """Count clinicians' first readings without an assignment that is done."""
+    done = select(Assignment.response, Assignment.rater).where(
+        Assignment.pass_ == 0, Assignment.state == State.DONE
+    )
+    here = {(response, rater) for response, rater in session.exec(done)}
+    rated = session.exec(_READ.where(Rating.pass_ == 0))
+    return sum((response, rater) not in here for response, rater in rated)
+
+
+def _seconds(session: Session) -> float | None:
+    done = (Assignment.state == State.DONE, Assignment.pass_ < THIRD)
+    query = select(Assignment.seconds_active).where(*done)
+    found = list(session.exec(query))
+    return median(found) if found else None
+
+
+def _adjudicated(session: Session) -> dict[str, int]:
+    query = (
+        select(Rating.pass_, func.count(func.distinct(Rating.response)))
+        .where(~INDEPENDENT)
+        .group_by(col(Rating.pass_))
+    )
+    found = {reading_of_pass(pass_): number for pass_, number in session.exec(query)}
+    return {name: found.get(name, 0) for name in SETTLING}
+
+
+def _seeds(session: Session) -> tuple[int, ...]:
+    query = select(Event.detail).where(Event.action == "responses assigned")
+    found = dict.fromkeys(one.get("seed") for one in session.exec(query.order_by(col(Event.id))))
+    return tuple(one for one in found if isinstance(one, int))

@@ -5,7 +5,6 @@ response stands in a table of its own, Authorship, which nothing that serves
 raters ever reads.
 """
 
-from data.schema.base import Table, now
 from data.schema.jury import Attempt, Intent, ReferenceCheck
 from data.schema.study import (
     ANSWER,
@@ -35,5 +34,7 @@ from data.schema.study import (
     StudyText,
     Subgroup,
     Submission,
+    Table,
+    now,
 )
 from data.status import Status

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import JSON, Column, Index
 from sqlmodel import AutoString, Field
 
-from data.schema.base import Table, now
+from data.schema.study import Table, now
 from data.status import Status
 
 

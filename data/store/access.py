@@ -15,8 +15,7 @@ from data.database import transaction
 from data.errors import NotAllowed
 from data.person import Person
 from data.schema import Access, Account, Setting, now
-from data.store.audit import log
-from data.store.seals import keep_setting, sealed
+from data.store.audit import keep_setting, log, sealed
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4

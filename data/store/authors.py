@@ -15,7 +15,7 @@ from data.blind import is_blind_in
 from data.importers.package import WITHHELD
 from data.importers.rows import ResponseRow, made_id
 from data.schema import Authorship, Response, Subgroup
-from data.store.seals import new_salt
+from data.store.audit import new_salt
 
 Pair = tuple[str, str]
 

@@ -13,10 +13,9 @@ from data.queries.jury import BatchRequest
 from data.rubric import Rubric
 from data.schema import Attempt, now
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
-from data.store.attempts import write_attempts
-from data.store.audit import Batch, log, refuse_locked
+from data.store.audit import Batch, log, refuse_locked, sealed
+from data.store.calls import write_attempts
 from data.store.rubrics import keep_rubric
-from data.store.seals import sealed
 
 TIMES = {
     BatchState.SUBMITTING: "asked",

@@ -15,9 +15,9 @@ from data.importers.rows import JurorRecord, RatingRow, batches
 from data.rubric import Rubric
 from data.said import short
 from data.schema import Attempt, Rater, Response
-from data.store.attempts import keep_juror, write_attempts
 from data.store.audit import log, refuse_locked
 from data.store.authors import Ids
+from data.store.calls import keep_juror, write_attempts
 from data.store.ratings import RatingsAdded, keep_ratings
 from data.store.responses import (
     Place,

@@ -19,8 +19,7 @@ from data.errors import Conflict, Unknown
 from data.person import Person, only
 from data.schema import Attempt, Role, Setting, now
 from data.seals import RUN
-from data.store.audit import log, refuse_locked
-from data.store.seals import Seal, keep_setting, taken_away
+from data.store.audit import Seal, keep_setting, log, refuse_locked, taken_away
 
 PANEL = "panel:"
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives

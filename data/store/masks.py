@@ -21,9 +21,8 @@ from data.schema import (
     Status,
 )
 from data.seals import canonical_values
-from data.store.audit import log, refuse_locked
+from data.store.audit import keep_setting, log, refuse_locked
 from data.store.authors import salt_of
-from data.store.seals import keep_setting
 
 MASKED, LEFT = "authors masked", "possible names left"
 LOOKED = "searched for authors"

@@ -27,10 +27,9 @@ from data.queries.record import verify_in
 from data.rubric import Rubric
 from data.schema import Event, Kind, Rater, Response, Setting
 from data.store.access import KEY_MADE
-from data.store.audit import GENESIS, event_hash, log
+from data.store.audit import GENESIS, Seal, event_hash, keep_setting, log
 from data.store.authors import forget_withheld, has_named_authors, responses_without
 from data.store.moving import continue_keys
-from data.store.seals import Seal, keep_setting
 from data.store.submissions import STUDY_TEXT
 from data.training import SECRET
 

@@ -12,8 +12,7 @@ from data.errors import BadInput, Conflict, Unknown
 from data.person import OPERATOR, Person, only
 from data.schema import Access, Account, Kind, Rater, Role, now
 from data.store.access import NO_HASH, PERSONAL_CODE, Way, new_code, revoke
-from data.store.audit import log, refuse_locked
-from data.store.seals import new_salt, sealed
+from data.store.audit import log, new_salt, refuse_locked, sealed
 
 EMAIL = re.compile(r"(?!.{255})[^@\s]+@[^@\s]+\.[^@\s]+")
 LONGEST_NAME = 80
@@ -256,3 +255,37 @@ def _new_account(session: Session, by: Person, name: str, role: Role, rater: int
 def _has_access(session: Session, account: Account) -> bool:
     valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
     return session.exec(valid).first() is not None
+
+
+LONGEST_SPECIALTY = 60
+
+
+@only(Role.COORDINATOR)
+def set_specialty(by: Person, engine: Engine, name: str, specialty: str) -> bool:
+    """Say what a clinician's specialty is, "" for none; False if that is so already.
+
+    Clinicians who rated elsewhere, and never sign in, can have one too.
+
+    Raises
+    ------
+    NotAllowed, Unknown
+        Unless `by` is a coordinator; if the study has no such clinician, or is locked.
+    BadInput
+        If it is no short name.
+    """
+    given = specialty.strip()
+    if len(given) > LONGEST_SPECIALTY or not given.isprintable():
+        raise BadInput(f"specialty of {name}: takes at most {LONGEST_SPECIALTY} visible characters")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        known = select(Rater).where(Rater.handle == name, col(Rater.kind) == Kind.CLINICIAN)
+        rater = session.exec(known).first()
+        if rater is None:
+            raise Unknown(f"this study has no clinician {name}")
+        if rater.specialty == given:
+            return False
+        rater.specialty = given
+        session.add(rater)
+        detail = {"rater": name, "specialty": given}
+        log(session, by.actor, "specialty said", detail, sealed(rater))
+        return True

@@ -14,9 +14,8 @@ from data.importers.rows import Origin, RatingRow, Tick, batches
 from data.rubric import Rubric
 from data.said import short
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
-from data.store.audit import Batch, log, refuse_locked
+from data.store.audit import Batch, Seal, log, refuse_locked, sealed
 from data.store.rubrics import keep_rubric, move_to_rubric
-from data.store.seals import Seal, sealed
 
 Values = dict[str, Any]
 Key = tuple[Any, ...]

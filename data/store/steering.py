@@ -12,20 +12,18 @@ from data.description import Description
 from data.errors import BadInput, Unknown
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, asking, only
-from data.queries.models import taxonomy
+from data.queries.study import taxonomy
 from data.queries.validation import study_rubrics
 from data.rubric import Rubric
 from data.schema import Benchmark, Role
 from data.store.assignments import Key, Slot, assign
-from data.store.audit import log, refuse_locked
-from data.store.description import describe
+from data.store.audit import log, refuse_locked, sealed
 from data.store.masks import mask_responses
 from data.store.people import Invitation, invite
 from data.store.ratings import RatingsAdded, import_ratings
-from data.store.record import lock, reopen
 from data.store.responses import Place, ResponsesAdded, RubricFor, import_responses
 from data.store.rubrics import add_rubric
-from data.store.seals import sealed
+from data.store.study import describe, lock, reopen
 
 
 @contextmanager

@@ -27,9 +27,9 @@ from data.schema import (
     now,
 )
 from data.store.assignments import own, progress
-from data.store.attempts import rating_rows
 from data.store.audit import log, refuse_locked, write_rows
-from data.store.form_checks import Form, form_of, form_on
+from data.store.calls import rating_rows
+from data.store.rubrics import Form, form_of, form_on
 
 STUDY_TEXT = "study_text"
 LAST_NUMBER = 2**31 - 1  # of a state: the greatest that a column holds

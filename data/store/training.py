@@ -31,10 +31,8 @@ from data.schema import (
     State,
 )
 from data.settings import read_settings
-from data.store.audit import canonical, log, refuse_locked
-from data.store.form_checks import form_of
-from data.store.rubrics import whole_scores
-from data.store.seals import Seal, keep_setting, sealed
+from data.store.audit import Seal, canonical, keep_setting, log, refuse_locked, sealed
+from data.store.rubrics import form_of, whole_scores
 from data.store.submissions import CHANGED, FormState, Kept, next_number, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 

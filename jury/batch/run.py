@@ -15,12 +15,12 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
+from data.queries.costs import study_spending
 from data.queries.jury import BatchRequest, hashes_in_flight, in_flight, open_batches
-from data.queries.spending import study_spending
 from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
-from data.store.attempts import add_jurors, record_attempts
 from data.store.batches import finish, move, prepare
+from data.store.calls import add_jurors, record_attempts
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, hashes_of, not_asked_record, request_sha256
 from jury.asking import NO_TEXT

@@ -11,14 +11,8 @@ from sqlalchemy import Engine
 from annotate.blind import MARK, Found, Masked, Why, find_self_naming, mask
 from data.errors import BadInput, Unknown
 from data.queries.authors import author_names
-from data.queries.steering import (
-    Place,
-    StoredText,
-    known_response_ids,
-    names_left,
-    searched_up_to,
-    stored_texts,
-)
+from data.queries.steering import Place, known_response_ids
+from data.queries.text_search import StoredText, names_left, searched_up_to, stored_texts
 from data.store.masks import LeftNames, MaskedText, leave_names, mask_responses
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say

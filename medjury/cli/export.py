@@ -20,10 +20,10 @@ from data.head import ENDING
 from data.importers.package import MANIFEST, PARTS, columns, part
 from data.queries import export as rows_of
 from data.queries.descriptions import CONSENTS, DESCRIPTIONS, consent_rows, described_rows
-from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
+from data.queries.export import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
 from data.queries.record import present_head
-from data.store.record import unblind
+from data.store.study import unblind
 from data.whole_files import whole_file
 from medjury.cli import leaderboards, methods, redcap
 from medjury.cli.options import Db, Json, study_of

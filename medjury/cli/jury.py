@@ -11,8 +11,8 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.queries.costs import study_spending
 from data.queries.references import References, references
-from data.queries.spending import study_spending
 from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.queries.jury import waiting_in_batches
-from data.queries.planted import Planted
+from data.queries.text_search import Planted
 from data.schema import Status
 from data.token_costs import TokenCosts
 from jury.batch.context import IN_FLIGHT, BatchProgress

@@ -11,7 +11,7 @@ from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.queries import simulated_raters
 from data.queries.authors import author_names
-from data.queries.models import recorded
+from data.queries.costs import recorded
 from jury.panel import Panel, read_panel
 from medjury.cli.options import (
     Criterion,

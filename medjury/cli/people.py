@@ -11,8 +11,7 @@ from data.queries import PersonView
 from data.queries import people as everybody
 from data.schema import Role
 from data.store import Invitation, Way, add_people, end_access, renew_access
-from data.store.people import set_email
-from data.store.specialties import set_specialty
+from data.store.people import set_email, set_specialty
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import say, show
 from medjury.cli.places import write_json

@@ -22,10 +22,9 @@ from data.queries.record import Verified, locked_since, present_head
 from data.queries.record import verify as verify_record
 from data.queries.study import settings as stored_settings
 from data.rubric import Rubric
-from data.store.record import lock as lock_study
-from data.store.record import reopen
-from data.store.record import unblind as lift_blind
-from data.store.settings import set_setting
+from data.store.study import lock as lock_study
+from data.store.study import reopen, set_setting
+from data.store.study import unblind as lift_blind
 from data.whole_files import whole_file
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
 from medjury.cli.options import Db, Json, study_of

@@ -15,7 +15,7 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
-from data.queries.jury import JurorCost, juror_costs
+from data.queries.costs import JurorCost, juror_costs
 from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
 from jury.cost import panel_usd

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.queries.costs import study_spending
 from data.queries.families import OwnFamily, own_family
-from data.queries.spending import study_spending
 from data.schema import now
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of

@@ -9,10 +9,9 @@ from sqlalchemy import Engine
 from calibration.values import AnalysisOptions
 from data.queries import benchmarks
 from data.queries.descriptions import consents, described
-from data.queries.export import Facts, facts
 from data.queries.jury import by_juror, juror_profiles, missing_verdicts
 from data.queries.record import locked_since
-from data.queries.study import BenchmarkView, settings
+from data.queries.study import BenchmarkView, Facts, facts, settings
 from medjury.services.record import steered
 
 if TYPE_CHECKING:

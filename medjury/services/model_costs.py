@@ -10,7 +10,7 @@ from calibration.codes import NoteCode as Code
 from calibration.values import Note, Noted, note, noted
 from data.errors import BadFile, BadRow, Unknown
 from data.importers.table import TableFile
-from data.queries.models import Recorded
+from data.queries.costs import Recorded
 from data.said import short
 from data.schema import now
 from data.toml_file import read_user_toml

@@ -12,9 +12,9 @@ from data.blind import is_blind
 from data.errors import NotAllowed
 from data.queries.authors import authors
 from data.queries.ledger import fingerprint
-from data.queries.models import categories
 from data.queries.record import locked_since
-from data.store.record import unblind as lift_blind
+from data.queries.study import categories
+from data.store.study import unblind as lift_blind
 from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 

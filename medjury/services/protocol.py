@@ -17,7 +17,7 @@ from data.person import Person, only
 from data.queries import benchmarks
 from data.rubric import Rubric
 from data.schema import Role
-from data.store.record import set_protocol
+from data.store.study import set_protocol
 from medjury.services.record import protocol_json, protocol_of
 
 NOTHING_RATED = Decision(

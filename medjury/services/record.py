@@ -12,7 +12,7 @@ from data.blind import is_blind
 from data.errors import NotAllowed
 from data.queries.authors import authors
 from data.queries.record import acts, locked_since
-from data.store.record import PROTOCOL_SET, unblind
+from data.store.study import PROTOCOL_SET, unblind
 
 
 def steered(engine: Engine) -> list[str]:

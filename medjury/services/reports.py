@@ -18,7 +18,8 @@ from calibration.report.evidence import Paired
 from calibration.scores import Scores
 from calibration.values import COMBINED
 from data.queries import benchmarks
-from data.queries.jury import juror_profiles, spending
+from data.queries.costs import spending
+from data.queries.jury import juror_profiles
 from data.queries.ledger import tried
 from data.schema import Composition, now
 from medjury.services.calibrate import Calibration

@@ -19,9 +19,9 @@ from data.queries import (
     standing,
     workloads,
 )
-from data.queries.jury import missing_verdicts, spending
+from data.queries.costs import in_flight, spending
+from data.queries.jury import missing_verdicts
 from data.queries.record import present_head
-from data.queries.spending import in_flight
 from medjury.services.record import protocol_of
 
 

@@ -53,18 +53,15 @@ from data.store import (
     submit,
 )
 from data.store.access import pseudonym_key, signing_key
-from data.store.attempts import add_jurors
 from data.store.batches import prepare
-from data.store.intents import Intended, Step, carry_over, record_steps
+from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
 from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
 from data.store.ledger import Evaluated, freeze, remember
 from data.store.masks import MaskedText, mask_responses
-from data.store.people import set_email
-from data.store.record import lock, reopen, set_protocol
+from data.store.people import set_email, set_specialty
 from data.store.responses import Place
-from data.store.settings import set_setting
-from data.store.specialties import set_specialty
 from data.store.steering import set_place
+from data.store.study import lock, reopen, set_protocol, set_setting
 from data.store.training import answer_drill, import_experts, let_through
 
 RUBRIC = read_rubric("generic")
