@@ -11,7 +11,7 @@ from annotate.blind import find_self_naming, mask
 from data.errors import BadInput
 from data.person import Person
 from data.queries.adjudication import (
-    Difference,
+    Disagreement,
     Other,
     comments_on,
     differences,
@@ -55,7 +55,7 @@ class Settlement:
     naming: tuple[str, ...] = ()
 
 
-def found_differences(engine: Engine) -> list[Difference]:
+def found_differences(engine: Engine) -> list[Disagreement]:
     """Return the differences between clinicians that reach the study's threshold.
 
     Raises
@@ -188,7 +188,7 @@ def _drawn(seed: int, item: object) -> str:
     return hashlib.sha256(f"{seed} {item}".encode()).hexdigest()
 
 
-def _naming(engine: Engine, ready: Sequence[Difference]) -> frozenset[int]:
+def _naming(engine: Engine, ready: Sequence[Disagreement]) -> frozenset[int]:
     """Return the responses of which a comment names a model, or may: a coordinator's to know."""
     names = author_names(engine)
     comments = comments_on(engine, [difference.response for difference in ready])

@@ -17,7 +17,7 @@ from annotate.designs import DesignRequest, designed
 from data.card import Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
-from data.queries import others_said, place, readings_by_response, task
+from data.queries import next_task, others_said, readings_by_response, task
 from data.queries.adjudication import differences
 from data.queries.frames import adjudicated_frame, clinician_dates, ratings_frame
 from data.queries.record import verify
@@ -42,7 +42,7 @@ def rater(engine: Engine, name: str) -> int:
 def rate(engine: Engine, name: str, reply: Reply) -> str:
     """Rate what is next for somebody; return its code."""
     who = rater(engine, name)
-    shown = place(engine, who).task
+    shown = next_task(engine, who).task
     assert shown is not None
     assert submit(engine, who, shown.card.code, reply, 30)
     return shown.card.code
@@ -90,7 +90,7 @@ def test_a_third_reading_goes_to_nobody_who_knows_the_response(apart: Engine) ->
 def test_a_third_reader_is_shown_nothing_of_the_others(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "third", {R11: "dr_other"})
     who = rater(apart, "dr_other")
-    shown = place(apart, who).task
+    shown = next_task(apart, who).task
     assert shown is not None
     assert shown.reading == "third"
     assert others_said(apart, who, shown.card.code) == ()
@@ -99,7 +99,7 @@ def test_a_third_reader_is_shown_nothing_of_the_others(apart: Engine) -> None:
 def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
     who = rater(apart, "dr_other")
-    shown = place(apart, who).task
+    shown = next_task(apart, who).task
     assert shown is not None
     assert shown.reading == "consensus"
     said = others_said(apart, who, shown.card.code)
@@ -115,7 +115,7 @@ def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: E
 def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_low"})
     who = rater(apart, "dr_low")
-    shown = place(apart, who).task
+    shown = next_task(apart, who).task
     assert shown is not None
     [other] = others_said(apart, who, shown.card.code)
     assert other.scores == HIGH.scores
@@ -143,7 +143,7 @@ def test_a_model_named_in_a_comment_after_all_is_masked_for_the_consensus(apart:
         ).one()
     submit(apart, who, first, Reply(LOW.scores, comment="Reads like ChatGPT to me"), 40)
     reader = rater(apart, "dr_other")
-    shown = place(apart, reader).task
+    shown = next_task(apart, reader).task
     assert shown is not None
     assert "ChatGPT" not in repr(others_shown(apart, reader, shown.card.code))
 
@@ -175,7 +175,7 @@ def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart: Engi
     assign(apart, [Slot("dr_other", one, one) for one in (3, 4)], seed=0)
     assign_adjudication(apart, "account 1", "third", {R11: "dr_other"})
     readings = []
-    while shown := place(apart, rater(apart, "dr_other")).task:
+    while shown := next_task(apart, rater(apart, "dr_other")).task:
         readings.append(shown.reading)
         rate(apart, "dr_other", SETTLED)
     assert readings == ["independent", "independent", "third"]
@@ -300,7 +300,7 @@ def every_deal(may: dict[int, list[str]]) -> list[Counter[str]]:
 
 def test_a_code_of_somebody_else_is_no_task_and_says_nothing(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
-    shown = place(apart, rater(apart, "dr_other")).task
+    shown = next_task(apart, rater(apart, "dr_other")).task
     assert shown is not None
     assert task(apart, rater(apart, "dr_fourth"), shown.card.code) is None
 
@@ -333,7 +333,7 @@ def test_the_command_invites_whoever_is_new(apart: Engine, run: Run, tmp_path: P
     code, said, _ = run("adjudicate", "--assign", "third", "--raters", str(path))
     assert code == 0
     assert "dr_new" in said
-    shown = place(apart, rater(apart, "dr_new")).task
+    shown = next_task(apart, rater(apart, "dr_new")).task
     assert shown is not None
     assert shown.reading == "third"
 
@@ -348,7 +348,7 @@ def test_options_without_their_meaning_are_refused(
 def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
     who = rater(apart, "dr_other")
-    shown = place(apart, who).task
+    shown = next_task(apart, who).task
     assert shown is not None
     recuse(apart, who, shown.card.code, "my own patient")
     assert others_said(apart, who, shown.card.code) == ()

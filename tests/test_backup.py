@@ -19,7 +19,7 @@ from data.database import open_study, reading, transaction
 from data.errors import BadFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.queries import place
+from data.queries import next_task
 from data.queries.package import ALL_TABLES, content, has_event
 from data.queries.record import verify
 from data.rubric import read_rubric
@@ -54,7 +54,7 @@ def rated_meanwhile(engine: Engine) -> Iterator[list[int]]:
     over, submitted = threading.Event(), list[int]()
 
     def rate(rater: int) -> None:
-        while not over.is_set() and (task := place(engine, rater).task) is not None:
+        while not over.is_set() and (task := next_task(engine, rater).task) is not None:
             submit(engine, rater, task.card.code, Reply(SCORES), 5)
             submitted.append(rater)
 

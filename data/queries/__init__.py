@@ -1,19 +1,19 @@
 """The only package that reads a study. What serves raters never touches Authorship."""
 
 from data.person import Person
-from data.queries.adjudication import Difference, Other, differences_of, is_settling, others_said
+from data.queries.adjudication import Disagreement, Other, differences_of, is_settling, others_said
 from data.queries.descriptions import Consent, Described, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
 from data.queries.ledger import juries_tried
 from data.queries.people import (
-    Checked,
-    Outcome,
+    CodeCheck,
+    CodeOutcome,
     PersonView,
     Workload,
     check_code,
-    finished,
+    finished_showings,
     has_coordinator,
     is_opening,
     names_of_actors,
@@ -22,24 +22,24 @@ from data.queries.people import (
     person,
     person_by_access,
     person_by_email,
-    seen,
+    session_state,
     workloads,
 )
 from data.queries.rating_room import (
-    House,
-    Place,
+    NextTask,
     Progress,
+    RoomState,
     Situation,
     Task,
-    house,
-    place,
+    next_task,
     rated_codes,
+    room_state,
     situation,
     task,
 )
 from data.queries.steering import (
     Material,
-    Standing,
+    StudyStanding,
     checked_record,
     materials,
     readings_by_response,
@@ -53,7 +53,7 @@ from data.queries.steering import (
 )
 from data.queries.study import (
     BenchmarkView,
-    Pair,
+    ReferencePair,
     assigned,
     benchmarks,
     design_items,
@@ -62,9 +62,9 @@ from data.queries.study import (
     stored_rubric,
 )
 from data.queries.validation import (
+    JuryValidation,
     RatedOn,
     StudyRubric,
-    Validation,
     frozen_reports,
     jurors_heard,
     study_rubrics,

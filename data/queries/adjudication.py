@@ -51,7 +51,7 @@ _MINE = select(Assignment.response).where(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Disagreement:
     """A response (primary key) on which clinicians who rated by themselves differ.
 
     Attributes
@@ -131,7 +131,7 @@ class Other:
     comment: str = ""
 
 
-def differences(engine: Engine, points: float) -> list[Difference]:
+def differences(engine: Engine, points: float) -> list[Disagreement]:
     """Return the responses on which clinicians differ by so many points or more, largest first.
 
     Hidden repeats do not count, nor what was rated on an earlier rubric. None where `points` is 0.
@@ -144,7 +144,9 @@ def differences(engine: Engine, points: float) -> list[Difference]:
         waiting = _waiting(session)
         settled = _settled(session)
     found = [
-        Difference(key, *names[key], points_apart, criterion, clinicians, waiting.get(key, 0), *how)
+        Disagreement(
+            key, *names[key], points_apart, criterion, clinicians, waiting.get(key, 0), *how
+        )
         for key, (points_apart, criterion, clinicians) in widest.items()
         for how in [settled.get(key, (None, False))]
     ]

@@ -77,10 +77,10 @@ class StudySpending:
 
 def study_spending(engine: Engine) -> StudySpending:
     """Return what a study has spent over all runs; probes are not stored."""
-    return StudySpending(spending(engine).usd, in_flight(engine), settings(engine).budget)
+    return StudySpending(spending(engine).usd, calls_in_flight(engine), settings(engine).budget)
 
 
-def in_flight(engine: Engine) -> InFlight:
+def calls_in_flight(engine: Engine) -> InFlight:
     """Return the calls that a vendor may have billed and the study does not know the cost of."""
     calls, batched = (
         columns_of(func.count(), func.count(col(table.usd_most)), func.sum(table.usd_most))

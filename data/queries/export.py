@@ -200,7 +200,7 @@ ABOUT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DictionaryColumn:
     """One column of one file, in words; `missing` says what an empty cell means."""
 
     file: str
@@ -211,10 +211,10 @@ class Column:
     missing: str
 
 
-HEADER = tuple(one.name for one in fields(Column))
+HEADER = tuple(one.name for one in fields(DictionaryColumn))
 
 
-def dictionary(files: Iterable[str]) -> list[Column]:
+def dictionary(files: Iterable[str]) -> list[DictionaryColumn]:
     """Return every column of the named files of an export, in their order."""
     return [one for name in files for one in _of(name)]
 
@@ -237,10 +237,10 @@ def dictionary_markdown(files: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
-def _of(file: str) -> Iterator[Column]:
+def _of(file: str) -> Iterator[DictionaryColumn]:
     if file in FILES:
         for name, kind, meaning, unit, empty in _lines(FILES[file], 5):
-            yield Column(file, name, kind, unit, meaning, empty or NEVER)
+            yield DictionaryColumn(file, name, kind, unit, meaning, empty or NEVER)
         return
     table = file.removeprefix("tables/").removesuffix(".csv")
     types = columns(table)
@@ -248,7 +248,7 @@ def _of(file: str) -> Iterator[Column]:
     for name, (python, _) in types.items():
         meaning, unit, empty = said[name]
         kind = ", ".join(python) if issubclass(python, StrEnum) else TYPES[python]
-        yield Column(file, name, kind, unit, meaning, empty or NEVER)
+        yield DictionaryColumn(file, name, kind, unit, meaning, empty or NEVER)
 
 
 def _lines(text: str, parts: int) -> Iterator[list[str]]:

@@ -115,7 +115,7 @@ def open_requests(engine: Engine, batch: int) -> dict[str, BatchRequest]:
         return {row.custom_id: _request(row, body) for row, body in session.exec(query)}
 
 
-def in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | None]:
+def requests_in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | None]:
     """Return what a juror has been asked in batches and has not answered as far as is known.
 
     Returns

@@ -41,7 +41,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Content:
+class TableDigest:
     """How many rows a table has, and a digest of them that is the same in whatever order.
 
     It is the sum of the rows' SHA-256 as whole numbers: databases sort texts differently.
@@ -112,9 +112,9 @@ def pages(session: Session, table: DbTable) -> Iterator[list[Row]]:
             yield [dict(one) for one in page]
 
 
-def content(session: Session, table: DbTable) -> Content:
+def content(session: Session, table: DbTable) -> TableDigest:
     """Return what a table holds, read row by row."""
-    found = Content()
+    found = TableDigest()
     for page in pages(session, table):
         found.add(page)
     return found

@@ -47,7 +47,7 @@ _NEWEST = select(func.max(Event.id))
 _LEFT = select(Event.detail).where(col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT)
 
 
-class Outcome(StrEnum):
+class CodeOutcome(StrEnum):
     """What a code turned out to be. All but WRONG is told only to whoever has the whole code."""
 
     GOOD = "good"
@@ -57,11 +57,11 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CodeCheck:
     """A code that was checked: whose it is, or why it does not sign in."""
 
     person: Person | None
-    outcome: Outcome
+    outcome: CodeOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def is_opening(engine: Engine, opening: str) -> bool:
         return session.exec(query).first() is not None
 
 
-def check_code(engine: Engine, code: str) -> Checked:
+def check_code(engine: Engine, code: str) -> CodeCheck:
     """Return whom a sign-in code belongs to; a wrong one takes as long as a right one."""
     lookup, secret = opening_of(code), _bare(code)[LOOKUP:]
     query = select(Access, Account).join(Account).where(Access.lookup == lookup, *_VALID)
@@ -154,13 +154,13 @@ def check_code(engine: Engine, code: str) -> Checked:
         found = session.exec(query).first()
         session.expunge_all()
     if not _fits(found[0].secret_hash if found else _nobody(), secret) or found is None:
-        return Checked(None, Outcome.WRONG)
+        return CodeCheck(None, CodeOutcome.WRONG)
     way, account = found
     if way.once and way.used is not None:
-        return Checked(None, Outcome.USED)
+        return CodeCheck(None, CodeOutcome.USED)
     if way.expires is not None and way.expires <= now():
-        return Checked(None, Outcome.EXPIRED)
-    return Checked(_person(account, way.lookup), Outcome.GOOD)
+        return CodeCheck(None, CodeOutcome.EXPIRED)
+    return CodeCheck(_person(account, way.lookup), CodeOutcome.GOOD)
 
 
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
@@ -170,7 +170,7 @@ def person_by_access(engine: Engine, lookup: str) -> Person | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SessionState:
     """What the study knows of a session: whose it is, and which sessions were signed out since.
 
     `person` is None where its way in was revoked or the account ended; `newest` is the number of
@@ -182,7 +182,7 @@ class Seen:
     left: tuple[str, ...]
 
 
-def seen(engine: Engine, lookup: str, after: int) -> Seen:
+def session_state(engine: Engine, lookup: str, after: int) -> SessionState:
     """Return whose session it is that began by this way in, and who was signed out after an event.
 
     One reading, since every request asks it.
@@ -191,7 +191,9 @@ def seen(engine: Engine, lookup: str, after: int) -> Seen:
         newest = session.scalar(_NEWEST) or 0
         gone = session.scalars(_LEFT, {"after": after}).all() if newest > after else ()
         person_ = _by_access(session, lookup)
-    return Seen(person_, newest, tuple(str(one["session"]) for one in gone if "session" in one))
+    return SessionState(
+        person_, newest, tuple(str(one["session"]) for one in gone if "session" in one)
+    )
 
 
 def _by_access(session: Session, lookup: str) -> Person | None:
@@ -287,7 +289,7 @@ def workloads(_: Person, engine: Engine) -> list[Workload]:
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def finished(_: Person, engine: Engine, since: datetime) -> list[tuple[str, datetime]]:
+def finished_showings(_: Person, engine: Engine, since: datetime) -> list[tuple[str, datetime]]:
     """Return who ended a showing when, from a moment on, oldest first; simulated ones left out."""
     query = (
         columns_of(Rater.handle, Assignment.done_at)

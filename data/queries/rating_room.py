@@ -97,7 +97,7 @@ _HELD = select(Setting.key, Setting.value).where(
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class RoomState:
     """What holds for every clinician of a study: its settings, and whether it is locked."""
 
     settings: Settings
@@ -152,22 +152,22 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NextTask:
     """How far a clinician is, and the first open response in their own order, None at the end."""
 
     progress: Progress
     task: Task | None
 
 
-def house(engine: Engine) -> House:
+def room_state(engine: Engine) -> RoomState:
     """Return what holds for every clinician."""
-    return situation(engine, 0).house
+    return situation(engine, 0).room
 
 
-def place(engine: Engine, rater: int) -> Place:
+def next_task(engine: Engine, rater: int) -> NextTask:
     """Return where a clinician is, in one reading."""
     with reading(engine) as session:
-        return Place(_progress(session, rater), _first(session, _NEXT, {"rater": rater}))
+        return NextTask(_progress(session, rater), _first(session, _NEXT, {"rater": rater}))
 
 
 def task(engine: Engine, rater: int, code: str) -> Task | None:
@@ -216,7 +216,7 @@ class Exercise:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ScoredCriterion:
     """A clinician's score on a criterion beside the expert's, with the expert's reason."""
 
     criterion: str
@@ -232,7 +232,7 @@ class Feedback:
     drill: int
     card: Card
     rubric: Rubric
-    marks: tuple[Mark, ...]
+    marks: tuple[ScoredCriterion, ...]
     round_: int
     number: int
     total: int
@@ -251,7 +251,7 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RoundResult:
     """How a round went; `halted` where only a coordinator can help. The worst miss comes first."""
 
     outcome: Outcome
@@ -273,7 +273,7 @@ class Trainee:
     halted: bool
 
 
-Stage = Exercise | Feedback | Result
+Stage = Exercise | Feedback | RoundResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class Situation:
         Whether the clinician has agreed to what they are asked to, if to anything.
     """
 
-    house: House
+    room: RoomState
     stage: Stage | None
     consents: bool = True
 
@@ -300,12 +300,12 @@ def situation(engine: Engine, rater: int) -> Situation:
         held = dict(session.execute(_HELD, own).all())
         asked = held.get(CONSENT_TEXT, "")
         consents = not asked or held.get(consent_key(rater)) == asked
-        house_ = House(read_settings(held), LOCKED in held)
+        room = RoomState(read_settings(held), LOCKED in held)
         standing = _read(held.get(standing_key(rater)))
-        if SECRET not in held or house_.locked or standing.over or not rater:
-            return Situation(house_, None, consents)
+        if SECRET not in held or room.locked or standing.over or not rater:
+            return Situation(room, None, consents)
         stage_ = _Round(session, rater, held[SECRET], standing).stage()
-        return Situation(house_, stage_, consents)
+        return Situation(room, stage_, consents)
 
 
 def trainees(engine: Engine) -> list[Trainee]:
@@ -369,20 +369,20 @@ class _Round:
         experts = self.session.exec(select(Expert).where(Expert.response == response))
         said = {one.criterion: one for one in experts}
         marks = tuple(
-            Mark(name, drill.scores[name], said[name].score, said[name].why)
+            ScoredCriterion(name, drill.scores[name], said[name].score, said[name].why)
             for name in rubric.criteria
             if name in said and name in drill.scores
         )
         number = sum(one.round == drill.round for one in self.drills)
         return Feedback(drill.id or 0, shown_card, rubric, marks, drill.round + 1, number, total)
 
-    def _result(self) -> Result:
+    def _result(self) -> RoundResult:
         round_ = len(self.standing.rounds) - 1
         answers = {one.response: one.scores for one in self.drills if one.round == round_}
         gaps = training.differences(answers, self.experts)
         misses = [Miss(name, sum(map(abs, one)) / len(one), sum(one)) for name, one in gaps.items()]
         misses.sort(key=lambda one: -one.distance)
-        return Result(
+        return RoundResult(
             self.standing.rounds[-1], tuple(misses), round_ + 1, len(answers), self.standing.halted
         )
 

@@ -1,7 +1,6 @@
 """What those who steer a study, or read it, are shown of it: material, masks, work, standing."""
 
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,9 +25,6 @@ from data.schema import (
     RubricText,
 )
 
-PAGE = 400
-Place = tuple[int, int, str]
-
 
 @dataclass(frozen=True, slots=True)
 class Material:
@@ -49,7 +45,7 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StudyStanding:
     """Whether a study is locked, what was lifted or reopened when and why, and its chain.
 
     Attributes
@@ -119,7 +115,7 @@ def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def standing(_: Person, engine: Engine) -> Standing:
+def standing(_: Person, engine: Engine) -> StudyStanding:
     """Return whether a study is locked, and what was done to its blind and its lock."""
     told = acts(engine, "locked", "reopened", "unblinded")
     with reading(engine) as session:
@@ -127,7 +123,7 @@ def standing(_: Person, engine: Engine) -> Standing:
         made_up = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)
         simulated = session.exec(made_up).first() is not None
     steered = tuple((one.action, one.at, one.actor, one.detail.get("reason", "")) for one in told)
-    return Standing(locked_since(engine), steered, events, simulated)
+    return StudyStanding(locked_since(engine), steered, events, simulated)
 
 
 # Check the record as it stands at this moment.
@@ -160,10 +156,3 @@ def who_can_rate(_: Person, engine: Engine) -> list[str]:
     query = select(Account.name).where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
     with reading(engine) as session:
         return sorted(session.exec(query))
-
-
-def known_response_ids(engine: Engine, response_ids: Collection[str]) -> frozenset[str]:
-    """Return those of some response_ids that are in the study."""
-    query = select(Response.response_id).where(col(Response.response_id).in_(response_ids))
-    with reading(engine) as session:
-        return frozenset(session.exec(query))

@@ -71,7 +71,7 @@ class BenchmarkView:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ReferencePair:
     """A response (primary key) beside its instance's reference, for metrics."""
 
     response: int
@@ -124,7 +124,7 @@ def simulated_raters(engine: Engine) -> frozenset[str]:
         return frozenset(session.exec(select(Rater.handle).where(col(Rater.simulated).is_(True))))
 
 
-def pairs(engine: Engine) -> Iterator[Pair]:
+def pairs(engine: Engine) -> Iterator[ReferencePair]:
     """Yield every response with its reference, grouped by instance; training responses left out."""
     query = (
         select(Response.id, Response.response_id, Response.text, Instance.reference)
@@ -134,7 +134,7 @@ def pairs(engine: Engine) -> Iterator[Pair]:
     )
     with reading(engine) as session:
         for key, name, text, reference in session.exec(query).yield_per(200):
-            yield Pair(key or 0, name, text, reference)
+            yield ReferencePair(key or 0, name, text, reference)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Nobody is told which model wrote which response.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
@@ -31,7 +31,7 @@ names_to_mask = asking(author_names, Role.COORDINATOR)
 
 PAGE = 400
 PLANTED_PAGE = 200
-Place = tuple[int, int, str]  # start and end in characters, and the text that is shown there
+TextPlace = tuple[int, int, str]  # start and end in characters, and the text that is shown there
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class StoredText:
     response: int
     response_id: str
     text: str
-    places: tuple[Place, ...]
+    places: tuple[TextPlace, ...]
 
 
 @only(Role.COORDINATOR)
@@ -142,9 +142,16 @@ def _page(engine: Engine, after: int) -> list[StoredText]:
         ]
 
 
-def _places(session: Session, responses: list[int]) -> dict[int, list[Place]]:
+def _places(session: Session, responses: list[int]) -> dict[int, list[TextPlace]]:
     query = select(Mask).where(col(Mask.response).in_(responses)).order_by(col(Mask.id))
-    places: dict[int, list[Place]] = {}
+    places: dict[int, list[TextPlace]] = {}
     for one in session.exec(query):
         places.setdefault(one.response, []).append((one.start, one.end, one.text))
     return places
+
+
+def known_response_ids(engine: Engine, response_ids: Collection[str]) -> frozenset[str]:
+    """Return those of some response_ids that are in the study."""
+    query = select(Response.response_id).where(col(Response.response_id).in_(response_ids))
+    with reading(engine) as session:
+        return frozenset(session.exec(query))

@@ -41,7 +41,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class RaterBehind:
+class RubricRater:
     """A clinician or juror with a rating on the rubric; `profile` is empty for imported jurors."""
 
     handle: str
@@ -51,7 +51,7 @@ class RaterBehind:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class RubricUse:
     """What stands in a study on one rubric, known by its hash.
 
     Attributes
@@ -67,12 +67,12 @@ class Behind:
     """
 
     benchmarks: tuple[str, ...]
-    raters: tuple[RaterBehind, ...]
+    raters: tuple[RubricRater, ...]
     demo: bool
     checklists: bool
 
 
-def behind(engine: Engine, rubric: Rubric) -> Behind:
+def rubric_use(engine: Engine, rubric: Rubric) -> RubricUse:
     """Return who rated on exactly this rubric, and on what. Training responses are left out."""
     with reading(engine) as session:
         named = select(Benchmark.name).where(Benchmark.rubric_sha256 == rubric.sha256)
@@ -86,12 +86,12 @@ def behind(engine: Engine, rubric: Rubric) -> Behind:
             .order_by(Rater.handle)
         )
         found = tuple(
-            RaterBehind(name, Kind(kind), made_up, profile or {})
+            RubricRater(name, Kind(kind), made_up, profile or {})
             for name, kind, made_up, profile in raters
         )
         lists = select(Instance.id).where(own, col(Instance.checklist).is_not(None))
         checklists = session.exec(lists.limit(1)).first() is not None
-    return Behind(benchmarks, found, _is_demo(engine, rubric), checklists)
+    return RubricUse(benchmarks, found, _is_demo(engine, rubric), checklists)
 
 
 def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
@@ -115,7 +115,9 @@ def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
             yield ExportRow(name, one.context, one.prompt, reference, text, *place)
 
 
-def evidence(found: Behind, seats: Sequence[Seat], made_up: Collection[str]) -> dict[str, Any]:
+def validation_evidence(
+    found: RubricUse, seats: Sequence[Seat], made_up: Collection[str]
+) -> dict[str, Any]:
     """Return who and what stands behind a jury's figures: JSON values, of clinicians only counts.
 
     Parameters
@@ -157,7 +159,7 @@ def evidence(found: Behind, seats: Sequence[Seat], made_up: Collection[str]) -> 
     }
 
 
-def caveats(engine: Engine, found: Behind, seats: Sequence[Seat]) -> list[str]:
+def caveats(engine: Engine, found: RubricUse, seats: Sequence[Seat]) -> list[str]:
     """Return what a reader should know of a validation, although it does not undo one."""
     imported = {one.handle for one in found.raters if one.kind == Kind.JUROR and not one.profile}
     told = [
@@ -215,7 +217,7 @@ class StudyRubric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class JuryValidation:
     """A jury that was held against clinicians on one exact rubric, and what was found.
 
     Attributes
@@ -282,7 +284,7 @@ def jurors_heard(_: Person, engine: Engine) -> list[str]:
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def validations(_: Person, engine: Engine, sha256: str) -> list[Validation]:
+def validations(_: Person, engine: Engine, sha256: str) -> list[JuryValidation]:
     """Return every time a jury was held against clinicians on this exact rubric, newest first.
 
     Frozen reports name the rubric of each benchmark. The ledger names the benchmark, and a
@@ -349,7 +351,7 @@ class _MadeUp:
         return self.has_clinician or not self.raters.isdisjoint(jury)
 
 
-def _of_report(one: Report, sha256: str, made_up: _MadeUp) -> list[Validation]:
+def _of_report(one: Report, sha256: str, made_up: _MadeUp) -> list[JuryValidation]:
     """Return what a report says of juries on one rubric."""
     rubrics = one.body.get("rubrics", {})
     own = {name for name, told in rubrics.items() if told["sha256"] == sha256}
@@ -363,9 +365,9 @@ def _of_report(one: Report, sha256: str, made_up: _MadeUp) -> list[Validation]:
     ]
 
 
-def _of_row(one: Report, row: Row, held: Row, made_up: _MadeUp) -> Validation:
+def _of_row(one: Report, row: Row, held: Row, made_up: _MadeUp) -> JuryValidation:
     jury = tuple(one.body.get("jury", ()))
-    return Validation(
+    return JuryValidation(
         report=one.id,
         name=one.body.get("name", ""),
         at=one.at,
@@ -383,7 +385,7 @@ def _of_row(one: Report, row: Row, held: Row, made_up: _MadeUp) -> Validation:
     )
 
 
-def _of_ledger(one: Composition) -> Validation:
+def _of_ledger(one: Composition) -> JuryValidation:
     same = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
     figures = {name: getattr(one, name) for name in same}
-    return Validation(at=one.last_at, jurors=tuple(one.jurors), **figures)
+    return JuryValidation(at=one.last_at, jurors=tuple(one.jurors), **figures)

@@ -20,8 +20,8 @@ from data.store.authors import Ids
 from data.store.calls import keep_juror, write_attempts
 from data.store.ratings import RatingsAdded, keep_ratings
 from data.store.responses import (
-    Place,
     ResponsesAdded,
+    TaxonomyPlace,
     Written,
     keep_benchmark,
     keep_rows,
@@ -74,7 +74,7 @@ def _store_responses(
     for run in runs:
 
         def keep(name: str, rubric: Rubric = run.rubric) -> None:
-            keep_benchmark(session, name, rubric, Place(), added)
+            keep_benchmark(session, name, rubric, TaxonomyPlace(), added)
 
         named.append(
             _renamed(run, keep_rows(session, run.responses, keep, added, written, ids=ids))

@@ -16,7 +16,7 @@ from sqlmodel import Session
 from data.address import shown
 from data.database import open_study, reading, transaction
 from data.errors import BadFile, Conflict, NoStudy
-from data.queries.package import ALL_TABLES, Content, content, counts, has_event, head, pages
+from data.queries.package import ALL_TABLES, TableDigest, content, counts, has_event, head, pages
 from data.queries.record import verify
 from data.store.access import SESSION_KEY
 from data.whole_files import part_of, publish
@@ -90,7 +90,7 @@ def _refuse_filled(session: Session, target: Engine) -> None:
 
 def _copy(there: Session, here: Session, table: DbTable, step: Step) -> int:
     """Copy one table, then read it again and compare; return how many rows it has."""
-    read = Content()
+    read = TableDigest()
     for page in pages(there, table):
         read.add(page)
         here.execute(insert(table), [dict(one) for one in page])

@@ -53,7 +53,7 @@ class ResponsesAdded:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TaxonomyPlace:
     """Where a benchmark stands in the taxonomy."""
 
     category: str = ""
@@ -85,7 +85,7 @@ def import_responses(
     rows: Iterable[ResponseRow],
     rubric_for: RubricFor,
     chosen: Rubric | None = None,
-    places: Mapping[str, Place] | None = None,
+    places: Mapping[str, TaxonomyPlace] | None = None,
     tick: Tick = lambda _: None,
 ) -> ResponsesAdded:
     """Store responses with their instances, all of them or none.
@@ -116,7 +116,7 @@ def import_responses(
         refuse_locked(session)
 
         def keep(name: str) -> None:
-            place = (places or {}).get(name, Place())
+            place = (places or {}).get(name, TaxonomyPlace())
             keep_benchmark(session, name, chosen or rubric_for(name), place, added)
             if chosen and not move_to_rubric(session, name, chosen):
                 raise _rated_already(name, chosen)
@@ -200,7 +200,7 @@ def _rated_already(name: str, rubric: Rubric) -> Conflict:
 
 
 def keep_benchmark(
-    session: Session, name: str, rubric: Rubric, place: Place, added: ResponsesAdded
+    session: Session, name: str, rubric: Rubric, place: TaxonomyPlace, added: ResponsesAdded
 ) -> None:
     """Store a benchmark that is new to the study, with its rubric."""
     stored = session.get(Benchmark, name)

@@ -98,7 +98,7 @@ _TEXTS = (  # as raters see them
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class RatingForm:
     """The form of a response: its rubric, the texts that can be marked, what a mark can be called."""
 
     rubric: Rubric
@@ -153,18 +153,18 @@ class Form:
             raise BadInput("a marked stretch is linked to none on the other side; mark it again")
 
 
-def form_of(session: Session, response: int, reply: Reply) -> Form:
+def form_of(session: Session, response: int, reply: Reply) -> RatingForm:
     """Return the form of a response on its rubric, as far as a reply needs it."""
     return form_on(session, rubric_of(session, response), response, reply)
 
 
-def form_on(session: Session, rubric: Rubric, response: int, reply: Reply) -> Form:
+def form_on(session: Session, rubric: Rubric, response: int, reply: Reply) -> RatingForm:
     """Return the form of a response on a rubric; what marks need is read only if there are some."""
     if not reply.spans:
-        return Form(rubric)
+        return RatingForm(rubric)
     stored = session.exec(_ERROR_TYPES).first()
     errors = ERRORS if stored is None else read_error_types(stored)
-    return Form(rubric, _shown_texts(session, response), errors)
+    return RatingForm(rubric, _shown_texts(session, response), errors)
 
 
 def _shown_texts(session: Session, response: int) -> dict[Side, str]:

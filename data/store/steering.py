@@ -21,7 +21,7 @@ from data.store.audit import log, refuse_locked, sealed
 from data.store.masks import mask_responses
 from data.store.people import Invitation, invite
 from data.store.ratings import RatingsAdded, import_ratings
-from data.store.responses import Place, ResponsesAdded, RubricFor, import_responses
+from data.store.responses import ResponsesAdded, RubricFor, TaxonomyPlace, import_responses
 from data.store.rubrics import add_rubric
 from data.store.study import describe, lock, reopen
 
@@ -88,7 +88,7 @@ mask_found = asking(mask_responses, Role.COORDINATOR)
 
 
 @only(Role.COORDINATOR)
-def set_place(by: Person, engine: Engine, benchmark: str, place: Place) -> bool:
+def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) -> bool:
     """Say where a benchmark stands in the taxonomy; False if it stands there already.
 
     Raises

@@ -29,7 +29,7 @@ from data.schema import (
 from data.store.assignments import own, progress
 from data.store.audit import log, refuse_locked, write_rows
 from data.store.calls import rating_rows
-from data.store.rubrics import Form, form_of, form_on
+from data.store.rubrics import RatingForm, form_of, form_on
 
 STUDY_TEXT = "study_text"
 LAST_NUMBER = 2**31 - 1  # of a state: the greatest that a column holds
@@ -105,7 +105,7 @@ _KEEP = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredState:
     """The state of a form that is stored where there is no assignment: what is entered, its number."""
 
     draft: Mapping[str, Any]
@@ -139,11 +139,11 @@ class FormState:
         comments, flags = said.get("comments", {}), tuple(said.get("flags", ()))
         return Reply(said.get("scores", {}), comments, said.get("comment", ""), spans, flags)
 
-    def follows(self, one: Assignment | Kept) -> bool:
+    def follows(self, one: Assignment | StoredState) -> bool:
         """Tell whether nobody else has changed what is stored since this page knew it."""
         return self.base in (None, one.draft_seq) or self._is_of_same_page(one)
 
-    def known(self, one: Assignment | Kept) -> bool:
+    def known(self, one: Assignment | StoredState) -> bool:
         """Tell whether this state, or a newer one of this page, is stored already.
 
         What was entered upon the very state that is stored is newer than it, however it counts.
@@ -160,7 +160,7 @@ class FormState:
             and (one.submitted_seq == one.draft_seq or not is_last)
         )
 
-    def _is_of_same_page(self, one: Assignment | Kept) -> bool:
+    def _is_of_same_page(self, one: Assignment | StoredState) -> bool:
         return bool(self.draft["by"]) and one.draft.get("by") == self.draft["by"]
 
 
@@ -381,7 +381,7 @@ def _keep_submitted(one: Assignment, entered: FormState | None, seconds: float) 
 def _write(
     session: Session,
     one: Assignment,
-    form: Form,
+    form: RatingForm,
     scores: dict[str, float],
     reply: Reply,
     made: FormState,
@@ -411,7 +411,9 @@ def _rate(
     return write_rows(session, Rating, rating_rows(place, rubric, scores, reply))
 
 
-def _remark(session: Session, one: Assignment, form: Form, reply: Reply) -> list[dict[str, Any]]:
+def _remark(
+    session: Session, one: Assignment, form: RatingForm, reply: Reply
+) -> list[dict[str, Any]]:
     """Add flags and stretches; return what the event says of them."""
     same = {"assignment": one.id, "revision": one.revision, "at": now()}
     flags = [same | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]

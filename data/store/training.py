@@ -33,7 +33,7 @@ from data.schema import (
 from data.settings import read_settings
 from data.store.audit import Seal, canonical, keep_setting, log, refuse_locked, sealed
 from data.store.rubrics import form_of, whole_scores
-from data.store.submissions import CHANGED, FormState, Kept, next_number, refuse_unexplained
+from data.store.submissions import CHANGED, FormState, StoredState, next_number, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -385,10 +385,10 @@ def _found(session: Session, rater: int, code: str) -> tuple[Standing, _Place]:
     raise NotAllowed(FOREIGN)
 
 
-def _kept(standing: Standing, code: str) -> Kept:
+def _kept(standing: Standing, code: str) -> StoredState:
     """Return the state of the form that is stored for a showing; number 0 if none is."""
     kept = standing.draft if standing.draft.get("code") == code else {}
-    return Kept(kept.get("draft", {}), kept.get("seq", 0))
+    return StoredState(kept.get("draft", {}), kept.get("seq", 0))
 
 
 def _closed(session: Session, rater: int, standing: Standing) -> Standing:

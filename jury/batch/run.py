@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadPanel
 from data.queries.costs import study_spending
-from data.queries.jury import BatchRequest, hashes_in_flight, in_flight, open_batches
+from data.queries.jury import BatchRequest, hashes_in_flight, open_batches, requests_in_flight
 from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.batches import finish, move, prepare
@@ -160,7 +160,7 @@ def _drafts(context: BatchContext, session: BatchSession) -> Iterator[_BatchDraf
 
 def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[_PricedRequest]:
     """Yield the requests that are missing and not in flight, as far as the cap goes."""
-    waiting = in_flight(context.engine, session.rater)
+    waiting = requests_in_flight(context.engine, session.rater)
     money = inf if context.max_usd is None else context.max_usd - context.held()
     open_hashes = hashes_in_flight(context.engine, session.rater)
     for job in context.missing(session):

@@ -10,7 +10,7 @@ import typer
 from annotate.adjudicate import Settlement, found_differences, planned_settlement, settle
 from annotate.flags import answer as answer_it
 from data.person import OPERATOR
-from data.queries import Difference, Flagged
+from data.queries import Disagreement, Flagged
 from data.queries import flags as all_flags
 from data.queries.study import settings
 from data.reading import SETTLING, Settling
@@ -73,7 +73,7 @@ def adjudicate(
     write_json(body, json_to)
 
 
-def show_differences(found: Sequence[Difference], json_to: Path | None = None) -> None:
+def show_differences(found: Sequence[Disagreement], json_to: Path | None = None) -> None:
     """Print where clinicians differ, and how far each difference is settled."""
     if not found:
         say("no two clinicians differ by that much", json_to)
@@ -89,7 +89,7 @@ def show_differences(found: Sequence[Difference], json_to: Path | None = None) -
     show("Where clinicians differ", heads, rows, json_to, words=("benchmark", "on", "settled"))
 
 
-def state(one: Difference) -> str:
+def state(one: Disagreement) -> str:
     """Return in words how far a difference is settled."""
     if one.reading:
         return f"{'by' if one.is_done else 'given out:'} {WORDS[one.reading]}"
@@ -98,7 +98,9 @@ def state(one: Difference) -> str:
     return "no"
 
 
-def _show_plan(made: Settlement, found: Sequence[Difference], json_to: Path | None = None) -> None:
+def _show_plan(
+    made: Settlement, found: Sequence[Disagreement], json_to: Path | None = None
+) -> None:
     rows = [[name, str(load)] for name, load in made.load.items()]
     if rows:
         show(
@@ -113,11 +115,11 @@ def _show_plan(made: Settlement, found: Sequence[Difference], json_to: Path | No
             say(f"{counted(len(responses), 'response')} {why}: {', '.join(responses)}", json_to)
 
 
-def _json(one: Difference) -> dict[str, object]:
+def _json(one: Disagreement) -> dict[str, object]:
     return {name: value for name, value in asdict(one).items() if name != "response"}
 
 
-def _plan_json(made: Settlement, found: Sequence[Difference]) -> dict[str, object]:
+def _plan_json(made: Settlement, found: Sequence[Disagreement]) -> dict[str, object]:
     known = {one.response: one.response_id for one in found}
     return {
         "reading": made.reading,

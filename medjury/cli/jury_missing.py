@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from data.queries.costs import InFlight, Spending, in_flight, spending, token_costs_by_juror
+from data.queries.costs import InFlight, Spending, calls_in_flight, spending, token_costs_by_juror
 from data.queries.jury import MissingVerdict, missing_verdicts
 from data.queries.jury import by_juror as missing_by_juror
 from data.queries.text_search import Planted, planted_texts
@@ -23,7 +23,7 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
     """List missing verdicts with the last reason, and what all calls have cost."""
     engine = study_of(context, db)
     check_json(json_to)
-    rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
+    rows, spent, open_ = missing_verdicts(engine), spending(engine), calls_in_flight(engine)
     planted = planted_texts(engine)
     held = {(one.benchmark, one.response_id): one for one in planted}
     if rows:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.rows import Origin, RatingRow, batches
-from data.queries import Pair, pairs
+from data.queries import ReferencePair, pairs
 from data.schema import Kind
 from data.store import import_ratings
 from medjury.cli.dask_connect import On, computing
@@ -115,7 +115,7 @@ def run_metric(study: Engine, name: str) -> None:
 def run_metrics(
     study: Engine,
     ways: Mapping[str, Metric],
-    given: tuple[list[Pair], int],
+    given: tuple[list[ReferencePair], int],
     executor: Executor | None = None,
 ) -> dict[str, Any]:
     """Score what has a reference of so many, store it, and say what was left out and why.
@@ -144,7 +144,7 @@ def _json(one: Scored) -> dict[str, Any]:
 
 
 def _scored(
-    given: tuple[list[Pair], int], name: str, metric: Metric, executor: Executor | None
+    given: tuple[list[ReferencePair], int], name: str, metric: Metric, executor: Executor | None
 ) -> Scored:
     """Return what a metric makes of the study."""
     found, total = given
@@ -156,7 +156,7 @@ def _scored(
     return Scored(told[0].name, rows, cut, total)
 
 
-def _with_reference(study: Engine, name: str) -> tuple[list[Pair], int]:
+def _with_reference(study: Engine, name: str) -> tuple[list[ReferencePair], int]:
     """Return the responses with something to compare with, and how many there are in all."""
     found = list(pairs(study))
     with_reference = [one for one in found if one.reference is not None]
@@ -196,14 +196,16 @@ def bertscore(model: str | None, engine: str, long_texts: str) -> Metric:
     return score
 
 
-def _measured(found: list[Pair], metric: Metric, executor: Executor | None) -> Iterator[Measured]:
+def _measured(
+    found: list[ReferencePair], metric: Metric, executor: Executor | None
+) -> Iterator[Measured]:
     """Yield what each batch came to, in order, wherever it is computed."""
     texts = ([(one.text, one.reference or "") for one in batch] for batch in batches(found, BATCH))
     return executor.map(metric, texts) if executor else map(metric, texts)
 
 
 def _rows(
-    found: list[Pair],
+    found: list[ReferencePair],
     values: Iterator[Measured],
     noted: tuple[list[Measured], list[str]],
     at: Callable[[float], None],

@@ -17,7 +17,7 @@ from data.errors import TooFew
 from data.queries.frames import ratings_frame
 from data.queries.ledger import fingerprint, tried
 from data.queries.record import verify as verify_record
-from data.queries.validation import Behind, Seat, behind, caveats, evidence
+from data.queries.validation import RubricUse, Seat, caveats, rubric_use, validation_evidence
 from data.rubric import Rubric
 from jury.exports.bundle import digest, reasons
 from jury.panel import Panel, read_panel
@@ -80,7 +80,7 @@ def validation(
     That the jury was held against the clinicians is noted in the ledger, unless it is there.
     `tick` is called with the share of the work done.
     """
-    found, names = behind(engine, rubric), [str(one["name"]) for one in seats]
+    found, names = rubric_use(engine, rubric), [str(one["name"]) for one in seats]
     stands = _evidence(engine, found, seats)
     scores = _scores(engine, found, names)
     tables = dict(_tables(scores, rubric, names, asked, tick)) if scores else {}
@@ -139,15 +139,15 @@ def _verdict(
     return {"protocol": protocol_json(protocol), "decision": decision}
 
 
-def _evidence(engine: Engine, found: Behind, seats: Sequence[Seat]) -> dict[str, Any]:
+def _evidence(engine: Engine, found: RubricUse, seats: Sequence[Seat]) -> dict[str, Any]:
     """Return what stands behind a jury."""
     made_up = [one.name for one in read_panel("simulated").juror]
-    told = evidence(found, seats, made_up)
+    told = validation_evidence(found, seats, made_up)
     findings = {"record_findings": len(verify_record(engine).findings)}
     return {"evidence": told | findings}
 
 
-def _scores(engine: Engine, found: Behind, names: Sequence[str]) -> "Scores | None":
+def _scores(engine: Engine, found: RubricUse, names: Sequence[str]) -> "Scores | None":
     """Return the ratings on the rubric by clinicians and these jurors; None without clinicians."""
     if not any(one.kind == "clinician" for one in found.raters):
         return None

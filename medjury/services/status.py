@@ -19,7 +19,7 @@ from data.queries import (
     standing,
     workloads,
 )
-from data.queries.costs import in_flight, spending
+from data.queries.costs import calls_in_flight, spending
 from data.queries.jury import missing_verdicts
 from data.queries.record import present_head
 from medjury.services.record import protocol_of
@@ -190,7 +190,7 @@ def _jury(engine: Engine) -> JuryStatus:
         spent.calls,
         round(spent.usd, 9),
         spent.unknown,
-        round(in_flight(engine).usd, 9),
+        round(calls_in_flight(engine).usd, 9),
     )
 
 

@@ -11,7 +11,7 @@ from data.description import Description
 from data.importers.ratings import ExpertRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
 from data.person import OPERATOR
-from data.queries import check_code, place
+from data.queries import check_code, next_task
 from data.queries.jury import BatchRequest
 from data.queries.rating_room import Exercise, situation
 from data.rubric import read_rubric
@@ -59,7 +59,7 @@ from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
 from data.store.ledger import Evaluated, freeze, remember
 from data.store.masks import MaskedText, mask_responses
 from data.store.people import set_email, set_specialty
-from data.store.responses import Place
+from data.store.responses import TaxonomyPlace
 from data.store.steering import set_place
 from data.store.study import lock, reopen, set_protocol, set_setting
 from data.store.training import answer_drill, import_experts, let_through
@@ -102,7 +102,7 @@ def _material(engine: Engine) -> None:
     experts = [ExpertRow(FROM, "practice-r0", name, "3", "so") for name in RUBRIC.criteria]
     import_experts(engine, experts)
     add_rubric(engine, read_rubric("medi_qa"))
-    set_place(OPERATOR, engine, "visits", Place("Clinical Note Generation"))
+    set_place(OPERATOR, engine, "visits", TaxonomyPlace("Clinical Note Generation"))
     fixed = {"margin": 0.1, "criterion": "", "panel": "", "jurors": [*JURORS], "responses": N}
     set_protocol(engine, "coordinator", fixed | {"method": "paper", "critical": []})
     told = Description("A study", "To see.", "Dr A", "a@b.example", consent="I agree.")
@@ -150,7 +150,7 @@ def _readings(engine: Engine, keys: dict[str, int]) -> None:
 def _rate_all(engine: Engine, rater: int) -> None:
     """Rate most of it; give one back, and leave a draft of the last one."""
     number = 0
-    while (task := place(engine, rater).task) is not None:
+    while (task := next_task(engine, rater).task) is not None:
         code, number = task.card.code, number + 1
         opened(engine, rater, code, reference=number == 2)
         entered = FormState({"by": "page", "seq": 1, "scores": {}}, 7)
