@@ -88,7 +88,8 @@ def calls_in_flight(engine: Engine) -> InFlight:
     )
     with reading(engine) as session:
         live, priced, usd = session.exec(calls).one()
-        waiting, known, most = session.exec(batched.where(JuryRequest.outcome == "")).one()
+        open_requests = batched.where(JuryRequest.outcome == "")
+        waiting, known, most = session.exec(open_requests).one()
     unknown = live - priced + waiting - known
     return InFlight(live, waiting, float(usd or 0.0) + float(most or 0.0), unknown)
 
@@ -111,9 +112,9 @@ def token_costs_by_juror(engine: Engine, since: int = 0) -> dict[str, TokenCosts
     since
         Only calls after this one, a primary key.
     """
-    sums = (func.sum(one) for one in (*TOKENS, *AMOUNTS, WHOLE))
+    totals = (func.sum(column) for column in (*TOKENS, *AMOUNTS, WHOLE))
     query = (
-        columns_of(Rater.handle, *sums)
+        columns_of(Rater.handle, *totals)
         .select_from(Attempt)
         .join(Rater)
         .where(Attempt.number > 0, col(Attempt.id) > since)
@@ -177,8 +178,8 @@ def spending(engine: Engine) -> Spending:
     with reading(engine) as session:
         for table in (Attempt, ReferenceCheck):
             query = columns_of(func.count(), func.count(col(table.usd)), func.sum(table.usd))
-            number, known, total = session.exec(query.where(table.number > 0)).one()
-            usd, unknown, calls = usd + (total or 0.0), unknown + number - known, calls + number
+            number, priced, total = session.exec(query.where(table.number > 0)).one()
+            usd, unknown, calls = usd + (total or 0.0), unknown + number - priced, calls + number
     return Spending(usd, unknown, calls)
 
 
@@ -187,7 +188,9 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
 
     Jurors whose ratings were made elsewhere have no entry: what they cost is not known.
     """
-    tokens = (func.coalesce(func.sum(one), 0) for one in (Attempt.tokens_in, Attempt.tokens_out))
+    tokens = (
+        func.coalesce(func.sum(column), 0) for column in (Attempt.tokens_in, Attempt.tokens_out)
+    )
     ok = func.sum(case((col(Attempt.status) == Status.OK, 1), else_=0))
     counted = (func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)), ok, *tokens)
     query = (
@@ -202,8 +205,8 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
         query = query.join(Response).join(Instance).where(Instance.benchmark == benchmark)
     with reading(engine) as session:
         return {
-            name: JurorCost(float(usd or 0), calls, calls - known, ok, made_up, read, written)
-            for name, made_up, calls, usd, known, ok, read, written in session.exec(query)
+            name: JurorCost(float(usd or 0), calls, calls - priced, ok, is_simulated, read, written)
+            for name, is_simulated, calls, usd, priced, ok, read, written in session.exec(query)
         }
 
 
@@ -244,6 +247,8 @@ def recorded(engine: Engine, jurors: Sequence[str]) -> list[Recorded]:
     )
     with reading(engine) as session:
         return [
-            Recorded(name, calls, read if told == calls else None, usd or 0.0, calls - priced)
-            for name, calls, told, read, usd, priced in session.exec(query)
+            Recorded(
+                name, calls, tokens_read if counted == calls else None, usd or 0.0, calls - priced
+            )
+            for name, calls, counted, tokens_read, usd, priced in session.exec(query)
         ]

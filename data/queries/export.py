@@ -75,10 +75,10 @@ class ToRate:
 
 def rating_rows(engine: Engine) -> Iterator[Cells]:
     """Yield the ratings that count, those that settle a difference too; columns `RATINGS`."""
-    given = (Rating.criterion, Rating.score, Rating.comment, Rating.at)
+    rating = (Rating.criterion, Rating.score, Rating.comment, Rating.at)
     query = every_reading(
         *(Response.response_id, Rater.handle, Rater.kind),
-        *(*given, Rating.replicate, Rating.pass_),
+        *(*rating, Rating.replicate, Rating.pass_),
     )
     for *cells, replicate, pass_ in _rows(engine, query):
         yield (*cells, pass_, replicate, reading_of_pass(pass_))
@@ -86,34 +86,34 @@ def rating_rows(engine: Engine) -> Iterator[Cells]:
 
 def reading_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every assignment in each clinician's order; columns `READINGS`."""
-    said = _remarks(engine)
-    place = (Assignment.pass_, Assignment.position, Assignment.state)
+    remarks = _remarks(engine)
+    position = (Assignment.pass_, Assignment.position, Assignment.state)
     times = (Assignment.opened_at, Assignment.done_at, Assignment.seconds_active)
     opened = (Assignment.reference_opened_at, Assignment.revision, Assignment.previous)
-    who = (Assignment.id, Response.response_id, Rater.handle)
-    query = _assigned(*who, *place, *times, *opened, Assignment.pass_)
+    names = (Assignment.id, Response.response_id, Rater.handle)
+    query = _assigned(*names, *position, *times, *opened, Assignment.pass_)
     order = (col(Assignment.rater), col(Assignment.position), col(Assignment.id))
     for key, *cells, pass_ in _rows(engine, query.order_by(*order)):
-        flags, remark = said.get(key, ("", ""))
+        flags, remark = remarks.get(key, ("", ""))
         yield (*cells, flags, remark, reading_of_pass(pass_))
 
 
 def span_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every marked stretch; those of the newest revision count. Columns `SPANS`."""
     newest = col(Span.revision) == NEWEST_SUBMISSION
-    place = (Response.response_id, Rater.handle, Assignment.pass_, Span.criterion)
+    showing = (Response.response_id, Rater.handle, Assignment.pass_, Span.criterion)
     marked = (Span.start, Span.end, Span.text, Span.error, Span.note, Span.revision)
     kind = (Span.side, Span.severity, Span.linked)
-    query = _assigned(*place, *marked, newest, Span.at, *kind).join(Span).order_by(col(Span.id))
+    query = _assigned(*showing, *marked, newest, Span.at, *kind).join(Span).order_by(col(Span.id))
     yield from _rows(engine, query)
 
 
 def submission_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every submission with its comment on the whole; columns `SUBMISSIONS`."""
     newest = col(Submission.revision) == NEWEST_SUBMISSION
-    place = (Response.response_id, Rater.handle, Assignment.pass_, Submission.revision)
-    made = (Submission.comment, Submission.seconds, Submission.study_text, Submission.appearance)
-    query = _assigned(*place, *made, newest, Submission.at).join(Submission)
+    showing = (Response.response_id, Rater.handle, Assignment.pass_, Submission.revision)
+    content = (Submission.comment, Submission.seconds, Submission.study_text, Submission.appearance)
+    query = _assigned(*showing, *content, newest, Submission.at).join(Submission)
     yield from _rows(engine, query.order_by(col(Submission.id)))
 
 
@@ -128,7 +128,7 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
 
     Consensus readings are left out: they need the others' scores and comments beside them.
     """
-    rubrics = {one.name: one.rubric for one in benchmarks(engine)}
+    rubrics = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
     query = (
         shown(Assignment.code, Rater.handle, Instance.benchmark)
         .join(Assignment)
@@ -145,7 +145,7 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
 def readings(engine: Engine) -> dict[str, Reading]:
     """Return, for every assignment's code, whose reading of what it is."""
     query = _assigned(Assignment.code, Response.response_id, Rater.handle, Assignment.pass_)
-    return {code: Reading(*rest) for code, *rest in _rows(engine, query)}
+    return {code: Reading(*reading_columns) for code, *reading_columns in _rows(engine, query)}
 
 
 def _assigned(*columns: Any) -> Columns:
@@ -161,19 +161,19 @@ def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
         .where(col(Remark.revision) >= NEWEST_SUBMISSION, BY_CLINICIAN)
         .order_by(col(Remark.id))
     )
-    found: dict[int, list[tuple[str, str]]] = {}
+    remarks: dict[int, list[tuple[str, str]]] = {}
     for assignment, kind, text in _rows(engine, query):
-        found.setdefault(assignment, []).append((kind, text))
+        remarks.setdefault(assignment, []).append((kind, text))
     return {
-        key: (" ".join(dict.fromkeys(kind for kind, _ in said)), said[-1][1])
-        for key, said in found.items()
+        key: (" ".join(dict.fromkeys(kind for kind, _ in stated)), stated[-1][1])
+        for key, stated in remarks.items()
     }
 
 
 def _rows(engine: Engine, query: Columns) -> Iterator[Cells]:
     paged = query.execution_options(yield_per=PAGE)
-    with reading(engine) as session, session.execute(paged) as found:
-        yield from map(tuple, found)
+    with reading(engine) as session, session.execute(paged) as rows:
+        yield from map(tuple, rows)
 
 
 _TOLD = tomllib.loads(Path(__file__).with_name("dictionary.toml").read_text("utf-8"))
@@ -211,17 +211,17 @@ class DictionaryColumn:
     missing: str
 
 
-HEADER = tuple(one.name for one in fields(DictionaryColumn))
+HEADER = tuple(field.name for field in fields(DictionaryColumn))
 
 
 def dictionary(files: Iterable[str]) -> list[DictionaryColumn]:
     """Return every column of the named files of an export, in their order."""
-    return [one for name in files for one in _of(name)]
+    return [column for name in files for column in _of(name)]
 
 
 def dictionary_rows(files: Iterable[str]) -> Iterator[tuple[str, ...]]:
     """Yield the dictionary as rows, in the columns of `HEADER`."""
-    return (astuple(one) for one in dictionary(files))
+    return (astuple(column) for column in dictionary(files))
 
 
 def dictionary_markdown(files: Iterable[str]) -> str:
@@ -229,8 +229,8 @@ def dictionary_markdown(files: Iterable[str]) -> str:
     parts = [f"# Data dictionary\n\n{ABOUT}\n"]
     for name in files:
         rows = [
-            f"| `{one.column}` | {one.type} | {one.unit} | {one.meaning} | {one.missing} |"
-            for one in _of(name)
+            f"| `{column.column}` | {column.type} | {column.unit} | {column.meaning} | {column.missing} |"
+            for column in _of(name)
         ]
         head = "| column | type | unit | meaning | empty |\n| --- | --- | --- | --- | --- |"
         parts.append(f"## {name}\n\n{head}\n" + "\n".join(rows) + "\n")
@@ -244,9 +244,9 @@ def _of(file: str) -> Iterator[DictionaryColumn]:
         return
     table = file.removeprefix("tables/").removesuffix(".csv")
     types = columns(table)
-    said = {name: rest for name, *rest in _lines(TABLES[table], 4)}
+    described = {name: words for name, *words in _lines(TABLES[table], 4)}
     for name, (python, _) in types.items():
-        meaning, unit, empty = said[name]
+        meaning, unit, empty = described[name]
         kind = ", ".join(python) if issubclass(python, StrEnum) else TYPES[python]
         yield DictionaryColumn(file, name, kind, unit, meaning, empty or NEVER)
 
@@ -254,8 +254,8 @@ def _of(file: str) -> Iterator[DictionaryColumn]:
 def _lines(text: str, parts: int) -> Iterator[list[str]]:
     """Yield a line's parts; those left out at its end are empty."""
     for line in text.strip().splitlines():
-        found = [part.strip() for part in line.split("|")]
-        yield found + [""] * (parts - len(found))
+        cells = [part.strip() for part in line.split("|")]
+        yield cells + [""] * (parts - len(cells))
 
 
 Key = tuple[str, str]
@@ -267,18 +267,24 @@ def instance_texts(engine: Engine, benchmarks: Iterable[str]) -> dict[Key, Insta
     query = columns_of(Instance.benchmark, Instance.instance_id, *texts)
     query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
     with reading(engine) as session:
-        return {(name, one): InstanceTexts(*rest) for name, one, *rest in session.exec(query)}
+        return {
+            (name, instance_id): InstanceTexts(*texts_of)
+            for name, instance_id, *texts_of in session.exec(query)
+        }
 
 
 def shown_responses(engine: Engine, benchmarks: Iterable[str]) -> dict[str, tuple[Key, str]]:
     """Return the place of each response and its text as raters see it, by its id."""
-    place = (Instance.benchmark, Instance.instance_id)
-    shown = func.coalesce(Response.shown, Response.text)
-    query = columns_of(Response.response_id, *place, shown)
+    columns = (Instance.benchmark, Instance.instance_id)
+    text_shown = func.coalesce(Response.shown, Response.text)
+    query = columns_of(Response.response_id, *columns, text_shown)
     query = query.select_from(Response).join(Instance)
     query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
     with reading(engine) as session:
-        return {name: ((where, one), text) for name, where, one, text in session.exec(query)}
+        return {
+            name: ((benchmark, instance_id), text)
+            for name, benchmark, instance_id, text in session.exec(query)
+        }
 
 
 def rubrics_known(engine: Engine) -> dict[str, Rubric]:

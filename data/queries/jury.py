@@ -72,13 +72,13 @@ def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[Juro
 
 def _page(engine: Engine, benchmark: str, instance: int, response: int) -> list[list[Any]]:
     """Return the next responses of a benchmark after one, by the primary keys of both."""
-    place = (col(Response.instance), col(Response.id))
-    same = and_(place[0] == instance, place[1] > response)
-    query = shown(*place).where(
-        Instance.benchmark == benchmark, or_(place[0] > instance, same), FOR_STUDY
+    key = (col(Response.instance), col(Response.id))
+    same_instance = and_(key[0] == instance, key[1] > response)
+    query = shown(*key).where(
+        Instance.benchmark == benchmark, or_(key[0] > instance, same_instance), FOR_STUDY
     )
     with reading(engine) as session:
-        return [list(row) for row in session.exec(query.order_by(*place).limit(PAGE))]
+        return [list(row) for row in session.exec(query.order_by(*key).limit(PAGE))]
 
 
 def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[int, int]]:
@@ -160,8 +160,8 @@ def provider_ids(engine: Engine) -> frozenset[str]:
 
 def _request(row: JuryRequest, rubric: str) -> BatchRequest:
     """Return a row as a value, with the rubric that it was made on."""
-    asked = (row.custom_id, row.response, row.replicate, Rubric.from_json(rubric))
-    return BatchRequest(*asked, row.request_sha256, row.usd_most)
+    request = (row.custom_id, row.response, row.replicate, Rubric.from_json(rubric))
+    return BatchRequest(*request, row.request_sha256, row.usd_most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,24 +204,26 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
 
     Of replicates those that were ever asked for count. Training responses are left out.
     """
-    found = []
+    missing = []
     for benchmark in benchmarks(engine):
         responses = _responses(engine, benchmark.name)
         for rater, juror in _asked(engine, benchmark.name):
             rows = _missing(engine, benchmark, rater, responses)
-            found += [
+            missing += [
                 MissingVerdict(juror, benchmark.name, responses[response], replicate, *last)
                 for response, replicate, last in rows
             ]
-    return sorted(found, key=lambda one: (one.juror, one.benchmark, one.response_id))
+    return sorted(
+        missing, key=lambda verdict: (verdict.juror, verdict.benchmark, verdict.response_id)
+    )
 
 
 def by_juror(rows: Sequence[MissingVerdict]) -> dict[str, dict[str, int]]:
     """Return juror -> status -> how many verdicts are missing."""
     counts: dict[str, Counter[str]] = {}
-    for one in rows:
-        counts.setdefault(one.juror, Counter())[one.status] += 1
-    return {juror: dict(sorted(own.items())) for juror, own in counts.items()}
+    for verdict in rows:
+        counts.setdefault(verdict.juror, Counter())[verdict.status] += 1
+    return {juror: dict(sorted(by_status.items())) for juror, by_status in counts.items()}
 
 
 def juror_profiles(engine: Engine, names: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -235,32 +237,36 @@ def juror_profiles(engine: Engine, names: Sequence[str]) -> dict[str, Mapping[st
 
 def without_texts(reason: str) -> str:
     """Return a reason without what a juror wrote for a score, unless that is a number."""
-    found = SCORE.search(reason)
-    if found is None or NUMBER.fullmatch(found[1]):
+    match = SCORE.search(reason)
+    if match is None or NUMBER.fullmatch(match[1]):
         return reason
-    return reason[: found.start(1)] + "(no number)" + reason[found.end(1) :]
+    return reason[: match.start(1)] + "(no number)" + reason[match.end(1) :]
 
 
 def _missing(
     engine: Engine, benchmark: BenchmarkView, rater: int, responses: Mapping[int, str]
 ) -> Iterator[tuple[int, int, tuple[str, str, int]]]:
     """Yield the verdicts of one juror that do not stand, each with how its last call ended."""
-    done = complete_ratings(engine, rater, benchmark.rubric)
-    last = _last(engine, benchmark, rater)
-    replicates = sorted({0} | {replicate for _, replicate in last})
+    complete = complete_ratings(engine, rater, benchmark.rubric)
+    last_calls = _last(engine, benchmark, rater)
+    replicates = sorted({0} | {replicate for _, replicate in last_calls})
     for response in responses:
         for replicate in replicates:
             key = (response, replicate)
-            if key not in done:
-                one = last.get(key, _Last())
-                yield response, replicate, (one.status, without_texts(one.reason), one.calls)
+            if key not in complete:
+                last_call = last_calls.get(key, _Last())
+                yield (
+                    response,
+                    replicate,
+                    (last_call.status, without_texts(last_call.reason), last_call.calls),
+                )
 
 
 def _last(engine: Engine, benchmark: BenchmarkView, rater: int) -> dict[tuple[int, int], _Last]:
     """Return (response, replicate) -> what its calls on the present rubric have come to."""
-    place, end = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
+    verdict, outcome = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
     calls = (
-        columns_of(Attempt.number, *place, *end)
+        columns_of(Attempt.number, *verdict, *outcome)
         .where(Attempt.rater == rater, Attempt.rubric_sha256 == benchmark.rubric.sha256)
         .order_by(col(Attempt.id))
     )
@@ -270,23 +276,23 @@ def _last(engine: Engine, benchmark: BenchmarkView, rater: int) -> dict[tuple[in
         .where(JuryBatch.rater == rater, JuryRequest.outcome == "")
         .where(JuryRequest.rubric_sha256 == benchmark.rubric.sha256)
     )
-    found: dict[tuple[int, int], _Last] = {}
+    last_calls: dict[tuple[int, int], _Last] = {}
     with reading(engine) as session:
         for number, response, replicate, status, reason in session.exec(calls):
-            one = found.setdefault((response, replicate), _Last())
-            one.status, one.reason, one.calls = str(status), reason, one.calls + (number > 0)
+            last = last_calls.setdefault((response, replicate), _Last())
+            last.status, last.reason, last.calls = str(status), reason, last.calls + (number > 0)
         for response, replicate in session.exec(waiting):
-            one = found.setdefault((response, replicate), _Last())
-            one.status, one.reason = IN_FLIGHT, "in a batch"
-    return found
+            last = last_calls.setdefault((response, replicate), _Last())
+            last.status, last.reason = IN_FLIGHT, "in a batch"
+    return last_calls
 
 
 def _responses(engine: Engine, benchmark: str) -> dict[int, str]:
     """Return the responses of a benchmark by primary key, those for training left out."""
     query = columns_of(Response.id, Response.response_id).select_from(Response).join(Instance)
     with reading(engine) as session:
-        own = session.exec(query.where(Instance.benchmark == benchmark, FOR_STUDY))
-        return dict(map(tuple, own))
+        rows = session.exec(query.where(Instance.benchmark == benchmark, FOR_STUDY))
+        return dict(map(tuple, rows))
 
 
 def _asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
@@ -333,17 +339,19 @@ def verdict_of_same_prompt(
     hashes
         SHA-256 of the request with this prompt, in each form it may have had.
     """
-    place = (Attempt.rater == rater, Attempt.replicate == replicate, Attempt.number > 0)
-    here = (*place, Attempt.rubric_sha256 == rubric.sha256)
-    asked = select(Attempt.response).where(*here, col(Attempt.request_sha256).in_(hashes))
-    calls = columns_of(*_CALL).where(*here, col(Attempt.response).in_(asked))
+    by_juror = (Attempt.rater == rater, Attempt.replicate == replicate, Attempt.number > 0)
+    calls_here = (*by_juror, Attempt.rubric_sha256 == rubric.sha256)
+    same_response = select(Attempt.response).where(
+        *calls_here, col(Attempt.request_sha256).in_(hashes)
+    )
+    calls = columns_of(*_CALL).where(*calls_here, col(Attempt.response).in_(same_response))
     with reading(engine) as session:
         rows = session.exec(calls.order_by(col(Attempt.id))).all()
         for call in _answers(rows, hashes):
             reply = _reply(session, rater, call.response, rubric, replicate)
             if reply is not None:
-                told = (call.request_sha256, call.raw, call.returned_model, call.distribution)
-                return StoredVerdict(call.id, call.response, *told, reply)
+                call_facts = (call.request_sha256, call.raw, call.returned_model, call.distribution)
+                return StoredVerdict(call.id, call.response, *call_facts, reply)
     return None
 
 
@@ -355,12 +363,12 @@ _CALL = (
 
 def _answers(rows: Iterable[Any], hashes: Sequence[str]) -> Iterable[Any]:
     """Yield the calls that gave a verdict to the prompt itself, or when it was asked once more."""
-    same: dict[int, bool] = {}
-    for one in rows:
-        if one.sent.get("turns", 1) == 1:
-            same[one.response] = one.request_sha256 in hashes
-        if one.status == Status.OK and same.get(one.response):
-            yield one
+    same_prompt: dict[int, bool] = {}
+    for call in rows:
+        if call.sent.get("turns", 1) == 1:
+            same_prompt[call.response] = call.request_sha256 in hashes
+        if call.status == Status.OK and same_prompt.get(call.response):
+            yield call
 
 
 def _reply(

@@ -42,7 +42,7 @@ from data.store.jury_runs import PANEL, RunRow, read_run
 from data.token_costs import TokenCosts
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
-MARKED = tuple(one.name for one in fields(Marked))
+MARKED = tuple(column.name for column in fields(Marked))
 Key = tuple[int, int, int]  # rater, pass, replicate
 
 
@@ -80,8 +80,8 @@ def own_panels(person: Person, engine: Engine) -> dict[str, str]:
     """Return the TOML texts of the panels that this study keeps, by name."""
     query = select(Setting.key, Setting.value).where(col(Setting.key).startswith(PANEL))
     with reading(engine) as session:
-        kept = {key.removeprefix(PANEL): value for key, value in session.exec(query)}
-    return dict(sorted(kept.items()))
+        panels = {key.removeprefix(PANEL): value for key, value in session.exec(query)}
+    return dict(sorted(panels.items()))
 
 
 @only(*STEER)
@@ -97,8 +97,8 @@ def last_run(person: Person, engine: Engine) -> RunRow | None:
     if person.access and person_by_access(engine, person.access) is None:
         raise NotAllowed("your session has ended")
     with reading(engine) as session:
-        found = session.get(Setting, RUN)
-    return None if found is None else read_run(found.value)
+        setting = session.get(Setting, RUN)
+    return None if setting is None else read_run(setting.value)
 
 
 # Return every benchmark with its rubric and counts, by name.
@@ -110,23 +110,23 @@ def jury_progress(
     person: Person, engine: Engine, run: RunRow, jurors: Sequence[str]
 ) -> list[JurorProgress]:
     """Return how far a run is, juror by juror, in the order given."""
-    named = run.order.benchmarks
-    chosen = [one for one in benchmarks(engine) if not named or one.name in named]
-    total = sum(one.responses for one in chosen) * run.order.replicates
+    names = run.order.benchmarks
+    chosen = [benchmark for benchmark in benchmarks(engine) if not names or benchmark.name in names]
+    total = sum(benchmark.responses for benchmark in chosen) * run.order.replicates
     with reading(engine) as session:
-        known = select(Rater.handle, Rater.id).where(col(Rater.handle).in_(jurors))
-        keys = {name: key or 0 for name, key in session.exec(known)}
+        query = select(Rater.handle, Rater.id).where(col(Rater.handle).in_(jurors))
+        keys = {name: key or 0 for name, key in session.exec(query)}
         rated = _rated(session, chosen, list(keys.values()), run.order.replicates)
         spent = _spent(session, list(keys.values()), run.since)
         failed = _failed(session, list(keys.values()), run.since)
     tokens = token_costs_by_juror(engine, run.since)
-    places = [(name, keys.get(name, 0)) for name in jurors]
     return [
         replace(
             _progress(name, total, rated[key], spent.get(key), failed.get(key, [])),
             tokens=tokens.get(name, TokenCosts()),
         )
-        for name, key in places
+        for name in jurors
+        for key in [keys.get(name, 0)]
     ]
 
 
@@ -134,14 +134,14 @@ def _progress(
     juror: str, total: int, rated: int, spent: Any, failed: Sequence[tuple[str, str]]
 ) -> JurorProgress:
     """Return one juror's progress from what was counted."""
-    calls, usd, known = spent or (0, 0.0, 0)
+    calls, usd, priced = spent or (0, 0.0, 0)
     ends = Counter(status for status, _ in failed)
     reasons = {
-        status: Counter(why for one, why in failed if one == status).most_common(1)[0][0]
+        status: Counter(reason for end, reason in failed if end == status).most_common(1)[0][0]
         for status in ends
     }
     return JurorProgress(
-        juror, rated, total, dict(ends.most_common()), reasons, calls, usd or 0.0, calls - known
+        juror, rated, total, dict(ends.most_common()), reasons, calls, usd or 0.0, calls - priced
     )
 
 
@@ -149,23 +149,28 @@ def _rated(
     session: Session, chosen: Sequence[BenchmarkView], keys: Sequence[int], replicates: int
 ) -> Counter[int]:
     """Return rater -> verdicts that stand on the present rubrics, those for training left out."""
-    found: Counter[int] = Counter()
-    for one in chosen:
-        whole = (
+    standing: Counter[int] = Counter()
+    for benchmark in chosen:
+        complete = (
             select(Rating.rater)
             .join(Response)
             .join(Instance)
-            .where(Instance.benchmark == one.name, Rating.rubric_sha256 == one.rubric.sha256)
+            .where(
+                Instance.benchmark == benchmark.name,
+                Rating.rubric_sha256 == benchmark.rubric.sha256,
+            )
             .where(col(Rating.rater).in_(keys), Rating.pass_ == 0, Rating.replicate < replicates)
             .where(FOR_STUDY)
             .group_by(col(Rating.rater), col(Rating.response), col(Rating.replicate))
-            .having(func.count(func.distinct(col(Rating.criterion))) == len(one.rubric.criteria))
+            .having(
+                func.count(func.distinct(col(Rating.criterion))) == len(benchmark.rubric.criteria)
+            )
             .subquery()
         )
-        counted = select(whole.c.rater, func.count()).group_by(whole.c.rater)
+        counted = select(complete.c.rater, func.count()).group_by(complete.c.rater)
         for rater, number in session.exec(counted):
-            found[rater] += number
-    return found
+            standing[rater] += number
+    return standing
 
 
 def _spent(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
@@ -175,7 +180,7 @@ def _spent(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
         .where(col(Attempt.id) > since, col(Attempt.rater).in_(keys), Attempt.number > 0)
         .group_by(col(Attempt.rater))
     )
-    return {rater: tuple(rest) for rater, *rest in session.exec(query)}
+    return {rater: tuple(totals) for rater, *totals in session.exec(query)}
 
 
 def _failed(session: Session, keys: Sequence[int], since: int) -> dict[int, list[tuple[str, str]]]:
@@ -190,10 +195,10 @@ def _failed(session: Session, keys: Sequence[int], since: int) -> dict[int, list
         .where(col(Attempt.id).in_(last), Attempt.status != Status.OK)
         .order_by(col(Attempt.id))
     )
-    found: dict[int, list[tuple[str, str]]] = {}
+    failures: dict[int, list[tuple[str, str]]] = {}
     for rater, status, reason in session.exec(query):
-        found.setdefault(rater, []).append((str(status), without_texts(reason)))
-    return found
+        failures.setdefault(rater, []).append((str(status), without_texts(reason)))
+    return failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +280,7 @@ class Opened:
 
 
 @dataclass
-class _Said:
+class _Gathered:
     """What is gathered of one reading."""
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -308,41 +313,44 @@ def opened_response(person: Person, engine: Engine, response: int) -> Opened | N
 
 def _names_of(session: Session, person: Person) -> dict[int, tuple[Rater, str]]:
     """Return each rater with the name it has for whoever asks."""
-    found = {}
-    for one in session.exec(select(Rater)):
-        name = one.handle
-        if one.kind == Kind.CLINICIAN and person.role != Role.COORDINATOR:
-            name = one.pseudonym or f"clinician {one.id}"
-        found[one.id or 0] = (one, name)
-    return found
+    names = {}
+    for rater in session.exec(select(Rater)):
+        name = rater.handle
+        if rater.kind == Kind.CLINICIAN and person.role != Role.COORDINATOR:
+            name = rater.pseudonym or f"clinician {rater.id}"
+        names[rater.id or 0] = (rater, name)
+    return names
 
 
 def _opinions(
     session: Session, response: int, rubric: Rubric, raters: Mapping[int, tuple[Rater, str]]
 ) -> list[Opinion]:
     """Return who said what on the present rubric: clinicians first, then jurors, by name."""
-    said: dict[Key, _Said] = {}
+    gathered: dict[Key, _Gathered] = {}
     ratings = (
         select(Rating)
         .where(Rating.response == response, Rating.rubric_sha256 == rubric.sha256)
         .order_by(col(Rating.id))
     )
-    for one in session.exec(ratings):
-        own = said.setdefault((one.rater, one.pass_, one.replicate), _Said())
-        own.scores[one.criterion], own.comments[one.criterion] = one.score, one.comment
-    _gather_remarks(session, response, said)
-    found = [_opinion(key, own, *raters[key[0]]) for key, own in said.items()]
-    wanted = [one for one in found if one.kind != Kind.METRIC]  # "clinician" before "juror"
-    return sorted(wanted, key=lambda one: (one.kind, one.who, one.repeat, one.replicate))
+    for rating in session.exec(ratings):
+        own = gathered.setdefault((rating.rater, rating.pass_, rating.replicate), _Gathered())
+        own.scores[rating.criterion] = rating.score
+        own.comments[rating.criterion] = rating.comment
+    _gather_remarks(session, response, gathered)
+    opinions = [_opinion(key, own, *raters[key[0]]) for key, own in gathered.items()]
+    return sorted(
+        (opinion for opinion in opinions if opinion.kind != Kind.METRIC),
+        key=lambda opinion: (opinion.kind, opinion.who, opinion.repeat, opinion.replicate),
+    )  # "clinician" before "juror"
 
 
-def _opinion(key: Key, own: _Said, rater: Rater, name: str) -> Opinion:
-    who = (key[0], name, Kind(rater.kind), rater.simulated, *key[1:])
-    besides = tuple(own.flags), tuple(own.stretches), own.comment
-    return Opinion(*who, own.scores, own.comments, *besides)
+def _opinion(key: Key, gathered: _Gathered, rater: Rater, name: str) -> Opinion:
+    rated_by = (key[0], name, Kind(rater.kind), rater.simulated, *key[1:])
+    remarks = tuple(gathered.flags), tuple(gathered.stretches), gathered.comment
+    return Opinion(*rated_by, gathered.scores, gathered.comments, *remarks)
 
 
-def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> None:
+def _gather_remarks(session: Session, response: int, gathered: dict[Key, _Gathered]) -> None:
     """Add flags, comments on the whole and marked stretches of the newest submissions."""
     remarks = (
         select(Assignment.rater, Assignment.pass_, Remark.kind, Remark.text)
@@ -351,7 +359,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
         .where(BY_CLINICIAN)
     )
     for rater, repeat, kind, words in session.exec(remarks):
-        said.setdefault((rater, repeat, 0), _Said()).flags.append((kind, words))
+        gathered.setdefault((rater, repeat, 0), _Gathered()).flags.append((kind, words))
     comments = (
         select(Assignment.rater, Assignment.pass_, Submission.comment)
         .join(Submission)
@@ -359,7 +367,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
         .where(Submission.comment != "")
     )
     for rater, repeat, words in session.exec(comments):
-        said.setdefault((rater, repeat, 0), _Said()).comment = words
+        gathered.setdefault((rater, repeat, 0), _Gathered()).comment = words
     spans = (
         columns_of(Assignment.rater, Assignment.pass_, *(getattr(Span, name) for name in MARKED))
         .join(Span)
@@ -367,7 +375,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
         .order_by(col(Span.id))
     )
     for rater, repeat, *stretch in session.exec(spans):
-        said.setdefault((rater, repeat, 0), _Said()).stretches.append(Marked(*stretch))
+        gathered.setdefault((rater, repeat, 0), _Gathered()).stretches.append(Marked(*stretch))
 
 
 def _calls(
@@ -380,18 +388,18 @@ def _calls(
         .where(Attempt.response == response)
         .order_by(col(Attempt.id))
     )
-    copied = set(CallView.__slots__) - {"juror", "profile", "rubric", "card"}
-    found = []
-    for one, body in session.exec(query):
-        rubric, (rater, name) = Rubric.from_json(body), raters[one.rater]
-        values = {name: getattr(one, name) for name in copied}
-        values["status"] = str(one.status)
-        made = card(str(response), texts, rubric)
-        own: dict[str, Any] = {
+    columns = set(CallView.__slots__) - {"juror", "profile", "rubric", "card"}
+    calls = []
+    for attempt, body in session.exec(query):
+        rubric, (rater, name) = Rubric.from_json(body), raters[attempt.rater]
+        values = {name: getattr(attempt, name) for name in columns}
+        values["status"] = str(attempt.status)
+        shown_card = card(str(response), texts, rubric)
+        context: dict[str, Any] = {
             "juror": name,
             "profile": rater.profile,
             "rubric": rubric,
-            "card": made,
+            "card": shown_card,
         }
-        found.append(CallView(**own, **values))
-    return found
+        calls.append(CallView(**context, **values))
+    return calls

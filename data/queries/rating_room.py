@@ -13,7 +13,7 @@ from data import training
 from data.card import Card
 from data.database import reading
 from data.description import CONSENT_TEXT, consent_key
-from data.queries.base import Columns, card, shown
+from data.queries.base import Columns, card, setting_values, shown
 from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
@@ -91,7 +91,9 @@ _FIRST_OPEN = (
 _NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN)  # not to sort the texts of all
 # What holds in the room, and where one clinician stands in training: not what others' standings say.
 _HELD = select(Setting.key, Setting.value).where(
-    col(Setting.key).in_((SECRET, LOCKED, CONSENT_TEXT, *(one.name for one in fields(Settings))))
+    col(Setting.key).in_(
+        (SECRET, LOCKED, CONSENT_TEXT, *(setting.name for setting in fields(Settings)))
+    )
     | col(Setting.key).in_((bindparam("standing"), bindparam("consent")))
 )
 
@@ -183,11 +185,11 @@ def rated_codes(engine: Engine, rater: int) -> list[str]:
     """
     with reading(engine) as session:
         rows = session.execute(_RATED, {"rater": rater}).all()
-    last, found = 0, []
+    last, codes = 0, []
     for code, first in rows:
         last = last if first is None else first
-        found.append((last, code))
-    return [code for _, code in sorted(found, key=itemgetter(0))]
+        codes.append((last, code))
+    return [code for _, code in sorted(codes, key=itemgetter(0))]
 
 
 def _progress(session: Session, rater: int) -> Progress:
@@ -296,38 +298,40 @@ class Situation:
 def situation(engine: Engine, rater: int) -> Situation:
     """Return what holds for a clinician and what they are to see next in training, in one reading."""
     with reading(engine) as session:
-        own = {"standing": standing_key(rater), "consent": consent_key(rater)}
-        held = dict(session.execute(_HELD, own).all())
-        asked = held.get(CONSENT_TEXT, "")
-        consents = not asked or held.get(consent_key(rater)) == asked
-        room = RoomState(read_settings(held), LOCKED in held)
-        standing = _read(held.get(standing_key(rater)))
-        if SECRET not in held or room.locked or standing.over or not rater:
-            return Situation(room, None, consents)
-        stage_ = _Round(session, rater, held[SECRET], standing).stage()
-        return Situation(room, stage_, consents)
+        keys = {"standing": standing_key(rater), "consent": consent_key(rater)}
+        stored = dict(session.execute(_HELD, keys).all())
+        consent_sha256 = stored.get(CONSENT_TEXT, "")
+        has_consented = not consent_sha256 or stored.get(consent_key(rater)) == consent_sha256
+        room = RoomState(read_settings(stored), LOCKED in stored)
+        standing = _read(stored.get(standing_key(rater)))
+        if SECRET not in stored or room.locked or standing.over or not rater:
+            return Situation(room, None, has_consented)
+        stage = _Round(session, rater, stored[SECRET], standing).stage()
+        return Situation(room, stage, has_consented)
 
 
 def trainees(engine: Engine) -> list[Trainee]:
     """Return where every clinician who can sign in stands, by name; none without training."""
     with reading(engine) as session:
-        kept = {one.key: one.value for one in session.exec(select(Setting))}
-        if SECRET not in kept:
+        stored = setting_values(session)
+        if SECRET not in stored:
             return []
         total = len(expert_scores(session))
-        drills = [(one.rater, one.round) for one in session.exec(select(Drill))]
+        answered_rounds = [(drill.rater, drill.round) for drill in session.exec(select(Drill))]
         query = (
             select(Rater.id, Rater.handle)
             .join(Account)
             .where(col(Rater.simulated).is_(False))
             .order_by(Rater.handle)
         )
-        found = []
+        trainees_found = []
         for key, name in session.exec(query):
-            one = _read(kept.get(standing_key(key or 0)))
-            answered = drills.count((key or 0, len(one.rounds)))
-            found.append(Trainee(name, one.rounds, answered, total, one.ended, one.halted))
-        return found
+            standing = _read(stored.get(standing_key(key or 0)))
+            answered = answered_rounds.count((key or 0, len(standing.rounds)))
+            trainees_found.append(
+                Trainee(name, standing.rounds, answered, total, standing.ended, standing.halted)
+            )
+        return trainees_found
 
 
 class _Round:
@@ -350,38 +354,41 @@ class _Round:
     def _exercise(self) -> Exercise:
         round_ = len(self.standing.rounds)
         order = training.order(self.secret, self.rater, sorted(self.experts), round_)
-        done = {one.response for one in self.drills if one.round == round_}
-        response = next(one for one in order if one not in done)
+        answered = {drill.response for drill in self.drills if drill.round == round_}
+        response = next(response for response in order if response not in answered)
         shown_card, rubric = self._card(response, round_, ("on_request",))
-        kept = self.standing.draft if self.standing.draft.get("code") == shown_card.code else {}
+        stored = self.standing.draft if self.standing.draft.get("code") == shown_card.code else {}
         task = Task(
             card=shown_card,
             rubric=rubric,
-            draft=kept.get("draft", {}),
-            draft_seq=kept.get("seq", 0),
-            seconds_active=kept.get("seconds", 0.0),
+            draft=stored.get("draft", {}),
+            draft_seq=stored.get("seq", 0),
+            seconds_active=stored.get("seconds", 0.0),
         )
-        return Exercise(task, round_ + 1, len(done) + 1, len(order))
+        return Exercise(task, round_ + 1, len(answered) + 1, len(order))
 
     def _feedback(self, drill: Drill) -> Feedback:
         response, total = drill.response, len(self.experts)
         shown_card, rubric = self._card(response, drill.round, ("on_request", "after_rating"))
         experts = self.session.exec(select(Expert).where(Expert.response == response))
-        said = {one.criterion: one for one in experts}
+        by_criterion = {expert.criterion: expert for expert in experts}
         marks = tuple(
-            ScoredCriterion(name, drill.scores[name], said[name].score, said[name].why)
+            ScoredCriterion(name, drill.scores[name], expert.score, expert.why)
             for name in rubric.criteria
-            if name in said and name in drill.scores
+            if (expert := by_criterion.get(name)) and name in drill.scores
         )
-        number = sum(one.round == drill.round for one in self.drills)
+        number = sum(answered.round == drill.round for answered in self.drills)
         return Feedback(drill.id or 0, shown_card, rubric, marks, drill.round + 1, number, total)
 
     def _result(self) -> RoundResult:
         round_ = len(self.standing.rounds) - 1
-        answers = {one.response: one.scores for one in self.drills if one.round == round_}
+        answers = {drill.response: drill.scores for drill in self.drills if drill.round == round_}
         gaps = training.differences(answers, self.experts)
-        misses = [Miss(name, sum(map(abs, one)) / len(one), sum(one)) for name, one in gaps.items()]
-        misses.sort(key=lambda one: -one.distance)
+        misses = [
+            Miss(name, sum(map(abs, differences)) / len(differences), sum(differences))
+            for name, differences in gaps.items()
+        ]
+        misses.sort(key=lambda miss: -miss.distance)
         return RoundResult(
             self.standing.rounds[-1], tuple(misses), round_ + 1, len(answers), self.standing.halted
         )
@@ -393,10 +400,9 @@ class _Round:
         ).one()
         rubric = Rubric.from_json(body)
         code = training.code(self.secret, self.rater, response, round_)
-        found = card(code, list(texts), rubric)
-        kept = {one.key: one.value for one in self.session.exec(select(Setting))}
-        opened = read_settings(kept).reference in opens
-        return (found if opened else replace(found, reference=None)), rubric
+        whole_card = card(code, list(texts), rubric)
+        is_opened = read_settings(setting_values(self.session)).reference in opens
+        return (whole_card if is_opened else replace(whole_card, reference=None)), rubric
 
 
 def _read(text: str | None) -> Standing:

@@ -31,7 +31,7 @@ from data.store.audit import COLUMNS, INSTANCE, SHORTEST, WITH_AUTHOR, Batch
 PAGE, AT_ONCE = 2000, 500
 SEALED = "sealed"  # the act of the migration that seals a study of before
 MOST_NAMED = 5
-PARTS = tuple(name for name, one in SEALS.items() if one.how is How.KEYS)
+PARTS = tuple(name for name, seal in SEALS.items() if seal.how is How.KEYS)
 STAYS = tuple(name for name in PARTS if table_of(name) not in EVERY)
 
 
@@ -85,21 +85,21 @@ class Seals:
             self.authors_withheld = False
         if event.action == SEALED and self.since is None:
             self.since = event.at
-        for said in event.detail.get("sealed", ()):
-            if said["table"] in self.newest:
-                self._take(event.id, said)
+        for content in event.detail.get("sealed", ()):
+            if content["table"] in self.newest:
+                self._take(event.id, content)
 
-    def _take(self, event: int, said: Mapping[str, Any]) -> None:
-        newest = self.newest[said["table"]]
-        for key, leaf in zip_longest(said.get("gone", ()), said.get("was", ())):
+    def _take(self, event: int, content: Mapping[str, Any]) -> None:
+        newest = self.newest[content["table"]]
+        for key, leaf in zip_longest(content.get("gone", ()), content.get("was", ())):
             before = newest.pop(key, None)
             if before is not None and leaf is not None:
                 before.displaced[key] = bytes.fromhex(leaf)
-        if "gone" in said:
+        if "gone" in content:
             return
-        keys = list(_keys(said["keys"]))
-        told = {name: said.get(name, "") for name in ("columns", "each")}
-        seal = Seal(said["table"], event, keys, said["width"], said["sha256"], **told)
+        keys = list(_keys(content["keys"]))
+        hints = {name: content.get(name, "") for name in ("columns", "each")}
+        seal = Seal(content["table"], event, keys, content["width"], content["sha256"], **hints)
         newest.update(dict.fromkeys(keys, seal))
 
     def _leave_behind(self, *, authors: bool) -> None:
@@ -107,7 +107,7 @@ class Seals:
         for part in STAYS:
             self.newest[part].clear()
         settings = self.newest["setting"]
-        for key in [one for one in settings if not kept_setting(str(one))]:
+        for key in [key for key in settings if not kept_setting(str(key))]:
             del settings[key]
         self.authors_withheld = not authors
         for seal in self.newest["authorship"].values():
@@ -215,13 +215,13 @@ def _table(part: str) -> DbTable:
     return Table.metadata.tables[table_of(part)]
 
 
-def _keys(said: Sequence[Any]) -> Iterator[Key]:
+def _keys(runs: Sequence[Any]) -> Iterator[Key]:
     """Yield the keys that a seal names: texts, and runs of whole numbers."""
-    for one in said:
-        if isinstance(one, list):
-            yield from range(one[0], one[1] + 1)
+    for run in runs:
+        if isinstance(run, list):
+            yield from range(run[0], run[1] + 1)
         else:
-            yield one
+            yield run
 
 
 def _pieces(text: str, size: int) -> list[str]:
@@ -256,40 +256,45 @@ Promised = Mapping[tuple[str, Any], Promise]
 def promises(event: Row[Any]) -> Iterator[tuple[tuple[str, Any], Promise]]:
     """Yield (table, batch) and what an event says of the rows it wrote."""
     detail = event.detail
-    for said in (*([detail] if "batch" in detail else ()), *detail.get("written", ())):
-        yield (said["table"], said["batch"]), Promise(event.id, said["rows"], said["sha256"])
+    for part in (*([detail] if "batch" in detail else ()), *detail.get("written", ())):
+        yield (part["table"], part["batch"]), Promise(event.id, part["rows"], part["sha256"])
 
 
 def act_findings(
     session: Session, table: str, promised: Promised, counts: dict[str, int]
 ) -> Iterator[str]:
     """Yield how a table's rows differ from what events say; note how many are vouched for."""
-    found = _Acts(table, promised)
+    acts = _Acts(table, promised)
     for row in _rows(session, table):
         batch, key, *cells = tuple(row)
-        found.take(batch, key, cells)
-    counts[table] = sum(one.batch.rows for one in found.acts.values())
-    yield from found.findings()
+        acts.take(batch, key, cells)
+    counts[table] = sum(act.batch.rows for act in acts.acts.values())
+    yield from acts.findings()
 
 
 def batch_findings(session: Session, promised: Promised) -> Iterator[str]:
     """Yield which responses name another act than brought them, where their authors are withheld."""
     query = select(Response.batch, func.count()).where(col(Response.batch).is_not(None))
-    found = dict(session.exec(query.group_by(col(Response.batch))).all())
-    said = {batch: one.rows for (table, batch), one in promised.items() if table == "response"}
-    for batch in sorted({*found, *(one for one, rows in said.items() if rows)}, key=str):
-        if found.get(batch, 0) != said.get(batch, 0):
-            yield f"response: {found.get(batch, 0)} rows name an act that brought {said.get(batch, 0)}"
+    stored = dict(session.exec(query.group_by(col(Response.batch))).all())
+    promised_rows = {
+        batch: promise.rows for (table, batch), promise in promised.items() if table == "response"
+    }
+    for batch in sorted(
+        {*stored, *(batch for batch, rows in promised_rows.items() if rows)}, key=str
+    ):
+        if stored.get(batch, 0) != promised_rows.get(batch, 0):
+            brought = promised_rows.get(batch, 0)
+            yield f"response: {stored.get(batch, 0)} rows name an act that brought {brought}"
 
 
 def stream(session: Session, table: str, names: Iterable[str]) -> Iterable[Row[Any]]:
     """Return columns of a table page by page: rows, since objects would take five times as long."""
-    place = Table.metadata.tables[table]
-    [key] = place.primary_key
+    table_columns = Table.metadata.tables[table]
+    [key] = table_columns.primary_key
     text = isinstance(key.type, String)  # each database sorts texts in its own way
     is_server = session.get_bind().dialect.name == "postgresql"
     order = collate(key, "C") if text and is_server else key
-    query = columns_of(*(place.c[name] for name in names)).order_by(order)
+    query = columns_of(*(table_columns.c[name] for name in names)).order_by(order)
     return session.execute(query.execution_options(yield_per=PAGE))
 
 
@@ -348,25 +353,25 @@ class _Acts:
 
     def findings(self) -> Iterator[str]:
         """Yield what is wrong with the rows taken in."""
-        for keys, what in (
+        for keys, problem in (
             (self.unknown, "no event vouches for"),
             (self.moved, "behind later rows, which changes what counts of"),
         ):
             if keys.number:
-                yield f"{self.table} {keys}: {what} {keys.it}"
+                yield f"{self.table} {keys}: {problem} {keys.it}"
         nothing = _Act(Batch(self.table))
-        for (table, batch), said in self.promised.items():
-            if table == self.table and said.rows:
-                yield from self._compare(said, self.acts.get(batch, nothing))
+        for (table, batch), promise in self.promised.items():
+            if table == self.table and promise.rows:
+                yield from self._compare(promise, self.acts.get(batch, nothing))
 
-    def _compare(self, said: Promise, found: _Act) -> Iterator[str]:
+    def _compare(self, promise: Promise, act: _Act) -> Iterator[str]:
         """Yield how the rows that were found differ from what an event says of them."""
-        rows = found.batch.rows
-        if rows != said.rows:
-            yield f"{self.table}: event {said.event} wrote {said.rows} rows, {rows} are there"
-        elif found.batch.sha256 != said.sha256:
+        rows = act.batch.rows
+        if rows != promise.rows:
+            yield f"{self.table}: event {promise.event} wrote {promise.rows} rows, {rows} are there"
+        elif act.batch.sha256 != promise.sha256:
             some = "some of them " if rows > 1 else ""
-            yield f"{self.table} {found.keys}: {some}changed or moved since event {said.event}"
+            yield f"{self.table} {act.keys}: {some}changed or moved since event {promise.event}"
 
 
 def _rows(session: Session, table: str) -> Iterable[Row[Any]]:
@@ -379,10 +384,10 @@ def _rows(session: Session, table: str) -> Iterable[Row[Any]]:
 
 def _responses(session: Session) -> Iterable[Row[Any]]:
     """Return batch, key and content of every response with its author and its instance."""
-    given = (
+    content = (
         *(Response.batch, Response.id, Response.response_id, Response.text, Authorship.model),
         *(getattr(Instance, name) for name in INSTANCE),
     )
-    query = columns_of(*given).select_from(Response).join(Authorship).join(Instance)
+    query = columns_of(*content).select_from(Response).join(Authorship).join(Instance)
     ordered = query.order_by(col(Response.id))
     return session.execute(ordered.execution_options(yield_per=PAGE))

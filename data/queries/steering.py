@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
+from data.blind import REOPENED, UNBLINDED
 from data.database import reading
 from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY
@@ -77,12 +78,15 @@ def materials(_: Person, engine: Engine) -> list[Material]:
     with reading(engine) as session:
         references = dict(session.exec(with_reference).all())
         masks = dict(session.exec(masked).all())
-    known = known_places()
+    taxonomy = known_places()
     return [
         Material(
-            one, known.get(one.name, ("", "")), references.get(one.name, 0), masks.get(one.name, 0)
+            benchmark,
+            taxonomy.get(benchmark.name, ("", "")),
+            references.get(benchmark.name, 0),
+            masks.get(benchmark.name, 0),
         )
-        for one in benchmarks(engine)
+        for benchmark in benchmarks(engine)
     ]
 
 
@@ -107,22 +111,25 @@ def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
         .where(FOR_STUDY)
         .group_by(col(Response.id), col(Instance.benchmark))
     )
-    found: dict[str, Counter[int]] = {}
+    counts: dict[str, Counter[int]] = {}
     with reading(engine) as session:
-        for benchmark, times in session.exec(query):
-            found.setdefault(benchmark, Counter())[times] += 1
-    return found
+        for benchmark, readings in session.exec(query):
+            counts.setdefault(benchmark, Counter())[readings] += 1
+    return counts
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def standing(_: Person, engine: Engine) -> StudyStanding:
     """Return whether a study is locked, and what was done to its blind and its lock."""
-    told = acts(engine, "locked", "reopened", "unblinded")
+    steering_events = acts(engine, "locked", REOPENED, UNBLINDED)
     with reading(engine) as session:
         events = session.exec(select(func.count(col(Event.id)))).one()
-        made_up = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)
-        simulated = session.exec(made_up).first() is not None
-    steered = tuple((one.action, one.at, one.actor, one.detail.get("reason", "")) for one in told)
+        query = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)
+        simulated = session.exec(query).first() is not None
+    steered = tuple(
+        (event.action, event.at, event.actor, event.detail.get("reason", ""))
+        for event in steering_events
+    )
     return StudyStanding(locked_since(engine), steered, events, simulated)
 
 

@@ -20,6 +20,7 @@ from data.queries.base import (
     FOR_STUDY,
     INDEPENDENT,
     columns_of,
+    setting_values,
 )
 from data.reading import SETTLING, THIRD, reading_of_pass
 from data.rubric import Rubric
@@ -105,8 +106,14 @@ def benchmarks(engine: Engine) -> list[BenchmarkView]:
     )
     with reading(engine) as session:
         return [
-            BenchmarkView(one.name, one.category, one.subcategory, Rubric.from_json(body), *counts)
-            for one, body, *counts in session.exec(query)
+            BenchmarkView(
+                benchmark.name,
+                benchmark.category,
+                benchmark.subcategory,
+                Rubric.from_json(body),
+                *counts,
+            )
+            for benchmark, body, *counts in session.exec(query)
         ]
 
 
@@ -160,12 +167,14 @@ def assigned(engine: Engine) -> list[AssignedView]:
         return [
             AssignedView(
                 handle,
-                one.response,
-                one.pass_,
-                one.position,
-                one.state != State.OPEN or one.draft_seq > 0 or one.opened_at is not None,
+                assignment.response,
+                assignment.pass_,
+                assignment.position,
+                assignment.state != State.OPEN
+                or assignment.draft_seq > 0
+                or assignment.opened_at is not None,
             )
-            for handle, one in session.exec(query)
+            for handle, assignment in session.exec(query)
         ]
 
 
@@ -192,7 +201,7 @@ def design_items(engine: Engine) -> list[DesignItem]:
 def settings(engine: Engine) -> Settings:
     """Return a study's settings; what was never set is the default."""
     with reading(engine) as session:
-        return read_settings({one.key: one.value for one in session.exec(select(Setting))})
+        return read_settings(setting_values(session))
 
 
 def version(engine: Engine) -> tuple[int, ...]:
@@ -202,11 +211,11 @@ def version(engine: Engine) -> tuple[int, ...]:
     That somebody came, or looked at a jury, is an event too, and no change: figures would be
     out of date as soon as they are there.
     """
-    told = [select(func.max(col(one.id))).scalar_subquery() for one in COUNTED]
+    newest = [select(func.max(col(table.id))).scalar_subquery() for table in COUNTED]
     acts = select(col(Event.id)).where(col(Event.action).not_in(LOOKING))
-    told.append(acts.order_by(col(Event.id).desc()).limit(1).scalar_subquery())
+    newest.append(acts.order_by(col(Event.id).desc()).limit(1).scalar_subquery())
     with reading(engine) as session:
-        return tuple(number or 0 for number in session.execute(select(*told)).one())
+        return tuple(number or 0 for number in session.execute(select(*newest)).one())
 
 
 def study_id(engine: Engine) -> str:
@@ -220,10 +229,10 @@ def study_id(engine: Engine) -> str:
 
 def categories(engine: Engine) -> dict[str, str]:
     """Return benchmark -> category: its own, else that of MedHELM's benchmark of this name, or ""."""
-    known = known_places()
+    taxonomy_places = known_places()
     with reading(engine) as session:
-        found = session.exec(select(Benchmark.name, Benchmark.category))
-        return {name: own or known.get(name, ("", ""))[0] for name, own in found}
+        rows = session.exec(select(Benchmark.name, Benchmark.category))
+        return {name: category or taxonomy_places.get(name, ("", ""))[0] for name, category in rows}
 
 
 def taxonomy() -> dict[str, list[str]]:
@@ -299,23 +308,23 @@ class Facts:
 def facts(engine: Engine) -> Facts:
     """Return the counts of a study as it stands."""
     with reading(engine) as session:
-        first, last = session.exec(
+        first_rated, last_rated = session.exec(
             select(func.min(Rating.at), func.max(Rating.at))
             .join(Rater)
             .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
         ).one()
-        wanted = session.get(Setting, "per_response")
+        per_response = session.get(Setting, "per_response")
         return Facts(
             raters={str(kind): _raters(session, kind) for kind in Kind},
             models=number_of_authors(session),
             states=_states(session),
             repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
             adjudicated=_adjudicated(session),
-            per_response=wanted.value if wanted else "",
+            per_response=per_response.value if per_response else "",
             elsewhere=_elsewhere(session),
             median_seconds=_seconds(session),
-            first=first,
-            last=last,
+            first=first_rated,
+            last=last_rated,
             masked=_count(session, func.count(col(Response.shown))),
             training=_count(session, func.count(func.distinct(col(Expert.response)))),
             trained=_count(session, func.count(func.distinct(col(Drill.rater)))),
@@ -323,8 +332,8 @@ def facts(engine: Engine) -> Facts:
         )
 
 
-def _count(session: Session, what: Any) -> int:
-    return int(session.scalar(select(what)) or 0)
+def _count(session: Session, number: Any) -> int:
+    return int(session.scalar(select(number)) or 0)
 
 
 def _raters(session: Session, kind: Kind) -> Raters:
@@ -333,10 +342,12 @@ def _raters(session: Session, kind: Kind) -> Raters:
         .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater).where(INDEPENDENT)))
         .order_by(Rater.handle)
     )
-    found = session.exec(query).all()
-    specialties = Counter(specialty for _, _, specialty in found if specialty)
-    names = tuple(name for name, _, _ in found)
-    return Raters(names, tuple(name for name, made_up, _ in found if made_up), specialties)
+    raters = session.exec(query).all()
+    specialties = Counter(specialty for _, _, specialty in raters if specialty)
+    names = tuple(name for name, _, _ in raters)
+    return Raters(
+        names, tuple(name for name, is_simulated, _ in raters if is_simulated), specialties
+    )
 
 
 def _states(session: Session) -> dict[str, int]:
@@ -353,16 +364,16 @@ def _elsewhere(session: Session) -> int:
     done = select(Assignment.response, Assignment.rater).where(
         Assignment.pass_ == 0, Assignment.state == State.DONE
     )
-    here = {(response, rater) for response, rater in session.exec(done)}
+    assigned_here = {(response, rater) for response, rater in session.exec(done)}
     rated = session.exec(_READ.where(Rating.pass_ == 0))
-    return sum((response, rater) not in here for response, rater in rated)
+    return sum((response, rater) not in assigned_here for response, rater in rated)
 
 
 def _seconds(session: Session) -> float | None:
-    done = (Assignment.state == State.DONE, Assignment.pass_ < THIRD)
-    query = select(Assignment.seconds_active).where(*done)
-    found = list(session.exec(query))
-    return median(found) if found else None
+    is_done = (Assignment.state == State.DONE, Assignment.pass_ < THIRD)
+    query = select(Assignment.seconds_active).where(*is_done)
+    seconds = list(session.exec(query))
+    return median(seconds) if seconds else None
 
 
 def _adjudicated(session: Session) -> dict[str, int]:
@@ -371,11 +382,13 @@ def _adjudicated(session: Session) -> dict[str, int]:
         .where(~INDEPENDENT)
         .group_by(col(Rating.pass_))
     )
-    found = {reading_of_pass(pass_): number for pass_, number in session.exec(query)}
-    return {name: found.get(name, 0) for name in SETTLING}
+    settled = {reading_of_pass(pass_): number for pass_, number in session.exec(query)}
+    return {name: settled.get(name, 0) for name in SETTLING}
 
 
 def _seeds(session: Session) -> tuple[int, ...]:
     query = select(Event.detail).where(Event.action == "responses assigned")
-    found = dict.fromkeys(one.get("seed") for one in session.exec(query.order_by(col(Event.id))))
-    return tuple(one for one in found if isinstance(one, int))
+    seeds = dict.fromkeys(
+        detail.get("seed") for detail in session.exec(query.order_by(col(Event.id)))
+    )
+    return tuple(detail for detail in seeds if isinstance(detail, int))

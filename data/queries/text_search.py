@@ -55,21 +55,21 @@ class Planted:
 
 def planted_texts(engine: Engine) -> list[Planted]:
     """Return the responses of the study that hold either; none of training."""
-    found = (
-        Planted(one.name, each.code, *_held(each, one))
-        for one in benchmarks(engine)
-        for each in _cards(engine, one)
+    searched = (
+        Planted(benchmark.name, response_card.code, *_forged_parts(response_card, benchmark))
+        for benchmark in benchmarks(engine)
+        for response_card in _shown_cards(engine, benchmark)
     )
-    return [one for one in found if one.verdict or one.tags_broken_in]
+    return [response for response in searched if response.verdict or response.tags_broken_in]
 
 
-def _held(shown_card: Card, benchmark: BenchmarkView) -> tuple[bool, tuple[str, ...]]:
+def _forged_parts(shown_card: Card, benchmark: BenchmarkView) -> tuple[bool, tuple[str, ...]]:
     """Return whether a card's response holds a verdict, and which parts hold tags of the prompt."""
     rubric = benchmark.rubric
     return holds_verdict(shown_card.response, rubric.criteria), rubric.forged(shown_card)
 
 
-def _cards(engine: Engine, benchmark: BenchmarkView) -> Iterator[Card]:
+def _shown_cards(engine: Engine, benchmark: BenchmarkView) -> Iterator[Card]:
     """Yield the responses of a benchmark as jurors get them, by their names, page by page."""
     last = 0
     query = shown(Response.response_id, Response.id).where(
@@ -112,17 +112,17 @@ def stored_texts(engine: Engine, after: int = 0) -> Iterator[list[StoredText]]:
 def searched_up_to(engine: Engine) -> int:
     """Return the primary key up to which responses were searched for their authors' names."""
     with reading(engine) as session:
-        kept = session.get(Setting, SEARCHED)
-        return int(kept.value) if kept else 0
+        setting = session.get(Setting, SEARCHED)
+        return int(setting.value) if setting else 0
 
 
 def names_left(engine: Engine) -> LeftNames:
     """Return the possible names that a coordinator has left as they are."""
-    details = [act.detail for act in acts(engine, LEFT)]
+    details = [event.detail for event in acts(engine, LEFT)]
     return LeftNames(
-        frozenset(name for one in details for name in one["responses"]),
-        frozenset((name, start) for one in details for name, start in one.get("places", ())),
-        frozenset(word for one in details for word in one.get("words", ())),
+        frozenset(name for detail in details for name in detail["responses"]),
+        frozenset((name, start) for detail in details for name, start in detail.get("places", ())),
+        frozenset(word for detail in details for word in detail.get("words", ())),
     )
 
 
@@ -134,19 +134,19 @@ def _page(engine: Engine, after: int) -> list[StoredText]:
         .limit(PAGE)
     )
     with reading(engine) as session:
-        found = session.exec(query).all()
-        places = _places(session, [key or 0 for key, _, _ in found])
+        rows = session.exec(query).all()
+        places = _places(session, [key or 0 for key, _, _ in rows])
         return [
             StoredText(key or 0, name, text, tuple(places.get(key or 0, ())))
-            for key, name, text in found
+            for key, name, text in rows
         ]
 
 
 def _places(session: Session, responses: list[int]) -> dict[int, list[TextPlace]]:
     query = select(Mask).where(col(Mask.response).in_(responses)).order_by(col(Mask.id))
     places: dict[int, list[TextPlace]] = {}
-    for one in session.exec(query):
-        places.setdefault(one.response, []).append((one.start, one.end, one.text))
+    for mask in session.exec(query):
+        places.setdefault(mask.response, []).append((mask.start, mask.end, mask.text))
     return places
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
+from data.blind import REOPENED, UNBLINDED
 from data.card import ExportRow
 from data.database import reading
 from data.errors import BadInput
@@ -75,23 +76,25 @@ class RubricUse:
 def rubric_use(engine: Engine, rubric: Rubric) -> RubricUse:
     """Return who rated on exactly this rubric, and on what. Training responses are left out."""
     with reading(engine) as session:
-        named = select(Benchmark.name).where(Benchmark.rubric_sha256 == rubric.sha256)
-        benchmarks = tuple(session.exec(named.order_by(Benchmark.name)))
-        own = col(Instance.benchmark).in_(benchmarks)
+        query = select(Benchmark.name).where(Benchmark.rubric_sha256 == rubric.sha256)
+        benchmarks = tuple(session.exec(query.order_by(Benchmark.name)))
+        on_rubric = col(Instance.benchmark).in_(benchmarks)
         rated = select(Rating.rater).join(Response).join(Instance)
-        rated = rated.where(own, Rating.rubric_sha256 == rubric.sha256, FOR_STUDY, INDEPENDENT)
+        rated = rated.where(
+            on_rubric, Rating.rubric_sha256 == rubric.sha256, FOR_STUDY, INDEPENDENT
+        )
         raters = session.exec(
             select(Rater.handle, Rater.kind, Rater.simulated, Rater.profile)
             .where(col(Rater.id).in_(rated), Rater.kind != Kind.METRIC)
             .order_by(Rater.handle)
         )
-        found = tuple(
-            RubricRater(name, Kind(kind), made_up, profile or {})
-            for name, kind, made_up, profile in raters
+        raters_found = tuple(
+            RubricRater(name, Kind(kind), is_simulated, profile or {})
+            for name, kind, is_simulated, profile in raters
         )
-        lists = select(Instance.id).where(own, col(Instance.checklist).is_not(None))
-        checklists = session.exec(lists.limit(1)).first() is not None
-    return RubricUse(benchmarks, found, _is_demo(engine, rubric), checklists)
+        with_checklist = select(Instance.id).where(on_rubric, col(Instance.checklist).is_not(None))
+        checklists = session.exec(with_checklist.limit(1)).first() is not None
+    return RubricUse(benchmarks, raters_found, _is_demo(engine, rubric), checklists)
 
 
 def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
@@ -108,15 +111,15 @@ def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
         .order_by(col(Instance.id), col(Response.id))
     )
     with reading(engine) as session:
-        for one, text, response_id in session.exec(query):
-            reference = None if rubric.gold == "never" else one.reference
-            name = f"{one.benchmark}/{one.instance_id}"
-            place = (one.checklist, one.benchmark, response_id)
-            yield ExportRow(name, one.context, one.prompt, reference, text, *place)
+        for instance, text, response_id in session.exec(query):
+            reference = None if rubric.gold == "never" else instance.reference
+            name = f"{instance.benchmark}/{instance.instance_id}"
+            source = (instance.checklist, instance.benchmark, response_id)
+            yield ExportRow(name, instance.context, instance.prompt, reference, text, *source)
 
 
 def validation_evidence(
-    found: RubricUse, seats: Sequence[Seat], made_up: Collection[str]
+    use: RubricUse, seats: Sequence[Seat], made_up: Collection[str]
 ) -> dict[str, Any]:
     """Return who and what stands behind a jury's figures: JSON values, of clinicians only counts.
 
@@ -132,47 +135,49 @@ def validation_evidence(
     BadInput
         If a juror goes by the name of a clinician who rated.
     """
-    doctors = [one for one in found.raters if one.kind == Kind.CLINICIAN]
-    heard = {one.handle: one for one in found.raters if one.kind == Kind.JUROR}
-    names = [str(one["name"]) for one in seats]
-    if both := sorted({one.handle for one in doctors} & {*names}):
+    clinicians = [rater for rater in use.raters if rater.kind == Kind.CLINICIAN]
+    jurors = {rater.handle: rater for rater in use.raters if rater.kind == Kind.JUROR}
+    names = [str(seat["name"]) for seat in seats]
+    if shared_names := sorted({rater.handle for rater in clinicians} & {*names}):
         raise BadInput(
-            f"juror {', '.join(both)}: a clinician of this study; name the juror otherwise"
+            f"juror {', '.join(shared_names)}: a clinician of this study; name the juror otherwise"
         )
-    simulated = {name for name, one in heard.items() if one.simulated} | {*made_up}
-    simulated |= {str(one["name"]) for one in seats if one["provider"] == "simulated"}
+    simulated = {name for name, rater in jurors.items() if rater.simulated} | {*made_up}
+    simulated |= {str(seat["name"]) for seat in seats if seat["provider"] == "simulated"}
     changed = {
-        str(one["name"])
-        for one in seats
-        if (known := heard.get(str(one["name"])))
-        and known.profile
-        and {"name": known.handle, **known.profile} != dict(one)
+        str(seat["name"])
+        for seat in seats
+        if (juror := jurors.get(str(seat["name"])))
+        and juror.profile
+        and {"name": juror.handle, **juror.profile} != dict(seat)
     }
     return {
-        "benchmarks": list(found.benchmarks),
-        "clinicians": len(doctors),
-        "simulated_clinicians": sum(one.simulated for one in doctors),
+        "benchmarks": list(use.benchmarks),
+        "clinicians": len(clinicians),
+        "simulated_clinicians": sum(rater.simulated for rater in clinicians),
         "simulated_jurors": [name for name in names if name in simulated],
-        "demo": found.demo,
-        "unheard_jurors": [name for name in names if name not in heard],
+        "demo": use.demo,
+        "unheard_jurors": [name for name in names if name not in jurors],
         "changed_jurors": [name for name in names if name in changed],
     }
 
 
-def caveats(engine: Engine, found: RubricUse, seats: Sequence[Seat]) -> list[str]:
+def caveats(engine: Engine, use: RubricUse, seats: Sequence[Seat]) -> list[str]:
     """Return what a reader should know of a validation, although it does not undo one."""
-    imported = {one.handle for one in found.raters if one.kind == Kind.JUROR and not one.profile}
-    told = [
-        f"{one['name']}: imported ratings; that they come from these settings is the importer's word"
-        for one in seats
-        if one["name"] in imported
+    imported = {
+        rater.handle for rater in use.raters if rater.kind == Kind.JUROR and not rater.profile
+    }
+    remarks = [
+        f"{seat['name']}: imported ratings; that they come from these settings is the importer's word"
+        for seat in seats
+        if seat["name"] in imported
     ]
-    if found.checklists:
-        told.append(
+    if use.checklists:
+        remarks.append(
             "instances have checklists: HELM without the plugin, and OpenAI, ask without them"
         )
-    counts = {action: len(acts(engine, action)) for action in ("unblinded", "reopened")}
-    return told + [
+    counts = {action: len(acts(engine, action)) for action in (UNBLINDED, REOPENED)}
+    return remarks + [
         f"the study was {action}: {number}" for action, number in counts.items() if number
     ]
 
@@ -180,8 +185,8 @@ def caveats(engine: Engine, found: RubricUse, seats: Sequence[Seat]) -> list[str
 def _is_demo(engine: Engine, rubric: Rubric) -> bool:
     """Tell whether a response on the rubric is the demo's, under whatever name it was brought in."""
     lines = DEMO.read_text("utf-8").splitlines()
-    made_up = {json.loads(line)["response"] for line in lines if line.strip()}
-    return any(one.response in made_up for one in material(engine, rubric))
+    demo_responses = {json.loads(line)["response"] for line in lines if line.strip()}
+    return any(row.response in demo_responses for row in material(engine, rubric))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,19 +259,19 @@ def study_rubrics(_: Person, engine: Engine) -> list[StudyRubric]:
     """Return every rubric that stands in the study, by name and then the newest first."""
     with reading(engine) as session:
         rows = list(session.exec(select(RubricText)))
-        used = list(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)))
-    rated = _rated(engine)
-    found = [
+        current = list(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)))
+    rated_on = _rated(engine)
+    rubrics = [
         StudyRubric(
-            Rubric.from_json(one.body),
-            one.added,
-            tuple(sorted(name for name, sha256 in used if sha256 == one.sha256)),
-            rated.get((one.sha256, Kind.CLINICIAN), RatedOn()),
-            rated.get((one.sha256, Kind.JUROR), RatedOn()),
+            Rubric.from_json(text.body),
+            text.added,
+            tuple(sorted(name for name, sha256 in current if sha256 == text.sha256)),
+            rated_on.get((text.sha256, Kind.CLINICIAN), RatedOn()),
+            rated_on.get((text.sha256, Kind.JUROR), RatedOn()),
         )
-        for one in rows
+        for text in rows
     ]
-    return sorted(found, key=lambda one: (one.rubric.name, -one.added.timestamp()))
+    return sorted(rubrics, key=lambda row: (row.rubric.name, -row.added.timestamp()))
 
 
 # Return every frozen report, the oldest first.
@@ -293,30 +298,34 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[JuryValidation]:
     is left out.
     """
     with reading(engine) as session:
-        now = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
-    own = {name for name, used in now.items() if used == sha256}
-    whole = own | ({COMBINED} if own and len(own) == len(now) else set())
+        present = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
+    on_rubric = {name for name, current in present.items() if current == sha256}
+    covered = on_rubric | ({COMBINED} if on_rubric and len(on_rubric) == len(present) else set())
     clinicians = _rated(engine).get((sha256, Kind.CLINICIAN), RatedOn())
-    made_up = _MadeUp(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
-    found = [one for report in reports(engine) for one in _of_report(report, sha256, made_up)]
-    independent = [one for one in tried(engine) if ADJUDICATED not in one.instances]
-    found += [_of_ledger(one) for one in independent if one.benchmark in whole]
-    return sorted(found, key=lambda one: one.at, reverse=True)
+    simulated = _Simulated(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
+    rows = [row for report in reports(engine) for row in _of_report(report, sha256, simulated)]
+    independent = [
+        composition for composition in tried(engine) if ADJUDICATED not in composition.instances
+    ]
+    rows += [
+        _of_ledger(composition) for composition in independent if composition.benchmark in covered
+    ]
+    return sorted(rows, key=lambda validation: validation.at, reverse=True)
 
 
 def _rated(engine: Engine) -> dict[tuple[str, Kind], RatedOn]:
     """Return what was rated on each rubric, by hash and kind of rater."""
-    place = (col(Rating.rubric_sha256), col(Rater.kind))
-    each = (*place, col(Rating.rater), col(Rater.simulated))
+    key = (col(Rating.rubric_sha256), col(Rater.kind))
+    columns = (*key, col(Rating.rater), col(Rater.simulated))
     responses_of = func.count(func.distinct(Rating.response))
-    query = columns_of(*each, func.count(), responses_of).group_by(*each)
-    covered = columns_of(*place, responses_of).group_by(*place)
+    query = columns_of(*columns, func.count(), responses_of).group_by(*columns)
+    covered = columns_of(*key, responses_of).group_by(*key)
     with reading(engine) as session:
         rows = list(session.exec(_not_for_training(query)))
         responses = {(sha, kind): n for sha, kind, n in session.exec(_not_for_training(covered))}
     return {
-        place: _sum([row for row in rows if (row[0], row[1]) == place], n)
-        for place, n in responses.items()
+        key: _sum([row for row in rows if (row[0], row[1]) == key], n)
+        for key, n in responses.items()
     }
 
 
@@ -338,54 +347,58 @@ def _sum(rows: Sequence[Any], responses: int) -> RatedOn:
 
 
 @dataclass(frozen=True, slots=True)
-class _MadeUp:
+class _Simulated:
     """Who is simulated in the study now: raters by name, and whether a clinician on a rubric is."""
 
     raters: frozenset[str]
     has_clinician: bool
 
-    def behind(self, jury: Sequence[str], rows: Sequence[Row]) -> bool:
+    def are_behind(self, jury: Sequence[str], rows: Sequence[Row]) -> bool:
         """Tell whether a report's rows rest on simulated raters; from the study if they have no codes."""
         if all("notes" in row for row in rows):
             return any(note["code"] == SIMULATED for row in rows for note in row["notes"])
         return self.has_clinician or not self.raters.isdisjoint(jury)
 
 
-def _of_report(one: Report, sha256: str, made_up: _MadeUp) -> list[JuryValidation]:
+def _of_report(report: Report, sha256: str, simulated: _Simulated) -> list[JuryValidation]:
     """Return what a report says of juries on one rubric."""
-    rubrics = one.body.get("rubrics", {})
-    own = {name for name, told in rubrics.items() if told["sha256"] == sha256}
-    whole = own | ({COMBINED} if own and len(own) == len(rubrics) else set())
-    rows = [row for row in one.body.get("rows", ()) if row["benchmark"] in whole]
-    held = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
+    rubrics = report.body.get("rubrics", {})
+    on_rubric = {name for name, text in rubrics.items() if text["sha256"] == sha256}
+    covered = on_rubric | ({COMBINED} if on_rubric and len(on_rubric) == len(rubrics) else set())
+    rows = [row for row in report.body.get("rows", ()) if row["benchmark"] in covered]
+    like_for_like = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
     return [
-        _of_row(one, row, held.get(row["benchmark"], {}), made_up)
+        _of_row(report, row, like_for_like.get(row["benchmark"], {}), simulated)
         for row in rows
         if row["scorer"] == "jury"
     ]
 
 
-def _of_row(one: Report, row: Row, held: Row, made_up: _MadeUp) -> JuryValidation:
-    jury = tuple(one.body.get("jury", ()))
+def _of_row(report: Report, row: Row, like_for_like: Row, simulated: _Simulated) -> JuryValidation:
+    jury = tuple(report.body.get("jury", ()))
     return JuryValidation(
-        report=one.id,
-        name=one.body.get("name", ""),
-        at=one.at,
+        report=report.id,
+        name=report.body.get("name", ""),
+        at=report.at,
         benchmark=row["benchmark"],
         jurors=jury,
-        criterion=one.body.get("options", {}).get("criterion") or "",
-        method=one.body.get("method") or "",
-        simulated=made_up.behind(jury, [part for part in (row, held) if part]),
+        criterion=report.body.get("options", {}).get("criterion") or "",
+        method=report.body.get("method") or "",
+        simulated=simulated.are_behind(jury, [part for part in (row, like_for_like) if part]),
         icc=row["icc"],
         low=row["boot_low"],
         high=row["boot_high"],
         n_responses=row["n_responses"],
         n_clinicians=row["n_clinicians"],
-        like_for_like=(held.get("icc"), held.get("boot_low"), held.get("boot_high")),
+        like_for_like=(
+            like_for_like.get("icc"),
+            like_for_like.get("boot_low"),
+            like_for_like.get("boot_high"),
+        ),
     )
 
 
-def _of_ledger(one: Composition) -> JuryValidation:
-    same = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
-    figures = {name: getattr(one, name) for name in same}
-    return JuryValidation(at=one.last_at, jurors=tuple(one.jurors), **figures)
+def _of_ledger(composition: Composition) -> JuryValidation:
+    copied = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
+    figures = {name: getattr(composition, name) for name in copied}
+    return JuryValidation(at=composition.last_at, jurors=tuple(composition.jurors), **figures)

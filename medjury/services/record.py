@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from calibration.json_values import json_value
 from calibration.protocol import Critical, Protocol
-from data.blind import is_blind
+from data.blind import REOPENED, UNBLINDED, is_blind
 from data.errors import NotAllowed
 from data.queries.authors import authors
 from data.queries.record import acts, locked_since
@@ -19,7 +19,7 @@ def steered(engine: Engine) -> list[str]:
     """Return, for every report, when and why the blind was lifted or the study reopened."""
     return [
         f"{act.action} on {act.at:%Y-%m-%d %H:%M} UTC by {act.actor}: {act.detail['reason']}"
-        for act in acts(engine, "unblinded", "reopened")
+        for act in acts(engine, UNBLINDED, REOPENED)
     ]
 
 
