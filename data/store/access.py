@@ -94,9 +94,9 @@ def enter_by_email(engine: Engine, person: Person, number: str = "") -> Entered:
 
 def leave(engine: Engine, person: Person, number: str) -> None:
     """Record that somebody signs out of the session of this number: no server takes it again."""
-    said = {"account": person.id, "lookup": person.access, "session": number}
+    detail = {"account": person.id, "lookup": person.access, "session": number}
     with transaction(engine) as session:
-        log(session, person.actor, SIGNED_OUT, said)
+        log(session, person.actor, SIGNED_OUT, detail)
 
 
 def new_code(session: Session, actor: str, account: Account, way: Way = PERSONAL_CODE) -> str:
@@ -113,20 +113,20 @@ def new_code(session: Session, actor: str, account: Account, way: Way = PERSONAL
     )
     session.add(new)
     session.flush()
-    said = {"account": account.id, "lookup": groups[0], "once": way.once, "days": way.days}
-    log(session, actor, "code issued", said, sealed(new))
+    detail = {"account": account.id, "lookup": groups[0], "once": way.once, "days": way.days}
+    log(session, actor, "code issued", detail, sealed(new))
     return "-".join(groups)
 
 
 def revoke(session: Session, actor: str, account: Account) -> None:
     """End every way in of an account, and with them its sessions."""
-    valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
-    ended = session.exec(valid).all()
-    for one in ended:
-        one.revoked = now()
-        session.add(one)
-    if ended:
-        log(session, actor, "codes revoked", {"account": account.id}, sealed(*ended))
+    query = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
+    accesses = session.exec(query).all()
+    for access in accesses:
+        access.revoked = now()
+        session.add(access)
+    if accesses:
+        log(session, actor, "codes revoked", {"account": account.id}, sealed(*accesses))
 
 
 def signing_key(engine: Engine) -> str:

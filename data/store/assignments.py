@@ -77,9 +77,9 @@ def assign(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        raters = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
+        raters = {row.handle: row.id or 0 for row in session.exec(select(Rater))}
         existing = {
-            (one.rater, one.response, one.pass_): one for one in session.exec(select(Assignment))
+            (row.rater, row.response, row.pass_): row for row in session.exec(select(Assignment))
         }
         for rater, response, pass_ in dropped:
             _take_back(session, existing.pop((raters[rater], response, pass_)))
@@ -94,7 +94,7 @@ def assign(
         session.flush()
         seals = [] if per_response is None else _keep_number(session, per_response)
         if new:
-            seals.append(seal_together("assignment", [one.model_dump() for one in new]))
+            seals.append(seal_together("assignment", [row.model_dump() for row in new]))
         if seals:
             detail = {"slots": len(new), "seed": seed}
             log(session, "coordinator", "responses assigned", detail, seals)
@@ -109,10 +109,10 @@ def claim(engine: Engine, rater: int) -> bool:
     gets more readers than wanted.
     """
     with transaction(engine) as session:
-        wanted = session.exec(
+        per_response = session.exec(
             select(Setting).where(Setting.key == PER_RESPONSE).with_for_update()
         ).first()
-        response = _free(session, rater, int(wanted.value)) if wanted else None
+        response = _free(session, rater, int(per_response.value)) if per_response else None
         if response is None:
             return False
         refuse_locked(session)
@@ -135,17 +135,24 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
         raise BadInput("say why you recuse yourself")
     with transaction(engine) as session:
         refuse_locked(session)
-        one = own(session, rater, code)
-        if one.state == State.RECUSED:
+        assignment = own(session, rater, code)
+        if assignment.state == State.RECUSED:
             return False
-        if one.state != State.OPEN:
+        if assignment.state != State.OPEN:
             raise NotAllowed("this response is rated already; change the rating instead")
-        one.state, one.done_at = State.RECUSED, now()
-        session.add(one)
-        said = {"assignment": one.id, "kind": "recused", "text": reason.strip(), "at": now()}
-        written = write_rows(session, Remark, [said | {"revision": one.revision, "about": None}])
-        detail = {"assignment": one.id, "written": written}
-        log(session, f"rater {rater}", "recused", detail, [progress(one)])
+        assignment.state, assignment.done_at = State.RECUSED, now()
+        session.add(assignment)
+        remark = {
+            "assignment": assignment.id,
+            "kind": "recused",
+            "text": reason.strip(),
+            "at": now(),
+        }
+        written = write_rows(
+            session, Remark, [remark | {"revision": assignment.revision, "about": None}]
+        )
+        detail = {"assignment": assignment.id, "written": written}
+        log(session, f"rater {rater}", "recused", detail, [progress(assignment)])
     return True
 
 
@@ -153,35 +160,35 @@ def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> No
     """Record when a clinician first saw a response, or its reference; later times are ignored."""
     with transaction(engine) as session:
         if not reference:
-            first = {"code_is": code, "rater_is": rater, "now": now()}
-            if session.execute(_OPEN, first).rowcount:  # type: ignore[attr-defined] # of an update
+            values = {"code_is": code, "rater_is": rater, "now": now()}
+            if session.execute(_OPEN, values).rowcount:  # type: ignore[attr-defined] # of an update
                 return
-        one = own(session, rater, code)
-        if reference and one.reference_opened_at is None:
-            one.reference_opened_at = now()
-            detail = {"assignment": one.id}
-            log(session, f"rater {rater}", "reference opened", detail, [progress(one)])
-        one.opened_at = one.opened_at or now()
-        session.add(one)
+        assignment = own(session, rater, code)
+        if reference and assignment.reference_opened_at is None:
+            assignment.reference_opened_at = now()
+            detail = {"assignment": assignment.id}
+            log(session, f"rater {rater}", "reference opened", detail, [progress(assignment)])
+        assignment.opened_at = assignment.opened_at or now()
+        session.add(assignment)
 
 
 def own(session: Session, rater: int, code: str) -> Assignment:
     """Return the rater's own assignment of that code, locked until the transaction ends."""
-    one = session.exec(_OF_CODE, params={"code": code}).first()
-    if one is None or one.rater != rater:
+    assignment = session.exec(_OF_CODE, params={"code": code}).first()
+    if assignment is None or assignment.rater != rater:
         raise NotAllowed("this response is not assigned to you")
-    return one
+    return assignment
 
 
-def progress(one: Assignment) -> Seal:
+def progress(assignment: Assignment) -> Seal:
     """Return the seal of how far an assignment has come; each submission gives a new one."""
-    return seal_together("progress", [one.__dict__])
+    return seal_together("progress", [assignment.__dict__])
 
 
 def _keep_number(session: Session, per_response: int) -> list[Seal]:
     """Store how many clinicians each response is to have; return its seal, if that is new."""
-    known = session.get(Setting, PER_RESPONSE)
-    if known is not None and known.value == str(per_response):
+    stored = session.get(Setting, PER_RESPONSE)
+    if stored is not None and stored.value == str(per_response):
         return []
     return keep_setting(session, PER_RESPONSE, str(per_response))
 
@@ -202,30 +209,30 @@ def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Ass
     return new
 
 
-def _free(session: Session, rater: int, wanted: int) -> int | None:
+def _free(session: Session, rater: int, per_response: int) -> int | None:
     """Return the response with most places free that this clinician has never been given."""
     readers = func.count(col(Assignment.id)).filter(col(Assignment.state) != State.RECUSED)
-    mine = select(Assignment.response).where(Assignment.rater == rater)
+    own_responses = select(Assignment.response).where(Assignment.rater == rater)
     query = (
         select(Assignment.response)
         .where(Assignment.pass_ == 0)
         .group_by(col(Assignment.response))
-        .having(readers < wanted, col(Assignment.response).not_in(mine))
+        .having(readers < per_response, col(Assignment.response).not_in(own_responses))
         .order_by(readers, col(Assignment.response))
         .limit(1)
     )
     return session.exec(query).first()
 
 
-def _take_back(session: Session, one: Assignment) -> None:
+def _take_back(session: Session, assignment: Assignment) -> None:
     """Delete an assignment that nobody has begun."""
-    if one.state != State.OPEN or one.draft_seq or one.opened_at:
+    if assignment.state != State.OPEN or assignment.draft_seq or assignment.opened_at:
         raise Conflict("a clinician began this work meanwhile; run `medjury assign` again")
-    detail = {"rater": one.rater, "response": one.response, "pass": one.pass_}
-    was = taken_away(one)
-    session.delete(one)
+    detail = {"rater": assignment.rater, "response": assignment.response, "pass": assignment.pass_}
+    deletion = taken_away(assignment)
+    session.delete(assignment)
     session.flush()
-    log(session, "coordinator", "assignment taken back", detail, [was])
+    log(session, "coordinator", "assignment taken back", detail, [deletion])
 
 
 def _assignment(slot: Slot, rater: int) -> Assignment:
@@ -242,7 +249,7 @@ GIVEN = "adjudication assigned"
 
 
 def assign_adjudication(
-    engine: Engine, who: str, reading: Settling, places: Mapping[int, str]
+    engine: Engine, actor: str, reading: Settling, clinicians: Mapping[int, str]
 ) -> int:
     """Give each response (primary key) to the clinician who is to settle it; return how many.
 
@@ -264,11 +271,13 @@ def assign_adjudication(
         seals: list[Seal] = []
         if reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None:
             seals += keep_setting(session, PSEUDONYM_KEY, secrets.token_urlsafe(32))
-        new = [_given(session, reading, response, one) for response, one in places.items()]
+        new = [
+            _given(session, reading, response, handle) for response, handle in clinicians.items()
+        ]
         if new or seals:
             session.flush()
-            detail = {"reading": reading, "assignments": [one.id for one in new]}
-            log(session, who, GIVEN, detail, [*seals, *sealed(*new)])
+            detail = {"reading": reading, "assignments": [handle.id for handle in new]}
+            log(session, actor, GIVEN, detail, [*seals, *sealed(*new)])
         return len(new)
 
 
@@ -286,11 +295,11 @@ def _given(session: Session, reading: Settling, response: int, handle: str) -> A
 
 
 def _refuse_settled(session: Session, response: int) -> None:
-    own = select(Assignment.id).where(
+    open_assignment = select(Assignment.id).where(
         Assignment.response == response, Assignment.state == State.OPEN
     )
     settled = select(Rating.id).where(Rating.response == response, Rating.pass_ >= THIRD)
-    if session.exec(own.limit(1)).first() is not None:
+    if session.exec(open_assignment.limit(1)).first() is not None:
         raise Conflict("a response is still to be rated, or its difference is given out already")
     if session.exec(settled.limit(1)).first() is not None:
         raise Conflict("the difference on a response is settled already")
@@ -298,13 +307,13 @@ def _refuse_settled(session: Session, response: int) -> None:
 
 def _refuse_reader(session: Session, reading: Settling, response: int, rater: Rater) -> None:
     """Refuse whoever may not settle this response in this way."""
-    given = session.exec(
+    assignments = session.exec(
         select(Assignment.pass_, Assignment.state).where(
             Assignment.response == response, Assignment.rater == rater.id
         )
     ).all()
     rated = select(Rating.id).where(Rating.response == response, Rating.rater == rater.id).limit(1)
-    if reading == "third" and (given or session.exec(rated).first() is not None):
+    if reading == "third" and (assignments or session.exec(rated).first() is not None):
         raise NotAllowed(f"{rater.handle} knows this response: a third reading is another's")
-    if any(state == State.RECUSED or pass_ >= THIRD for pass_, state in given):
+    if any(state == State.RECUSED or pass_ >= THIRD for pass_, state in assignments):
         raise NotAllowed(f"{rater.handle} gave this response back, or was given it before")

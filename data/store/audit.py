@@ -176,7 +176,7 @@ MOST_HINTS = 5000
 
 def sealed(*rows: Table) -> list[Seal]:
     """Return a seal for each row, whose key is known: it holds until the row is sealed anew."""
-    return [seal_together(part, [_values(part, one)]) for one in rows for part in [_part(one)]]
+    return [seal_together(part, [_values(part, row)]) for row in rows for part in [_part(row)]]
 
 
 def seal_together(part: str, rows: Sequence[Mapping[str, Any]]) -> Seal:
@@ -228,8 +228,10 @@ def seal_since(
     Nobody else writes meanwhile, so the keys that are new are theirs.
     """
     keys = model.__table__.c.id  # type: ignore[attr-defined]
-    found = session.exec(select(keys).where(keys > last).order_by(keys)).all()
-    return seal_together(part, [{**row, "id": key} for key, row in zip(found, rows, strict=True)])
+    new_keys = session.exec(select(keys).where(keys > last).order_by(keys)).all()
+    return seal_together(
+        part, [{**row, "id": key} for key, row in zip(new_keys, rows, strict=True)]
+    )
 
 
 def _runs(keys: Sequence[Key]) -> Iterator[Any]:
@@ -253,13 +255,13 @@ def _part(row: Table) -> str:
 
 
 def _values(part: str, row: Table) -> dict[str, Any]:
-    return {one: getattr(row, one) for one in SEALS[part].columns}
+    return {column: getattr(row, column) for column in SEALS[part].columns}
 
 
 def _cells(part: str, row: Mapping[str, Any]) -> list[Any]:
     """Return what of a row is under the digest, as it is read back."""
     floats = _floats(part)
-    cells: list[Any] = [_as_stored(row[one], one in floats) for one in SEALS[part].columns]
+    cells: list[Any] = [_as_stored(row[column], column in floats) for column in SEALS[part].columns]
     if part == "setting":
         cells[1] = sealed_setting(*cells)
     return cells
@@ -273,4 +275,4 @@ def _as_stored(value: object, is_number: bool) -> object:
 @cache
 def _floats(part: str) -> frozenset[str]:
     columns: Iterable[Any] = Table.metadata.tables[table_of(part)].columns
-    return frozenset(one.name for one in columns if isinstance(one.type, Float))
+    return frozenset(column.name for column in columns if isinstance(column.type, Float))

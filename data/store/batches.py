@@ -45,12 +45,15 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        for rubric in {one.rubric.sha256: one.rubric for one in requests}.values():
+        for rubric in {request.rubric.sha256: request.rubric for request in requests}.values():
             keep_rubric(session, rubric)
         session.add(batch)
         session.flush()
         key = batch.id
-        rows = [_request(key, one) for one in sorted(requests, key=lambda one: one.custom_id)]
+        rows = [
+            _request(key, request)
+            for request in sorted(requests, key=lambda request: request.custom_id)
+        ]
         session.execute(insert(JuryRequest), rows)
         written = Batch("jury_request", key)
         written.add(rows)
@@ -86,28 +89,33 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        given = {one.custom_id: one for one in results}
-        fresh = [given[name] for name in _open(session, key, list(given))]
+        by_id = {result.custom_id: result for result in results}
+        new_results = [by_id[name] for name in _open(session, key, list(by_id))]
         write_attempts(
-            session, [(one.attempt, one.rubric, one.reply) for one in fresh if one.attempt]
+            session,
+            [
+                (result.attempt, result.rubric, result.reply)
+                for result in new_results
+                if result.attempt
+            ],
         )
-        for one in fresh:
-            session.get_one(JuryRequest, one.custom_id).outcome = one.outcome
-    return [one.custom_id for one in fresh]
+        for result in new_results:
+            session.get_one(JuryRequest, result.custom_id).outcome = result.outcome
+    return [result.custom_id for result in new_results]
 
 
 def finish(
     engine: Engine, key: int, outcome: str, reason: str = "", state: BatchState = BatchState.CLOSED
 ) -> None:
     """Give every request of a batch that has no end yet the same one, and move the batch on."""
-    ends = (
+    ended_requests = (
         update(JuryRequest)
         .where(col(JuryRequest.batch) == key, col(JuryRequest.outcome) == "")
         .values(outcome=outcome)
     )
     values = _moved(state) | {"reason": reason}
     with transaction(engine) as session:
-        session.execute(ends)
+        session.execute(ended_requests)
         session.execute(update(JuryBatch).where(col(JuryBatch.id) == key).values(**values))
 
 
@@ -130,7 +138,7 @@ def _update(engine: Engine, key: int, values: Mapping[str, Any]) -> None:
         session.execute(update(JuryBatch).where(col(JuryBatch.id) == key).values(**values))
 
 
-def _request(key: int, one: BatchRequest) -> dict[str, Any]:
+def _request(key: int, request: BatchRequest) -> dict[str, Any]:
     """Return the columns of a request."""
-    columns = {name: getattr(one, name) for name in BatchRequest.__slots__ if name != "rubric"}
-    return columns | {"rubric_sha256": one.rubric.sha256, "batch": key, "outcome": ""}
+    columns = {name: getattr(request, name) for name in BatchRequest.__slots__ if name != "rubric"}
+    return columns | {"rubric_sha256": request.rubric.sha256, "batch": key, "outcome": ""}

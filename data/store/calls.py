@@ -43,7 +43,7 @@ def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        return {one.handle: keep_juror(session, one) for one in jurors}
+        return {juror.handle: keep_juror(session, juror) for juror in jurors}
 
 
 def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
@@ -55,8 +55,8 @@ def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int
         As `add_jurors`.
     """
     with reading(engine) as session:
-        found = {one.handle: _known(session, one) for one in jurors}
-    return {handle: key for handle, key in found.items() if key is not None}
+        keys = {juror.handle: _known(session, juror) for juror in jurors}
+    return {handle: key for handle, key in keys.items() if key is not None}
 
 
 def record_attempts(engine: Engine, attempts: Iterable[Entry]) -> None:
@@ -81,7 +81,7 @@ def keep_attempts(session: Session, entries: Sequence[Entry]) -> None:
 
 def write_references(session: Session, checks: Sequence[ReferenceCheck]) -> None:
     """Store calls about references; a verdict stands only with the status OK."""
-    rows = [_row(one) for one in checks]
+    rows = [_row(check) for check in checks]
     for row in rows:
         if row["status"] != Status.OK:
             row |= {"absent": None, "facts": []}
@@ -97,12 +97,12 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     """Store calls inside the caller's transaction, and the ratings they gave with their event."""
     if not entries:
         return
-    rows = [_row(one) | {"rubric_sha256": rubric.sha256} for one, rubric, _ in entries]
+    rows = [_row(call) | {"rubric_sha256": rubric.sha256} for call, rubric, _ in entries]
     last = last_key(session, Attempt)
     session.execute(insertion(Attempt), rows)
     seals = [seal_since(session, "attempt", Attempt, last, rows)]
-    told = zip(rows, entries, strict=True)
-    scores = [row for one, (_, rubric, reply) in told for row in _ratings(one, rubric, reply)]
+    calls = zip(rows, entries, strict=True)
+    scores = [row for call, (_, rubric, reply) in calls for row in _ratings(call, rubric, reply)]
     [detail] = write_rows(session, Rating, scores) or [{}]
     log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
 
@@ -133,17 +133,17 @@ def _ratings(
         name: rubric.score(name, reply.scores[name], "juror", "response")
         for name in rubric.criteria
     }
-    place = {name: attempt[name] for name in ("response", "rater", "replicate")}
-    return rating_rows(place | {"pass_": 0}, rubric, scores, reply)
+    verdict = {name: attempt[name] for name in ("response", "rater", "replicate")}
+    return rating_rows(verdict | {"pass_": 0}, rubric, scores, reply)
 
 
 def rating_rows(
-    place: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, float], reply: Reply
+    verdict: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, float], reply: Reply
 ) -> list[dict[str, Any]]:
     """Return the columns of a reply's ratings; `place` has response, rater, pass_ and replicate."""
     return [
         {
-            **place,
+            **verdict,
             "criterion": name,
             "score": score,
             "rubric_sha256": rubric.sha256,
@@ -156,33 +156,33 @@ def rating_rows(
 
 def keep_juror(session: Session, juror: JurorRecord) -> int:
     """Store a juror if it is new and return its primary key."""
-    known = _known(session, juror)
-    if known is not None:
-        return known
-    new = Rater(
+    key = _known(session, juror)
+    if key is not None:
+        return key
+    rater = Rater(
         kind=Kind.JUROR,
         handle=juror.handle,
         family=juror.family,
         simulated=juror.simulated,
         profile=dict(juror.profile),
     )
-    session.add(new)
+    session.add(rater)
     session.flush()
-    log(session, "researcher", "juror added", {"juror": juror.handle}, sealed(new))
-    return new.id or 0
+    log(session, "researcher", "juror added", {"juror": juror.handle}, sealed(rater))
+    return rater.id or 0
 
 
 def _known(session: Session, juror: JurorRecord) -> int | None:
     """Return a juror's primary key, None if it is new; refuse another one of the same name."""
-    known = session.exec(select(Rater).where(Rater.handle == juror.handle)).first()
-    if known is None:
+    rater = session.exec(select(Rater).where(Rater.handle == juror.handle)).first()
+    if rater is None:
         return None
-    if known.kind != Kind.JUROR or known.profile != dict(juror.profile):
+    if rater.kind != Kind.JUROR or rater.profile != dict(juror.profile):
         raise Conflict(
-            f"juror {juror.handle!r}: a {known.kind} of this name with another profile is in the "
+            f"juror {juror.handle!r}: a {rater.kind} of this name with another profile is in the "
             "study, and their ratings must not mix; give the juror another name in the panel"
         )
-    return known.id
+    return rater.id
 
 
 class Intended(NamedTuple):
@@ -246,11 +246,13 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        seals = _open(session, [one.intent for one in steps if one.intent is not None])
-        keep_attempts(session, [one.attempt for one in steps if one.attempt is not None])
-        write_references(session, [one.check for one in steps if one.check is not None])
-        seals += _settle(session, [one.settles for one in steps if one.settles and not one.unknown])
-        seals += _keep(session, [one.settles for one in steps if one.settles and one.unknown])
+        seals = _open(session, [step.intent for step in steps if step.intent is not None])
+        keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
+        write_references(session, [step.check for step in steps if step.check is not None])
+        seals += _settle(
+            session, [step.settles for step in steps if step.settles and not step.unknown]
+        )
+        seals += _keep(session, [step.settles for step in steps if step.settles and step.unknown])
         if seals:
             log(session, "jury", "calls in flight", {}, seals)
 
@@ -261,10 +263,10 @@ def carry_over(engine: Engine) -> CarriedOver:
     Call it only where no other run can be on: what is in flight then is a killed run's.
     """
     with transaction(engine) as session:
-        found = session.exec(select(Intent).where(col(Intent.counted).is_(None))).all()
-        carried = CarriedOver(len(found), sum(one.usd_most or 0.0 for one in found))
-        if found:
-            log(session, "jury", "calls carried over", {"calls": len(found)}, _counted(found))
+        intents = session.exec(select(Intent).where(col(Intent.counted).is_(None))).all()
+        carried = CarriedOver(len(intents), sum(intent.usd_most or 0.0 for intent in intents))
+        if intents:
+            log(session, "jury", "calls carried over", {"calls": len(intents)}, _counted(intents))
     return carried
 
 
@@ -272,7 +274,7 @@ def _open(session: Session, intents: Sequence[Intended]) -> list[Seal]:
     """Store calls that are about to be made; return their seals."""
     if not intents:
         return []
-    rows = [{**one._asdict(), "at": now(), "counted": None} for one in intents]
+    rows = [{**intent._asdict(), "at": now(), "counted": None} for intent in intents]
     session.execute(insertion(Intent), rows)
     return [seal_together("intent", [row]) for row in rows]
 
@@ -293,6 +295,6 @@ def _keep(session: Session, keys: Sequence[str]) -> list[Seal]:
 
 
 def _counted(intents: Sequence[Intent]) -> list[Seal]:
-    for one in intents:
-        one.counted = now()
+    for intent in intents:
+        intent.counted = now()
     return sealed(*intents)

@@ -86,8 +86,8 @@ def _store_responses(
 def _renamed(run: FinishedRun, names: Mapping[str, str]) -> FinishedRun:
     """Return a run whose verdicts are of the responses' ids in the study."""
 
-    def at_home(one: Named) -> Named:
-        return replace(one, response_id=names.get(one.response_id, one.response_id))
+    def at_home(verdict: Named) -> Named:
+        return replace(verdict, response_id=names.get(verdict.response_id, verdict.response_id))
 
     ratings, failures = map(at_home, run.ratings), map(at_home, run.failures)
     return replace(run, ratings=tuple(ratings), failures=tuple(failures))
@@ -108,16 +108,16 @@ def _store_juror(session: Session, juror: JurorRecord) -> None:
 
 def _store_ratings(session: Session, run: FinishedRun, added: RatingsAdded) -> None:
     """Store the ratings of one run on its rubric and add up what changed."""
-    found = keep_ratings(session, run.ratings, run.rubric)
+    stored = keep_ratings(session, run.ratings, run.rubric)
     for name in ("added", "revised", "unchanged"):
-        setattr(added, name, getattr(added, name) + getattr(found, name))
-    added.other_rubric |= found.other_rubric
+        setattr(added, name, getattr(added, name) + getattr(stored, name))
+    added.other_rubric |= stored.other_rubric
 
 
 def _store_failures(session: Session, run: FinishedRun) -> int:
     """Store the verdicts that do not stand and are not there yet; return how many are new."""
     responses = _keys(session, run)
-    jurors = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
+    jurors = {failure.handle: failure.id or 0 for failure in session.exec(select(Rater))}
     stored = set(
         session.exec(
             select(Attempt.response, Attempt.rater, Attempt.status).where(
@@ -129,28 +129,32 @@ def _store_failures(session: Session, run: FinishedRun) -> int:
     new = [
         Attempt(
             rubric_sha256=run.rubric.sha256,
-            rater=jurors[one.juror],
-            response=responses[one.response_id],
-            status=one.status,
+            rater=jurors[failure.juror],
+            response=responses[failure.response_id],
+            status=failure.status,
             request_sha256=sha256(
-                f"{run.source} {one.response_id} {one.juror}".encode()
+                f"{run.source} {failure.response_id} {failure.juror}".encode()
             ).hexdigest(),
             number=ELSEWHERE,
             sent={"source": run.source},
-            reason=one.reason,
+            reason=failure.reason,
         )
-        for one in run.failures
+        for failure in run.failures
     ]
-    new = [one for one in new if (one.response, one.rater, one.status) not in stored]
+    new = [
+        failure
+        for failure in new
+        if (failure.response, failure.rater, failure.status) not in stored
+    ]
     if new:
-        write_attempts(session, [(one, run.rubric, None) for one in new])
+        write_attempts(session, [(failure, run.rubric, None) for failure in new])
         log(session, "researcher", "failed verdicts imported", {"verdicts": len(new)})
     return len(new)
 
 
 def _keys(session: Session, run: FinishedRun) -> dict[str, int]:
     """Return response_id -> primary key of those with a failure."""
-    names = sorted({one.response_id for one in run.failures})
+    names = sorted({failure.response_id for failure in run.failures})
     return {
         name: key or 0
         for batch in batches(names)

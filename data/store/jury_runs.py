@@ -117,11 +117,11 @@ def forget_panel(person: Person, engine: Engine, name: str) -> None:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        found = session.get(Setting, PANEL + name)
-        if found is None:
+        setting = session.get(Setting, PANEL + name)
+        if setting is None:
             raise Unknown(f"panel {name!r}: no such panel is kept in this study")
-        session.delete(found)
-        log(session, person.actor, "panel forgotten", {"panel": name}, [taken_away(found)])
+        session.delete(setting)
+        log(session, person.actor, "panel forgotten", {"panel": name}, [taken_away(setting)])
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -195,8 +195,8 @@ def _change(
 
 
 def _stored(session: Session) -> RunRow | None:
-    found = session.get(Setting, RUN, with_for_update=True)
-    return None if found is None else read_run(found.value)
+    setting = session.get(Setting, RUN, with_for_update=True)
+    return None if setting is None else read_run(setting.value)
 
 
 def _keep(session: Session, run: RunRow) -> list[Seal]:

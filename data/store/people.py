@@ -36,11 +36,11 @@ def invite(engine: Engine, handles: Sequence[str]) -> list[Invitation]:
     _refuse_repeats(handles)
     with transaction(engine) as session:
         refuse_locked(session)
-        raters = [_rater(session, OPERATOR, one) for one in handles]
-        found = [(_account(session, OPERATOR, rater), rater.handle) for rater in raters]
+        raters = [_rater(session, OPERATOR, handle) for handle in handles]
+        accounts = [(_account(session, OPERATOR, rater), rater.handle) for rater in raters]
         return [
-            Invitation(who, new_code(session, OPERATOR.actor, account))
-            for account, who in found
+            Invitation(handle, new_code(session, OPERATOR.actor, account))
+            for account, handle in accounts
             if not account.ended and not _has_access(session, account)
         ]
 
@@ -75,10 +75,10 @@ def add_people(
     if email and len(names) != 1:
         raise BadInput(f"e-mail {email}: belongs to one person, but {len(names)} were named")
     with transaction(engine) as session:
-        accounts = [_newcomer(session, by, one, role) for one in names]
+        accounts = [_newcomer(session, by, name, role) for name in names]
         if email and email.strip():
             _give_email(session, by, accounts[0], email)
-        return [Invitation(one.name, new_code(session, by.actor, one, way)) for one in accounts]
+        return [Invitation(name.name, new_code(session, by.actor, name, way)) for name in accounts]
 
 
 @only(Role.COORDINATOR)
@@ -159,11 +159,11 @@ def reminded(by: Person, engine: Engine, account: int) -> None:
 
 def _refuse_repeats(names: Sequence[str]) -> None:
     """Raise BadInput for a name that stands twice or cannot be one."""
-    for one in names:
-        if list(names).count(one) > 1:
-            raise BadInput(f"name {one!r}: stands twice")
-        if not one.strip() or len(one) > LONGEST_NAME or not one.isprintable():
-            raise BadInput(f"name {one!r}: must be 1 to {LONGEST_NAME} visible characters")
+    for name in names:
+        if list(names).count(name) > 1:
+            raise BadInput(f"name {name!r}: stands twice")
+        if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+            raise BadInput(f"name {name!r}: must be 1 to {LONGEST_NAME} visible characters")
 
 
 def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
@@ -191,10 +191,10 @@ def _give_email(session: Session, by: Person, account: Account, email: str | Non
         if holder.ended is None:
             raise Conflict(f"e-mail {address}: belongs to {holder.name} in this study already")
         _give_email(session, by, holder, None)
-    opened = select(Access).where(Access.account == account.id, Access.secret_hash == NO_HASH)
-    ended = session.exec(opened.where(col(Access.revoked).is_(None))).all()
-    for one in ended:
-        one.revoked = now()
+    accesses = select(Access).where(Access.account == account.id, Access.secret_hash == NO_HASH)
+    ended = session.exec(accesses.where(col(Access.revoked).is_(None))).all()
+    for access in ended:
+        access.revoked = now()
     act = "removed" if address is None else "changed" if account.email else "given"
     account.email = address
     session.add(account)
@@ -219,28 +219,28 @@ def _known(session: Session, by: Person, name: str) -> Account:
 
 def _rater(session: Session, by: Person, handle: str) -> Rater:
     """Return the clinician of that name, made if new."""
-    known = session.exec(select(Rater).where(Rater.handle == handle)).first()
-    if known is None:
-        known = Rater(kind=Kind.CLINICIAN, handle=handle)
-        session.add(known)
+    rater = session.exec(select(Rater).where(Rater.handle == handle)).first()
+    if rater is None:
+        rater = Rater(kind=Kind.CLINICIAN, handle=handle)
+        session.add(rater)
         session.flush()
-        log(session, by.actor, "clinician added", {"rater": known.id}, sealed(known))
-    if known.kind != Kind.CLINICIAN:
-        raise BadInput(f"rater {handle!r} is a {known.kind} in this study; use another name")
-    return known
+        log(session, by.actor, "clinician added", {"rater": rater.id}, sealed(rater))
+    if rater.kind != Kind.CLINICIAN:
+        raise BadInput(f"rater {handle!r} is a {rater.kind} in this study; use another name")
+    return rater
 
 
 def _account(session: Session, by: Person, rater: Rater) -> Account:
     """Return a clinician's account, made if new."""
-    known = session.exec(select(Account).where(Account.rater == rater.id)).first()
-    if known is None:
+    account = session.exec(select(Account).where(Account.rater == rater.id)).first()
+    if account is None:
         other = session.exec(select(Account).where(Account.name == rater.handle)).first()
         if other is not None:
             raise BadInput(
                 f"{other.name} is a {other.role} in this study; name the clinician otherwise"
             )
-        known = _new_account(session, by, rater.handle, Role.CLINICIAN, rater.id)
-    return known
+        account = _new_account(session, by, rater.handle, Role.CLINICIAN, rater.id)
+    return account
 
 
 def _new_account(session: Session, by: Person, name: str, role: Role, rater: int | None) -> Account:
@@ -273,19 +273,19 @@ def set_specialty(by: Person, engine: Engine, name: str, specialty: str) -> bool
     BadInput
         If it is no short name.
     """
-    given = specialty.strip()
-    if len(given) > LONGEST_SPECIALTY or not given.isprintable():
+    shortened = specialty.strip()
+    if len(shortened) > LONGEST_SPECIALTY or not shortened.isprintable():
         raise BadInput(f"specialty of {name}: takes at most {LONGEST_SPECIALTY} visible characters")
     with transaction(engine) as session:
         refuse_locked(session)
-        known = select(Rater).where(Rater.handle == name, col(Rater.kind) == Kind.CLINICIAN)
-        rater = session.exec(known).first()
+        query = select(Rater).where(Rater.handle == name, col(Rater.kind) == Kind.CLINICIAN)
+        rater = session.exec(query).first()
         if rater is None:
             raise Unknown(f"this study has no clinician {name}")
-        if rater.specialty == given:
+        if rater.specialty == shortened:
             return False
-        rater.specialty = given
+        rater.specialty = shortened
         session.add(rater)
-        detail = {"rater": name, "specialty": given}
+        detail = {"rater": name, "specialty": shortened}
         log(session, by.actor, "specialty said", detail, sealed(rater))
         return True

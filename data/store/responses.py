@@ -77,7 +77,7 @@ class Written:
     def add(self, table: str, rows: Sequence[Table]) -> None:
         """Seal rows that were stored together."""
         if rows:
-            self.seals.append(seal_together(table, [one.model_dump() for one in rows]))
+            self.seals.append(seal_together(table, [row.model_dump() for row in rows]))
 
 
 def import_responses(
@@ -146,21 +146,21 @@ def keep_rows(
     dict
         The id of a row -> its id in the study, where the study has another.
     """
-    seen: dict[str, Origin] = {}
-    known: set[str] = set()
+    origins: dict[str, Origin] = {}
+    kept_benchmarks: set[str] = set()
     renamed: dict[str, str] = {}
     ids = ids or Ids(session)
-    for given in batches(rows):
-        batch = ids.of(given)
-        pairs = zip(given, batch, strict=True)
+    for given_rows in batches(rows):
+        batch = ids.of(given_rows)
+        pairs = zip(given_rows, batch, strict=True)
         renamed |= {
             a.response_id: b.response_id for a, b in pairs if a.response_id != b.response_id
         }
-        _refuse_repeats(batch, seen)
+        _refuse_repeats(batch, origins)
         for name in dict.fromkeys(row.benchmark for row in batch):
-            if name not in known:
+            if name not in kept_benchmarks:
                 keep(name)
-                known.add(name)
+                kept_benchmarks.add(name)
         instances = _keep_instances(session, batch, added, written)
         keys = _keep_responses(session, batch, instances, added, written)
         with_groups = [(keys[row.response_id], row) for row in batch if row.groups]
@@ -182,14 +182,14 @@ def log_added(session: Session, added: ResponsesAdded, written: Written) -> None
         log(session, "researcher", "responses imported", detail, written.seals)
 
 
-def _refuse_repeats(batch: list[ResponseRow], seen: dict[str, Origin]) -> None:
+def _refuse_repeats(batch: list[ResponseRow], origins: dict[str, Origin]) -> None:
     """Refuse a response_id that the file has already used."""
     for row in batch:
-        if first := seen.get(row.response_id):
+        if first := origins.get(row.response_id):
             raise row.origin.wrong(
                 "response_id", row.response_id, f"already used in row {first.row}; ids must differ"
             )
-        seen[row.response_id] = row.origin
+        origins[row.response_id] = row.origin
 
 
 def _rated_already(name: str, rubric: Rubric) -> Conflict:
@@ -217,13 +217,13 @@ def _keep_instances(
     session: Session, batch: list[ResponseRow], added: ResponsesAdded, written: Written
 ) -> dict[Key, int]:
     """Store the batch's new instances; return the primary key of each instance in the batch."""
-    found = session.exec(
+    rows = session.exec(
         select(Instance).where(
             col(Instance.benchmark).in_({row.benchmark for row in batch}),
             col(Instance.instance_id).in_({row.instance_id for row in batch}),
         )
     )
-    stored = {(one.benchmark, one.instance_id): one for one in found}
+    stored = {(instance.benchmark, instance.instance_id): instance for instance in rows}
     new: list[Instance] = []
     for row in batch:
         key = (row.benchmark, row.instance_id)
@@ -235,7 +235,7 @@ def _keep_instances(
     session.flush()
     added.instances += len(new)
     written.add("instance", new)
-    return {key: one.id for key, one in stored.items() if one.id is not None}
+    return {key: instance.id for key, instance in stored.items() if instance.id is not None}
 
 
 def _refuse_change(row: ResponseRow, stored: Instance) -> None:
@@ -260,35 +260,40 @@ def _keep_responses(
 ) -> dict[str, int]:
     """Store the batch's new responses and their authors; refuse changed ones. Return all keys."""
     names = [row.response_id for row in batch]
-    found = session.exec(select(Response).where(col(Response.response_id).in_(names)))
-    stored = {one.response_id: one for one in found}
+    rows = session.exec(select(Response).where(col(Response.response_id).in_(names)))
+    stored = {response.response_id: response for response in rows}
     new: list[tuple[Response, ResponseRow]] = []
-    there: list[tuple[Response, ResponseRow]] = []
+    unchanged: list[tuple[Response, ResponseRow]] = []
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
-        if (known := stored.get(row.response_id)) is None:
+        if (response := stored.get(row.response_id)) is None:
             new.append((_response(row, instance), row))
-        elif (known.instance, known.text) == (instance, row.response):
-            there.append((known, row))
+        elif (response.instance, response.text) == (instance, row.response):
+            unchanged.append((response, row))
         else:
             raise _another_response(row)
-    _refuse_authors(session, there)
-    added.unchanged += len(there)
-    added.unnamed += sum(row.former_id not in ("", row.response_id) for _, row in there)
+    _refuse_authors(session, unchanged)
+    added.unchanged += len(unchanged)
+    added.unnamed += sum(row.former_id not in ("", row.response_id) for _, row in unchanged)
     added.twins += _twins(session, new)
-    session.add_all([one for one, _ in new])
+    session.add_all([response for response, _ in new])
     session.flush()
-    written.add("response", [one for one, _ in new])
-    written.add("authorship", add_authors(session, [(one, row.model) for one, row in new]))
+    written.add("response", [response for response, _ in new])
+    written.add(
+        "authorship", add_authors(session, [(response, row.model) for response, row in new])
+    )
     added.responses += len(new)
-    return {one.response_id: one.id or 0 for one in (*stored.values(), *(one for one, _ in new))}
+    return {
+        response.response_id: response.id or 0
+        for response in (*stored.values(), *(response for response, _ in new))
+    }
 
 
-def _refuse_authors(session: Session, there: Sequence[tuple[Response, ResponseRow]]) -> None:
+def _refuse_authors(session: Session, unchanged: Sequence[tuple[Response, ResponseRow]]) -> None:
     """Refuse a row that says another author than the study has, unless the study is blind."""
-    others = contradicted(session, [(one, row.model) for one, row in there])
-    for one, row in there:
-        if one.id in others:
+    others = contradicted(session, [(response, row.model) for response, row in unchanged])
+    for response, row in unchanged:
+        if response.id in others:
             raise _another_response(row)
 
 
@@ -315,10 +320,10 @@ def _response(row: ResponseRow, instance: int) -> Response:
 
 def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
     """Count new responses whose text was given to the same instance already, by whomever."""
-    instances = {one.instance for one, _ in new}
+    instances = {response.instance for response, _ in new}
     query = select(Response.instance, Response.text).where(col(Response.instance).in_(instances))
     stored = set(session.exec(query))
-    return sum((one.instance, one.text) in stored for one, _ in new)
+    return sum((response.instance, response.text) in stored for response, _ in new)
 
 
 MOST_VALUES = 100  # with more, a column is a number or a name of each response, and no group
@@ -340,7 +345,9 @@ def keep_subgroups(
         If a response has another value already.
     """
     query = select(Subgroup).where(col(Subgroup.response).in_([key for key, _ in rows]))
-    stored = {(one.response, one.name): one.value for one in session.exec(query)}
+    stored = {
+        (subgroup.response, subgroup.name): subgroup.value for subgroup in session.exec(query)
+    }
     new: list[Subgroup] = []
     for key, row in rows:
         for name, value in row.groups:
@@ -355,8 +362,11 @@ def keep_subgroups(
                 )
     session.add_all(new)
     session.flush()
-    written.add({"response": one.response, "name": one.name, "value": one.value} for one in new)
-    return Counter(one.name for one in new)
+    written.add(
+        {"response": subgroup.response, "name": subgroup.name, "value": subgroup.value}
+        for subgroup in new
+    )
+    return Counter(subgroup.name for subgroup in new)
 
 
 def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], batch: str) -> None:

@@ -140,8 +140,8 @@ class RatingForm:
         """Refuse a mark of no criterion or error, outside its text, or linked to none opposite."""
         if mark.criterion not in self.rubric.criteria:
             raise BadInput("a marked stretch belongs to no criterion; mark it again")
-        known = mark.error in self.errors and mark.severity in SEVERITIES and mark.side in SIDES
-        if not known:
+        is_known = mark.error in self.errors and mark.severity in SEVERITIES and mark.side in SIDES
+        if not is_known:
             raise BadInput(
                 f"this study's marks are {', '.join(self.errors)}, each minor, major or critical, "
                 "in the response or the source; mark it again"

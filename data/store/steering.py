@@ -106,15 +106,19 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) 
         raise BadInput(f"subcategory {place.subcategory!r}: is not one of {place.category!r}")
     with transaction(engine) as session:
         refuse_locked(session)
-        one = session.get(Benchmark, benchmark)
-        if one is None:
+        stored = session.get(Benchmark, benchmark)
+        if stored is None:
             raise Unknown(f"benchmark {benchmark!r}: is not in this study")
-        if (one.category, one.subcategory) == (place.category, place.subcategory):
+        if (stored.category, stored.subcategory) == (place.category, place.subcategory):
             return False
-        one.category, one.subcategory = place.category, place.subcategory
-        session.add(one)
-        detail = {"benchmark": benchmark, "category": one.category, "subcategory": one.subcategory}
-        log(session, by.actor, "place in the taxonomy set", detail, sealed(one))
+        stored.category, stored.subcategory = place.category, place.subcategory
+        session.add(stored)
+        detail = {
+            "benchmark": benchmark,
+            "category": stored.category,
+            "subcategory": stored.subcategory,
+        }
+        log(session, by.actor, "place in the taxonomy set", detail, sealed(stored))
     return True
 
 
@@ -158,10 +162,10 @@ def keep_version(by: Person, engine: Engine, rubric: Rubric) -> str:
     NotAllowed
         If the study is locked.
     """
-    for one in study_rubrics(by, engine):
-        if one.rubric.sha256 == rubric.sha256:
+    for existing in study_rubrics(by, engine):
+        if existing.rubric.sha256 == rubric.sha256:
             raise BadInput("nothing is changed: the study has a rubric of exactly these words")
-        if (one.rubric.name, one.rubric.version) == (rubric.name, rubric.version):
+        if (existing.rubric.name, existing.rubric.version) == (rubric.name, rubric.version):
             raise BadInput(
                 f"version {rubric.version}: the study has other words under this version of "
                 f"{rubric.name}; give another version"

@@ -31,40 +31,40 @@ from data.store.submissions import STUDY_TEXT
 PROTOCOL_SET = "protocol set"
 
 
-def lock(engine: Engine, who: str) -> str:
+def lock(engine: Engine, actor: str) -> str:
     """Lock a study against every change; return the hash of the chain's last event.
 
     Keep that hash elsewhere: `verify` against it proves that nothing was cut off since.
     """
     with transaction(engine) as session:
-        if (held := session.get(Setting, LOCKED)) is not None:
-            raise Conflict(f"the study is locked already, since {held.value}")
-        since = f"{now():%Y-%m-%d %H:%M} UTC by {who}"
-        log(session, who, "locked", {}, keep_setting(session, LOCKED, since))
+        if (lock_setting := session.get(Setting, LOCKED)) is not None:
+            raise Conflict(f"the study is locked already, since {lock_setting.value}")
+        since = f"{now():%Y-%m-%d %H:%M} UTC by {actor}"
+        log(session, actor, "locked", {}, keep_setting(session, LOCKED, since))
         newest = select(Event.sha256).order_by(col(Event.id).desc()).limit(1)
         return session.exec(newest).one()
 
 
-def reopen(engine: Engine, who: str, reason: str) -> None:
+def reopen(engine: Engine, actor: str, reason: str) -> None:
     """Open a locked study again, with a reason that stays in the record."""
     _need(reason)
     with transaction(engine) as session:
-        held = session.get(Setting, LOCKED)
-        if held is None:
+        lock_setting = session.get(Setting, LOCKED)
+        if lock_setting is None:
             raise Conflict("the study is not locked")
-        session.delete(held)
-        log(session, who, REOPENED, {"reason": reason.strip()}, [taken_away(held)])
+        session.delete(lock_setting)
+        log(session, actor, REOPENED, {"reason": reason.strip()}, [taken_away(lock_setting)])
 
 
-def unblind(engine: Engine, who: str, reason: str) -> list[tuple[str, str]]:
+def unblind(engine: Engine, actor: str, reason: str) -> list[tuple[str, str]]:
     """Record that the blind is lifted, and return (response_id, model) of every response."""
     _need(reason)
     with transaction(engine) as session:
-        log(session, who, UNBLINDED, {"reason": reason.strip()})
+        log(session, actor, UNBLINDED, {"reason": reason.strip()})
         return everybody(session)
 
 
-def set_protocol(engine: Engine, who: str, fixed: Mapping[str, Any]) -> None:
+def set_protocol(engine: Engine, actor: str, protocol: Mapping[str, Any]) -> None:
     """Record what a study is to show; it holds until another is set, and stays in the record.
 
     Parameters
@@ -77,12 +77,12 @@ def set_protocol(engine: Engine, who: str, fixed: Mapping[str, Any]) -> None:
     NotAllowed
         If the study is locked.
     """
-    text = json.dumps(fixed, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(protocol, sort_keys=True, ensure_ascii=False)
     sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     with transaction(engine) as session:
         refuse_locked(session)
         counted = {"ratings": ratings_in(session), "sha256": sha256}
-        log(session, who, PROTOCOL_SET, dict(fixed) | counted)
+        log(session, actor, PROTOCOL_SET, dict(protocol) | counted)
 
 
 def ratings_in(session: Session) -> int:
@@ -109,7 +109,7 @@ def _need(reason: str) -> None:
 DESCRIBED, CONSENTED = "study described", "consent given"
 
 
-def describe(engine: Engine, description: Description, who: str) -> bool:
+def describe(engine: Engine, description: Description, actor: str) -> bool:
     """Tell clinicians this of the study from now on; False if it is what they are told already.
 
     Earlier descriptions stay, and each submission names the one it was made under. The event
@@ -137,7 +137,7 @@ def describe(engine: Engine, description: Description, who: str) -> bool:
             "consent_sha256": description.consent_sha256,
             "ratings": ratings_in(session),
         }
-        log(session, who, DESCRIBED, detail, seals)
+        log(session, actor, DESCRIBED, detail, seals)
     return True
 
 
@@ -157,20 +157,20 @@ def give_consent(engine: Engine, rater: int, sha256: str) -> bool:
         present = session.get(Setting, CONSENT_TEXT)
         if not sha256 or present is None or present.value != sha256:
             raise Conflict("the consent text was changed meanwhile; read it again, then decide")
-        given = session.get(Setting, consent_key(rater))
-        if given is not None and given.value == sha256:
+        consent = session.get(Setting, consent_key(rater))
+        if consent is not None and consent.value == sha256:
             return False
         seals = keep_setting(session, consent_key(rater), sha256)
-        told = session.get_one(Setting, STUDY_TEXT).value
-        detail = {"rater": rater, "sha256": sha256, "study_text": told}
+        description_sha256 = session.get_one(Setting, STUDY_TEXT).value
+        detail = {"rater": rater, "sha256": sha256, "study_text": description_sha256}
         log(session, f"rater {rater}", CONSENTED, detail, seals)
     return True
 
 
 def _refuse_others(session: Session, rater: int) -> None:
     """Raise NotAllowed unless this is a clinician of the study."""
-    known = session.get(Rater, rater)
-    if known is None or known.kind != Kind.CLINICIAN:
+    stored = session.get(Rater, rater)
+    if stored is None or stored.kind != Kind.CLINICIAN:
         raise NotAllowed("only clinicians of this study can give consent")
 
 
