@@ -41,7 +41,6 @@ from data.store.access import PSEUDONYM_KEY
 
 SHORTEST_NAME = 3  # a clinician's name of fewer signs may be any word
 NAMED = "[a clinician]"
-UNSETTLED = (None, False)  # no reading that settles it, and so none that is done
 _MINE = select(Assignment.response).where(
     col(Assignment.rater) == bindparam("rater"),
     col(Assignment.code) == bindparam("code"),
@@ -148,8 +147,9 @@ def differences(engine: Engine, points: float) -> list[Disagreement]:
         waiting = _waiting(session)
         settled = _settled(session)
     disagreements = [
-        Disagreement(key, *names[key], *largest, waiting.get(key, 0), *settled.get(key, UNSETTLED))
-        for key, largest in widest.items()
+        Disagreement(key, *names[key], apart, criterion, clinicians, waiting.get(key, 0), *settling)
+        for key, (apart, criterion, clinicians) in widest.items()
+        for settling in [settled.get(key, (None, False))]
     ]
     return sorted(disagreements, key=lambda response: (-response.points, response.response_id))
 

@@ -153,8 +153,8 @@ def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compar
         _row(
             response,
             names[response],
-            _side(means, clinicians, response, len(clinicians), whole=False),
-            _side(means, jury_heard, response, len(jury_heard), whole=True),
+            _side(means, clinicians, response, len(clinicians), needs_all=False),
+            _side(means, jury_heard, response, len(jury_heard), needs_all=True),
             flags.get(response, frozenset()),
         )
         for response in sorted(rated)
@@ -181,7 +181,7 @@ def _row(
 
 
 def _side(means: Means, raters: Sequence[int], response: int, of: int, *, needs_all: bool) -> Side:
-    """Return the mean of those who scored; of a jury (`whole`) only if all did."""
+    """Return the mean of those who scored; of a jury (`needs_all`) only if all did."""
     scores = [means[rater][response] for rater in raters if response in means.get(rater, ())]
     missing = needs_all and len(scores) < of
     return Side(None if missing or not scores else fmean(scores), len(scores), of)

@@ -1,4 +1,4 @@
-"""Who rates what: the design as it is stored, places that become free, and recusals."""
+"""Who rates what: the design, places that become free, recusals, and readings that settle differences."""
 
 import secrets
 from collections.abc import Iterable, Mapping
@@ -26,6 +26,7 @@ from data.store.audit import (
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
+ADJUDICATION_ASSIGNED = "adjudication assigned"
 _OF_CODE = select(Assignment).where(Assignment.code == bindparam("code")).with_for_update()
 # Made once: each response that is shown asks it.
 _OPEN = (
@@ -77,9 +78,10 @@ def assign(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        raters = {row.handle: row.id or 0 for row in session.exec(select(Rater))}
+        raters = {rater.handle: rater.id or 0 for rater in session.exec(select(Rater))}
         existing = {
-            (row.rater, row.response, row.pass_): row for row in session.exec(select(Assignment))
+            (slot.rater, slot.response, slot.pass_): slot
+            for slot in session.exec(select(Assignment))
         }
         for rater, response, pass_ in dropped:
             _take_back(session, existing.pop((raters[rater], response, pass_)))
@@ -92,9 +94,11 @@ def assign(
         ]
         session.add_all(new)
         session.flush()
-        seals = [] if per_response is None else _keep_number(session, per_response)
+        seals = [] if per_response is None else _keep_per_response(session, per_response)
         if new:
-            seals.append(seal_together("assignment", [row.model_dump() for row in new]))
+            seals.append(
+                seal_together("assignment", [assignment.model_dump() for assignment in new])
+            )
         if seals:
             detail = {"slots": len(new), "seed": seed}
             log(session, "coordinator", "responses assigned", detail, seals)
@@ -172,6 +176,44 @@ def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> No
         session.add(assignment)
 
 
+def assign_adjudication(
+    engine: Engine, actor: str, reading: Settling, clinicians: Mapping[int, str]
+) -> int:
+    """Give each response (primary key) to the clinician who is to settle it; return how many.
+
+    Each comes after all the other work of its clinician, in the order of `places`.
+
+    Raises
+    ------
+    NotAllowed
+        If somebody would give a third reading of what they rated or were ever given, or is
+        given what they gave back; or the study is locked.
+    Conflict
+        If one of the responses is settled, or given out, already, or somebody has still to rate
+        it by themselves.
+    Unknown
+        If a name is no clinician's.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        seals: list[Seal] = []
+        if reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None:
+            seals += keep_setting(session, PSEUDONYM_KEY, secrets.token_urlsafe(32))
+        new = [
+            _adjudication(session, reading, response, handle)
+            for response, handle in clinicians.items()
+        ]
+        if new or seals:
+            session.flush()
+            detail = {"reading": reading, "assignments": [assignment.id for assignment in new]}
+            log(session, actor, ADJUDICATION_ASSIGNED, detail, [*seals, *sealed(*new)])
+        return len(new)
+
+
+# Give out readings that settle differences, in a coordinator's name.
+give_adjudication = asking(assign_adjudication, Role.COORDINATOR)
+
+
 def own(session: Session, rater: int, code: str) -> Assignment:
     """Return the rater's own assignment of that code, locked until the transaction ends."""
     assignment = session.exec(_OF_CODE, params={"code": code}).first()
@@ -185,7 +227,7 @@ def progress(assignment: Assignment) -> Seal:
     return seal_together("progress", [assignment.__dict__])
 
 
-def _keep_number(session: Session, per_response: int) -> list[Seal]:
+def _keep_per_response(session: Session, per_response: int) -> list[Seal]:
     """Store how many clinicians each response is to have; return its seal, if that is new."""
     stored = session.get(Setting, PER_RESPONSE)
     if stored is not None and stored.value == str(per_response):
@@ -245,47 +287,7 @@ def _assignment(slot: Slot, rater: int) -> Assignment:
     )
 
 
-GIVEN = "adjudication assigned"
-
-
-def assign_adjudication(
-    engine: Engine, actor: str, reading: Settling, clinicians: Mapping[int, str]
-) -> int:
-    """Give each response (primary key) to the clinician who is to settle it; return how many.
-
-    Each comes after all the other work of its clinician, in the order of `places`.
-
-    Raises
-    ------
-    NotAllowed
-        If somebody would give a third reading of what they rated or were ever given, or is
-        given what they gave back; or the study is locked.
-    Conflict
-        If one of the responses is settled, or given out, already, or somebody has still to rate
-        it by themselves.
-    Unknown
-        If a name is no clinician's.
-    """
-    with transaction(engine) as session:
-        refuse_locked(session)
-        seals: list[Seal] = []
-        if reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None:
-            seals += keep_setting(session, PSEUDONYM_KEY, secrets.token_urlsafe(32))
-        new = [
-            _given(session, reading, response, handle) for response, handle in clinicians.items()
-        ]
-        if new or seals:
-            session.flush()
-            detail = {"reading": reading, "assignments": [handle.id for handle in new]}
-            log(session, actor, GIVEN, detail, [*seals, *sealed(*new)])
-        return len(new)
-
-
-# Give out readings that settle differences, in a coordinator's name.
-give_adjudication = asking(assign_adjudication, Role.COORDINATOR)
-
-
-def _given(session: Session, reading: Settling, response: int, handle: str) -> Assignment:
+def _adjudication(session: Session, reading: Settling, response: int, handle: str) -> Assignment:
     rater = session.exec(select(Rater).where(Rater.handle == handle)).first()
     if rater is None or rater.kind != Kind.CLINICIAN or rater.simulated:
         raise Unknown(f"clinician {handle!r}: nobody of that name can be given work in this study")

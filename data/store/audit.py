@@ -33,11 +33,14 @@ INSTANCE = SEALS["instance"].columns[1:]
 # What was said of responses before their authors were sealed apart.
 WITH_AUTHOR = {"response": ("response_id", "text", "model", *INSTANCE)}
 COLUMNS: Mapping[str, tuple[str, ...]] = WITH_AUTHOR | {
-    name: one.columns for name, one in SEALS.items() if one.how is How.ACT
+    name: part.columns for name, part in SEALS.items() if part.how is How.ACT
 }
 # Columns that a later version added at the end, with what stands in rows of before: where all of
 # them say nothing they are not digested, so what an earlier version promised still holds.
 ADDED: Mapping[str, tuple[object, ...]] = {"span": ("response", "", None), "remark": (None,)}
+Seal = dict[str, Any]
+SHORTEST = 4  # signs of a row's hint, among rows that were sealed together
+MOST_HINTS = 5000
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
 _LOCKED = select(Setting.value).where(Setting.key == LOCKED)
 
@@ -167,11 +170,6 @@ def refuse_locked(session: Session) -> None:
             f"the study is locked since {since}; a coordinator can reopen it with "
             '`medjury lock --reopen --reason "..."`, which is recorded'
         )
-
-
-Seal = dict[str, Any]
-SHORTEST = 4  # signs of a row's hint, among rows that were sealed together
-MOST_HINTS = 5000
 
 
 def sealed(*rows: Table) -> list[Seal]:

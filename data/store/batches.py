@@ -50,10 +50,8 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
         session.add(batch)
         session.flush()
         key = batch.id
-        rows = [
-            _request(key, request)
-            for request in sorted(requests, key=lambda request: request.custom_id)
-        ]
+        ordered = sorted(requests, key=lambda request: request.custom_id)
+        rows = [_request(key, request) for request in ordered]
         session.execute(insert(JuryRequest), rows)
         written = Batch("jury_request", key)
         written.add(rows)
@@ -92,12 +90,7 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
         by_id = {result.custom_id: result for result in results}
         new_results = [by_id[name] for name in _open(session, key, list(by_id))]
         write_attempts(
-            session,
-            [
-                (result.attempt, result.rubric, result.reply)
-                for result in new_results
-                if result.attempt
-            ],
+            session, [(new.attempt, new.rubric, new.reply) for new in new_results if new.attempt]
         )
         for result in new_results:
             session.get_one(JuryRequest, result.custom_id).outcome = result.outcome

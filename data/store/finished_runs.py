@@ -117,7 +117,7 @@ def _store_ratings(session: Session, run: FinishedRun, added: RatingsAdded) -> N
 def _store_failures(session: Session, run: FinishedRun) -> int:
     """Store the verdicts that do not stand and are not there yet; return how many are new."""
     responses = _keys(session, run)
-    jurors = {failure.handle: failure.id or 0 for failure in session.exec(select(Rater))}
+    jurors = {rater.handle: rater.id or 0 for rater in session.exec(select(Rater))}
     stored = set(
         session.exec(
             select(Attempt.response, Attempt.rater, Attempt.status).where(
@@ -142,12 +142,12 @@ def _store_failures(session: Session, run: FinishedRun) -> int:
         for failure in run.failures
     ]
     new = [
-        failure
-        for failure in new
-        if (failure.response, failure.rater, failure.status) not in stored
+        attempt
+        for attempt in new
+        if (attempt.response, attempt.rater, attempt.status) not in stored
     ]
     if new:
-        write_attempts(session, [(failure, run.rubric, None) for failure in new])
+        write_attempts(session, [(attempt, run.rubric, None) for attempt in new])
         log(session, "researcher", "failed verdicts imported", {"verdicts": len(new)})
     return len(new)
 

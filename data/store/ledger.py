@@ -101,12 +101,11 @@ def remember(engine: Engine, entries: Sequence[Evaluated]) -> None:
         return
     with transaction(engine) as session:
         simulated = _simulated(session, entries)
-        evaluations = [_told(entry, simulated) for entry in entries]
+        evaluations = [_event_content(entry, simulated) for entry in entries]
         at = now()
-        log(
-            session, "researcher", EVALUATED, {"juries": evaluations, "at": at.isoformat()}
-        )  # lets in one
-        _note(session, evaluations, at)
+        detail = {"juries": evaluations, "at": at.isoformat()}
+        log(session, "researcher", EVALUATED, detail)  # lets in one
+        _count_evaluations(session, evaluations, at)
 
 
 def _simulated(session: Session, entries: Sequence[Evaluated]) -> set[str]:
@@ -118,7 +117,7 @@ def _simulated(session: Session, entries: Sequence[Evaluated]) -> set[str]:
     return {name for name, simulated in jurors.items() if simulated}
 
 
-def _told(entry: Evaluated, simulated: set[str]) -> dict[str, Any]:
+def _event_content(entry: Evaluated, simulated: set[str]) -> dict[str, Any]:
     """Return what the event says of an evaluation: all of it, in plain values."""
     fields = {name: getattr(entry, name) for name in Evaluated.__slots__}
     return fields | {
@@ -131,34 +130,33 @@ def _told(entry: Evaluated, simulated: set[str]) -> dict[str, Any]:
     }
 
 
-def _note(session: Session, evaluations: Sequence[Mapping[str, Any]], at: datetime) -> None:
+def _count_evaluations(
+    session: Session, evaluations: Sequence[Mapping[str, Any]], at: datetime
+) -> None:
     """Store new compositions, and count known ones once more with their newest figures."""
-    compositions = _held(session, [evaluation["key"] for evaluation in evaluations])
+    compositions = _stored_compositions(session, [evaluation["key"] for evaluation in evaluations])
     new: list[dict[str, Any]] = []
     for evaluation in evaluations:
         before = compositions.get(evaluation["key"])
         if before is None:
-            compositions[evaluation["key"]] = dict(evaluation) | {
-                "times": 1,
-                "first_at": at,
-                "last_at": at,
-            }
-            new.append(compositions[evaluation["key"]])
+            composition = dict(evaluation) | {"times": 1, "first_at": at, "last_at": at}
+            compositions[evaluation["key"]] = composition
+            new.append(composition)
             continue
         before |= {
             name: evaluation[name] for name in ("icc", "n_responses", "fingerprint", "simulated")
         }
         before["compared"] = sorted({*before["compared"], *evaluation["compared"]})
         before["times"], before["last_at"] = before["times"] + 1, at
-    new_keys = {evaluation["key"] for evaluation in new}
-    known_ones = [evaluation for key, evaluation in compositions.items() if key not in new_keys]
+    new_keys = {composition["key"] for composition in new}
+    seen_before = [row for key, row in compositions.items() if key not in new_keys]
     if new:
         session.execute(insert(Composition), new)
-    if known_ones:
-        session.execute(update(Composition), known_ones)
+    if seen_before:
+        session.execute(update(Composition), seen_before)
 
 
-def _held(session: Session, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _stored_compositions(session: Session, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return what the ledger has of some compositions, by key."""
     columns = [getattr(Composition, name) for name in Composition.model_fields]
     rows = [

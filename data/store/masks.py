@@ -145,9 +145,8 @@ def places_digest(salt: str, masks: Iterable[Sequence[object]]) -> str:
 
     The salt is its author's: who guesses a name cannot compare it.
     """
-    return hashlib.sha256(
-        canonical_values([salt, *(cell for mask in masks for cell in mask)])
-    ).hexdigest()
+    cells = (cell for mask in masks for cell in mask)
+    return hashlib.sha256(canonical_values([salt, *cells])).hexdigest()
 
 
 def mask_digest(shown: str | None, places: Iterable[tuple[int, int, str]]) -> str:

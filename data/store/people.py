@@ -1,4 +1,7 @@
-"""People and their ways in. A code is shown once; only its hash is stored."""
+"""Adding people, giving them codes, addresses and specialties, and shutting them out.
+
+A code is shown once; only its hash is stored.
+"""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +18,7 @@ from data.store.access import NO_HASH, PERSONAL_CODE, Way, new_code, revoke
 from data.store.audit import log, new_salt, refuse_locked, sealed
 
 EMAIL = re.compile(r"(?!.{255})[^@\s]+@[^@\s]+\.[^@\s]+")
-LONGEST_NAME = 80
+LONGEST_NAME, LONGEST_SPECIALTY = 80, 60
 REMINDED = "reminder sent"
 
 
@@ -78,7 +81,10 @@ def add_people(
         accounts = [_newcomer(session, by, name, role) for name in names]
         if email and email.strip():
             _give_email(session, by, accounts[0], email)
-        return [Invitation(name.name, new_code(session, by.actor, name, way)) for name in accounts]
+        return [
+            Invitation(account.name, new_code(session, by.actor, account, way))
+            for account in accounts
+        ]
 
 
 @only(Role.COORDINATOR)
@@ -93,7 +99,7 @@ def renew_access(by: Person, engine: Engine, name: str, way: Way = PERSONAL_CODE
         If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        account = _known(session, by, name)
+        account = _account_of(session, by, name)
         revoke(session, by.actor, account)
         if account.ended is not None:
             account.ended = None
@@ -121,7 +127,7 @@ def end_access(by: Person, engine: Engine, name: str) -> bool:
         If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        account = _known(session, by, name)
+        account = _account_of(session, by, name)
         if account.id == by.id:
             raise BadInput("you cannot shut yourself out; another coordinator can")
         if account.ended is not None:
@@ -147,7 +153,7 @@ def set_email(by: Person, engine: Engine, name: str, email: str | None) -> bool:
         If it is not an address; if it is that of somebody else who may sign in.
     """
     with transaction(engine) as session:
-        return _give_email(session, by, _known(session, by, name), email)
+        return _give_email(session, by, _account_of(session, by, name), email)
 
 
 @only(Role.COORDINATOR)
@@ -155,6 +161,37 @@ def reminded(by: Person, engine: Engine, account: int) -> None:
     """Record that a person (their account) was sent a reminder."""
     with transaction(engine) as session:
         log(session, by.actor, REMINDED, {"account": account})
+
+
+@only(Role.COORDINATOR)
+def set_specialty(by: Person, engine: Engine, name: str, specialty: str) -> bool:
+    """Say what a clinician's specialty is, "" for none; False if that is so already.
+
+    Clinicians who rated elsewhere, and never sign in, can have one too.
+
+    Raises
+    ------
+    NotAllowed, Unknown
+        Unless `by` is a coordinator; if the study has no such clinician, or is locked.
+    BadInput
+        If it is no short name.
+    """
+    shortened = specialty.strip()
+    if len(shortened) > LONGEST_SPECIALTY or not shortened.isprintable():
+        raise BadInput(f"specialty of {name}: takes at most {LONGEST_SPECIALTY} visible characters")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        query = select(Rater).where(Rater.handle == name, col(Rater.kind) == Kind.CLINICIAN)
+        rater = session.exec(query).first()
+        if rater is None:
+            raise Unknown(f"this study has no clinician {name}")
+        if rater.specialty == shortened:
+            return False
+        rater.specialty = shortened
+        session.add(rater)
+        detail = {"rater": name, "specialty": shortened}
+        log(session, by.actor, "specialty said", detail, sealed(rater))
+        return True
 
 
 def _refuse_repeats(names: Sequence[str]) -> None:
@@ -203,7 +240,7 @@ def _give_email(session: Session, by: Person, account: Account, email: str | Non
     return True
 
 
-def _known(session: Session, by: Person, name: str) -> Account:
+def _account_of(session: Session, by: Person, name: str) -> Account:
     """Return the account of that name; a clinician without one so far is given one."""
     account = session.exec(select(Account).where(Account.name == name)).first()
     if account is not None:
@@ -255,37 +292,3 @@ def _new_account(session: Session, by: Person, name: str, role: Role, rater: int
 def _has_access(session: Session, account: Account) -> bool:
     valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
     return session.exec(valid).first() is not None
-
-
-LONGEST_SPECIALTY = 60
-
-
-@only(Role.COORDINATOR)
-def set_specialty(by: Person, engine: Engine, name: str, specialty: str) -> bool:
-    """Say what a clinician's specialty is, "" for none; False if that is so already.
-
-    Clinicians who rated elsewhere, and never sign in, can have one too.
-
-    Raises
-    ------
-    NotAllowed, Unknown
-        Unless `by` is a coordinator; if the study has no such clinician, or is locked.
-    BadInput
-        If it is no short name.
-    """
-    shortened = specialty.strip()
-    if len(shortened) > LONGEST_SPECIALTY or not shortened.isprintable():
-        raise BadInput(f"specialty of {name}: takes at most {LONGEST_SPECIALTY} visible characters")
-    with transaction(engine) as session:
-        refuse_locked(session)
-        query = select(Rater).where(Rater.handle == name, col(Rater.kind) == Kind.CLINICIAN)
-        rater = session.exec(query).first()
-        if rater is None:
-            raise Unknown(f"this study has no clinician {name}")
-        if rater.specialty == shortened:
-            return False
-        rater.specialty = shortened
-        session.add(rater)
-        detail = {"rater": name, "specialty": shortened}
-        log(session, by.actor, "specialty said", detail, sealed(rater))
-        return True

@@ -170,13 +170,12 @@ def previous(session: Session, assignment: Assignment) -> float | None:
     return sum(scores.values()) / len(scores) if scores else None
 
 
-def _latest(
-    session: Session, response: int, rater: int, pass_: int
-) -> dict[str, tuple[float, str]]:
+def _latest(session: Session, showing: Assignment) -> dict[str, tuple[float, str]]:
     """Return what the rater's latest ratings for a showing say."""
     rows = session.exec(
         select(Rating)
-        .where(Rating.response == response, Rating.rater == rater, Rating.pass_ == pass_)
+        .where(Rating.response == showing.response, Rating.rater == showing.rater)
+        .where(Rating.pass_ == showing.pass_)
         .order_by(desc(Rating.id))
     )
     newest: dict[str, tuple[float, str]] = {}
@@ -202,11 +201,7 @@ def said(session: Session, assignment: Assignment) -> Said:
         select(Span).where(Span.assignment == assignment.id, Span.revision == newest)
     )
     marked = {tuple(getattr(span, name) for name in MARKED) for span in spans}
-    scores = (
-        _latest(session, assignment.response, assignment.rater, assignment.pass_)
-        if assignment.state == State.DONE
-        else {}
-    )
+    scores = _latest(session, assignment) if assignment.state == State.DONE else {}
     comment = session.exec(
         select(Submission.comment).where(
             Submission.assignment == assignment.id, Submission.revision == newest
@@ -312,14 +307,13 @@ def submit(
         assignment.revision += 1
         _keep_submitted(assignment, entered, seconds)
         session.add(assignment)
-        detail = {"assignment": assignment.id, "revision": assignment.revision, "scores": scores}
-        log(
-            session,
-            f"rater {rater}",
-            "rated",
-            detail | {"written": written},
-            [progress(assignment)],
-        )
+        detail = {
+            "assignment": assignment.id,
+            "revision": assignment.revision,
+            "scores": scores,
+            "written": written,
+        }
+        log(session, f"rater {rater}", "rated", detail, [progress(assignment)])
     return True
 
 

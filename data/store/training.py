@@ -215,9 +215,8 @@ def experts_digest(session: Session) -> str:
     """Return the SHA-256 over all expert scores as they stand."""
     digest = hashlib.sha256()
     experts = session.exec(select(Expert)).all()
-    for expert in sorted(
-        experts, key=lambda expert: (expert.response, expert.criterion)
-    ):  # as Python sorts
+    in_order = sorted(experts, key=lambda expert: (expert.response, expert.criterion))  # as Python
+    for expert in in_order:
         digest.update(canonical(expert.model_dump(), EXPERT))
     return digest.hexdigest()
 
@@ -312,8 +311,8 @@ def answer_drill(
         session.flush()
         detail = {"drill": drill.id, "response": drill.response, "round": drill.round + 1}
         log(session, f"rater {rater}", ANSWERED, detail | {"scores": scores}, sealed(drill))
-        notes = standing.said | {str(drill.id): dict(notes)}
-        answered = standing.model_copy(update={"draft": {}, "said": notes})
+        remarks = standing.said | {str(drill.id): dict(notes)}
+        answered = standing.model_copy(update={"draft": {}, "said": remarks})
         _store(session, rater, _closed(session, rater, answered))
     return True
 
@@ -403,9 +402,8 @@ def _closed(session: Session, rater: int, standing: Standing) -> Standing:
     answers = {drill.response: drill.scores for drill in rows}
     if len(answers) < len(experts):
         return standing
-    gap = read_settings(
-        {drill.key: drill.value for drill in session.exec(select(Setting))}
-    ).training_gap
+    settings = {setting.key: setting.value for setting in session.exec(select(Setting))}
+    gap = read_settings(settings).training_gap
     outcome = Outcome(distance=training.distance(answers, experts), gap=gap)
     action = "training passed" if outcome.passed else "training not passed"
     detail = {"rater": rater, "round": round_ + 1, "distance": outcome.distance, "gap": gap}
