@@ -34,7 +34,7 @@ class ModelCost(Noted):
 
 @dataclass(frozen=True)
 class JurorCalls(Noted):
-    """What one juror's stored calls have come to: see `data.queries.models.Recorded`."""
+    """What one juror's stored calls have come to: see `data.queries.costs.Recorded`."""
 
     juror: str
     calls: int
