@@ -1,4 +1,4 @@
-"""The only package that reads a study. What serves raters never touches Authorship."""
+"""The only package that reads a study's database. What serves raters never reads Authorship."""
 
 from data.person import Person
 from data.queries.adjudication import Disagreement, Other, differences_of, is_settling, others_said

@@ -1,6 +1,6 @@
-"""Where clinicians differ, who can settle it, and what whoever settles it by consensus is shown.
+"""Where clinicians disagree, who can settle it, and what is shown for a consensus reading.
 
-The author's table is not read here.
+The table of authors is not read here.
 """
 
 import hashlib

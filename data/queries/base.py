@@ -1,6 +1,6 @@
-"""What many queries share: cards, responses of the study proper, and the ratings that count.
+"""What many queries share: joins, conditions for ratings that count, and cards.
 
-The author's table is not read here.
+The table of authors is not read here.
 """
 
 from typing import Any

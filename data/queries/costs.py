@@ -1,13 +1,14 @@
-"""What a study has spent on jurors over all runs, may have spent besides, and may spend at most."""
+"""What calls to jurors have cost, by juror and over the study, and what may still be billed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Engine, case, func
 from sqlmodel import col
 
 from data.database import reading
-from data.queries.base import columns_of
+from data.queries.base import Columns, columns_of
 from data.queries.study import settings
 from data.schema import (
     Attempt,
@@ -21,6 +22,15 @@ from data.schema import (
 )
 from data.schema.jury import JuryRequest
 from data.token_costs import TokenCosts, token_costs
+
+TOKENS = (
+    *(Attempt.tokens_in, Attempt.tokens_cached, Attempt.tokens_cache_write),
+    *(Attempt.tokens_out, Attempt.tokens_reasoning),
+)
+# A cost of which no part is known, as of calls that older versions stored, stays one figure.
+WHOLE = case((col(Attempt.usd_out).is_(None), Attempt.usd), else_=0.0)
+PARTED = case((col(Attempt.usd_out).is_not(None), Attempt.usd), else_=0.0)
+AMOUNTS = (PARTED, Attempt.usd_cached, Attempt.usd_cache_write, Attempt.usd_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +104,6 @@ def calls_in_flight(engine: Engine) -> InFlight:
     return InFlight(live, waiting, float(usd or 0.0) + float(most or 0.0), unknown)
 
 
-TOKENS = (
-    *(Attempt.tokens_in, Attempt.tokens_cached, Attempt.tokens_cache_write),
-    *(Attempt.tokens_out, Attempt.tokens_reasoning),
-)
-# A cost of which no part is known, as of calls that older versions stored, stays one figure.
-WHOLE = case((col(Attempt.usd_out).is_(None), Attempt.usd), else_=0.0)
-PARTED = case((col(Attempt.usd_out).is_not(None), Attempt.usd), else_=0.0)
-AMOUNTS = (PARTED, Attempt.usd_cached, Attempt.usd_cache_write, Attempt.usd_out)
-
-
 def token_costs_by_juror(engine: Engine, since: int = 0) -> dict[str, TokenCosts]:
     """Return what each juror's calls took and cost, by its name.
 
@@ -113,14 +113,7 @@ def token_costs_by_juror(engine: Engine, since: int = 0) -> dict[str, TokenCosts
         Only calls after this one, a primary key.
     """
     totals = (func.sum(column) for column in (*TOKENS, *AMOUNTS, WHOLE))
-    query = (
-        columns_of(Rater.handle, *totals)
-        .select_from(Attempt)
-        .join(Rater)
-        .where(Attempt.number > 0, col(Attempt.id) > since)
-        .group_by(col(Rater.handle))
-        .order_by(col(Rater.handle))
-    )
+    query = _calls_by_juror(*totals).where(col(Attempt.id) > since)
     with reading(engine) as session:
         return {
             name: token_costs(figures[: len(TOKENS)], figures[len(TOKENS) :])
@@ -193,14 +186,8 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
     )
     ok = func.sum(case((col(Attempt.status) == Status.OK, 1), else_=0))
     counted = (func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)), ok, *tokens)
-    query = (
-        columns_of(Rater.handle, Rater.simulated, *counted)
-        .select_from(Attempt)
-        .join(Rater)
-        .where(Attempt.number > 0, Rater.kind == Kind.JUROR)
-        .group_by(col(Rater.handle), col(Rater.simulated))
-        .order_by(col(Rater.handle))
-    )
+    query = _calls_by_juror(Rater.simulated, *counted).group_by(col(Rater.simulated))
+    query = query.where(Rater.kind == Kind.JUROR)
     if benchmark is not None:
         query = query.join(Response).join(Instance).where(Instance.benchmark == benchmark)
     with reading(engine) as session:
@@ -211,7 +198,7 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedCalls:
     """What one juror's stored calls have come to.
 
     Attributes
@@ -231,24 +218,23 @@ class Recorded:
     unknown: int
 
 
-def recorded(engine: Engine, jurors: Sequence[str]) -> list[Recorded]:
+def recorded_calls(engine: Engine, jurors: Sequence[str]) -> list[RecordedCalls]:
     """Return what the calls to some jurors have come to; none for a juror without calls."""
     tokens = col(Attempt.tokens_in)
-    query = (
-        columns_of(
-            *(Rater.handle, func.count(), func.count(tokens), func.sum(tokens)),
-            *(func.sum(Attempt.usd), func.count(col(Attempt.usd))),
-        )
-        .select_from(Attempt)
-        .join(Rater)
-        .where(col(Rater.handle).in_(jurors), Attempt.number > 0)
-        .group_by(col(Rater.handle))
-        .order_by(col(Rater.handle))
-    )
+    query = _calls_by_juror(
+        *(func.count(), func.count(tokens), func.sum(tokens)),
+        *(func.sum(Attempt.usd), func.count(col(Attempt.usd))),
+    ).where(col(Rater.handle).in_(jurors))
     with reading(engine) as session:
         return [
-            Recorded(
-                name, calls, tokens_read if counted == calls else None, usd or 0.0, calls - priced
+            RecordedCalls(
+                name, calls, read if counted == calls else None, usd or 0.0, calls - priced
             )
-            for name, calls, counted, tokens_read, usd, priced in session.exec(query)
+            for name, calls, counted, read, usd, priced in session.exec(query)
         ]
+
+
+def _calls_by_juror(*totals: Any) -> Columns:
+    """Select totals of the calls that were sent to each juror, by its name."""
+    query = columns_of(Rater.handle, *totals).select_from(Attempt).join(Rater)
+    return query.where(Attempt.number > 0).group_by(col(Rater.handle)).order_by(col(Rater.handle))

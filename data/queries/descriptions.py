@@ -1,4 +1,4 @@
-"""Reading what clinicians are told of a study, who agreed to it, and whether it was forged."""
+"""The texts that tell clinicians of the study, who consented, and whether either was tampered with."""
 
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,7 @@
-"""Reading a study as rows of files, what is to be rated in REDCap, and what a report must state."""
+"""A study as rows of CSV files, the data dictionary of their columns, and what REDCap is to ask.
+
+What an export brings back is looked up here as well: instances, responses, rubrics.
+"""
 
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -62,6 +65,28 @@ SUBMISSIONS = (
 )
 EVENTS = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Cells = tuple[Any, ...]
+_TOLD = tomllib.loads(Path(__file__).with_name("dictionary.toml").read_text("utf-8"))
+TABLES: dict[str, str] = {
+    name: words.replace("{call}", _TOLD["call"].strip()) for name, words in _TOLD["tables"].items()
+}
+FILES: dict[str, str] = _TOLD["files"]
+TYPES = {
+    int: "whole number",
+    float: "number",
+    str: "text",
+    bool: "0 or 1",
+    datetime: "time, ISO 8601",
+    dict: "JSON object",
+    list: "JSON list",
+}
+NEVER = "never empty"
+ABOUT = (
+    "UTF-8, commas, one header row; a file in a folder begins with the mark (BOM) by which Excel knows "
+    "UTF-8, a file in a package has none. A text that a spreadsheet would compute, one that begins with "
+    "= + - @, a tab or a carriage return, has one ' before it, which `medjury import` takes off "
+    "again; numbers such as -5 are as they are. Keys join tables/ files to each other."
+)
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,29 +201,6 @@ def _rows(engine: Engine, query: Columns) -> Iterator[Cells]:
         yield from map(tuple, rows)
 
 
-_TOLD = tomllib.loads(Path(__file__).with_name("dictionary.toml").read_text("utf-8"))
-TABLES: dict[str, str] = {
-    name: words.replace("{call}", _TOLD["call"].strip()) for name, words in _TOLD["tables"].items()
-}
-FILES: dict[str, str] = _TOLD["files"]
-TYPES = {
-    int: "whole number",
-    float: "number",
-    str: "text",
-    bool: "0 or 1",
-    datetime: "time, ISO 8601",
-    dict: "JSON object",
-    list: "JSON list",
-}
-NEVER = "never empty"
-ABOUT = (
-    "UTF-8, commas, one header row; a file in a folder begins with the mark (BOM) by which Excel knows "
-    "UTF-8, a file in a package has none. A text that a spreadsheet would compute, one that begins with "
-    "= + - @, a tab or a carriage return, has one ' before it, which `medjury import` takes off "
-    "again; numbers such as -5 are as they are. Keys join tables/ files to each other."
-)
-
-
 @dataclass(frozen=True, slots=True)
 class DictionaryColumn:
     """One column of one file, in words; `missing` says what an empty cell means."""
@@ -256,9 +258,6 @@ def _lines(text: str, parts: int) -> Iterator[list[str]]:
     for line in text.strip().splitlines():
         cells = [part.strip() for part in line.split("|")]
         yield cells + [""] * (parts - len(cells))
-
-
-Key = tuple[str, str]
 
 
 def instance_texts(engine: Engine, benchmarks: Iterable[str]) -> dict[Key, InstanceTexts]:

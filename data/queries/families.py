@@ -1,4 +1,7 @@
-"""Lengths of responses, and which come from a juror's own family; never for raters or jurors."""
+"""Lengths of responses, and which were written by a model of a juror's own family.
+
+Neither raters nor jurors are shown any of it.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

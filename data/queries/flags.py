@@ -1,4 +1,4 @@
-"""What clinicians flagged, what they were answered, and whether they have seen it."""
+"""Flags that clinicians raised, the answers to them, and whether those were seen."""
 
 from dataclasses import dataclass
 from datetime import datetime

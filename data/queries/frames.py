@@ -1,4 +1,4 @@
-"""Reading a study as tables for the statistics; pandas is loaded only here and only when asked."""
+"""Ratings and responses as pandas tables for the statistics; pandas is imported only when asked."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,6 +1,6 @@
-"""What jurors have still to rate, what they have not rated and why, and what all calls have cost.
+"""Which verdicts jurors still owe, what waits in batches, and verdicts that can be reused.
 
-The author's table is not read here.
+The table of authors is not read here.
 """
 
 import re
@@ -34,6 +34,10 @@ NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
 NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
+_CALL = (
+    *(Attempt.id, Attempt.response, Attempt.status, Attempt.request_sha256, Attempt.sent),
+    *(Attempt.raw, Attempt.returned_model, Attempt.distribution),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,12 +357,6 @@ def verdict_of_same_prompt(
                 call_facts = (call.request_sha256, call.raw, call.returned_model, call.distribution)
                 return StoredVerdict(call.id, call.response, *call_facts, reply)
     return None
-
-
-_CALL = (
-    *(Attempt.id, Attempt.response, Attempt.status, Attempt.request_sha256, Attempt.sent),
-    *(Attempt.raw, Attempt.returned_model, Attempt.distribution),
-)
 
 
 def _answers(rows: Iterable[Any], hashes: Sequence[str]) -> Iterable[Any]:

@@ -1,4 +1,4 @@
-"""What those who run juries are shown: panels, the run, how far each juror is, and one response."""
+"""What those who run juries are shown: panels, progress of a run, and one response with all verdicts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

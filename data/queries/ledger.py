@@ -1,4 +1,4 @@
-"""Which juries were ever held against the clinicians, frozen reports, and whether any was changed."""
+"""The ledger of juries compared with clinicians, frozen reports, and whether any was tampered with."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping

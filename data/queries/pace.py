@@ -1,4 +1,4 @@
-"""How much there is to read, and how long reading took."""
+"""How many words clinicians have left to read, and how long reading took them."""
 
 from collections.abc import Mapping, Set
 from typing import Any

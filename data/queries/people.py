@@ -1,4 +1,4 @@
-"""Who is signed in, who may, and how far each has come."""
+"""Sign-in codes and sessions, the people of a study, and clinicians' workloads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""What a clinician is at, in the real work and in training. The author's table is not read here."""
+"""What a clinician rates next, in the study and in training.
+
+The table of authors is not read here.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""Reading the record: what happened, and whether anything was changed behind its back."""
+"""Verifying the audit chain and all rows against it; reading past events."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence

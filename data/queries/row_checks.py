@@ -1,4 +1,4 @@
-"""Comparing rows with what the record's events say of them: with seals by key, and with digests by act."""
+"""Comparing rows with what events say of them: seals by key, and digests by act."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +33,8 @@ SEALED = "sealed"  # the act of the migration that seals a study of before
 MOST_NAMED = 5
 PARTS = tuple(name for name, seal in SEALS.items() if seal.how is How.KEYS)
 STAYS = tuple(name for name in PARTS if table_of(name) not in EVERY)
+FIRST = 5
+BY_ACT = tuple(table for table in COLUMNS if table not in WITH_AUTHOR)
 
 
 @dataclass(slots=True)
@@ -235,10 +237,6 @@ def _it(keys: Sequence[Key]) -> str:
 def _named(part: str, keys: Sequence[Key]) -> str:
     """Return table and rows by their keys."""
     return f"{table_of(part)} {named(keys, len(keys))}"
-
-
-FIRST = 5
-BY_ACT = tuple(table for table in COLUMNS if table not in WITH_AUTHOR)
 
 
 @dataclass(frozen=True, slots=True)

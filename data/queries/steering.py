@@ -1,4 +1,4 @@
-"""What those who steer a study, or read it, are shown of it: material, masks, work, standing."""
+"""What coordinators and researchers are shown of a study: benchmarks, progress, lock and blind."""
 
 from collections import Counter
 from dataclasses import dataclass

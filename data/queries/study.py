@@ -1,4 +1,4 @@
-"""What stands in a study, for those who steer it."""
+"""Benchmarks, responses, settings and counts of a study, and MedHELM's taxonomy."""
 
 import tomllib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Searching responses for what raters and jurors must not read: names of models, planted verdicts.
+"""Searching responses for what raters must not read: names of models, and planted verdicts.
 
 Nobody is told which model wrote which response.
 """

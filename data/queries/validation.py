@@ -1,4 +1,4 @@
-"""What a study can say for a rubric and a jury: who rated on it, and what was found."""
+"""How far a study validates a rubric or a jury: who rated on it, and with which results."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Jury and clinicians side by side, response by response. The author's table is not read here."""
+"""Scores of the jury and the clinicians side by side, response by response.
+
+The table of authors is not read here.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Calls to jurors, about responses and about references."""
+"""Tables of calls to jurors, about responses and about references."""
 
 from datetime import datetime
 from enum import StrEnum

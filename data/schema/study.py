@@ -1,4 +1,4 @@
-"""What was asked and answered, who rates and may sign in, what raters said, and the record of it."""
+"""Tables of responses, raters, ratings, accounts and the record, and the base of all tables."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -15,6 +15,7 @@ NAMING = {
     "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
+ANSWER, SEEN = "answer", "seen"  # kinds of remarks about remarks
 
 
 def now() -> datetime:
@@ -272,9 +273,6 @@ class Remark(Table, table=True):
     at: datetime = Field(default_factory=now)
     batch: str | None = Field(default=None, index=True)
     about: int | None = None
-
-
-ANSWER, SEEN = "answer", "seen"  # kinds of remarks about remarks
 
 
 class Submission(Table, table=True):

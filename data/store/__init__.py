@@ -1,4 +1,4 @@
-"""The only package that writes to a study; each public function is one transaction."""
+"""The only package that writes to a study's database; each public function is one transaction."""
 
 from data.store.access import Entered, Way, enter, enter_by_email, leave
 from data.store.assignments import (

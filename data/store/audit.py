@@ -1,4 +1,7 @@
-"""The audit chain: events that carry the hash of the one before, and seals and digests of rows."""
+"""The audit chain: events that each hold the hash of the one before, and seals of the rows written.
+
+A row that is changed later is sealed again, in the event of the act that changes it.
+"""
 
 import hashlib
 import json

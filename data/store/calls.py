@@ -1,4 +1,7 @@
-"""Jurors and every call made to them, about responses and about references: never changed."""
+"""Jurors, calls that are about to be sent to them, and calls with their answers.
+
+A call is stored before it is sent, with what it can cost at most. Its answer is never changed.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +34,9 @@ Made = (
     Attempt | Mapping[str, Any]
 )  # a call or its columns; to make the object takes ten times as long
 Entry = tuple[Made, Rubric, Reply | None]
+# Of the table and not of the class, which would have the session look for loaded objects.
+_INTENTS = Intent.metadata.tables["intent"]
+_SETTLED = delete(_INTENTS).where(_INTENTS.c.key.in_(bindparam("keys", expanding=True)))
 
 
 def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
@@ -218,11 +224,6 @@ class Step:
     check: ReferenceCheck | None = None
     settles: str = ""
     unknown: bool = False
-
-
-# Of the table and not of the class, which would have the session look for loaded objects.
-_INTENTS = Intent.metadata.tables["intent"]
-_SETTLED = delete(_INTENTS).where(_INTENTS.c.key.in_(bindparam("keys", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Storing evaluations that were run elsewhere: responses, jurors, ratings and failures at once."""
+"""Importing evaluations that were run elsewhere: responses, jurors, ratings and failures at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Answers to what clinicians flag, and that they were seen; append-only, as the flags are."""
+"""Answers to clinicians' flags, and that they were seen; append-only, as the flags are."""
 
 from sqlalchemy import Engine
 from sqlmodel import Session, select

@@ -1,4 +1,4 @@
-"""Masking what betrays an author: what raters are shown changes, the stored text never does."""
+"""Masking names of models in responses: what raters are shown changes, the stored text never does."""
 
 import hashlib
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Copying a whole study, compared row by row: into an empty database, or into one SQLite file."""
+"""Copying a whole study into an empty database or one SQLite file, compared row by row."""
 
 import sqlite3
 from collections.abc import Callable, Iterator

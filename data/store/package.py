@@ -1,4 +1,4 @@
-"""Storing a study that comes as a package: its tables as they were, its record included."""
+"""Importing a study that comes as a package: its tables as they were, its record included."""
 
 import secrets
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Storing ratings made elsewhere, row by row against the rubric they were made on."""
+"""Importing ratings made elsewhere, each checked against the rubric it was made on."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Storing instances and responses from rows; importing the same file twice changes nothing."""
+"""Importing instances, responses and their subgroups; the same file again changes nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -31,6 +31,7 @@ from data.store.rubrics import keep_rubric, move_to_rubric
 
 Key = tuple[str, str]
 RubricFor = Callable[[str], Rubric]
+MOST_VALUES = 100  # with more, a column is a number or a name of each response, and no group
 
 
 @dataclass
@@ -324,9 +325,6 @@ def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
     query = select(Response.instance, Response.text).where(col(Response.instance).in_(instances))
     stored = set(session.exec(query))
     return sum((response.instance, response.text) in stored for response, _ in new)
-
-
-MOST_VALUES = 100  # with more, a column is a number or a name of each response, and no group
 
 
 def keep_subgroups(

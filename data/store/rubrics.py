@@ -1,4 +1,4 @@
-"""What a form may say of a response; it is checked before any of it is kept, as draft or rating."""
+"""Storing rubrics by their hash, and checking what a rating form sends against its rubric."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +22,12 @@ _RUBRIC = (
     .join(Benchmark)
     .join(RubricText)
     .where(Response.id == bindparam("response"))
+)
+_ERROR_TYPES = select(Setting.value).where(Setting.key == ERROR_TYPES)
+_TEXTS = (  # as raters see them
+    select(func.coalesce(Response.shown, Response.text), Instance.context, Instance.prompt)
+    .join(Instance)
+    .where(col(Response.id) == bindparam("response"))
 )
 
 
@@ -87,14 +93,6 @@ def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
     detail = {"benchmark": name, "rubric": rubric.name}
     log(session, "researcher", "rubric set", detail, sealed(benchmark))
     return True
-
-
-_ERROR_TYPES = select(Setting.value).where(Setting.key == ERROR_TYPES)
-_TEXTS = (  # as raters see them
-    select(func.coalesce(Response.shown, Response.text), Instance.context, Instance.prompt)
-    .join(Instance)
-    .where(col(Response.id) == bindparam("response"))
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a coordinator does to a study in the app; each act asks for the role."""
+"""What coordinators do to a study in the app; each function checks the role."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

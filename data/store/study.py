@@ -1,4 +1,4 @@
-"""Acts that the record keeps: locking a study, lifting the blind, fixing what it is to show."""
+"""Acts on the whole study: lock, blind, protocol, description, consent, settings."""
 
 import hashlib
 import json
@@ -29,6 +29,7 @@ from data.store.authors import everybody
 from data.store.submissions import STUDY_TEXT
 
 PROTOCOL_SET = "protocol set"
+DESCRIBED, CONSENTED = "study described", "consent given"
 
 
 def lock(engine: Engine, actor: str) -> str:
@@ -104,9 +105,6 @@ def ratings_in(session: Session) -> int:
 def _need(reason: str) -> None:
     if not reason.strip():
         raise BadInput("a reason is needed; it stays in the record")
-
-
-DESCRIBED, CONSENTED = "study described", "consent given"
 
 
 def describe(engine: Engine, description: Description, actor: str) -> bool:

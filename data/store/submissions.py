@@ -1,4 +1,4 @@
-"""What clinicians enter: drafts, and ratings with all that was said."""
+"""What clinicians enter: drafts, and submissions with ratings, remarks and marked spans."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

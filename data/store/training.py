@@ -1,4 +1,4 @@
-"""Training: what experts gave its responses, and what clinicians answer. It never becomes a rating."""
+"""Expert scores of training responses, and clinicians' answers in training; these are no ratings."""
 
 import hashlib
 import secrets

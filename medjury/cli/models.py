@@ -11,7 +11,7 @@ from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.queries import simulated_raters
 from data.queries.authors import author_names
-from data.queries.costs import recorded
+from data.queries.costs import recorded_calls
 from jury.panel import Panel, read_panel
 from medjury.cli.options import (
     Criterion,
@@ -117,7 +117,7 @@ def _jury_cost(engine: "Engine", result: ModelsResult, panel: Panel | None) -> J
     """Return what the jury's calls cost, None without a jury."""
     if not result.jury:
         return None
-    calls = recorded(engine, result.jury)
+    calls = recorded_calls(engine, result.jury)
     return jury_cost(calls, result.jury, panel, simulated_raters(engine))
 
 
