@@ -12,10 +12,10 @@ from data.errors import BadInput
 from data.person import Person
 from data.queries.adjudication import (
     Disagreement,
-    Other,
+    OtherReading,
     comments_on,
     differences,
-    others_said,
+    other_readings,
     pool,
 )
 from data.queries.authors import author_names
@@ -199,7 +199,7 @@ def _naming(engine: Engine, ready: Sequence[Disagreement]) -> frozenset[int]:
     )
 
 
-def others_shown(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
+def others_shown(engine: Engine, rater: int, code: str) -> tuple[OtherReading, ...]:
     """Return `others_said` as it is shown: with models' names masked in every comment.
 
     Comments that name a model of the study itself keep a response out of consensus when it is
@@ -211,5 +211,5 @@ def others_shown(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
             comments={name: mask(text).text for name, text in other.comments.items()},
             comment=mask(other.comment).text,
         )
-        for other in others_said(engine, rater, code)
+        for other in other_readings(engine, rater, code)
     )

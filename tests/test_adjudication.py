@@ -17,7 +17,7 @@ from annotate.designs import DesignRequest, designed
 from data.card import Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
-from data.queries import next_task, others_said, readings_by_response, task
+from data.queries import next_task, other_readings, readings_by_response, task
 from data.queries.adjudication import differences
 from data.queries.frames import adjudicated_frame, clinician_dates, ratings_frame
 from data.queries.record import verify
@@ -93,7 +93,7 @@ def test_a_third_reader_is_shown_nothing_of_the_others(apart: Engine) -> None:
     shown = next_task(apart, who).task
     assert shown is not None
     assert shown.reading == "third"
-    assert others_said(apart, who, shown.card.code) == ()
+    assert other_readings(apart, who, shown.card.code) == ()
 
 
 def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: Engine) -> None:
@@ -102,14 +102,14 @@ def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: E
     shown = next_task(apart, who).task
     assert shown is not None
     assert shown.reading == "consensus"
-    said = others_said(apart, who, shown.card.code)
+    said = other_readings(apart, who, shown.card.code)
     assert sorted(one.scores["accuracy"] for one in said) == [1, 4]
     low, high = sorted(said, key=lambda one: one.scores["accuracy"])
     assert (dict(low.comments), low.comment) == ({"accuracy": "wrong dose"}, "no")
     assert high.comment == "[a clinician] is too strict"
-    assert said == others_said(apart, who, shown.card.code)
+    assert said == other_readings(apart, who, shown.card.code)
     assert not any(name in repr(said) for name in NAMES)
-    assert others_said(apart, rater(apart, "dr_fourth"), shown.card.code) == ()
+    assert other_readings(apart, rater(apart, "dr_fourth"), shown.card.code) == ()
 
 
 def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apart: Engine) -> None:
@@ -117,7 +117,7 @@ def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apar
     who = rater(apart, "dr_low")
     shown = next_task(apart, who).task
     assert shown is not None
-    [other] = others_said(apart, who, shown.card.code)
+    [other] = other_readings(apart, who, shown.card.code)
     assert other.scores == HIGH.scores
 
 
@@ -351,7 +351,7 @@ def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> N
     shown = next_task(apart, who).task
     assert shown is not None
     recuse(apart, who, shown.card.code, "my own patient")
-    assert others_said(apart, who, shown.card.code) == ()
+    assert other_readings(apart, who, shown.card.code) == ()
     [found] = differences(apart, 2)
     assert found.is_ready
     for reading in ("third", "consensus"):

@@ -17,7 +17,7 @@ from calibration.values import note
 from data.card import Reply
 from data.database import open_study
 from data.queries import next_task
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 from data.schema import Rater
 from data.store import Slot, assign, invite, submit
 
@@ -279,7 +279,7 @@ def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(
     with_ledger = run("verify")
     assert with_ledger[0] == 0
 
-    entries = tried(open_study(url))
+    entries = compositions_tried(open_study(url))
     assert [(entry.jurors, entry.times) for entry in entries] == [(["gpt"], 2)]
 
 

@@ -1,8 +1,14 @@
 """The only package that reads a study's database. What serves raters never reads Authorship."""
 
 from data.person import Person
-from data.queries.adjudication import Disagreement, Other, differences_of, is_settling, others_said
-from data.queries.descriptions import Consent, Described, description
+from data.queries.adjudication import (
+    Disagreement,
+    OtherReading,
+    differences_of,
+    has_adjudications,
+    other_readings,
+)
+from data.queries.descriptions import Consent, DescriptionVersion, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
@@ -63,10 +69,10 @@ from data.queries.study import (
 )
 from data.queries.validation import (
     JuryValidation,
-    RatedOn,
+    RatingCounts,
     StudyRubric,
     frozen_reports,
-    jurors_heard,
+    jurors_with_ratings,
     study_rubrics,
     validations,
 )

@@ -118,7 +118,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class OtherReading:
     """What another clinician made of a response by themselves; never who.
 
     Attributes
@@ -141,11 +141,11 @@ def differences(engine: Engine, points: float) -> list[Disagreement]:
     """
     if points <= 0:
         return []
-    widest = _widest(engine, points)
+    widest = _largest_differences(engine, points)
     with reading(engine) as session:
         names = response_names(session)
-        waiting = _waiting(session)
-        settled = _settled(session)
+        waiting = _open_readings(session)
+        settled = _settling_readings(session)
     disagreements = [
         Disagreement(key, *names[key], apart, criterion, clinicians, waiting.get(key, 0), *settling)
         for key, (apart, criterion, clinicians) in widest.items()
@@ -159,13 +159,13 @@ differences_of = asking(differences, Role.RESEARCHER, Role.COORDINATOR)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def is_settling(_: Person, engine: Engine) -> bool:
+def has_adjudications(_: Person, engine: Engine) -> bool:
     """Return whether a difference was settled in this study."""
     with reading(engine) as session:
         return session.exec(select(Rating.id).where(~INDEPENDENT).limit(1)).first() is not None
 
 
-def _widest(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:
+def _largest_differences(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:
     """Return response -> largest difference, its criterion, and how many clinicians rated it."""
     score, criterion = col(Rating.score), col(Rating.criterion)
     apart = func.max(score) - func.min(score)
@@ -185,7 +185,7 @@ def _widest(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:
     return largest
 
 
-def _waiting(session: Session) -> dict[int, int]:
+def _open_readings(session: Session) -> dict[int, int]:
     """Return response -> independent readings that are still open."""
     query = (
         select(Assignment.response, func.count())
@@ -195,7 +195,7 @@ def _waiting(session: Session) -> dict[int, int]:
     return dict(session.exec(query).all())
 
 
-def _settled(session: Session) -> dict[int, tuple[Settling, bool]]:
+def _settling_readings(session: Session) -> dict[int, tuple[Settling, bool]]:
     """Return response -> which reading settles it, and whether that was made."""
     open_readings = select(Assignment.response, Assignment.pass_).where(
         Assignment.pass_ >= THIRD, Assignment.state == State.OPEN
@@ -233,22 +233,22 @@ def pool(engine: Engine) -> Pool:
         for handle, response in session.exec(rated.distinct()):
             touched[response].add(handle)
         clinicians = tuple(session.exec(can_rate))
-    return Pool(clinicians, _frozen(touched), _frozen(barred), settling, open_)
+    return Pool(clinicians, _frozen_sets(touched), _frozen_sets(barred), settling, open_)
 
 
-def _frozen(sets: Mapping[int, set[str]]) -> dict[int, frozenset[str]]:
+def _frozen_sets(sets: Mapping[int, set[str]]) -> dict[int, frozenset[str]]:
     return {key: frozenset(handles) for key, handles in sets.items()}
 
 
 @dataclass
-class _Gathered:
+class _GatheredScores:
     """What is gathered of one reading."""
 
     scores: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
 
 
-def others_said(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
+def other_readings(engine: Engine, rater: int, code: str) -> tuple[OtherReading, ...]:
     """Return what the others said, for whoever settles a difference by consensus.
 
     Empty unless `code` is a consensus assignment of this clinician's own. The order is the same
@@ -267,7 +267,7 @@ def others_said(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
     keyed = [
         (
             hmac.new(secret, f"{response} {rater} {pass_}".encode(), hashlib.sha256).digest(),
-            Other(
+            OtherReading(
                 gathered.scores,
                 {name: _masked(text, clinicians) for name, text in gathered.comments.items()},
                 _masked(comments.get((rater, pass_), ""), clinicians),
@@ -280,7 +280,7 @@ def others_said(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
 
 def _other_readings(
     session: Session, response: int, except_rater: int
-) -> dict[tuple[int, int], _Gathered]:
+) -> dict[tuple[int, int], _GatheredScores]:
     """Return (rater, pass) -> what counts of the other clinicians' first and third readings."""
     query = every_reading(
         *(Rating.rater, Rating.pass_, Rating.criterion, Rating.score, Rating.comment)
@@ -290,7 +290,7 @@ def _other_readings(
         Rater.kind == Kind.CLINICIAN,
         col(Rating.pass_).in_((FIRST, THIRD)),
     )
-    readings: dict[tuple[int, int], _Gathered] = defaultdict(_Gathered)
+    readings: dict[tuple[int, int], _GatheredScores] = defaultdict(_GatheredScores)
     for rater, pass_, criterion, score, comment in session.exec(query):
         gathered = readings[rater, pass_]
         gathered.scores[criterion] = score

@@ -25,7 +25,7 @@ _PRESENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescriptionVersion:
     """A version of what clinicians are told.
 
     Attributes
@@ -84,15 +84,15 @@ def description(engine: Engine) -> Description | None:
     return None if body is None else Description.from_json(body)
 
 
-def described(engine: Engine) -> list[Described]:
+def description_versions(engine: Engine) -> list[DescriptionVersion]:
     """Return every version of what clinicians are told, the oldest first; the last one holds."""
     with reading(engine) as session:
-        events = _acts(session, DESCRIBED)
+        events = _events(session, DESCRIBED)
         bodies = dict(session.exec(select(StudyText.sha256, StudyText.body)).all())
         query = select(Submission.study_text, func.count()).group_by(col(Submission.study_text))
         submissions = dict(session.exec(query).all())
     return [
-        Described(
+        DescriptionVersion(
             **{name: event.detail[name] for name in ("sha256", "consent_sha256", "ratings")},
             at=event.at,
             actor=event.actor,
@@ -118,7 +118,7 @@ def consents(engine: Engine) -> list[Consent]:
         .order_by(col(Rater.handle))
     )
     with reading(engine) as session:
-        events = {event.detail["rater"]: event for event in _acts(session, CONSENTED)}
+        events = {event.detail["rater"]: event for event in _events(session, CONSENTED)}
         consent_text = session.get(Setting, CONSENT_TEXT)
         rows = session.exec(query).all()
     if consent_text is None or not consent_text.value:
@@ -135,7 +135,7 @@ def consent_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
     with reading(engine) as session:
         handles = dict(session.exec(select(Rater.id, Rater.handle)).all())
         stored = setting_values(session)
-        events = _acts(session, CONSENTED)
+        events = _events(session, CONSENTED)
     newest = {event.detail["rater"]: event.id for event in events}
     present_sha256 = stored.get(CONSENT_TEXT, "")
     for event in events:
@@ -146,7 +146,7 @@ def consent_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
 
 def described_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
     """Yield every version of what clinicians were told, oldest first; columns `DESCRIPTIONS`."""
-    for version in described(engine):
+    for version in description_versions(engine):
         texts = (version.description.title, version.sha256, version.consent_sha256)
         counts = (version.ratings, version.submissions)
         yield (version.at, version.actor, *texts, *counts, version.is_present)
@@ -161,7 +161,7 @@ CONSENTS = ("rater", "at", "consent_sha256", "study_text", "holds")
 
 def description_findings(session: Session) -> list[str]:
     """Return a sentence for each description or consent changed behind the record's back."""
-    described_events, consent_events = _acts(session, DESCRIBED), _acts(session, CONSENTED)
+    described_events, consent_events = _events(session, DESCRIBED), _events(session, CONSENTED)
     texts = dict(session.exec(select(StudyText.sha256, StudyText.body)).all())
     stored = setting_values(session)
     agreed = {
@@ -174,7 +174,7 @@ def description_findings(session: Session) -> list[str]:
     ]
 
 
-def _acts(session: Session, action: str) -> list[Event]:
+def _events(session: Session, action: str) -> list[Event]:
     events = list(session.exec(select(Event).where(Event.action == action).order_by(col(Event.id))))
     session.expunge_all()
     return events

@@ -65,11 +65,12 @@ SUBMISSIONS = (
 )
 EVENTS = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Cells = tuple[Any, ...]
-_TOLD = tomllib.loads(Path(__file__).with_name("dictionary.toml").read_text("utf-8"))
+_DICTIONARY = tomllib.loads(Path(__file__).with_name("dictionary.toml").read_text("utf-8"))
 TABLES: dict[str, str] = {
-    name: words.replace("{call}", _TOLD["call"].strip()) for name, words in _TOLD["tables"].items()
+    name: words.replace("{call}", _DICTIONARY["call"].strip())
+    for name, words in _DICTIONARY["tables"].items()
 }
-FILES: dict[str, str] = _TOLD["files"]
+FILES: dict[str, str] = _DICTIONARY["files"]
 TYPES = {
     int: "whole number",
     float: "number",
@@ -105,7 +106,7 @@ def rating_rows(engine: Engine) -> Iterator[Cells]:
         *(Response.response_id, Rater.handle, Rater.kind),
         *(*rating, Rating.replicate, Rating.pass_),
     )
-    for *cells, replicate, pass_ in _rows(engine, query):
+    for *cells, replicate, pass_ in _stream(engine, query):
         yield (*cells, pass_, replicate, reading_of_pass(pass_))
 
 
@@ -118,7 +119,7 @@ def reading_rows(engine: Engine) -> Iterator[Cells]:
     names = (Assignment.id, Response.response_id, Rater.handle)
     query = _assigned(*names, *position, *times, *opened, Assignment.pass_)
     order = (col(Assignment.rater), col(Assignment.position), col(Assignment.id))
-    for key, *cells, pass_ in _rows(engine, query.order_by(*order)):
+    for key, *cells, pass_ in _stream(engine, query.order_by(*order)):
         flags, remark = remarks.get(key, ("", ""))
         yield (*cells, flags, remark, reading_of_pass(pass_))
 
@@ -130,7 +131,7 @@ def span_rows(engine: Engine) -> Iterator[Cells]:
     marked = (Span.start, Span.end, Span.text, Span.error, Span.note, Span.revision)
     kind = (Span.side, Span.severity, Span.linked)
     query = _assigned(*showing, *marked, newest, Span.at, *kind).join(Span).order_by(col(Span.id))
-    yield from _rows(engine, query)
+    yield from _stream(engine, query)
 
 
 def submission_rows(engine: Engine) -> Iterator[Cells]:
@@ -139,13 +140,13 @@ def submission_rows(engine: Engine) -> Iterator[Cells]:
     showing = (Response.response_id, Rater.handle, Assignment.pass_, Submission.revision)
     content = (Submission.comment, Submission.seconds, Submission.study_text, Submission.appearance)
     query = _assigned(*showing, *content, newest, Submission.at).join(Submission)
-    yield from _rows(engine, query.order_by(col(Submission.id)))
+    yield from _stream(engine, query.order_by(col(Submission.id)))
 
 
 def event_rows(engine: Engine) -> Iterator[Cells]:
     """Yield the audit chain, oldest first; columns `EVENTS`."""
     query = columns_of(*(getattr(Event, name) for name in EVENTS)).order_by(col(Event.id))
-    yield from _rows(engine, query)
+    yield from _stream(engine, query)
 
 
 def to_rate(engine: Engine) -> Iterator[ToRate]:
@@ -170,7 +171,7 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
 def readings(engine: Engine) -> dict[str, Reading]:
     """Return, for every assignment's code, whose reading of what it is."""
     query = _assigned(Assignment.code, Response.response_id, Rater.handle, Assignment.pass_)
-    return {code: Reading(*reading_columns) for code, *reading_columns in _rows(engine, query)}
+    return {code: Reading(*reading_columns) for code, *reading_columns in _stream(engine, query)}
 
 
 def _assigned(*columns: Any) -> Columns:
@@ -187,7 +188,7 @@ def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
         .order_by(col(Remark.id))
     )
     remarks: dict[int, list[tuple[str, str]]] = {}
-    for assignment, kind, text in _rows(engine, query):
+    for assignment, kind, text in _stream(engine, query):
         remarks.setdefault(assignment, []).append((kind, text))
     return {
         key: (" ".join(dict.fromkeys(kind for kind, _ in stated)), stated[-1][1])
@@ -195,7 +196,7 @@ def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
     }
 
 
-def _rows(engine: Engine, query: Columns) -> Iterator[Cells]:
+def _stream(engine: Engine, query: Columns) -> Iterator[Cells]:
     paged = query.execution_options(yield_per=PAGE)
     with reading(engine) as session, session.execute(paged) as rows:
         yield from map(tuple, rows)
@@ -218,7 +219,7 @@ HEADER = tuple(field.name for field in fields(DictionaryColumn))
 
 def dictionary(files: Iterable[str]) -> list[DictionaryColumn]:
     """Return every column of the named files of an export, in their order."""
-    return [column for name in files for column in _of(name)]
+    return [column for name in files for column in _columns_of_file(name)]
 
 
 def dictionary_rows(files: Iterable[str]) -> Iterator[tuple[str, ...]]:
@@ -232,28 +233,28 @@ def dictionary_markdown(files: Iterable[str]) -> str:
     for name in files:
         rows = [
             f"| `{column.column}` | {column.type} | {column.unit} | {column.meaning} | {column.missing} |"
-            for column in _of(name)
+            for column in _columns_of_file(name)
         ]
         head = "| column | type | unit | meaning | empty |\n| --- | --- | --- | --- | --- |"
         parts.append(f"## {name}\n\n{head}\n" + "\n".join(rows) + "\n")
     return "\n".join(parts)
 
 
-def _of(file: str) -> Iterator[DictionaryColumn]:
+def _columns_of_file(file: str) -> Iterator[DictionaryColumn]:
     if file in FILES:
-        for name, kind, meaning, unit, empty in _lines(FILES[file], 5):
+        for name, kind, meaning, unit, empty in _dictionary_lines(FILES[file], 5):
             yield DictionaryColumn(file, name, kind, unit, meaning, empty or NEVER)
         return
     table = file.removeprefix("tables/").removesuffix(".csv")
     types = columns(table)
-    described = {name: words for name, *words in _lines(TABLES[table], 4)}
+    described = {name: words for name, *words in _dictionary_lines(TABLES[table], 4)}
     for name, (python, _) in types.items():
         meaning, unit, empty = described[name]
         kind = ", ".join(python) if issubclass(python, StrEnum) else TYPES[python]
         yield DictionaryColumn(file, name, kind, unit, meaning, empty or NEVER)
 
 
-def _lines(text: str, parts: int) -> Iterator[list[str]]:
+def _dictionary_lines(text: str, parts: int) -> Iterator[list[str]]:
     """Yield a line's parts; those left out at its end are empty."""
     for line in text.strip().splitlines():
         cells = [part.strip() for part in line.split("|")]

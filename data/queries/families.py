@@ -131,7 +131,8 @@ def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
     with reading(engine) as session:
         jurors = session.exec(select(Rater.handle, Rater.family).where(Rater.kind == Kind.JUROR))
         families = {
-            name: _family(stated or panel.get(name, ""), study_families) for name, stated in jurors
+            name: _family_of_juror(stated or panel.get(name, ""), study_families)
+            for name, stated in jurors
         }
         text = func.coalesce(Response.shown, Response.text)
         query = columns_of(Response.id, Response.response_id, text).select_from(Response)
@@ -166,7 +167,7 @@ def own_family(
         Only these; None means all.
     """
     study_families = _own_families(engine)
-    of_jurors = {juror: _listed(family, study_families) for juror, family in jurors.items()}
+    of_jurors = {juror: _listed_family(family, study_families) for juror, family in jurors.items()}
     unlisted = {
         juror: jurors[juror] for juror, own_families in of_jurors.items() if not own_families
     }
@@ -192,7 +193,7 @@ def _own_families(engine: Engine) -> dict[str, str]:
     return dict(settings(engine).families)
 
 
-def _listed(family: str, study_families: Mapping[str, str]) -> frozenset[str]:
+def _listed_family(family: str, study_families: Mapping[str, str]) -> frozenset[str]:
     """Return a panel's family by the names used here, or as the study has it; none of any other.
 
     It is never looked for in authors' names: who may write a panel could ask for any part of one.
@@ -201,7 +202,7 @@ def _listed(family: str, study_families: Mapping[str, str]) -> frozenset[str]:
     return families_of(family) or frozenset({name} & set(study_families.values()))
 
 
-def _family(family: str, study_families: Mapping[str, str]) -> str:
+def _family_of_juror(family: str, study_families: Mapping[str, str]) -> str:
     """Return the one family that a panel's tells of, or what is written there: no author is of it."""
-    listed = _listed(family, study_families)
+    listed = _listed_family(family, study_families)
     return next(iter(listed)) if len(listed) == 1 else family.strip().casefold()

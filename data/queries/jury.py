@@ -195,7 +195,7 @@ class MissingVerdict:
 
 
 @dataclass
-class _Last:
+class _LastCall:
     """What the calls about one verdict have come to."""
 
     status: str = NOT_ASKED
@@ -211,8 +211,8 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
     missing = []
     for benchmark in benchmarks(engine):
         responses = _responses(engine, benchmark.name)
-        for rater, juror in _asked(engine, benchmark.name):
-            rows = _missing(engine, benchmark, rater, responses)
+        for rater, juror in _jurors_asked(engine, benchmark.name):
+            rows = _missing_of_juror(engine, benchmark, rater, responses)
             missing += [
                 MissingVerdict(juror, benchmark.name, responses[response], replicate, *last)
                 for response, replicate, last in rows
@@ -247,18 +247,18 @@ def without_texts(reason: str) -> str:
     return reason[: match.start(1)] + "(no number)" + reason[match.end(1) :]
 
 
-def _missing(
+def _missing_of_juror(
     engine: Engine, benchmark: BenchmarkView, rater: int, responses: Mapping[int, str]
 ) -> Iterator[tuple[int, int, tuple[str, str, int]]]:
     """Yield the verdicts of one juror that do not stand, each with how its last call ended."""
     complete = complete_ratings(engine, rater, benchmark.rubric)
-    last_calls = _last(engine, benchmark, rater)
+    last_calls = _last_calls(engine, benchmark, rater)
     replicates = sorted({0} | {replicate for _, replicate in last_calls})
     for response in responses:
         for replicate in replicates:
             key = (response, replicate)
             if key not in complete:
-                last_call = last_calls.get(key, _Last())
+                last_call = last_calls.get(key, _LastCall())
                 yield (
                     response,
                     replicate,
@@ -266,7 +266,9 @@ def _missing(
                 )
 
 
-def _last(engine: Engine, benchmark: BenchmarkView, rater: int) -> dict[tuple[int, int], _Last]:
+def _last_calls(
+    engine: Engine, benchmark: BenchmarkView, rater: int
+) -> dict[tuple[int, int], _LastCall]:
     """Return (response, replicate) -> what its calls on the present rubric have come to."""
     verdict, outcome = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
     calls = (
@@ -280,13 +282,13 @@ def _last(engine: Engine, benchmark: BenchmarkView, rater: int) -> dict[tuple[in
         .where(JuryBatch.rater == rater, JuryRequest.outcome == "")
         .where(JuryRequest.rubric_sha256 == benchmark.rubric.sha256)
     )
-    last_calls: dict[tuple[int, int], _Last] = {}
+    last_calls: dict[tuple[int, int], _LastCall] = {}
     with reading(engine) as session:
         for number, response, replicate, status, reason in session.exec(calls):
-            last = last_calls.setdefault((response, replicate), _Last())
+            last = last_calls.setdefault((response, replicate), _LastCall())
             last.status, last.reason, last.calls = str(status), reason, last.calls + (number > 0)
         for response, replicate in session.exec(waiting):
-            last = last_calls.setdefault((response, replicate), _Last())
+            last = last_calls.setdefault((response, replicate), _LastCall())
             last.status, last.reason = IN_FLIGHT, "in a batch"
     return last_calls
 
@@ -299,7 +301,7 @@ def _responses(engine: Engine, benchmark: str) -> dict[int, str]:
         return dict(map(tuple, rows))
 
 
-def _asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
+def _jurors_asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
     """Return the jurors (primary key, name) that were ever asked about a benchmark."""
     keys = select(Response.id).join(Instance).where(Instance.benchmark == benchmark)
     live = select(Attempt.rater).where(col(Attempt.response).in_(keys))
@@ -351,15 +353,15 @@ def verdict_of_same_prompt(
     calls = columns_of(*_CALL).where(*calls_here, col(Attempt.response).in_(same_response))
     with reading(engine) as session:
         rows = session.exec(calls.order_by(col(Attempt.id))).all()
-        for call in _answers(rows, hashes):
-            reply = _reply(session, rater, call.response, rubric, replicate)
+        for call in _calls_to_prompt(rows, hashes):
+            reply = _stored_reply(session, rater, call.response, rubric, replicate)
             if reply is not None:
                 call_facts = (call.request_sha256, call.raw, call.returned_model, call.distribution)
                 return StoredVerdict(call.id, call.response, *call_facts, reply)
     return None
 
 
-def _answers(rows: Iterable[Any], hashes: Sequence[str]) -> Iterable[Any]:
+def _calls_to_prompt(rows: Iterable[Any], hashes: Sequence[str]) -> Iterable[Any]:
     """Yield the calls that gave a verdict to the prompt itself, or when it was asked once more."""
     same_prompt: dict[int, bool] = {}
     for call in rows:
@@ -369,7 +371,7 @@ def _answers(rows: Iterable[Any], hashes: Sequence[str]) -> Iterable[Any]:
             yield call
 
 
-def _reply(
+def _stored_reply(
     session: Session, rater: int, response: int, rubric: Rubric, replicate: int
 ) -> Reply | None:
     """Return a verdict by the ratings that count, None unless they are whole."""

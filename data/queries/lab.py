@@ -116,9 +116,9 @@ def jury_progress(
     with reading(engine) as session:
         query = select(Rater.handle, Rater.id).where(col(Rater.handle).in_(jurors))
         keys = {name: key or 0 for name, key in session.exec(query)}
-        rated = _rated(session, chosen, list(keys.values()), run.order.replicates)
-        spent = _spent(session, list(keys.values()), run.since)
-        failed = _failed(session, list(keys.values()), run.since)
+        rated = _count_complete(session, chosen, list(keys.values()), run.order.replicates)
+        spent = _costs_of_run(session, list(keys.values()), run.since)
+        failed = _failures_of_run(session, list(keys.values()), run.since)
     tokens = token_costs_by_juror(engine, run.since)
     return [
         replace(
@@ -145,7 +145,7 @@ def _progress(
     )
 
 
-def _rated(
+def _count_complete(
     session: Session, chosen: Sequence[BenchmarkView], keys: Sequence[int], replicates: int
 ) -> Counter[int]:
     """Return rater -> verdicts that stand on the present rubrics, those for training left out."""
@@ -173,7 +173,7 @@ def _rated(
     return standing
 
 
-def _spent(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
+def _costs_of_run(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
     """Return rater -> (requests, their known cost, how many have one) of this run."""
     query = (
         select(Attempt.rater, func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)))
@@ -183,7 +183,9 @@ def _spent(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
     return {rater: tuple(totals) for rater, *totals in session.exec(query)}
 
 
-def _failed(session: Session, keys: Sequence[int], since: int) -> dict[int, list[tuple[str, str]]]:
+def _failures_of_run(
+    session: Session, keys: Sequence[int], since: int
+) -> dict[int, list[tuple[str, str]]]:
     """Return rater -> (status, reason) of each verdict whose last call of this run failed."""
     last = (
         select(func.max(Attempt.id))
@@ -304,14 +306,14 @@ def opened_response(person: Person, engine: Engine, response: int) -> Opened | N
         if row is None:
             return None
         *texts, name, benchmark, instance, body = row
-        rubric, raters = Rubric.from_json(body), _names_of(session, person)
+        rubric, raters = Rubric.from_json(body), _raters_with_names(session, person)
         opinions = tuple(_opinions(session, response, rubric, raters))
         calls = tuple(_calls(session, response, texts, raters))
         shown_card = card(name, texts, rubric)
         return Opened(name, benchmark, instance, shown_card, rubric, opinions, calls)
 
 
-def _names_of(session: Session, person: Person) -> dict[int, tuple[Rater, str]]:
+def _raters_with_names(session: Session, person: Person) -> dict[int, tuple[Rater, str]]:
     """Return each rater with the name it has for whoever asks."""
     names = {}
     for rater in session.exec(select(Rater)):

@@ -50,7 +50,7 @@ def report_findings(session: Session) -> list[str]:
 
     For `queries.record.verify`: who takes a bad report out makes the others look better.
     """
-    expected = _frozen_by_events(session)
+    expected = _expected_digests(session)
     digests = {
         stored.id: report_sha256(stored.at, stored.fingerprint, stored.body)
         for stored in session.exec(select(Report))
@@ -64,7 +64,7 @@ def report_findings(session: Session) -> list[str]:
     ]
 
 
-def _frozen_by_events(session: Session) -> dict[int, str]:
+def _expected_digests(session: Session) -> dict[int, str]:
     """Return what the events say: number of a report -> its digest."""
     query = select(Event.detail).where(Event.action == FROZEN).order_by(col(Event.id))
     return {detail["report"]: detail["sha256"] for detail in session.exec(query)}
@@ -78,7 +78,7 @@ def _report_finding(number: int, expected: Mapping[Any, str], digests: Mapping[A
     return f"report {number}: not as it was frozen"
 
 
-def tried(engine: Engine) -> list[Composition]:
+def compositions_tried(engine: Engine) -> list[Composition]:
     """Return every composition that was ever evaluated on the study, the oldest first."""
     query = select(Composition).order_by(col(Composition.first_at), col(Composition.key))
     with reading(engine) as session:
@@ -88,7 +88,9 @@ def tried(engine: Engine) -> list[Composition]:
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def juries_tried(_: Person, engine: Engine) -> list[Composition]:
     """Return every jury that was ever held against the clinicians, what was looked at last first."""
-    return sorted(tried(engine), key=lambda composition: composition.last_at, reverse=True)
+    return sorted(
+        compositions_tried(engine), key=lambda composition: composition.last_at, reverse=True
+    )
 
 
 def comparisons_besides(entries: Iterable[Composition], here: Mapping[str, Collection[str]]) -> int:
@@ -99,7 +101,7 @@ def comparisons_besides(entries: Iterable[Composition], here: Mapping[str, Colle
     Parameters
     ----------
     entries
-        The ledger, from `tried`.
+        The ledger, from `compositions_tried`.
     here
         Key of every composition that takes part here -> with what it is compared here.
 
@@ -145,7 +147,7 @@ def ledger_findings(session: Session) -> list[str]:
 
     For `queries.record.verify`: who takes juries out of the ledger makes the rest look better.
     """
-    expected = _from_events(session)
+    expected = _expected_entries(session)
     stored = {composition.key: composition for composition in session.exec(select(Composition))}
     return [
         finding
@@ -154,7 +156,7 @@ def ledger_findings(session: Session) -> list[str]:
     ]
 
 
-def _from_events(session: Session) -> dict[str, dict[str, Any]]:
+def _expected_entries(session: Session) -> dict[str, dict[str, Any]]:
     """Return key -> what the ledger must hold, from all the events in their order."""
     expected: dict[str, dict[str, Any]] = {}
     for at, evaluation in _evaluations(session):

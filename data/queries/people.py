@@ -44,7 +44,9 @@ _BY_ACCESS = (
     .where(Access.lookup == bindparam("lookup"), *_VALID)
 )
 _NEWEST = select(func.max(Event.id))
-_LEFT = select(Event.detail).where(col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT)
+_SIGNED_OUT = select(Event.detail).where(
+    col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT
+)
 
 
 class CodeOutcome(StrEnum):
@@ -132,10 +134,10 @@ class Workload:
 
 def opening_of(code: str) -> str:
     """Return the signs of a code that find it, however it was typed."""
-    return _bare(code)[:LOOKUP]
+    return _letters_and_digits(code)[:LOOKUP]
 
 
-def _bare(code: str) -> str:
+def _letters_and_digits(code: str) -> str:
     return "".join(sign for sign in code.upper() if sign.isalnum())
 
 
@@ -148,12 +150,12 @@ def is_opening(engine: Engine, opening: str) -> bool:
 
 def check_code(engine: Engine, code: str) -> CodeCheck:
     """Return whom a sign-in code belongs to; a wrong one takes as long as a right one."""
-    lookup, secret = opening_of(code), _bare(code)[LOOKUP:]
+    lookup, secret = opening_of(code), _letters_and_digits(code)[LOOKUP:]
     query = select(Access, Account).join(Account).where(Access.lookup == lookup, *_VALID)
     with reading(engine) as session:
         row = session.exec(query).first()
         session.expunge_all()
-    if not _fits(row[0].secret_hash if row else _nobody(), secret) or row is None:
+    if not _is_secret(row[0].secret_hash if row else _unused_hash(), secret) or row is None:
         return CodeCheck(None, CodeOutcome.WRONG)
     way, account = row
     if way.once and way.used is not None:
@@ -189,7 +191,9 @@ def session_state(engine: Engine, lookup: str, after: int) -> SessionState:
     """
     with reading(engine) as session:
         newest = session.scalar(_NEWEST) or 0
-        ended_sessions = session.scalars(_LEFT, {"after": after}).all() if newest > after else ()
+        ended_sessions = (
+            session.scalars(_SIGNED_OUT, {"after": after}).all() if newest > after else ()
+        )
         whose = _by_access(session, lookup)
     return SessionState(
         whose,
@@ -210,13 +214,13 @@ def person_by_email(engine: Engine, email: str) -> Person | None:
     query = select(Account).where(
         Account.email == email.strip().lower(), col(Account.ended).is_(None)
     )
-    return _first(engine, query)
+    return _person_of(engine, query)
 
 
 def person(engine: Engine, account: int) -> Person | None:
     """Return the person of an account, unless it was ended or has no valid way in."""
     query = select(Account).join(Access).where(Account.id == account, *_VALID)
-    return _first(engine, query)
+    return _person_of(engine, query)
 
 
 def person_by_account(engine: Engine, account: int, name: str) -> Person | None:
@@ -224,7 +228,7 @@ def person_by_account(engine: Engine, account: int, name: str) -> Person | None:
     query = select(Account).where(
         Account.id == account, Account.name == name, col(Account.ended).is_(None)
     )
-    return _first(engine, query)
+    return _person_of(engine, query)
 
 
 def has_coordinator(engine: Engine) -> bool:
@@ -346,16 +350,16 @@ def _way(accesses: list[Access]) -> str:
     return "link" if any(access.used is None for access in valid) else "none"
 
 
-def _first(engine: Engine, query: SelectOfScalar[Account]) -> Person | None:
+def _person_of(engine: Engine, query: SelectOfScalar[Account]) -> Person | None:
     """Return the person of the account that a query finds."""
     with reading(engine) as session:
         account = session.exec(query).first()
     return None if account is None else _person(account)
 
 
-def _fits(stored: str, secret: str) -> bool:
+def _is_secret(stored: str, secret: str) -> bool:
     """Return whether a secret is the one that was hashed; a way in without one fits nothing."""
-    hashed = stored if stored.startswith("$argon2") else _nobody()
+    hashed = stored if stored.startswith("$argon2") else _unused_hash()
     try:
         return PasswordHasher().verify(hashed, secret)
     except VerificationError:
@@ -367,7 +371,7 @@ def _person(account: Account, access: str = "") -> Person:
 
 
 @cache
-def _nobody() -> str:
+def _unused_hash() -> str:
     """Return a hash that no code has, so that a wrong code takes as long as a right one."""
     return PasswordHasher().hash("nobody")
 

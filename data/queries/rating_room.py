@@ -41,11 +41,11 @@ ENDED = (State.DONE, State.UNRATED)
 TEXTS = 5
 # Made once: each message of a clinician asks them, and making one costs more than asking it.
 RATER: BindParameter[int] = bindparam("rater")
-_MINE = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
+_OF_RATER = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
 _PROGRESS = select(
     func.count(col(Assignment.id)).filter(col(Assignment.state).in_(ENDED)),
     func.count(col(Assignment.id)),
-).where(*_MINE)
+).where(*_OF_RATER)
 # When it was first rated, by the order of storing: a clock may be set back. The sum keeps a
 # database from looking for the least number through all that the rater has rated.
 _FIRST_RATING = (
@@ -81,19 +81,19 @@ _TASKS = (  # from the draft on in the order of a `Task`
     .join(Assignment)
     .join(Benchmark)
     .join(RubricText)
-    .where(*_MINE)
+    .where(*_OF_RATER)
 )
 _BY_CODE = _TASKS.where(col(Assignment.code) == bindparam("code"))
 _FIRST_OPEN = (
     select(Assignment.id)
-    .where(*_MINE, Assignment.state == State.OPEN)
+    .where(*_OF_RATER, Assignment.state == State.OPEN)
     .order_by(col(Assignment.position))
     .limit(1)
     .scalar_subquery()
 )
 _NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN)  # not to sort the texts of all
 # What holds in the room, and where one clinician stands in training: not what others' standings say.
-_HELD = select(Setting.key, Setting.value).where(
+_SETTINGS = select(Setting.key, Setting.value).where(
     col(Setting.key).in_(
         (SECRET, LOCKED, CONSENT_TEXT, *(setting.name for setting in fields(Settings)))
     )
@@ -302,14 +302,14 @@ def situation(engine: Engine, rater: int) -> Situation:
     """Return what holds for a clinician and what they are to see next in training, in one reading."""
     with reading(engine) as session:
         keys = {"standing": standing_key(rater), "consent": consent_key(rater)}
-        stored = dict(session.execute(_HELD, keys).all())
+        stored = dict(session.execute(_SETTINGS, keys).all())
         consent_sha256 = stored.get(CONSENT_TEXT, "")
         has_consented = not consent_sha256 or stored.get(consent_key(rater)) == consent_sha256
         room = RoomState(read_settings(stored), LOCKED in stored)
-        standing = _read(stored.get(standing_key(rater)))
+        standing = _read_standing(stored.get(standing_key(rater)))
         if SECRET not in stored or room.locked or standing.over or not rater:
             return Situation(room, None, has_consented)
-        stage = _Round(session, rater, stored[SECRET], standing).stage()
+        stage = _TrainingRound(session, rater, stored[SECRET], standing).stage()
         return Situation(room, stage, has_consented)
 
 
@@ -329,7 +329,7 @@ def trainees(engine: Engine) -> list[Trainee]:
         )
         trainees_found = []
         for key, name in session.exec(query):
-            standing = _read(stored.get(standing_key(key or 0)))
+            standing = _read_standing(stored.get(standing_key(key or 0)))
             answered = answered_rounds.count((key or 0, len(standing.rounds)))
             trainees_found.append(
                 Trainee(name, standing.rounds, answered, total, standing.ended, standing.halted)
@@ -337,7 +337,7 @@ def trainees(engine: Engine) -> list[Trainee]:
         return trainees_found
 
 
-class _Round:
+class _TrainingRound:
     """A clinician's training, read once: their answers and the round they are in."""
 
     def __init__(self, session: Session, rater: int, secret: str, standing: Standing) -> None:
@@ -408,5 +408,5 @@ class _Round:
         return (whole_card if is_opened else replace(whole_card, reference=None)), rubric
 
 
-def _read(text: str | None) -> Standing:
+def _read_standing(text: str | None) -> Standing:
     return Standing.model_validate_json(text) if text else Standing()

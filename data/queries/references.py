@@ -108,7 +108,7 @@ def references(
         Only these; None means all.
     """
     answers, simulated = _answers(engine)
-    counting = _heard(answers, simulated, jurors)
+    counting = _counting_jurors(answers, simulated, jurors)
     sets: dict[str, set[str]] = {"marked": set(), "sound": set(), "not known": set(), "": set()}
     for key, name, checkable in _instances(engine, benchmarks):
         on_instance = [
@@ -125,7 +125,7 @@ def references(
     )
 
 
-def _heard(
+def _counting_jurors(
     answers: dict[int, dict[str, bool]], simulated: frozenset[str], jurors: Iterable[str] | None
 ) -> frozenset[str]:
     """Return the jurors whose answers count: real ones never together with simulated ones."""
@@ -156,7 +156,9 @@ def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]
 
 def _instances(engine: Engine, benchmarks: Sequence[str] | None) -> Iterator[tuple[int, str, bool]]:
     """Yield every instance with responses to rate: key, name, whether it can be checked."""
-    query = _rated(benchmarks, Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE)
+    query = _instances_with_responses(
+        benchmarks, Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE
+    )
     with reading(engine) as session:
         for key, benchmark, name, checkable in session.exec(query):
             yield key, f"{benchmark}/{name}", bool(checkable)
@@ -165,12 +167,14 @@ def _instances(engine: Engine, benchmarks: Sequence[str] | None) -> Iterator[tup
 def _page(engine: Engine, benchmarks: Sequence[str] | None, after: int) -> list[Any]:
     """Return the next instances with their texts."""
     texts = (Instance.context, Instance.prompt, Instance.reference)
-    query = _rated(benchmarks, Instance.id, *texts).where(CHECKABLE, col(Instance.id) > after)
+    query = _instances_with_responses(benchmarks, Instance.id, *texts).where(
+        CHECKABLE, col(Instance.id) > after
+    )
     with reading(engine) as session:
         return list(session.exec(query.limit(PAGE)).all())
 
 
-def _rated(benchmarks: Sequence[str] | None, *columns: Any) -> Columns:
+def _instances_with_responses(benchmarks: Sequence[str] | None, *columns: Any) -> Columns:
     """Select from the instances that have a response not for training, in their order."""
     counting = col(Instance.id).in_(select(Response.instance).where(FOR_STUDY))
     query = columns_of(*columns).where(counting).order_by(col(Instance.id))

@@ -153,7 +153,7 @@ class _Part:
                 leaves[key] = leaf_of(cells[: seal.width])
                 self.rows += 1
         if unknown:
-            yield f"{_named(self.part, unknown)}: no event vouches for {_it(unknown)}"
+            yield f"{_named(self.part, unknown)}: no event vouches for {_pronoun(unknown)}"
         for seal in {id(one): one for one in self.newest.values()}.values():
             yield from self._compare(seal, leaves)
 
@@ -173,7 +173,7 @@ class _Part:
 
     def _changed(self, seal: Seal, mine: Sequence[Key], found: Mapping[Key, bytes]) -> str:
         """Say which rows of a seal were changed, and in which columns, as far as it tells."""
-        rows = [key for key, hint in zip(seal.keys, _pieces(seal.each, SHORTEST), strict=False)
+        rows = [key for key, hint in zip(seal.keys, _split_hints(seal.each, SHORTEST), strict=False)
                 if key in found and found[key].hex()[:SHORTEST] != hint]  # fmt: skip
         columns = self._columns(seal, mine) if not seal.displaced else []
         which = _named(self.part, rows or mine)
@@ -186,8 +186,8 @@ class _Part:
         cells = [rows[key] for key in mine]
         at = seal.names.index("salt") if SEALS[self.part].salted else None
         salts = [] if at is None else [str(row[at]) for row in cells]
-        now = _pieces(column_hints(cells, salts), SHORT)
-        pairs = zip(seal.names, _pieces(seal.columns, SHORT), now, strict=False)
+        now = _split_hints(column_hints(cells, salts), SHORT)
+        pairs = zip(seal.names, _split_hints(seal.columns, SHORT), now, strict=False)
         different = [name for name, said, hint in pairs if said != hint]
         return ["salt"] if "salt" in different and at is not None else different
 
@@ -226,11 +226,11 @@ def _keys(runs: Sequence[Any]) -> Iterator[Key]:
             yield run
 
 
-def _pieces(text: str, size: int) -> list[str]:
+def _split_hints(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def _it(keys: Sequence[Key]) -> str:
+def _pronoun(keys: Sequence[Key]) -> str:
     return "it" if len(keys) == 1 else "them"
 
 

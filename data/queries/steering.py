@@ -11,7 +11,7 @@ from data.blind import REOPENED, UNBLINDED
 from data.database import reading
 from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY
-from data.queries.descriptions import consents, described
+from data.queries.descriptions import consents, description_versions
 from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, known_places, settings, stored_rubric
 from data.schema import (
@@ -148,7 +148,7 @@ def rubric_names(_: Person, engine: Engine) -> list[str]:
 study_settings = asking(settings, Role.RESEARCHER, Role.COORDINATOR)
 
 # Return every version of what clinicians are told, the oldest first.
-study_descriptions = asking(described, Role.RESEARCHER, Role.COORDINATOR)
+study_descriptions = asking(description_versions, Role.RESEARCHER, Role.COORDINATOR)
 
 # Return who is asked for consent or gave it, by name.
 study_consents = asking(consents, Role.RESEARCHER, Role.COORDINATOR)

@@ -15,7 +15,7 @@ from data.database import reading
 from data.errors import BadInput
 from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY, INDEPENDENT, Columns, columns_of
-from data.queries.ledger import reports, tried
+from data.queries.ledger import compositions_tried, reports
 from data.queries.record import acts
 from data.queries.study import simulated_raters
 from data.rubric import Rubric
@@ -190,7 +190,7 @@ def _is_demo(engine: Engine, rubric: Rubric) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class RatedOn:
+class RatingCounts:
     """How much was rated on one rubric, by its hash, by one kind of raters.
 
     Attributes
@@ -217,8 +217,8 @@ class StudyRubric:
     rubric: Rubric
     added: datetime
     benchmarks: tuple[str, ...]
-    clinicians: RatedOn
-    jurors: RatedOn
+    clinicians: RatingCounts
+    jurors: RatingCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,14 +260,14 @@ def study_rubrics(_: Person, engine: Engine) -> list[StudyRubric]:
     with reading(engine) as session:
         rows = list(session.exec(select(RubricText)))
         current = list(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)))
-    rated_on = _rated(engine)
+    rated_on = _rating_counts(engine)
     rubrics = [
         StudyRubric(
             Rubric.from_json(text.body),
             text.added,
             tuple(sorted(name for name, sha256 in current if sha256 == text.sha256)),
-            rated_on.get((text.sha256, Kind.CLINICIAN), RatedOn()),
-            rated_on.get((text.sha256, Kind.JUROR), RatedOn()),
+            rated_on.get((text.sha256, Kind.CLINICIAN), RatingCounts()),
+            rated_on.get((text.sha256, Kind.JUROR), RatingCounts()),
         )
         for text in rows
     ]
@@ -279,7 +279,7 @@ frozen_reports = asking(reports, Role.RESEARCHER, Role.COORDINATOR)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def jurors_heard(_: Person, engine: Engine) -> list[str]:
+def jurors_with_ratings(_: Person, engine: Engine) -> list[str]:
     """Return the jurors that have rated anything, by name."""
     query = select(Rater.handle).where(
         Rater.kind == Kind.JUROR, col(Rater.id).in_(select(Rating.rater))
@@ -301,19 +301,27 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[JuryValidation]:
         present = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
     on_rubric = {name for name, current in present.items() if current == sha256}
     covered = on_rubric | ({COMBINED} if on_rubric and len(on_rubric) == len(present) else set())
-    clinicians = _rated(engine).get((sha256, Kind.CLINICIAN), RatedOn())
+    clinicians = _rating_counts(engine).get((sha256, Kind.CLINICIAN), RatingCounts())
     simulated = _Simulated(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
-    rows = [row for report in reports(engine) for row in _of_report(report, sha256, simulated)]
+    rows = [
+        row
+        for report in reports(engine)
+        for row in _validations_of_report(report, sha256, simulated)
+    ]
     independent = [
-        composition for composition in tried(engine) if ADJUDICATED not in composition.instances
+        composition
+        for composition in compositions_tried(engine)
+        if ADJUDICATED not in composition.instances
     ]
     rows += [
-        _of_ledger(composition) for composition in independent if composition.benchmark in covered
+        _validation_of_entry(composition)
+        for composition in independent
+        if composition.benchmark in covered
     ]
     return sorted(rows, key=lambda validation: validation.at, reverse=True)
 
 
-def _rated(engine: Engine) -> dict[tuple[str, Kind], RatedOn]:
+def _rating_counts(engine: Engine) -> dict[tuple[str, Kind], RatingCounts]:
     """Return what was rated on each rubric, by hash and kind of rater."""
     key = (col(Rating.rubric_sha256), col(Rater.kind))
     columns = (*key, col(Rating.rater), col(Rater.simulated))
@@ -324,7 +332,7 @@ def _rated(engine: Engine) -> dict[tuple[str, Kind], RatedOn]:
         rows = list(session.exec(_not_for_training(query)))
         responses = {(sha, kind): n for sha, kind, n in session.exec(_not_for_training(covered))}
     return {
-        key: _sum([row for row in rows if (row[0], row[1]) == key], n)
+        key: _counts([row for row in rows if (row[0], row[1]) == key], n)
         for key, n in responses.items()
     }
 
@@ -336,8 +344,8 @@ def _not_for_training(query: Columns) -> Columns:
     return query.where(col(Rating.rubric_sha256).is_not(None), INDEPENDENT, ~training)
 
 
-def _sum(rows: Sequence[Any], responses: int) -> RatedOn:
-    return RatedOn(
+def _counts(rows: Sequence[Any], responses: int) -> RatingCounts:
+    return RatingCounts(
         ratings=sum(row[4] for row in rows),
         responses=responses,
         raters=len(rows),
@@ -360,7 +368,9 @@ class _Simulated:
         return self.has_clinician or not self.raters.isdisjoint(jury)
 
 
-def _of_report(report: Report, sha256: str, simulated: _Simulated) -> list[JuryValidation]:
+def _validations_of_report(
+    report: Report, sha256: str, simulated: _Simulated
+) -> list[JuryValidation]:
     """Return what a report says of juries on one rubric."""
     rubrics = report.body.get("rubrics", {})
     on_rubric = {name for name, text in rubrics.items() if text["sha256"] == sha256}
@@ -368,13 +378,15 @@ def _of_report(report: Report, sha256: str, simulated: _Simulated) -> list[JuryV
     rows = [row for row in report.body.get("rows", ()) if row["benchmark"] in covered]
     like_for_like = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
     return [
-        _of_row(report, row, like_for_like.get(row["benchmark"], {}), simulated)
+        _validation_of_row(report, row, like_for_like.get(row["benchmark"], {}), simulated)
         for row in rows
         if row["scorer"] == "jury"
     ]
 
 
-def _of_row(report: Report, row: Row, like_for_like: Row, simulated: _Simulated) -> JuryValidation:
+def _validation_of_row(
+    report: Report, row: Row, like_for_like: Row, simulated: _Simulated
+) -> JuryValidation:
     jury = tuple(report.body.get("jury", ()))
     return JuryValidation(
         report=report.id,
@@ -398,7 +410,7 @@ def _of_row(report: Report, row: Row, like_for_like: Row, simulated: _Simulated)
     )
 
 
-def _of_ledger(composition: Composition) -> JuryValidation:
+def _validation_of_entry(composition: Composition) -> JuryValidation:
     copied = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
     figures = {name: getattr(composition, name) for name in copied}
     return JuryValidation(at=composition.last_at, jurors=tuple(composition.jurors), **figures)

@@ -61,7 +61,7 @@ def enter(engine: Engine, person: Person) -> Entered:
             select(Access).where(Access.lookup == person.access).with_for_update()
         ).first()
         account = session.get(Account, person.id)
-        if way is None or account is None or account.ended or not _usable(way):
+        if way is None or account is None or account.ended or not _is_usable(way):
             raise NotAllowed("this way in is no longer valid")
         way.used = now()
         session.add(way)
@@ -149,7 +149,7 @@ def _key(engine: Engine, name: str) -> str:
         return stored.value
 
 
-def _usable(way: Access) -> bool:
+def _is_usable(way: Access) -> bool:
     """Return whether a way in may be used now."""
     expired = way.expires is not None and way.expires <= now()
     return way.revoked is None and not expired and not (way.once and way.used)

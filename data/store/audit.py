@@ -69,7 +69,7 @@ class Batch:
     def add_values(self, values: Iterable[object]) -> None:
         """Take in one row, its values in the order of the table's `COLUMNS`."""
         self.rows += 1
-        self._hash.update(canonical_values(_said(self.table, tuple(values))))
+        self._hash.update(canonical_values(_without_added(self.table, tuple(values))))
 
     @property
     def sha256(self) -> str:
@@ -86,7 +86,7 @@ class Batch:
         }
 
 
-def _said(table: str, values: tuple[object, ...]) -> tuple[object, ...]:
+def _without_added(table: str, values: tuple[object, ...]) -> tuple[object, ...]:
     """Return a row without the columns of `ADDED` where none of them says anything."""
     added = ADDED.get(table, ())
     return values[: -len(added)] if added and values[-len(added) :] == added else values
@@ -126,7 +126,7 @@ def log(
     seals: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Append one event to the chain, with seals of what its act wrote, inside the caller's transaction."""
-    _one_at_a_time(session)
+    _lock_chain(session)
     last = session.execute(_LAST).scalar()
     event: dict[str, Any] = {
         "at": now(),
@@ -140,7 +140,7 @@ def log(
     session.execute(insertion(Event), event)
 
 
-def _one_at_a_time(session: Session) -> None:
+def _lock_chain(session: Session) -> None:
     """Let no other transaction append meanwhile, or two events would follow the same one.
 
     SQLite has one writer anyway.
@@ -177,18 +177,18 @@ def refuse_locked(session: Session) -> None:
 
 def sealed(*rows: Table) -> list[Seal]:
     """Return a seal for each row, whose key is known: it holds until the row is sealed anew."""
-    return [seal_together(part, [_values(part, row)]) for row in rows for part in [_part(row)]]
+    return [seal_together(part, [_values(part, row)]) for row in rows for part in [_part_of(row)]]
 
 
 def seal_together(part: str, rows: Sequence[Mapping[str, Any]]) -> Seal:
     """Return one seal for rows of a part of `SEALS`, with their keys, in the order of the keys."""
     spec = SEALS[part]
-    cells = sorted((_cells(part, row) for row in rows), key=lambda row: row[0])
+    cells = sorted((_sealed_cells(part, row) for row in rows), key=lambda row: row[0])
     leaves = [leaf_of(row) for row in cells]
     salts = [str(row[spec.columns.index("salt")]) for row in cells] if spec.salted else []
     seal: Seal = {
         "table": part,
-        "keys": list(_runs([row[0] for row in cells])),
+        "keys": list(_key_runs([row[0] for row in cells])),
         "rows": len(cells),
         "width": len(spec.columns),
         "sha256": joined(leaves),
@@ -201,8 +201,8 @@ def seal_together(part: str, rows: Sequence[Mapping[str, Any]]) -> Seal:
 
 def taken_away(row: Table) -> Seal:
     """Return what says that a row is deleted, and what it was: who else was sealed with it stays."""
-    part = _part(row)
-    cells = _cells(part, _values(part, row))
+    part = _part_of(row)
+    cells = _sealed_cells(part, _values(part, row))
     return {"table": part, "gone": [cells[0]], "was": [leaf_of(cells).hex()]}
 
 
@@ -235,7 +235,7 @@ def seal_since(
     )
 
 
-def _runs(keys: Sequence[Key]) -> Iterator[Any]:
+def _key_runs(keys: Sequence[Key]) -> Iterator[Any]:
     """Yield keys, whole numbers as runs from first to last."""
     start = last = None
     for key in keys:
@@ -251,7 +251,7 @@ def _runs(keys: Sequence[Key]) -> Iterator[Any]:
         yield [start, last]
 
 
-def _part(row: Table) -> str:
+def _part_of(row: Table) -> str:
     return str(row.__tablename__)
 
 
@@ -259,7 +259,7 @@ def _values(part: str, row: Table) -> dict[str, Any]:
     return {column: getattr(row, column) for column in SEALS[part].columns}
 
 
-def _cells(part: str, row: Mapping[str, Any]) -> list[Any]:
+def _sealed_cells(part: str, row: Mapping[str, Any]) -> list[Any]:
     """Return what of a row is under the digest, as it is read back."""
     floats = _floats(part)
     cells: list[Any] = [_as_stored(row[column], column in floats) for column in SEALS[part].columns]

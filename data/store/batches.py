@@ -67,7 +67,7 @@ def move(engine: Engine, key: int, state: BatchState, **fields: str) -> None:
     **fields
         Any of `provider_id`, `input_file` and `reason`.
     """
-    _update(engine, key, _moved(state) | fields)
+    _update(engine, key, _state_columns(state) | fields)
 
 
 def count(engine: Engine, key: int, counts: Mapping[str, int]) -> None:
@@ -88,7 +88,7 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
     with transaction(engine) as session:
         refuse_locked(session)
         by_id = {result.custom_id: result for result in results}
-        new_results = [by_id[name] for name in _open(session, key, list(by_id))]
+        new_results = [by_id[name] for name in _open_requests(session, key, list(by_id))]
         write_attempts(
             session, [(new.attempt, new.rubric, new.reply) for new in new_results if new.attempt]
         )
@@ -106,18 +106,18 @@ def finish(
         .where(col(JuryRequest.batch) == key, col(JuryRequest.outcome) == "")
         .values(outcome=outcome)
     )
-    values = _moved(state) | {"reason": reason}
+    values = _state_columns(state) | {"reason": reason}
     with transaction(engine) as session:
         session.execute(ended_requests)
         session.execute(update(JuryBatch).where(col(JuryBatch.id) == key).values(**values))
 
 
-def _moved(state: BatchState) -> dict[str, Any]:
+def _state_columns(state: BatchState) -> dict[str, Any]:
     """Return the columns of a batch that is now in a state."""
     return {"state": state} | ({TIMES[state]: now()} if state in TIMES else {})
 
 
-def _open(session: Session, key: int, names: list[str]) -> list[str]:
+def _open_requests(session: Session, key: int, names: list[str]) -> list[str]:
     """Return which of these requests have no end yet."""
     query = select(JuryRequest.custom_id).where(
         JuryRequest.batch == key, JuryRequest.outcome == "", col(JuryRequest.custom_id).in_(names)

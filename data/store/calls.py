@@ -30,10 +30,10 @@ from data.store.audit import (
 )
 from data.store.rubrics import keep_rubric
 
-Made = (
+CallRow = (
     Attempt | Mapping[str, Any]
 )  # a call or its columns; to make the object takes ten times as long
-Entry = tuple[Made, Rubric, Reply | None]
+Entry = tuple[CallRow, Rubric, Reply | None]
 # Of the table and not of the class, which would have the session look for loaded objects.
 _INTENTS = Intent.metadata.tables["intent"]
 _SETTLED = delete(_INTENTS).where(_INTENTS.c.key.in_(bindparam("keys", expanding=True)))
@@ -61,7 +61,7 @@ def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int
         As `add_jurors`.
     """
     with reading(engine) as session:
-        keys = {juror.handle: _known(session, juror) for juror in jurors}
+        keys = {juror.handle: _stored_juror(session, juror) for juror in jurors}
     return {handle: key for handle, key in keys.items() if key is not None}
 
 
@@ -113,16 +113,16 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
 
 
-def _row(call: Made | ReferenceCheck) -> dict[str, Any]:
+def _row(call: CallRow | ReferenceCheck) -> dict[str, Any]:
     """Return the columns of a call as it is stored now; those not given are as the table has them."""
     if isinstance(call, Mapping):
-        return {**_unsaid(), **call, "at": now()}
+        return {**_column_defaults(), **call, "at": now()}
     columns = type(call).model_fields.keys() - {"id"}
     return {name: getattr(call, name) for name in columns} | {"at": now()}
 
 
 @cache
-def _unsaid() -> Mapping[str, Any]:
+def _column_defaults() -> Mapping[str, Any]:
     """Return what an `Attempt` has in each column that nothing is said of."""
     fields = Attempt.model_fields.items()
     optional = {name: field for name, field in fields if name != "id" and not field.is_required()}
@@ -162,7 +162,7 @@ def rating_rows(
 
 def keep_juror(session: Session, juror: JurorRecord) -> int:
     """Store a juror if it is new and return its primary key."""
-    key = _known(session, juror)
+    key = _stored_juror(session, juror)
     if key is not None:
         return key
     rater = Rater(
@@ -178,7 +178,7 @@ def keep_juror(session: Session, juror: JurorRecord) -> int:
     return rater.id or 0
 
 
-def _known(session: Session, juror: JurorRecord) -> int | None:
+def _stored_juror(session: Session, juror: JurorRecord) -> int | None:
     """Return a juror's primary key, None if it is new; refuse another one of the same name."""
     rater = session.exec(select(Rater).where(Rater.handle == juror.handle)).first()
     if rater is None:
@@ -247,13 +247,15 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        seals = _open(session, [step.intent for step in steps if step.intent is not None])
+        seals = _store_intents(session, [step.intent for step in steps if step.intent is not None])
         keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
         write_references(session, [step.check for step in steps if step.check is not None])
-        seals += _settle(
+        seals += _delete_intents(
             session, [step.settles for step in steps if step.settles and not step.unknown]
         )
-        seals += _keep(session, [step.settles for step in steps if step.settles and step.unknown])
+        seals += _count_intents(
+            session, [step.settles for step in steps if step.settles and step.unknown]
+        )
         if seals:
             log(session, "jury", "calls in flight", {}, seals)
 
@@ -267,11 +269,17 @@ def carry_over(engine: Engine) -> CarriedOver:
         intents = session.exec(select(Intent).where(col(Intent.counted).is_(None))).all()
         carried = CarriedOver(len(intents), sum(intent.usd_most or 0.0 for intent in intents))
         if intents:
-            log(session, "jury", "calls carried over", {"calls": len(intents)}, _counted(intents))
+            log(
+                session,
+                "jury",
+                "calls carried over",
+                {"calls": len(intents)},
+                _mark_counted(intents),
+            )
     return carried
 
 
-def _open(session: Session, intents: Sequence[Intended]) -> list[Seal]:
+def _store_intents(session: Session, intents: Sequence[Intended]) -> list[Seal]:
     """Store calls that are about to be made; return their seals."""
     if not intents:
         return []
@@ -280,7 +288,7 @@ def _open(session: Session, intents: Sequence[Intended]) -> list[Seal]:
     return [seal_together("intent", [row]) for row in rows]
 
 
-def _settle(session: Session, keys: Sequence[str]) -> list[Seal]:
+def _delete_intents(session: Session, keys: Sequence[str]) -> list[Seal]:
     """Delete intents whose calls have ended; return what the record says of it."""
     if not keys:
         return []
@@ -288,14 +296,14 @@ def _settle(session: Session, keys: Sequence[str]) -> list[Seal]:
     return [{"table": "intent", "gone": [*keys]}]
 
 
-def _keep(session: Session, keys: Sequence[str]) -> list[Seal]:
+def _count_intents(session: Session, keys: Sequence[str]) -> list[Seal]:
     """Note that intents are counted against the cap of a run; return their seals."""
     if not keys:
         return []
-    return _counted(session.exec(select(Intent).where(col(Intent.key).in_(keys))).all())
+    return _mark_counted(session.exec(select(Intent).where(col(Intent.key).in_(keys))).all())
 
 
-def _counted(intents: Sequence[Intent]) -> list[Seal]:
+def _mark_counted(intents: Sequence[Intent]) -> list[Seal]:
     for intent in intents:
         intent.counted = now()
     return sealed(*intents)

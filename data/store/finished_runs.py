@@ -30,7 +30,7 @@ from data.store.responses import (
 from data.store.rubrics import keep_rubric
 
 Named = TypeVar("Named", RatingRow, Failure)
-ELSEWHERE = 0  # the number of a call that this study never sent
+IMPORTED_CALL = 0  # the number of a call that this study never sent
 
 
 @dataclass
@@ -86,10 +86,10 @@ def _store_responses(
 def _renamed(run: FinishedRun, names: Mapping[str, str]) -> FinishedRun:
     """Return a run whose verdicts are of the responses' ids in the study."""
 
-    def at_home(verdict: Named) -> Named:
+    def with_stored_id(verdict: Named) -> Named:
         return replace(verdict, response_id=names.get(verdict.response_id, verdict.response_id))
 
-    ratings, failures = map(at_home, run.ratings), map(at_home, run.failures)
+    ratings, failures = map(with_stored_id, run.ratings), map(with_stored_id, run.failures)
     return replace(run, ratings=tuple(ratings), failures=tuple(failures))
 
 
@@ -121,7 +121,7 @@ def _store_failures(session: Session, run: FinishedRun) -> int:
     stored = set(
         session.exec(
             select(Attempt.response, Attempt.rater, Attempt.status).where(
-                col(Attempt.number) == ELSEWHERE,
+                col(Attempt.number) == IMPORTED_CALL,
                 col(Attempt.rubric_sha256) == run.rubric.sha256,
             )
         )
@@ -135,7 +135,7 @@ def _store_failures(session: Session, run: FinishedRun) -> int:
             request_sha256=sha256(
                 f"{run.source} {failure.response_id} {failure.juror}".encode()
             ).hexdigest(),
-            number=ELSEWHERE,
+            number=IMPORTED_CALL,
             sent={"source": run.source},
             reason=failure.reason,
         )

@@ -30,7 +30,7 @@ FROZEN = "report frozen"
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class Evaluation:
     """One jury that was evaluated, and what came of it.
 
     Attributes
@@ -85,7 +85,7 @@ class Evaluated:
         return hashlib.sha256(json.dumps([*told, self.method]).encode()).hexdigest()
 
 
-def remember(engine: Engine, entries: Sequence[Evaluated]) -> None:
+def record_evaluations(engine: Engine, entries: Sequence[Evaluation]) -> None:
     """Note juries that were evaluated: a new one, or one more time; with an event, all or nothing.
 
     A locked study takes this too. Nothing is stored, and no event left, for no entries.
@@ -108,7 +108,7 @@ def remember(engine: Engine, entries: Sequence[Evaluated]) -> None:
         _count_evaluations(session, evaluations, at)
 
 
-def _simulated(session: Session, entries: Sequence[Evaluated]) -> set[str]:
+def _simulated(session: Session, entries: Sequence[Evaluation]) -> set[str]:
     """Return which jurors are simulated; refuse names that are no juror's."""
     query = select(Rater.handle, Rater.simulated).where(Rater.kind == Kind.JUROR)
     jurors = dict(session.exec(query.order_by(col(Rater.id))).all())
@@ -117,9 +117,9 @@ def _simulated(session: Session, entries: Sequence[Evaluated]) -> set[str]:
     return {name for name, simulated in jurors.items() if simulated}
 
 
-def _event_content(entry: Evaluated, simulated: set[str]) -> dict[str, Any]:
+def _event_content(entry: Evaluation, simulated: set[str]) -> dict[str, Any]:
     """Return what the event says of an evaluation: all of it, in plain values."""
-    fields = {name: getattr(entry, name) for name in Evaluated.__slots__}
+    fields = {name: getattr(entry, name) for name in Evaluation.__slots__}
     return fields | {
         "key": entry.key,
         "jurors": entry.members,

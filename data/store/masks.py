@@ -61,7 +61,9 @@ def mask_responses(
         refuse_locked(session)
         for masked_text in masked:
             response = session.get_one(Response, masked_text.response)
-            if response.shown == masked_text.shown or _seen(session, masked_text.response):
+            if response.shown == masked_text.shown or _is_rated_or_opened(
+                session, masked_text.response
+            ):
                 skipped += 1
                 continue
             masks[response.response_id] = _mask(session, response, masked_text)
@@ -122,10 +124,10 @@ def leave_names(engine: Engine, left: LeftNames) -> None:
         )
         if unknown := named - set(stored):
             raise Unknown(f"no response {', '.join(sorted(unknown))} in this study")
-        log(session, "coordinator", LEFT, _detail(left))
+        log(session, "coordinator", LEFT, _left_detail(left))
 
 
-def _detail(left: LeftNames) -> dict[str, list[object]]:
+def _left_detail(left: LeftNames) -> dict[str, list[object]]:
     """Return what was left as the record keeps it."""
     detail: dict[str, list[object]] = {"responses": [*sorted(left.responses)]}
     if left.places:
@@ -172,7 +174,7 @@ def _mask(session: Session, response: Response, masked: MaskedText) -> str:
     )
 
 
-def _seen(session: Session, response: int) -> bool:
+def _is_rated_or_opened(session: Session, response: int) -> bool:
     """Tell whether any rater has rated or opened a response as this study shows it.
 
     A juror that rated it elsewhere, in a finished run that was imported, never saw it here: a

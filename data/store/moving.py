@@ -67,7 +67,7 @@ def copy_into(target: Engine, origin: Session, step: Step = lambda rows: None) -
     try:
         with transaction(target) as copy:
             _refuse_filled(copy, target)
-            rows = {table.name: _copy(origin, copy, table, step) for table in ALL_TABLES}
+            rows = {table.name: _copy_table(origin, copy, table, step) for table in ALL_TABLES}
             continue_keys(copy)
             if head(copy) != head(origin):
                 raise _differs("the head of the record")
@@ -88,7 +88,7 @@ def _refuse_filled(session: Session, target: Engine) -> None:
         )
 
 
-def _copy(origin: Session, copy: Session, table: DbTable, step: Step) -> int:
+def _copy_table(origin: Session, copy: Session, table: DbTable, step: Step) -> int:
     """Copy one table, then read it again and compare; return how many rows it has."""
     read = TableDigest()
     for page in pages(origin, table):
@@ -149,14 +149,14 @@ def back_up(engine: Engine, to: Path) -> BackedUp:
         If the file is there already, cannot be written, or is not whole.
     """
     part = part_of(to)
-    with _failing(to):
+    with _bad_file_errors(to):
         try:
             part.touch(mode=OWNERS, exist_ok=False)
             if engine.dialect.name == "sqlite":
-                _online(engine, part)
+                _copy_sqlite(engine, part)
             else:
-                _copied(engine, part)
-            damage = _sealed(part)
+                _copy_rows(engine, part)
+            damage = _finish_file(part)
             backup = _verified(engine, part, damage)
             publish(part, to)
         finally:
@@ -166,7 +166,7 @@ def back_up(engine: Engine, to: Path) -> BackedUp:
 
 
 @contextmanager
-def _failing(to: Path) -> Iterator[None]:
+def _bad_file_errors(to: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
@@ -177,15 +177,15 @@ def _failing(to: Path) -> Iterator[None]:
         raise BadFile(f"{to}: {error}; nothing was written") from error
 
 
-def _online(engine: Engine, part: Path) -> None:
+def _copy_sqlite(engine: Engine, part: Path) -> None:
     """Copy a SQLite study by SQLite's own means: in one step, which is one moment of it."""
     with closing(engine.raw_connection()) as connection, closing(sqlite3.connect(part)) as to:
         connection.driver_connection.backup(to)  # type: ignore[union-attr]  # there while it is held
 
 
-def _copied(engine: Engine, part: Path) -> None:
+def _copy_rows(engine: Engine, part: Path) -> None:
     """Copy a study of another database row by row, as it stood when the first was read."""
-    with _of_the_file():
+    with _file_errors():
         target = open_study(_url(part), create=True)
         try:
             with reading(engine) as origin:
@@ -195,7 +195,7 @@ def _copied(engine: Engine, part: Path) -> None:
 
 
 @contextmanager
-def _of_the_file() -> Iterator[None]:
+def _file_errors() -> Iterator[None]:
     """Tell trouble with the new file, such as a full disk, from trouble with the study itself."""
     try:
         yield
@@ -208,7 +208,7 @@ def _url(path: Path) -> URL:
     return URL.create("sqlite", database=str(path))
 
 
-def _sealed(part: Path) -> list[str]:
+def _finish_file(part: Path) -> list[str]:
     """Make a file that needs none beside it, without the key of sessions; return what is wrong."""
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")

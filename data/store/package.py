@@ -73,7 +73,7 @@ def import_package(
     added = PackageAdded()
     try:
         with transaction(engine) as session:
-            if _known(session, package):
+            if _was_imported(session, package):
                 return PackageAdded(unchanged=True)
             if package.authors == "only":
                 _authors_into(session, package, added)
@@ -106,7 +106,7 @@ def _verified(session: Session, package: Package, *, accept_findings: bool) -> t
     return findings
 
 
-def _known(session: Session, package: Package) -> bool:
+def _was_imported(session: Session, package: Package) -> bool:
     """Tell whether this very file was imported before."""
     query = select(Event.detail).where(col(Event.action).in_((RESTORED, AUTHORS_ADDED)))
     return any(detail.get("sha256") == package.sha256 for detail in session.exec(query))
@@ -123,7 +123,7 @@ def _study_into(
                 "own; give another place, such as --db sqlite:///restored.db"
             )
     session.execute(delete(Setting))
-    check = _Checked(package, accept_findings=accept_findings)
+    check = _CheckedRows(package, accept_findings=accept_findings)
     for table in TABLES:
         checked_rows = check.of(table, package.rows(table))
         added.rows[table] = _insert(session, table, checked_rows)
@@ -132,7 +132,7 @@ def _study_into(
         rows = ({"response": key, "model": WITHHELD} for key in keys)
         _insert(session, "authorship", rows)
     else:
-        _authors(session, package, added)
+        _store_authors(session, package, added)
     seals: list[Seal] = []
     if added.rows["expert"]:
         seals += keep_setting(session, SECRET, secrets.token_urlsafe(32))
@@ -153,12 +153,12 @@ def _authors_into(session: Session, package: Package, added: PackageAdded) -> No
             f"{package.path}: this study knows its authors already; nothing was imported"
         )
     forget_withheld(session)
-    _authors(session, package, added)
+    _store_authors(session, package, added)
     if missing := responses_without(session):
         raise package.wrong(f"{missing} responses of the study have no author in it")
 
 
-def _authors(session: Session, package: Package, added: PackageAdded) -> None:
+def _store_authors(session: Session, package: Package, added: PackageAdded) -> None:
     """Store authors and masks, and the whole text of what is shown with a mask."""
     originals: dict[int, tuple[str, str | None]] = {}
 
@@ -180,7 +180,7 @@ def _authors(session: Session, package: Package, added: PackageAdded) -> None:
         session.execute(query.values(text=text, salt=salt))
 
 
-class _Checked:
+class _CheckedRows:
     """Rows that hold against each other as they pass: rubrics, scores, the chain of events."""
 
     def __init__(self, package: Package, *, accept_findings: bool) -> None:

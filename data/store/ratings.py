@@ -150,12 +150,12 @@ class _Import:
 
     def keep(self, ratings: list[Values]) -> None:
         """Add what is new; count what the study already says."""
-        rows = self.session.execute(_by(ratings)).mappings()
-        latest = {_key(row): _said(row) for row in rows}
+        rows = self.session.execute(_ratings_by_same_raters(ratings)).mappings()
+        latest = {_key(row): _score_and_comment(row) for row in rows}
         new = []
         for rating in ratings:
             before = latest.get(_key(rating))
-            if before == _said(rating):
+            if before == _score_and_comment(rating):
                 self.result.unchanged += 1
                 continue
             self.result.revised += before is not None
@@ -221,11 +221,11 @@ def _key(rating: Mapping[Any, Any]) -> Key:
     return tuple(rating[name] for name in KEY)
 
 
-def _said(rating: Mapping[Any, Any]) -> tuple[float, str]:
+def _score_and_comment(rating: Mapping[Any, Any]) -> tuple[float, str]:
     return rating["score"], rating["comment"]
 
 
-def _by(ratings: list[Values]) -> Executable:
+def _ratings_by_same_raters(ratings: list[Values]) -> Executable:
     """Select, oldest first, all that the same raters said of the same responses."""
     return (
         select_columns(*(column(name) for name in (*KEY, "score", "comment")))

@@ -120,7 +120,7 @@ def import_responses(
             place = (places or {}).get(name, TaxonomyPlace())
             keep_benchmark(session, name, chosen or rubric_for(name), place, added)
             if chosen and not move_to_rubric(session, name, chosen):
-                raise _rated_already(name, chosen)
+                raise _rated_on_another(name, chosen)
 
         keep_rows(session, rows, keep, added, written, tick)
         refuse_authors(session, written.claimed, str(written.groups.token))
@@ -193,7 +193,7 @@ def _refuse_repeats(batch: list[ResponseRow], origins: dict[str, Origin]) -> Non
         origins[row.response_id] = row.origin
 
 
-def _rated_already(name: str, rubric: Rubric) -> Conflict:
+def _rated_on_another(name: str, rubric: Rubric) -> Conflict:
     return Conflict(
         f"benchmark {short(name)!r} has ratings on another rubric than {rubric.name} {rubric.version}; "
         "import under another benchmark name, or without --rubric; nothing was imported"
@@ -276,7 +276,7 @@ def _keep_responses(
     _refuse_authors(session, unchanged)
     added.unchanged += len(unchanged)
     added.unnamed += sum(row.former_id not in ("", row.response_id) for _, row in unchanged)
-    added.twins += _twins(session, new)
+    added.twins += _count_twins(session, new)
     session.add_all([response for response, _ in new])
     session.flush()
     written.add("response", [response for response, _ in new])
@@ -319,7 +319,7 @@ def _response(row: ResponseRow, instance: int) -> Response:
     )
 
 
-def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
+def _count_twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
     """Count new responses whose text was given to the same instance already, by whomever."""
     instances = {response.instance for response, _ in new}
     query = select(Response.instance, Response.text).where(col(Response.instance).in_(instances))

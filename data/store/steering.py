@@ -27,7 +27,7 @@ from data.store.study import describe, lock, reopen
 
 
 @contextmanager
-def rehearsal(engine: Engine) -> Iterator[Engine]:
+def dry_run(engine: Engine) -> Iterator[Engine]:
     """Yield an engine on the same study on which every commit is a rollback.
 
     What is written in one transaction is seen to its end and then gone, whoever wrote it.
@@ -66,7 +66,7 @@ def try_responses(
     chosen: Rubric | None = None,
 ) -> ResponsesAdded:
     """Return what `bring_responses` would do, or raise what it would; nothing is stored."""
-    with rehearsal(engine) as trial:
+    with dry_run(engine) as trial:
         return import_responses(trial, rows, rubric_for, chosen)
 
 
@@ -79,7 +79,7 @@ def try_ratings(
     _: Person, engine: Engine, rows: Iterable[RatingRow], chosen: Rubric | None = None
 ) -> RatingsAdded:
     """Return what `bring_ratings` would do, or raise what it would; nothing is stored."""
-    with rehearsal(engine) as trial:
+    with dry_run(engine) as trial:
         return import_ratings(trial, rows, chosen)
 
 

@@ -48,7 +48,7 @@ def lock(engine: Engine, actor: str) -> str:
 
 def reopen(engine: Engine, actor: str, reason: str) -> None:
     """Open a locked study again, with a reason that stays in the record."""
-    _need(reason)
+    _refuse_no_reason(reason)
     with transaction(engine) as session:
         lock_setting = session.get(Setting, LOCKED)
         if lock_setting is None:
@@ -59,7 +59,7 @@ def reopen(engine: Engine, actor: str, reason: str) -> None:
 
 def unblind(engine: Engine, actor: str, reason: str) -> list[tuple[str, str]]:
     """Record that the blind is lifted, and return (response_id, model) of every response."""
-    _need(reason)
+    _refuse_no_reason(reason)
     with transaction(engine) as session:
         log(session, actor, UNBLINDED, {"reason": reason.strip()})
         return everybody(session)
@@ -102,7 +102,7 @@ def ratings_in(session: Session) -> int:
     return int(session.exec(select(func.count()).select_from(readings)).one())
 
 
-def _need(reason: str) -> None:
+def _refuse_no_reason(reason: str) -> None:
     if not reason.strip():
         raise BadInput("a reason is needed; it stays in the record")
 
@@ -151,7 +151,7 @@ def give_consent(engine: Engine, rater: int, sha256: str) -> bool:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        _refuse_others(session, rater)
+        _refuse_no_clinician(session, rater)
         present = session.get(Setting, CONSENT_TEXT)
         if not sha256 or present is None or present.value != sha256:
             raise Conflict("the consent text was changed meanwhile; read it again, then decide")
@@ -165,7 +165,7 @@ def give_consent(engine: Engine, rater: int, sha256: str) -> bool:
     return True
 
 
-def _refuse_others(session: Session, rater: int) -> None:
+def _refuse_no_clinician(session: Session, rater: int) -> None:
     """Raise NotAllowed unless this is a clinician of the study."""
     stored = session.get(Rater, rater)
     if stored is None or stored.kind != Kind.CLINICIAN:

@@ -184,10 +184,10 @@ def _latest(session: Session, showing: Assignment) -> dict[str, tuple[float, str
     return newest
 
 
-Said = tuple[object, object, object, str]
+SubmittedContent = tuple[object, object, object, str]
 
 
-def said(session: Session, assignment: Assignment) -> Said:
+def submitted_content(session: Session, assignment: Assignment) -> SubmittedContent:
     """Return all that the newest submission of an assignment said."""
     newest = assignment.revision - 1
     flags = session.exec(
@@ -210,8 +210,8 @@ def said(session: Session, assignment: Assignment) -> Said:
     return scores, set(flags), marked, comment or ""
 
 
-def says(reply: Reply, scores: Mapping[str, float]) -> Said:
-    """Return what a reply says, in the form of `said`."""
+def reply_content(reply: Reply, scores: Mapping[str, float]) -> SubmittedContent:
+    """Return what a reply says, in the form of `submitted_content`."""
     marked = {tuple(getattr(span, name) for name in MARKED) for span in reply.spans}
     rated = {name: (score, reply.comments.get(name, "")) for name, score in scores.items()}
     return rated, set(reply.flags), marked, whole_comment(reply, scores)
@@ -290,11 +290,15 @@ def submit(
         assignment = own(session, rater, code)
         form = form_of(session, assignment.response, reply)
         scores = form.scores(reply)
-        if entered is not None and _is_stored(session, assignment, entered, says(reply, scores)):
+        if entered is not None and _is_stored(
+            session, assignment, entered, reply_content(reply, scores)
+        ):
             return False
         refuse_unexplained(form.rubric, reply, ask_why)
         refuse_locked(session)
-        if assignment.state in ENDED and said(session, assignment) == says(reply, scores):
+        if assignment.state in ENDED and submitted_content(session, assignment) == reply_content(
+            reply, scores
+        ):
             _keep_submitted(assignment, entered, seconds)
             return False
         if assignment.state == State.RECUSED:
@@ -326,7 +330,7 @@ def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) ->
 
 
 def _is_stored(
-    session: Session, assignment: Assignment, entered: FormState, says_now: Said
+    session: Session, assignment: Assignment, entered: FormState, content: SubmittedContent
 ) -> bool:
     """Tell whether this page, or another of the same clinician, has submitted this; refuse what is stale.
 
@@ -340,7 +344,7 @@ def _is_stored(
     if entered.follows(assignment):
         return False
     is_submitted = assignment.state in ENDED and assignment.submitted_seq == assignment.draft_seq
-    if is_submitted and said(session, assignment) == says_now:
+    if is_submitted and submitted_content(session, assignment) == content:
         return True
     raise Stale(CHANGED)
 

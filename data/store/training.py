@@ -85,8 +85,8 @@ def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
             (expert.response, expert.criterion): expert for expert in session.exec(select(Expert))
         }
         result = ExpertsAdded()
-        for row, new in zip(expert_rows, _checked(expert_rows, targets), strict=True):
-            _keep(session, stored, new, row.origin if begun else None, result)
+        for row, new in zip(expert_rows, _checked_scores(expert_rows, targets), strict=True):
+            _keep_score(session, stored, new, row.origin if begun else None, result)
         _refuse_incomplete(expert_rows, targets, set(stored))
         result.responses = len({response for response, _ in stored})
         if result.added or result.changed:
@@ -97,7 +97,7 @@ def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
     return result
 
 
-def _keep(
+def _keep_score(
     session: Session,
     stored: dict[tuple[int, str], Expert],
     new: Expert,
@@ -124,13 +124,13 @@ def _keep(
     session.add(stored[key])
 
 
-def _checked(rows: Sequence[ExpertRow], targets: Mapping[str, _Target]) -> list[Expert]:
+def _checked_scores(rows: Sequence[ExpertRow], targets: Mapping[str, _Target]) -> list[Expert]:
     """Return the rows as they are stored, or refuse the first that is wrong."""
     origins: dict[tuple[str, str], Origin] = {}
     experts = []
     for row in rows:
         if row.response_id not in targets:
-            raise _wrong(row, "no such response in the study; import it first")
+            raise _wrong_response(row, "no such response in the study; import it first")
         if first := origins.get((row.response_id, row.criterion)):
             allowed = f"{row.response_id} is scored on {row.criterion} in row {first.row} already"
             raise row.origin.wrong("criterion", row.criterion, allowed)
@@ -175,13 +175,15 @@ def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, _Target]:
     for row in rows:
         target = targets.get(row.response_id)
         if target is not None and target.response in assigned:
-            raise _wrong(
+            raise _wrong_response(
                 row,
                 "is assigned to clinicians for the study; train on another response, "
                 "or import expert scores before `medjury assign`",
             )
         if target is not None and target.response in rated:
-            raise _wrong(row, "clinicians have rated it for the study; train on another response")
+            raise _wrong_response(
+                row, "clinicians have rated it for the study; train on another response"
+            )
     return targets
 
 
@@ -193,10 +195,10 @@ def _refuse_incomplete(
         target = targets[row.response_id]
         missing = [name for name in target.rubric.criteria if (target.response, name) not in stored]
         if missing:
-            raise _wrong(row, f"the expert's score on {', '.join(missing)} is missing")
+            raise _wrong_response(row, f"the expert's score on {', '.join(missing)} is missing")
 
 
-def _wrong(row: ExpertRow, allowed: str) -> BadRow:
+def _wrong_response(row: ExpertRow, allowed: str) -> BadRow:
     return row.origin.wrong("response_id", row.response_id, allowed)
 
 
@@ -228,7 +230,7 @@ def lock_training(session: Session) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Showing:
     """A training response of a clinician's present or an earlier round; `drill` if answered."""
 
     response: int
@@ -251,10 +253,10 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        standing, showing = _found(session, rater, code)
+        standing, showing = _showing_of(session, rater, code)
         reply = entered.reply()
         form_of(session, showing.response, reply).refuse_impossible(reply)
-        stored = _kept(standing, code)
+        stored = _stored_draft(standing, code)
         if showing.drill is not None or entered.known(stored):
             return stored.draft_seq
         if not entered.follows(stored):
@@ -262,7 +264,7 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
         number = next_number(stored.draft_seq)
         draft = {"code": code, "seq": number, "draft": dict(entered.draft)}
         draft["seconds"] = entered.seconds
-        _store(session, rater, standing.model_copy(update={"draft": draft}))
+        _store_standing(session, rater, standing.model_copy(update={"draft": draft}))
     return number
 
 
@@ -297,7 +299,7 @@ def answer_drill(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        standing, showing = _found(session, rater, code)
+        standing, showing = _showing_of(session, rater, code)
         if showing.drill is not None:
             return False
         if standing.ended or standing.halted:
@@ -313,7 +315,7 @@ def answer_drill(
         log(session, f"rater {rater}", ANSWERED, detail | {"scores": scores}, sealed(drill))
         remarks = standing.said | {str(drill.id): dict(notes)}
         answered = standing.model_copy(update={"draft": {}, "said": remarks})
-        _store(session, rater, _closed(session, rater, answered))
+        _store_standing(session, rater, _with_outcome(session, rater, answered))
     return True
 
 
@@ -322,7 +324,7 @@ def leave_feedback(engine: Engine, rater: int, drill: int) -> None:
     with transaction(engine) as session:
         standing = _standing(session, rater)
         last_seen = max(standing.seen, drill)
-        _store(session, rater, standing.model_copy(update={"seen": last_seen}))
+        _store_standing(session, rater, standing.model_copy(update={"seen": last_seen}))
 
 
 def leave_outcome(engine: Engine, rater: int, rounds: int) -> None:
@@ -331,7 +333,7 @@ def leave_outcome(engine: Engine, rater: int, rounds: int) -> None:
         standing = _standing(session, rater)
         rounds_seen = max(standing.told, min(rounds, len(standing.rounds)))
         if not standing.halted:
-            _store(session, rater, standing.model_copy(update={"told": rounds_seen}))
+            _store_standing(session, rater, standing.model_copy(update={"told": rounds_seen}))
 
 
 def let_through(engine: Engine, handle: str, reason: str, actor: str = "coordinator") -> None:
@@ -360,7 +362,7 @@ def let_through(engine: Engine, handle: str, reason: str, actor: str = "coordina
         standing = _standing(session, rater.id)
         if standing.ended:
             raise Conflict(f"{handle} may begin already: {standing.ended}")
-        _store(session, rater.id, standing.model_copy(update={"ended": LET_THROUGH}))
+        _store_standing(session, rater.id, standing.model_copy(update={"ended": LET_THROUGH}))
         detail = {"rater": rater.id, "rounds": len(standing.rounds), "reason": reason.strip()}
         log(session, actor, "training waived", detail)
 
@@ -373,7 +375,7 @@ def expert_scores(session: Session) -> dict[int, dict[str, float]]:
     return scores
 
 
-def _found(session: Session, rater: int, code: str) -> tuple[Standing, _Place]:
+def _showing_of(session: Session, rater: int, code: str) -> tuple[Standing, _Showing]:
     """Return where a clinician stands and which showing a code names, up to the present round."""
     secret = lock_training(session)
     standing = _standing(session, rater)
@@ -384,17 +386,17 @@ def _found(session: Session, rater: int, code: str) -> tuple[Standing, _Place]:
     for round_ in range(len(standing.rounds) + 1):
         for response in expert_scores(session) if secret else ():
             if training.code(secret or "", rater, response, round_) == code:
-                return standing, _Place(response, round_, drills.get((response, round_)))
+                return standing, _Showing(response, round_, drills.get((response, round_)))
     raise NotAllowed(FOREIGN)
 
 
-def _kept(standing: Standing, code: str) -> StoredState:
+def _stored_draft(standing: Standing, code: str) -> StoredState:
     """Return the state of the form that is stored for a showing; number 0 if none is."""
     draft = standing.draft if standing.draft.get("code") == code else {}
     return StoredState(draft.get("draft", {}), draft.get("seq", 0))
 
 
-def _closed(session: Session, rater: int, standing: Standing) -> Standing:
+def _with_outcome(session: Session, rater: int, standing: Standing) -> Standing:
     """Return the standing with the present round's outcome, if all of it is answered."""
     experts = expert_scores(session)
     round_ = len(standing.rounds)
@@ -419,7 +421,7 @@ def _standing(session: Session, rater: int) -> Standing:
     return Standing.model_validate_json(setting.value) if setting else Standing()
 
 
-def _store(session: Session, rater: int, standing: Standing) -> None:
+def _store_standing(session: Session, rater: int, standing: Standing) -> None:
     """Keep where a clinician stands; the record says so where it is new, not with each draft."""
     before = session.get(Setting, standing_key(rater))
     previous = None if before is None else Standing.model_validate_json(before.value)

@@ -8,7 +8,7 @@ import typer
 from sqlalchemy import Engine
 
 from data.description import GUIDELINE, TEXTS, Description, read_description
-from data.queries.descriptions import Consent, Described, consents, described
+from data.queries.descriptions import Consent, DescriptionVersion, consents, description_versions
 from data.store import describe as store_description
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, say, show
@@ -38,7 +38,7 @@ def describe(
     engine = study_of(context, db)
     if wanted is not None:
         _store(engine, wanted, who, json_to)
-    versions, given = described(engine), consents(engine)
+    versions, given = description_versions(engine), consents(engine)
     if versions:
         _say(versions, given, json_to)
     else:
@@ -54,7 +54,9 @@ def _store(engine: Engine, wanted: Description, who: str, json_to: Path | None) 
         say(f"nothing is said of: {', '.join(wanted.untold)}", json_to)
 
 
-def _say(versions: Sequence[Described], given: Sequence[Consent], json_to: Path | None) -> None:
+def _say(
+    versions: Sequence[DescriptionVersion], given: Sequence[Consent], json_to: Path | None
+) -> None:
     """Print what is told now, every version of it, and how consent stands."""
     present = versions[-1].description
     say(f"title: {present.title}", json_to)
@@ -84,7 +86,7 @@ def _consent_words(given: Sequence[Consent]) -> str:
     return f"consent given by {len(asked) - len(missing)} of {counted(len(asked), 'clinician')}{waiting}"
 
 
-def _body(versions: Sequence[Described], given: Sequence[Consent]) -> dict[str, Any]:
+def _body(versions: Sequence[DescriptionVersion], given: Sequence[Consent]) -> dict[str, Any]:
     """Return it as `study describe --json` has it."""
     return {
         "description": _told(versions[-1].description) if versions else None,

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from calibration.values import AnalysisOptions
 from data.queries import benchmarks
-from data.queries.descriptions import consents, described
+from data.queries.descriptions import consents, description_versions
 from data.queries.jury import by_juror, juror_profiles, missing_verdicts
 from data.queries.record import locked_since
 from data.queries.study import BenchmarkView, Facts, facts, settings
@@ -117,7 +117,7 @@ def study_facts(
 
 def _told(engine: Engine, rated: Collection[str]) -> Told | None:
     """Return what clinicians are told now, and how many of those who rated gave consent to it."""
-    versions = described(engine)
+    versions = description_versions(engine)
     if not versions:
         return None
     present = versions[-1]

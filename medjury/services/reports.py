@@ -20,7 +20,7 @@ from calibration.values import COMBINED
 from data.queries import benchmarks
 from data.queries.costs import spending
 from data.queries.jury import juror_profiles
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 from data.schema import Composition, now
 from medjury.services.calibrate import Calibration
 from medjury.services.record import protocol_json
@@ -75,7 +75,7 @@ def content_of(engine: Engine, found: Calibration) -> Content:
 def facts_of(engine: Engine, found: Calibration) -> Study:
     """Return the facts that every report owes its reader."""
     options, looked, scores = found.question.options, found.looked, found.scores
-    profiles, ledger = juror_profiles(engine, looked.jurors), tried(engine)
+    profiles, ledger = juror_profiles(engine, looked.jurors), compositions_tried(engine)
     keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
     return Study(
         made=f"{now():%Y-%m-%d %H:%M} UTC",

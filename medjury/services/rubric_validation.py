@@ -15,7 +15,7 @@ from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
 from data.queries.frames import ratings_frame
-from data.queries.ledger import fingerprint, tried
+from data.queries.ledger import compositions_tried, fingerprint
 from data.queries.record import verify as verify_record
 from data.queries.validation import RubricUse, Seat, caveats, rubric_use, validation_evidence
 from data.rubric import Rubric
@@ -95,7 +95,7 @@ def validation(
         **stands,
         **_verdict(engine, scores, names, asked, tables),
         "figures": [_kept(name, row) for name, rows in tables.items() for row in _widest(rows)],
-        "juries_tried": len(tried(engine)),
+        "juries_tried": len(compositions_tried(engine)),
         "sha256": {
             "rubric": rubric.sha256,
             "panel": digest(list(seats)),
@@ -201,7 +201,7 @@ def _remember(
     """Note the jury in the ledger, as `calibrate` does; return why not, "" where it is there."""
     looked = Looked(names, len(names), criterion or "", "paper", "")
     jury = [row for row in rows if row.scorer == "jury" and math.isfinite(row.icc)]
-    known = {one.key for one in tried(engine)}
+    known = {one.key for one in compositions_tried(engine)}
     new = [row for row in jury if looked.entry(row.benchmark).key not in known]
     return looked.remember(engine, new, [], ratings_frame(engine)) if new else ""
 

@@ -14,7 +14,7 @@ from data.person import OPERATOR
 from data.queries import (
     benchmarks,
     frozen_reports,
-    jurors_heard,
+    jurors_with_ratings,
     readings_by_response,
     standing,
     workloads,
@@ -185,7 +185,7 @@ def _clinicians(engine: Engine, own: tuple[BenchmarkStatus, ...]) -> CliniciansS
 def _jury(engine: Engine) -> JuryStatus:
     spent, missing = spending(engine), missing_verdicts(engine)
     return JuryStatus(
-        tuple(jurors_heard(OPERATOR, engine)),
+        tuple(jurors_with_ratings(OPERATOR, engine)),
         len(missing),
         spent.calls,
         round(spent.usd, 9),

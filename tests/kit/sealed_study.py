@@ -56,7 +56,7 @@ from data.store.access import pseudonym_key, signing_key
 from data.store.batches import prepare
 from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
 from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
-from data.store.ledger import Evaluated, freeze, remember
+from data.store.ledger import Evaluation, freeze, record_evaluations
 from data.store.masks import MaskedText, mask_responses
 from data.store.people import set_email, set_specialty
 from data.store.responses import TaxonomyPlace
@@ -245,9 +245,9 @@ def _looked_at(engine: Engine) -> None:
         keep_panel(OPERATOR, engine, name, f'name = "{name}"')
     forget_panel(OPERATOR, engine, "other")
     begin_run(OPERATOR, engine, RunOrder("mine", 'name = "mine"'), "token")
-    jury = Evaluated(JURORS, "combined", "paper", "0" * 64, N, 0.5, compared=("clinicians",))
+    jury = Evaluation(JURORS, "combined", "paper", "0" * 64, N, 0.5, compared=("clinicians",))
     for _ in (1, 2):
-        remember(engine, [jury])
+        record_evaluations(engine, [jury])
     freeze(engine, "0" * 64, {"rows": []})
     lock(engine, "coordinator")
     reopen(engine, "coordinator", "one more")
