@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Engine
 
 from annotate.blind import find_self_naming, mask
+from data.card import Settling
 from data.errors import BadInput
 from data.person import Person
 from data.queries.adjudication import (
@@ -20,7 +21,6 @@ from data.queries.adjudication import (
 )
 from data.queries.authors import author_names
 from data.queries.study import settings
-from data.reading import Settling
 from data.store.assignments import give_adjudication
 
 OFF = (

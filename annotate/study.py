@@ -5,19 +5,19 @@ from functools import lru_cache
 
 from sqlalchemy import Engine
 
+from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.database import open_study
-from data.place import DEFAULT_URL, VARIABLE
 
 
 def serve_study(url: str) -> Engine:
     """Make `url` the study of this process and return its engine."""
-    os.environ[VARIABLE] = url
+    os.environ[STUDY_VARIABLE] = url
     return study()
 
 
 def study() -> Engine:
     """Return the engine of the study that MEDJURY_DB names, opened once."""
-    return _opened(os.environ.get(VARIABLE, DEFAULT_URL))
+    return _opened(os.environ.get(STUDY_VARIABLE, DEFAULT_STUDY_URL))
 
 
 @lru_cache(maxsize=4)

@@ -19,8 +19,8 @@ from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
+from data.calls import Status
 from data.question import RubricLike as Rubric
-from data.status import Status
 from jury import answer_words as words
 from jury.answer_words import normalize
 from jury.json_objects import CLOSES

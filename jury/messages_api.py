@@ -6,7 +6,7 @@ Pure: what medjury asks with, and what the exports carry along.
 from collections.abc import Mapping
 from typing import Any
 
-from data.status import Status
+from data.calls import Status
 from jury.call import Answer, Call, JurorSettings, Usage
 from jury.http_answers import body_of, count, text_of, unreadable
 

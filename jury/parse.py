@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from data.calls import Status
 from data.card import Reply
 from data.question import RubricLike as Rubric
-from data.status import Status
 from jury.call import Answer
 from jury.contradiction import objection_in_object, objection_in_text
 from jury.json_objects import Conflicting, FoundObject, TextSpan, after_reasoning, find_objects

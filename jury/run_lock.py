@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from data.address import shown
-from data.database import told
+from data.database import shown, told
 from data.errors import Conflict
 
 WAIT_SECONDS = 0.2

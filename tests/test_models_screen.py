@@ -17,8 +17,8 @@ from annotate.figures.models import check, compare, costs
 from annotate.figures.shown import CostsRequest
 from calibration.decision import DecisionKind
 from calibration.values import AnalysisOptions
-from data.blind import is_blind
 from data.errors import BadInput, NotAllowed, Unknown
+from data.person import is_blind
 from data.queries.ledger import compositions_tried
 from medjury.services.models import ModelsRequest, lift
 

@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
 from calibration.tables.models import detectable_tables, jury_calls_table, model_tables
 from calibration.tables.spec import Table
-from data.blind import is_blind
 from data.errors import NotAllowed
+from data.person import is_blind
 from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.costs import recorded_calls

@@ -11,8 +11,7 @@ from annotate.screens.markup import good, paragraph, refused
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
-from data.rubric import Criterion, Rubric
-from data.rubrics.complaints import first_complaint, too_wide, unasked
+from data.rubric import Criterion, Rubric, first_complaint, too_wide, unasked
 from data.schema import Role
 from data.store.steering import keep_version
 

@@ -8,11 +8,11 @@ from annotate.flags import answer
 from annotate.screens import frame
 from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
 from data import queries
+from data.card import Settling
 from data.person import Person
 from data.queries import Disagreement, Flagged
 from data.queries.adjudication import differences_of
 from data.queries.study import settings
-from data.reading import Settling
 from data.schema import Role
 
 ABOUT = (

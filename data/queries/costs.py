@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Engine, case, func
 from sqlmodel import col
 
+from data.calls import TokenCosts, token_costs
 from data.database import reading
 from data.queries.base import Columns, columns_of
 from data.queries.study import settings
@@ -21,7 +22,6 @@ from data.schema import (
     Status,
 )
 from data.schema.jury import JuryRequest
-from data.token_costs import TokenCosts, token_costs
 
 TOKENS = (
     *(Attempt.tokens_in, Attempt.tokens_cached, Attempt.tokens_cache_write),

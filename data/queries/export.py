@@ -14,9 +14,9 @@ from typing import Any
 from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
-from data.card import Card
+from data.card import CONSENSUS, Card, reading_of_pass
 from data.database import reading
-from data.importers.own_runs import InstanceTexts
+from data.importers.finished import InstanceTexts
 from data.importers.package import columns
 from data.importers.redcap import Reading
 from data.queries.base import (
@@ -29,7 +29,6 @@ from data.queries.base import (
     shown,
 )
 from data.queries.study import benchmarks
-from data.reading import CONSENSUS, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Assignment,

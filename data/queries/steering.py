@@ -7,9 +7,8 @@ from datetime import datetime
 from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
-from data.blind import REOPENED, UNBLINDED
 from data.database import reading
-from data.person import Person, asking, only
+from data.person import REOPENED, UNBLINDED, Person, asking, only
 from data.queries.base import FOR_STUDY
 from data.queries.descriptions import consents, description_versions
 from data.queries.record import acts, locked_since, verify

@@ -14,6 +14,7 @@ from sqlalchemy import Engine, and_, func
 from sqlmodel import Session, col, desc, select
 
 import data
+from data.card import SETTLING, THIRD, reading_of_pass
 from data.database import reading
 from data.queries.authors import authors_unless_blind, number_of_authors
 from data.queries.base import (
@@ -22,7 +23,6 @@ from data.queries.base import (
     columns_of,
     setting_values,
 )
-from data.reading import SETTLING, THIRD, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Assignment,

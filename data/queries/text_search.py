@@ -16,7 +16,7 @@ from data.queries.authors import author_names
 from data.queries.base import FOR_STUDY, card, shown
 from data.queries.record import acts
 from data.queries.study import BenchmarkView, benchmarks
-from data.rubrics.planted import holds_verdict
+from data.rubrics.injection import holds_verdict
 from data.schema import (
     Instance,
     Mask,

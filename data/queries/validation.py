@@ -9,11 +9,10 @@ from typing import Any
 from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
-from data.blind import REOPENED, UNBLINDED
 from data.card import ExportRow
 from data.database import reading
 from data.errors import BadInput
-from data.person import Person, asking, only
+from data.person import REOPENED, UNBLINDED, Person, asking, only
 from data.queries.base import FOR_STUDY, INDEPENDENT, Columns, columns_of
 from data.queries.ledger import compositions_tried, reports
 from data.queries.record import acts

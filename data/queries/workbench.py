@@ -14,11 +14,11 @@ from typing import Literal
 from sqlalchemy import Engine, text
 from sqlmodel import col, select
 
+from data.card import THIRD
 from data.database import reading
 from data.person import Person, only
 from data.queries.base import response_names
 from data.queries.study import benchmarks, version
-from data.reading import THIRD
 from data.schema import Kind, Rater, Rating, Role
 
 COMPOSITES = text("""

@@ -5,6 +5,7 @@ response stands in a table of its own, Authorship, which nothing that serves
 raters ever reads.
 """
 
+from data.calls import Status
 from data.schema.jury import Attempt, Intent, ReferenceCheck
 from data.schema.study import (
     ANSWER,
@@ -37,4 +38,3 @@ from data.schema.study import (
     Table,
     now,
 )
-from data.status import Status

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, bindparam, func, update
 from sqlmodel import Session, col, select
 
+from data.card import PASS_OF, THIRD, Settling
 from data.database import transaction
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import asking
-from data.reading import PASS_OF, THIRD, Settling
 from data.schema import Assignment, Kind, Rater, Rating, Remark, Role, Setting, State, now
 from data.store.access import PSEUDONYM_KEY
 from data.store.audit import (

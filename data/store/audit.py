@@ -15,8 +15,7 @@ from sqlalchemy import Float, Insert, Row, func, insert
 from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
-from data.schema import Event, Setting, Table, now
-from data.seals import (
+from data.record import (
     SALT_BYTES,
     SEALS,
     How,
@@ -28,6 +27,7 @@ from data.seals import (
     sealed_setting,
     table_of,
 )
+from data.schema import Event, Setting, Table, now
 
 GENESIS = "0" * 64
 LOCKED = "locked"

@@ -10,12 +10,12 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadRow, Conflict
-from data.importers.groups import PREFIX, tells_authors
+from data.importers.responses import GROUP, tells_authors
 from data.importers.rows import Origin, ResponseRow, Tick, batches
+from data.record import commitment
 from data.rubric import Rubric
-from data.said import short
+from data.safe_text import short
 from data.schema import Benchmark, Instance, Response, Subgroup, Table
-from data.seals import commitment
 from data.store.audit import (
     INSTANCE,
     Batch,
@@ -356,7 +356,7 @@ def keep_subgroups(
                 raise row.origin.wrong(
                     "group",
                     "",
-                    f"the study has another {PREFIX}{name} for this response; groups never change",
+                    f"the study has another {GROUP}{name} for this response; groups never change",
                 )
     session.add_all(new)
     session.flush()
@@ -391,11 +391,11 @@ def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], batch: st
         if tells_authors(pairs) or (apart and len(pairs) == 1 and not values & apart):
             more = "; bring all files with it in as one" if apart else ""
             raise Conflict(
-                f"{PREFIX}{name} tells who wrote a response: its values are authors, or go one to one "
+                f"{GROUP}{name} tells who wrote a response: its values are authors, or go one to one "
                 f"with them, which would lift the blind{more}; nothing was imported"
             )
         if len(apart | values) > MOST_VALUES:
             raise Conflict(
-                f"{PREFIX}{name} has more than {MOST_VALUES} values: give a few groups, such as bands "
+                f"{GROUP}{name} has more than {MOST_VALUES} values: give a few groups, such as bands "
                 "of age; nothing was imported"
             )

@@ -15,9 +15,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from data.calls import Status
 from data.card import Card
 from data.question import json_schema, render
-from data.status import Status
 from jury import chat_completions, messages_api
 from jury.asking import (
     NO_TEXT,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.status import Status
+from data.calls import Status
 from jury.exports.settings import JurySettings
 from jury.parse import ParsedAnswer
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import aiohttp
 import httpx2
 
-from data.status import Status
+from data.calls import Status
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.http_answers import AUTH, http_failure
 from jury.panel import Juror

@@ -9,11 +9,11 @@ import typer
 
 from annotate.adjudicate import Settlement, found_differences, planned_settlement, settle
 from annotate.flags import answer as answer_it
+from data.card import SETTLING, Settling
 from data.person import OPERATOR
 from data.queries import Disagreement, Flagged
 from data.queries import flags as all_flags
 from data.queries.study import settings
-from data.reading import SETTLING, Settling
 from data.store import invite
 from medjury.cli.options import Db, Json, Seed, study_of
 from medjury.cli.output import counted, say, show

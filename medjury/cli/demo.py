@@ -8,7 +8,7 @@ import typer
 from sqlalchemy import Engine
 
 from annotate.assign import Item, design
-from data.address import shown
+from data.database import shown
 from data.errors import Conflict
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile

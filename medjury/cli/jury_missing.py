@@ -6,11 +6,11 @@ from typing import Any
 
 import typer
 
+from data.calls import TokenCosts
 from data.queries.costs import InFlight, Spending, calls_in_flight, spending, token_costs_by_juror
 from data.queries.jury import MissingVerdict, missing_verdicts
 from data.queries.jury import by_juror as missing_by_juror
 from data.queries.text_search import Planted, planted_texts
-from data.token_costs import TokenCosts
 from medjury.cli.jury_words import in_flight_words, planted_words, token_words
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, room, say, show, width
