@@ -223,14 +223,6 @@ def person(engine: Engine, account: int) -> Person | None:
     return _person_of(engine, query)
 
 
-def person_by_account(engine: Engine, account: int, name: str) -> Person | None:
-    """Return the person of an account that has not ended; None if it is not theirs any more."""
-    query = select(Account).where(
-        Account.id == account, Account.name == name, col(Account.ended).is_(None)
-    )
-    return _person_of(engine, query)
-
-
 def has_coordinator(engine: Engine) -> bool:
     """Return whether anybody can steer the study in the app."""
     query = select(Account.id).where(Account.role == Role.COORDINATOR, col(Account.ended).is_(None))

@@ -311,12 +311,8 @@ def submit(
         assignment.revision += 1
         _keep_submitted(assignment, entered, seconds)
         session.add(assignment)
-        detail = {
-            "assignment": assignment.id,
-            "revision": assignment.revision,
-            "scores": scores,
-            "written": written,
-        }
+        content = {"assignment": assignment.id, "revision": assignment.revision, "scores": scores}
+        detail = content | {"written": written}
         log(session, f"rater {rater}", "rated", detail, [progress(assignment)])
     return True
 
