@@ -157,8 +157,8 @@ def test_a_study_that_cannot_be_written_to_says_so(ledger: Engine) -> None:
 def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) -> None:
     script = (
         "from data.database import open_study; from data.store.ledger import *;"
-        f"engine = open_study({url!r}); one = Evaluated(('j0',), 'b', 'paper', 'f', 5);"
-        "[remember(engine, [one]) for _ in range(5)]"
+        f"engine = open_study({url!r}); one = Evaluation(('j0',), 'b', 'paper', 'f', 5);"
+        "[record_evaluations(engine, [one]) for _ in range(5)]"
     )
     running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
     assert [one.wait() for one in running] == [0, 0, 0]
