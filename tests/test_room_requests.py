@@ -334,7 +334,7 @@ def test_a_study_that_cannot_be_reached_is_said_so_that_the_page_tries_again(
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
-    monkeypatch.setattr(queries, "seen", unreachable)
+    monkeypatch.setattr(queries, "session_state", unreachable)
     for answer in (
         client.post(PATH, json=message(mine), headers=signed),
         client.get(PATH, headers=signed),
