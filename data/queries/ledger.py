@@ -40,7 +40,7 @@ def report(engine: Engine, number: int) -> Report:
     if number not in by_number:
         has = f"it has {', '.join(map(str, by_number))}" if by_number else "it has none"
         raise Unknown(
-            f"no report {number} in this study: {has}; `medjury calibrate --freeze` freezes one"
+            f"no report {number} in this study: {has}; `medjury analyse calibrate --freeze` freezes one"
         )
     return by_number[number]
 

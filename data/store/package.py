@@ -251,7 +251,7 @@ class _CheckedRows:
         is_next = row["previous"] == self.head and event_hash(Event(**row)) == row["sha256"]
         if not (is_next or self.accept_findings):
             raise ValueError(
-                "the record does not hold from here on; run `medjury verify` where it was made"
+                "the record does not hold from here on; run `medjury study verify` where it was made"
             )
         self.head = row["sha256"]
         return row
