@@ -19,6 +19,7 @@ from data.samples import CLINICIANS, RESPONSES, Reading, clinicians_ratings
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Role
 from data.store import Slot, add_people, assign, import_ratings, import_responses, invite, renew
+from data.store.responses import TaxonomyPlace
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.cli.agreement import Output, print_agreement

@@ -16,7 +16,7 @@ from calibration.decision import Decision, DecisionKind
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
 from data.queries.costs import JurorCost, juror_costs
-from data.queries.ledger import comparisons_besides, fingerprint
+from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
 from data.store.ledger import Evaluation, record_evaluations
 from jury.cost import panel_usd
 from jury.panel import read_panel

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from data.errors import NoStudy
 from data.queries.families import evidence
 from data.queries.frames import marks_frame, readers
-from data.queries.ledger import comparisons_besides, fingerprint
+from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
 from data.store.ledger import Evaluation, record_evaluations
 
 if TYPE_CHECKING:

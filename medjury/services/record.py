@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from calibration.json_values import json_value
 from calibration.protocol import Critical, Protocol
 from data.errors import BadInput, NotAllowed, Unknown
-from data.person import Person, is_blind, only
+from data.person import REOPENED, UNBLINDED, Person, is_blind, only
 from data.queries import benchmarks
 from data.queries.authors import authors
 from data.queries.record import acts, locked_since

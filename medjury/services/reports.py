@@ -20,6 +20,7 @@ from calibration.values import COMBINED
 from data.queries import benchmarks
 from data.queries.costs import spending
 from data.queries.jury import juror_profiles
+from data.queries.ledger import compositions_tried
 from data.schema import Composition, now
 from medjury.services.calibrate import Calibration
 from medjury.services.record import protocol_json
