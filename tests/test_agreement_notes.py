@@ -70,6 +70,7 @@ def test_what_holds_for_a_whole_table_stands_under_no_name_and_the_simulated_are
     assert [cells[0] for cells in table.groups[0].rows] == ["dr-a (simulated)", "dr-b"]
 
 
+@pytest.mark.not_quick
 def test_the_test_of_nearness_gives_its_margin_and_no_leave_to_replace_anybody() -> None:
     rows = content_of(study(n=120)).of("alt_test")
     table = laid_out(NEARNESS, rows)

@@ -301,6 +301,7 @@ def contradicts(found: Decision, jury, held, margin=0.1, looked=1) -> str:
     return ", ".join(name for name, holds in may.items() if not holds)
 
 
+@pytest.mark.not_quick
 @given(JURIES, HELD_ROWS, MARGINS, st.integers(1, 4))
 @settings(max_examples=500, deadline=None)
 def test_no_decision_claims_what_its_interval_or_its_data_deny(jury, held, margin, looked):

@@ -84,6 +84,7 @@ def test_halves_are_rounded_up_in_the_confusion_matrix():
     assert (row.n_bad, row.n_missed) == (1, 1)  # 2.5 itself is above 2
 
 
+@pytest.mark.not_quick
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(8, 40))
 def test_auc_and_the_confusion_matrix_are_scikit_learns(seed, n):

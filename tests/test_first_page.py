@@ -17,6 +17,8 @@ from calibration.report.sections import sections
 from calibration.values import NAN
 from calibration.verdict import JuryClaim, decisions
 
+pytestmark = pytest.mark.not_quick
+
 PROTOCOL = Protocol(
     0.5,
     critical=(Critical("accuracy", 2, 0.3),),

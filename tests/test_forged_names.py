@@ -25,6 +25,8 @@ from calibration.writers.markup import latex, markdown
 from data.database import transaction
 from data.schema import Kind, Rater
 
+pytestmark = pytest.mark.not_quick
+
 FORGED = "dr_c; simulated raters: nobody"
 TWO = "Smith, John"
 HOSTILE = "dr_c{0}{rater}%s%(x)d<b onclick=x>\\input{y}$"
