@@ -5,9 +5,8 @@ from kit.scores import study
 from kit.studies import content_of
 
 from calibration.codes import NoteCode
-from calibration.distributions import DistributionRow
+from calibration.data_quality import DistributionRow, MissingRow
 from calibration.messages import words
-from calibration.missing import MissingRow
 from calibration.tables.agreement import AGREEMENT, MISSING, NEARNESS
 from calibration.tables.jurors import DISTRIBUTIONS
 from calibration.tables.numbers import TERMINAL, chance
