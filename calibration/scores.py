@@ -33,17 +33,19 @@ class RubricShape:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingCount:
-    """How many readings one rater gave on one benchmark in which the same criteria were scored.
+class RatedAlike:
+    """Responses of one benchmark of which the same raters scored the same criteria.
 
-    With 0 readings: the rater rated there, and every reading has all criteria of all rubrics.
+    Attributes
+    ----------
+    benchmark : of all of them
+    given : rater, kind, the criteria scored, and in how many readings of each response
+    responses : how many they are
     """
 
     benchmark: str
-    rater: str
-    kind: str
-    criteria: frozenset[str]
-    readings: int
+    given: tuple[tuple[str, str, frozenset[str], int], ...]
+    responses: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +71,9 @@ class Scores:
         Name of a group -> response_id -> value, of the responses that are in one.
     specialties : mapping
         Clinician -> specialty, of those who have one.
-    elsewhere : tuple of ReadingCount
-        What `ratings` leaves out: who rated responses that no clinician rated, and how many of
-        their readings lack a criterion. Empty where `ratings` has all.
+    elsewhere : tuple of RatedAlike
+        Responses that no clinician rated, where `ratings` leaves these out: they are counted, and
+        no figure rests on them. Empty where `ratings` has everything.
 
     Raises
     ------
@@ -87,7 +89,7 @@ class Scores:
     silent: frozenset[str] = frozenset()
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     specialties: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: tuple[ReadingCount, ...] = ()
+    elsewhere: tuple[RatedAlike, ...] = ()
 
     def __post_init__(self) -> None:
         _check_columns(self.ratings, RATING_COLUMNS, "ratings")
@@ -110,7 +112,8 @@ class Scores:
     def raters(self, kind: str) -> tuple[str, ...]:
         """Return the handles of one kind of rater, in alphabetical order."""
         rated = set(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique())
-        rated |= {count.rater for count in self.elsewhere if count.kind == kind}
+        given = (each for alike in self.elsewhere for each in alike.given)
+        rated |= {rater for rater, own, _, _ in given if own == kind}
         return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
 
     def of(self, benchmark: str) -> "Scores":
@@ -126,7 +129,7 @@ class Scores:
             raise Unknown(f"this study has no benchmark {benchmark}: it has {known}")
         parts = (table[table["benchmark"] == benchmark] for table in (self.ratings, self.responses))
         ratings, responses = (part.reset_index(drop=True) for part in parts)
-        elsewhere = tuple(count for count in self.elsewhere if count.benchmark == benchmark)
+        elsewhere = tuple(alike for alike in self.elsewhere if alike.benchmark == benchmark)
         return replace(self, ratings=ratings, responses=responses, elsewhere=elsewhere)
 
 

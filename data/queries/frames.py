@@ -1,5 +1,6 @@
-"""Reading a study as tables for the statistics; pandas is loaded only here and only when asked."""
+"""Ratings and responses as pandas tables for the statistics; pandas is imported only when asked."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from data.queries.base import (
     every_reading,
     rated,
 )
-from data.queries.rating_columns import ReadingCount, count_elsewhere, rating_table
+from data.queries.rating_columns import Given, rated_elsewhere, rating_table
 from data.schema import (
     Assignment,
     Benchmark,
@@ -71,13 +72,10 @@ def ratings_frame(engine: Engine, *, of_clinicians: bool = False) -> "pd.DataFra
         return rating_table(session, INDEPENDENT, of_clinicians=of_clinicians)
 
 
-def readings_elsewhere(engine: Engine, complete: frozenset[str]) -> list[ReadingCount]:
-    """Return who rated what `ratings_frame` of clinicians leaves out, and how many readings lack a criterion.
-
-    A reading with all of the criteria `complete` is not counted.
-    """
+def ratings_elsewhere(engine: Engine) -> "Counter[tuple[str, Given]]":
+    """Return what `ratings_frame` of clinicians leaves out, without scores: see `rated_elsewhere`."""
     with reading(engine) as session:
-        return count_elsewhere(session, complete)
+        return rated_elsewhere(session)
 
 
 def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
@@ -110,11 +108,11 @@ def subgroups(engine: Engine) -> dict[str, dict[str, str]]:
         .where(FOR_STUDY)
         .order_by(col(Subgroup.id))
     )
-    found: dict[str, dict[str, str]] = {}
+    groups: dict[str, dict[str, str]] = {}
     with reading(engine) as session:
         for response, name, value in session.exec(query):
-            found.setdefault(name, {})[response] = value
-    return found
+            groups.setdefault(name, {})[response] = value
+    return groups
 
 
 def specialties(engine: Engine) -> dict[str, str]:
@@ -143,16 +141,16 @@ def marks_frame(engine: Engine) -> "pd.DataFrame":
 
 def readers(engine: Engine) -> dict[str, frozenset[str]]:
     """Return response_id -> the clinicians who submitted a first reading where marks can be made."""
-    found: dict[str, set[str]] = {}
+    raters_of: dict[str, set[str]] = {}
     with reading(engine) as session:
         for response, rater in session.exec(_first_readings(Response.response_id, RATER)):
-            found.setdefault(response, set()).add(rater)
-    return {response: frozenset(raters) for response, raters in found.items()}
+            raters_of.setdefault(response, set()).add(rater)
+    return {response: frozenset(raters) for response, raters in raters_of.items()}
 
 
-def _first_readings(*wanted: Any) -> Columns:
+def _first_readings(*columns: Any) -> Columns:
     """Select from the assignments, hidden repeats left out, that were submitted and stand."""
-    query = columns_of(*wanted).select_from(Assignment).join(Response).join(Rater)
+    query = columns_of(*columns).select_from(Assignment).join(Response).join(Rater)
     ended = col(Assignment.state).in_((State.DONE, State.UNRATED))
     return query.where(FOR_STUDY, Assignment.pass_ == 0, ended, Assignment.revision > 0)
 
@@ -169,8 +167,8 @@ def juror_ratings(engine: Engine) -> "pd.DataFrame":
 
     scores = (Rating.criterion, Rating.pass_, Rating.replicate, Rating.score, Rating.at)
     query = counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY, Rater.kind == Kind.JUROR)
-    found = _frame(engine, query)
-    return found.assign(at=pd.to_datetime(found["at"], utc=True))
+    frame = _frame(engine, query)
+    return frame.assign(at=pd.to_datetime(frame["at"], utc=True))
 
 
 def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
@@ -179,7 +177,7 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
     Of each clinician the first score of the response counts: neither a hidden repeat nor a
     score that was changed later moves a response to another time. Training is left out.
     """
-    each: Any = (
+    first_ratings: Any = (
         rated(Response.response_id, func.min(Rating.id).label("first"))
         .where(FOR_STUDY, INDEPENDENT, Rater.kind == Kind.CLINICIAN)
         .where(col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256))
@@ -187,9 +185,9 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
         .subquery()
     )
     query = (
-        columns_of(each.c.response_id, func.min(Rating.at), func.max(Rating.at))
-        .join(Rating, col(Rating.id) == each.c.first)
-        .group_by(each.c.response_id)
+        columns_of(first_ratings.c.response_id, func.min(Rating.at), func.max(Rating.at))
+        .join(Rating, col(Rating.id) == first_ratings.c.first)
+        .group_by(first_ratings.c.response_id)
     )
     with reading(engine) as session:
         return {name: ClinicianDates(*ends) for name, *ends in session.exec(query)}
@@ -200,5 +198,5 @@ def _frame(engine: Engine, query: Columns) -> "pd.DataFrame":
     import pandas as pd
 
     with reading(engine) as session:
-        found = session.connection().execute(query)
-        return pd.DataFrame(found.fetchall(), columns=list(found.keys()))
+        rows = session.connection().execute(query)
+        return pd.DataFrame(rows.fetchall(), columns=list(rows.keys()))

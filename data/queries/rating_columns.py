@@ -1,7 +1,7 @@
 """Ratings as columns of numbers: read in blocks, each name kept once, for studies of millions of them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, case, func, literal
@@ -68,76 +68,88 @@ def rating_table(session: Session, *conditions: Any, of_clinicians: bool = False
 _KINDS = {"pass_": "int64", "replicate": "int64"}
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingCount:
-    """How many readings one rater gave on one benchmark in which the same criteria were scored.
+# Who scored which criteria of one response, and in how many readings: rater, kind, criteria, readings.
+Given = tuple[tuple[str, str, frozenset[str], int], ...]
 
-    A reading is what a rater gave to a response in one pass and replicate.
+
+def rated_elsewhere(session: Session) -> "Counter[tuple[str, Given]]":
+    """Return how many responses of a benchmark that no clinician has rated are rated alike.
+
+    Of their scores nothing is read: only who gave some, on which criteria, in how many readings (a
+    reading is one pass and replicate). Readings are independent ones, metrics' too, and count as in
+    `rating_table`; training responses are left out.
     """
+    import numpy as np
 
-    benchmark: str
-    rater: str
-    kind: Kind
-    criteria: frozenset[str]
-    readings: int
-
-
-def count_elsewhere(session: Session, complete: frozenset[str]) -> list[ReadingCount]:
-    """Return the readings that count of responses that no clinician has rated, counted in SQL.
-
-    Independent readings, metrics' too; training responses are left out. Those in which all of
-    `complete` were scored are not told, only their raters: with 0 readings.
-    """
     chosen = NEWEST, INDEPENDENT, col(Rating.response).not_in(BY_CLINICIANS)
     criteria = session.exec(select(Rating.criterion).where(*chosen).distinct()).all()
     if not criteria:
-        return []
-    bits = {name: 1 << n for n, name in enumerate(criteria)}
-    every = sum(bits.get(name, 1 << len(bits)) for name in complete)
-    scored: Any = func.sum(case(bits, value=Rating.criterion, else_=0)).label("scored")
-    key = _reading_key(session)
-    each: Any = (
-        columns_of(*key, scored)
-        .where(*chosen)
-        .group_by(*key)
-        .having(scored.op("&")(every) != every)
-        .subquery()
-    )
-    judged = _counts(each.c.rubric_sha256) if "rubric_sha256" in each.c else True
-    about = Benchmark.name, Rater.handle, Rater.kind, each.c.scored
-    query = columns_of(*about, func.count()).select_from(each)
-    query = query.join(Response, col(Response.id) == each.c.response).join(Instance).join(Benchmark)
-    query = query.join(Rater, col(Rater.id) == each.c.rater).where(judged, FOR_STUDY)
-    short = [
-        ReadingCount(benchmark, rater, kind, _of_bits(mask, criteria), number)
-        for benchmark, rater, kind, mask, number in session.exec(query.group_by(*about))
-    ]
-    return [*_raters_elsewhere(session, chosen), *short]
+        return Counter()
+    elsewhere = _Responses(session, col(Response.id).not_in(BY_CLINICIANS))
+    raters = _raters(session)
+    is_metric = (raters["kind"] == Kind.METRIC).to_numpy()
+    alike: Counter[tuple[str, Given]] = Counter()
+    for key, rater, scored, rubric in _by_response(_readings(session, elsewhere, criteria, chosen)):
+        response = elsewhere.places(key.astype(np.int64))
+        place = np.searchsorted(raters.index, rater)
+        counts = (response >= 0) & (is_metric[place] | (rubric == elsewhere.rubric[response]))
+        given = place[counts] << len(criteria) | scored[counts].astype(np.int64)
+        for (benchmark, pairs), number in _patterns(elsewhere, response[counts], given).items():
+            named = tuple(
+                (*raters.iloc[pair >> len(criteria)], _of_bits(pair, criteria), times)
+                for pair, times in pairs
+            )
+            alike[benchmark, named] += number
+    return alike
 
 
-def _reading_key(session: Session) -> tuple[Any, ...]:
-    """Return what a reading has in common: its rubric only where the study has several.
+def _readings(
+    session: Session, responses: "_Responses", criteria: Sequence[str], chosen: tuple[Any, ...]
+) -> "Iterator[Numbers]":
+    """Yield readings in the order of responses: response, rater, criteria as bits, rubric.
 
-    The index of ratings holds all else, so that no rating is fetched.
+    The rubric is asked for only where the study has several: the index of ratings holds all else.
     """
     key = Rating.response, Rating.rater, Rating.pass_, Rating.replicate
     several = session.exec(select(func.count()).select_from(RubricText)).one() > 1
-    return (*key, Rating.rubric_sha256) if several else key
+    bits = case({name: 1 << n for n, name in enumerate(criteria)}, value=Rating.criterion)
+    rubric = _code(Rating.rubric_sha256, responses.rubrics) if several else literal(0)
+    own = (*key, Rating.rubric_sha256) if several else key
+    query = columns_of(Rating.response, Rating.rater, func.sum(bits), rubric).where(*chosen)
+    yield from _blocks(session.connection(), query.group_by(*own).order_by(*key[:2]))
 
 
-def _counts(rubric_sha256: Any) -> Any:
-    """Return the condition that a rating was made on the benchmark's present rubric, if on any."""
-    return (col(Rater.kind) == Kind.METRIC) | (rubric_sha256 == col(Benchmark.rubric_sha256))
+def _by_response(blocks: "Iterable[Numbers]") -> "Iterator[Numbers]":
+    """Yield the columns of blocks that hold whole responses, whose keys stand in the first."""
+    import numpy as np
+
+    kept = None
+    for block in blocks:
+        rows = block if kept is None else np.concatenate([kept, block])
+        whole = int(np.searchsorted(rows[:, 0], rows[-1, 0]))
+        kept = rows[whole:]
+        yield rows[:whole].T
+    if kept is not None:
+        yield kept.T
 
 
-def _raters_elsewhere(session: Session, chosen: tuple[Any, ...]) -> list[ReadingCount]:
-    """Return each rater of a benchmark's responses that no clinician has rated, without a count."""
-    rated = select(Rating.id).join(Response).join(Instance).where(*chosen, FOR_STUDY)
-    of_both = col(Rating.rater) == Rater.id, col(Instance.benchmark) == Benchmark.name
-    present = rated.where(*of_both, _counts(col(Rating.rubric_sha256))).exists()
-    query = columns_of(Benchmark.name, Rater.handle, Rater.kind).select_from(Rater)
-    pairs = session.exec(query.join(Benchmark, literal(True)).where(present))
-    return [ReadingCount(*pair, frozenset(), 0) for pair in pairs]
+def _patterns(
+    responses: "_Responses", response: "Codes", given: "Codes"
+) -> "Counter[tuple[str, tuple[tuple[int, int], ...]]]":
+    """Count the responses of a benchmark to which the same was given, the same number of times."""
+    import numpy as np
+
+    own, row = np.unique(response, return_inverse=True)
+    kinds, column = np.unique(given, return_inverse=True)
+    table = np.zeros((len(own), 1 + len(kinds)), dtype=np.int64)
+    benchmarks, table[:, 0] = np.unique(responses.benchmark[own], return_inverse=True)
+    np.add.at(table, (row, 1 + column), 1)
+    found: Counter[tuple[str, tuple[tuple[int, int], ...]]] = Counter()
+    for pattern, number in zip(*np.unique(table, axis=0, return_counts=True), strict=True):
+        has = np.flatnonzero(pattern[1:])
+        pairs = zip(kinds[has].tolist(), pattern[1:][has].tolist(), strict=True)
+        found[str(benchmarks[pattern[0]]), tuple(pairs)] += int(number)
+    return found
 
 
 def _of_bits(scored: int, names: Sequence[str]) -> frozenset[str]:
@@ -151,7 +163,7 @@ class _Responses:
     ----------
     names : column -> its value for each response
     rubrics : the benchmarks' present rubrics, each once
-    rubric : number of each response's rubric among them
+    benchmark, rubric : of each response; the rubric as its number among `rubrics`
     """
 
     def __init__(self, session: Session, *conditions: Any) -> None:
@@ -171,6 +183,7 @@ class _Responses:
         used = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
         self.rubrics = list(dict.fromkeys(used.values()))
         number = {name: self.rubrics.index(sha256) for name, sha256 in used.items()}
+        self.benchmark = np.array(benchmarks, dtype=object)
         self.rubric = np.array([number[name] for name in benchmarks], dtype=np.int64)
 
     def places(self, keys: "Codes") -> "Codes":
@@ -216,12 +229,18 @@ def _read(connection: Connection, query: Columns) -> list["Numbers"]:
     """Run a query of numbers alone; return each of its columns, exact to 2**53."""
     import numpy as np
 
+    blocks = [*_blocks(connection, query)]
+    table = np.concatenate(blocks) if blocks else np.empty((0, len(query.selected_columns)))
+    return [*table.T]
+
+
+def _blocks(connection: Connection, query: Columns) -> Iterator["Numbers"]:
+    """Yield the rows of a query of numbers alone, in blocks that are not empty."""
     sql = str(query.compile(connection, compile_kwargs={"literal_binds": True}))
     on_server = connection.dialect.name == "postgresql"
-    blocks = [*(_copied(connection, sql) if on_server else _fetched(connection, sql))]
-    width = len(query.selected_columns)
-    table = np.concatenate(blocks) if blocks else np.empty((0, width))
-    return [*table.reshape(-1, width).T]
+    for block in _copied(connection, sql) if on_server else _fetched(connection, sql):
+        if len(block):
+            yield block.reshape(-1, len(query.selected_columns))
 
 
 def _fetched(connection: Connection, sql: str) -> Iterator["Numbers"]:

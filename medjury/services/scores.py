@@ -1,7 +1,7 @@
 """The study's ratings as the statistics take them, who sits on a jury, and which instances count."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
@@ -11,7 +11,7 @@ from data.errors import BadInput, Unrated
 from data.queries import benchmarks, simulated_raters
 from data.queries.frames import (
     ratings_frame,
-    readings_elsewhere,
+    ratings_elsewhere,
     responses_frame,
     specialties,
     subgroups,
@@ -29,20 +29,18 @@ REFERENCES = ("all", "sound")
 def scores_of(engine: Engine, *, of_clinicians: bool = False) -> "Scores":
     """Return the study's ratings as the statistics take them.
 
-    `of_clinicians`: of responses that no clinician has rated only how many readings there are.
+    `of_clinicians`: of responses that no clinician has rated only who scored what.
     """
-    from calibration.scores import ReadingCount, RubricShape, Scores
+    from calibration.scores import RatedAlike, RubricShape, Scores
 
     used = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
     shapes = {
         name: RubricShape(rubric.criteria, rubric.scale.min, rubric.scale.max, rubric.critical)
         for name, rubric in used.items()
     }
-    ratings, elsewhere = ratings_frame(engine, of_clinicians=of_clinicians), []
+    ratings, elsewhere = ratings_frame(engine, of_clinicians=of_clinicians), {}
     if of_clinicians:
-        criteria = frozenset(name for shape in shapes.values() for name in shape.criteria)
-        counted = readings_elsewhere(engine, criteria)
-        elsewhere = [ReadingCount(*astuple(count)) for count in counted]
+        elsewhere = ratings_elsewhere(engine)
     if not (ratings["kind"] == "clinician").any():
         raise Unrated(
             "no clinician has rated anything in this study yet: `medjury rate assign` and `medjury serve` "
@@ -55,7 +53,7 @@ def scores_of(engine: Engine, *, of_clinicians: bool = False) -> "Scores":
         simulated_raters(engine),
         groups=subgroups(engine),
         specialties=specialties(engine),
-        elsewhere=tuple(elsewhere),
+        elsewhere=tuple(RatedAlike(*key, number) for key, number in elsewhere.items()),
     )
 
 
