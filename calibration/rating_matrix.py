@@ -199,7 +199,9 @@ def composites(scores: Scores, criterion: str | None = None) -> Composites:
         (alike.benchmark, frozenset(_scored(alike, required)), alike.responses)
         for alike in scores.elsewhere
     )
-    return Composites(composite.reset_index(), _incomplete(readings, scores, required), with_composite)
+    return Composites(
+        composite.reset_index(), _incomplete(readings, scores, required), with_composite
+    )
 
 
 def required_criteria(
@@ -241,7 +243,7 @@ def _incomplete(
     if not elsewhere:
         return counted
     every = pd.concat([spelled(counted), pd.DataFrame(elsewhere, columns=counted.columns)])
-    return every.groupby(["benchmark", "rater"], as_index=False)["readings"].sum()
+    return every.groupby(["benchmark", "rater"])["readings"].sum().reset_index()
 
 
 def _scored(alike: RatedAlike, required: Mapping[str, tuple[str, ...]]) -> Iterator[str]:

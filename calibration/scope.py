@@ -85,7 +85,7 @@ class Scope:
     grid : its analysed set
     composites : DataFrame, every composite in scope, analysed or not
     in_study : int, every response in scope
-    elsewhere : of responses in scope that are only counted: raters with a composite, responses
+    elsewhere : responses in scope that are only counted, as `Composites.elsewhere` has them
     incomplete : readings without a composite, by rater
     repeats : what clinicians rated again
     jury : None when there are no jurors
@@ -106,7 +106,7 @@ class Scope:
     options: AnalysisOptions
     tick: Callable[[int], None]
     n_side_by_side: int = 1
-    elsewhere: tuple[tuple[frozenset[str], int], ...] = ()
+    elsewhere: tuple[tuple[str, frozenset[str], int], ...] = ()
 
     @property
     def scorers(self) -> dict[str, PanelColumns]:
@@ -264,11 +264,7 @@ def _scope(
         options=options,
         tick=tick,
         n_side_by_side=1 if name == COMBINED else len(scores.benchmarks),
-        elsewhere=tuple(
-            (raters, responses)
-            for benchmark, raters, responses in all_composites.elsewhere
-            if benchmark in members
-        ),
+        elsewhere=tuple(alike for alike in all_composites.elsewhere if alike[0] in members),
     )
 
 

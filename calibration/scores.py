@@ -116,6 +116,16 @@ class Scores:
         rated |= {rater for rater, own, _, _ in given if own == kind}
         return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
 
+    def rated_by(self, kind: str) -> int:
+        """Return how many responses some rater of a kind has rated."""
+        own = self.ratings.loc[self.ratings["kind"] == kind, "response_id"].nunique()
+        elsewhere = (
+            alike.responses
+            for alike in self.elsewhere
+            if kind in {own for _, own, _, _ in alike.given}
+        )
+        return int(own) + sum(elsewhere)
+
     def of(self, benchmark: str) -> "Scores":
         """Return the scores of one benchmark alone.
 

@@ -280,7 +280,7 @@ def _coverage(scope: Scope, panel: PanelColumns) -> Note:
     n_jurors = own.groupby("response_id")["rater"].size()
     elsewhere = sum(
         responses
-        for raters, responses in scope.elsewhere
+        for _, raters, responses in scope.elsewhere
         if len(raters & {*panel.members}) >= panel.needed
     )
     return remarks.coverage(

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from sqlalchemy import Engine, delete, insert, select
 from sqlmodel import Session
 
 from calibration.codes import NoteCode
+from calibration.details import StudyContext, details
+from calibration.reliability import clinician_reliability
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from data.database import transaction
@@ -17,6 +20,7 @@ from data.queries.frames import ratings_frame, responses_frame
 from data.queries.record import verify
 from data.rubric import read_rubric
 from data.schema import Rating, Superseded
+from data.store.rubrics import keep_rubric
 from medjury.services.scores import scores_of
 
 CRITERIA = ("accuracy", "completeness", "clarity")
@@ -94,14 +98,10 @@ def test_a_newer_score_takes_the_place_of_the_one_before_and_no_other(
 
 def test_scores_on_a_rubric_that_the_benchmark_has_left_are_not_read(study: Engine) -> None:
     with transaction(study) as session:
-        sha256 = session.scalars(select(Rating.rubric_sha256)).first()
+        other = read_rubric("med_dialog")
+        keep_rubric(session, other)
         kept = {"response": 1, "rater": 1, "criterion": "accuracy", "score": 1.0}
-        other = read_rubric("med_dialog").sha256
-        session.connection().exec_driver_sql(
-            "INSERT INTO rubric (sha256, name, version, body, added) "
-            f"SELECT '{other}', name, version, body, added FROM rubric WHERE sha256 = '{sha256}'"
-        )
-        session.execute(insert(Rating), [kept | {"rubric_sha256": other}])
+        session.execute(insert(Rating), [kept | {"rubric_sha256": other.sha256}])
     assert read(study) == given()
 
 
@@ -123,11 +123,14 @@ def test_figures_with_the_rest_counted_are_those_with_the_rest_read(
     for of_clinicians in (True, False):
         scores = scores_of(study, of_clinicians=of_clinicians)
         scores = scores.of(benchmark) if benchmark else scores
-        tables.append(agreement_rows(scores, options))
+        further = details(
+            scores, options, StudyContext(reference=clinician_reliability(scores, options))
+        )
+        tables.append([*agreement_rows(scores, options), *chain(*further.values())])
     assert [repr(row) for row in tables[0]] == [repr(row) for row in tables[1]]
     incomplete = [row.told(NoteCode.INCOMPLETE) for row in tables[0]]
     assert any(incomplete) == (criterion in (None, "clarity"))
-    assert any(math.isfinite(row.icc) for row in tables[0])
+    assert any(math.isfinite(getattr(row, "icc", math.nan)) for row in tables[0])
 
 
 def test_a_juror_who_rated_only_what_no_clinician_did_is_one_of_the_jurors(
@@ -153,3 +156,11 @@ def test_a_mark_that_the_ratings_do_not_bear_out_is_found(
     with transaction(study) as session:
         session.execute(insert(Superseded), [{"rating": 7}])
     assert any("no newer one is there" in finding for finding in verify(study).findings)
+
+
+def test_responses_that_a_juror_rated_are_counted_though_their_scores_are_not_read(
+    study: Engine,
+) -> None:
+    for of_clinicians in (True, False):
+        scores = scores_of(study, of_clinicians=of_clinicians)
+        assert (scores.rated_by("juror"), scores.rated_by("clinician")) == (N, RATED)

@@ -59,7 +59,7 @@ def rating_table(session: Session, *conditions: Any, of_clinicians: bool = False
     scores = {"score": read[4], "pass_": read[2], "replicate": read[3]}
     return pd.DataFrame(
         {name: _named(values, response) for name, values in responses.names.items()}
-        | {name: _named(raters[name], rater) for name in ("rater", "kind")}
+        | {name: _named(raters[name].tolist(), rater) for name in ("rater", "kind")}
         | {"criterion": _named(criteria, read[5][counts].astype(np.int64))}
         | {name: values[counts].astype(_KINDS.get(name, float)) for name, values in scores.items()}
     )
@@ -110,7 +110,7 @@ def _readings(
 
     The rubric is asked for only where the study has several: the index of ratings holds all else.
     """
-    key = Rating.response, Rating.rater, Rating.pass_, Rating.replicate
+    key: tuple[Any, ...] = (Rating.response, Rating.rater, Rating.pass_, Rating.replicate)
     several = session.exec(select(func.count()).select_from(RubricText)).one() > 1
     bits = case({name: 1 << n for n, name in enumerate(criteria)}, value=Rating.criterion)
     rubric = _code(Rating.rubric_sha256, responses.rubrics) if several else literal(0)
@@ -256,8 +256,6 @@ def _fetched(connection: Connection, sql: str) -> Iterator["Numbers"]:
 
 def _copied(connection: Connection, sql: str) -> Iterator["Numbers"]:
     """Yield blocks of numbers that PostgreSQL copies out as text, exact for every float."""
-    import numpy as np
-
     cursor: Any = connection.connection.cursor()
     with cursor, cursor.copy(f"COPY ({sql.replace('%%', '%')}) TO STDOUT (FORMAT csv)") as copied:
         lines: list[bytes] = []

@@ -10,8 +10,8 @@ from calibration.messages.form import counted
 from data.errors import BadInput, Unrated
 from data.queries import benchmarks, simulated_raters
 from data.queries.frames import (
-    ratings_frame,
     ratings_elsewhere,
+    ratings_frame,
     responses_frame,
     specialties,
     subgroups,
@@ -38,9 +38,8 @@ def scores_of(engine: Engine, *, of_clinicians: bool = False) -> "Scores":
         name: RubricShape(rubric.criteria, rubric.scale.min, rubric.scale.max, rubric.critical)
         for name, rubric in used.items()
     }
-    ratings, elsewhere = ratings_frame(engine, of_clinicians=of_clinicians), {}
-    if of_clinicians:
-        elsewhere = ratings_elsewhere(engine)
+    ratings = ratings_frame(engine, of_clinicians=of_clinicians)
+    elsewhere = ratings_elsewhere(engine) if of_clinicians else {}
     if not (ratings["kind"] == "clinician").any():
         raise Unrated(
             "no clinician has rated anything in this study yet: `medjury rate assign` and `medjury serve` "
@@ -53,7 +52,10 @@ def scores_of(engine: Engine, *, of_clinicians: bool = False) -> "Scores":
         simulated_raters(engine),
         groups=subgroups(engine),
         specialties=specialties(engine),
-        elsewhere=tuple(RatedAlike(*key, number) for key, number in elsewhere.items()),
+        elsewhere=tuple(
+            RatedAlike(benchmark, given, responses)
+            for (benchmark, given), responses in elsewhere.items()
+        ),
     )
 
 

@@ -8,35 +8,40 @@ down_revision = "0011"
 branch_labels = None
 depends_on = None
 
-SAME = """
-    older.response = newer.response AND older.rater = newer.rater
-    AND older.criterion = newer.criterion AND older.pass_ = newer.pass_
-    AND older.replicate = newer.replicate AND older.rubric_sha256 {same} newer.rubric_sha256
-    AND older.id < newer.id
-"""
 READING = ["response", "rater", "pass_", "replicate", "criterion"]
-KEY = "response, rater, criterion, rubric_sha256, pass_, replicate"
-FILL = f"""
+FILL = """
     INSERT INTO superseded (rating)
-    SELECT id FROM rating WHERE id NOT IN (SELECT MAX(id) FROM rating GROUP BY {KEY})
+    SELECT id FROM rating WHERE id NOT IN (
+        SELECT MAX(id) FROM rating
+        GROUP BY response, rater, criterion, rubric_sha256, pass_, replicate
+    )
 """
-# Either side may be the new one: rows that are copied keep their numbers, in whatever order.
-SQLITE = f"""
+# Of two ratings either may be the one that is added: rows that are copied keep their numbers.
+SQLITE = """
     CREATE TRIGGER rating_supersedes AFTER INSERT ON rating BEGIN
         INSERT OR IGNORE INTO superseded (rating)
         SELECT older.id FROM rating AS older, rating AS newer
         WHERE newer.response = NEW.response AND newer.rater = NEW.rater
-        AND newer.criterion = NEW.criterion AND {SAME.format(same="IS")};
+        AND newer.pass_ = NEW.pass_ AND newer.replicate = NEW.replicate
+        AND newer.criterion = NEW.criterion
+        AND older.response = newer.response AND older.rater = newer.rater
+        AND older.pass_ = newer.pass_ AND older.replicate = newer.replicate
+        AND older.criterion = newer.criterion AND older.rubric_sha256 IS newer.rubric_sha256
+        AND older.id < newer.id;
     END
 """
 POSTGRES = (
-    f"""
+    """
     CREATE FUNCTION rating_supersedes() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO superseded (rating)
         SELECT DISTINCT older.id FROM added
         JOIN rating AS newer ON newer.response = added.response AND newer.rater = added.rater
+        AND newer.pass_ = added.pass_ AND newer.replicate = added.replicate
         AND newer.criterion = added.criterion
-        JOIN rating AS older ON {SAME.format(same="IS NOT DISTINCT FROM")}
+        JOIN rating AS older ON older.response = newer.response AND older.rater = newer.rater
+        AND older.pass_ = newer.pass_ AND older.replicate = newer.replicate
+        AND older.criterion = newer.criterion
+        AND older.rubric_sha256 IS NOT DISTINCT FROM newer.rubric_sha256 AND older.id < newer.id
         ON CONFLICT DO NOTHING;
         RETURN NULL;
     END $$
