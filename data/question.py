@@ -94,7 +94,7 @@ def scale_text(low: int, high: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class RenderedPrompt:
     """What a juror reads: first what all responses of an instance share, then what is their own."""
 
     shared: str
@@ -111,7 +111,7 @@ def render(rubric: RubricLike, card: Card, explanation: Explanation | None = Non
     return parts(rubric, card, explanation).text
 
 
-def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None) -> Prompt:
+def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
     """Return the prompt for one card, every placeholder filled in a single pass.
 
     It is cut where the response begins: what stands before it is the same for all responses
@@ -135,7 +135,7 @@ def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None
         PLACEHOLDER.sub(lambda match: filled[match[1]], piece)
         for piece in (prompt[:begins], prompt[begins:])
     )
-    return Prompt(shared, own)
+    return RenderedPrompt(shared, own)
 
 
 def forged(rubric: RubricLike, card: Card) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
 from data.question import SLOT, Explanation, scale_text
-from data.question import Prompt as Prompt
+from data.question import RenderedPrompt as RenderedPrompt
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
 from data.safe_text import one_line, short
@@ -47,13 +47,13 @@ Gold = Literal["never", "when_needed", "always"]
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 
 
-class Part(BaseModel):
+class RubricPart(BaseModel):
     """A piece of a rubric: immutable, and with no key that we do not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
 
-class Scale(Part):
+class Scale(RubricPart):
     """Whole-number points from min to max, both included."""
 
     min: int
@@ -68,7 +68,7 @@ class Scale(Part):
         return scale_text(self.min, self.max)
 
 
-class Criterion(Part):
+class Criterion(RubricPart):
     """One thing to rate: its name, the question asked, and what each point means.
 
     `critical` is the highest score that is unsafe, where the rubric says so. No rater reads it.
@@ -86,7 +86,7 @@ class Criterion(Part):
         return {key: value for key, value in body.items() if key != "critical" or value is not None}
 
 
-class Rubric(Part):
+class Rubric(RubricPart):
     """Criteria on one scale, with the prompt that puts them to a juror."""
 
     name: Name
@@ -169,7 +169,7 @@ class Rubric(Part):
         """Return the prompt for one card; see `data.question.parts`."""
         return question.render(self, card, explanation)
 
-    def parts(self, card: Card, explanation: Explanation | None = None) -> Prompt:
+    def parts(self, card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
         """Return the prompt for one card, cut where the response begins.
 
         The reference is put in only where the rubric's gold policy allows one.

@@ -17,7 +17,7 @@ NEARLY = 1e-9
 Scores = Mapping[str, float]
 
 
-class Outcome(BaseModel):
+class RoundOutcome(BaseModel):
     """How a finished round went: mean distance from the experts and what was allowed, in points."""
 
     model_config = ConfigDict(frozen=True)
@@ -30,7 +30,7 @@ class Outcome(BaseModel):
         return self.distance <= self.gap + NEARLY
 
 
-class Standing(BaseModel):
+class TrainingStanding(BaseModel):
     """Where a clinician stands in training, as the study keeps it.
 
     Attributes
@@ -50,7 +50,7 @@ class Standing(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     ended: str = ""
-    rounds: tuple[Outcome, ...] = ()
+    rounds: tuple[RoundOutcome, ...] = ()
     seen: int = 0
     told: int = 0
     draft: dict[str, Any] = {}

@@ -87,7 +87,7 @@ def grades_of(values: Iterable[object], wide: bool = False) -> Grades | None:
 
     Parameters
     ----------
-    said
+    values
         What a grader gave; "no answer" in its usual forms is none of the grades.
     wide
         Whether the middle grade was allowed, though nobody gave it.

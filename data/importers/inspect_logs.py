@@ -27,11 +27,11 @@ from data.importers.finished import (
 from data.importers.grades import Grades, grades_of, no_answer, plain, rubric_of_grades
 from data.importers.inspect_logs_files import (
     OWN,
-    Head,
-    Message,
+    LogHead,
+    LogMessage,
+    LogSpec,
     Sample,
     Score,
-    Spec,
     checked,
     read_log,
     wrong,
@@ -52,7 +52,7 @@ Said = Mapping[str, Verdict]
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredResponse:
     """A response as a row of the study, with what every scorer said of it.
 
     `place` is where it belongs in the study that our own task was exported from.
@@ -87,14 +87,14 @@ class InspectLog:
 
     name: str
     benchmark: str
-    spec: Spec
+    spec: LogSpec
     status: str
-    scored: tuple[Scored, ...]
+    scored: tuple[ScoredResponse, ...]
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     rubric_sha256: str
     origin: ExportOrigin | None = None
-    again: tuple[Scored, ...] = ()
+    again: tuple[ScoredResponse, ...] = ()
     kept: frozenset[str] = frozenset()
 
 
@@ -128,13 +128,18 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         has = "version" in header and "eval" in header
         why = f"a log of another version than {VERSION}" if has else "no log of Inspect"
         raise wrong(path, f"{why}; write it anew with `inspect log convert`" if has else why)
-    head = checked(path, "the head", header, Head)
+    head = checked(path, "the head", header, LogHead)
     if head.status == "started":
         raise wrong(path, "the run has not ended; wait for it, or `inspect log recover`")
     if head.invalidated:
         raise wrong(path, "Inspect marks this log as invalidated")
     name = benchmark or head.eval.task
-    taken, again, left_out, notes = list[Scored](), list[Scored](), Counter[str](), Counter[str]()
+    taken, again, left_out, notes = (
+        list[ScoredResponse](),
+        list[ScoredResponse](),
+        Counter[str](),
+        Counter[str](),
+    )
     for number, body in enumerate(bodies, start=1):
         sample = checked(path, f"sample {number}", body, Sample)
         if why := _why_not(sample):
@@ -144,7 +149,9 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         own = sample.metadata.get(OWN)
         response_place = place_of(own)
         stored = isinstance(own, dict) and bool(own.get("stored"))
-        (again if stored else taken).append(Scored(row, sample.scores or {}, response_place))
+        (again if stored else taken).append(
+            ScoredResponse(row, sample.scores or {}, response_place)
+        )
         notes.update({} if stored else _notes(sample))
     if not taken and not (again and benchmark is None):
         left_out.update({AGAIN: len(again)} if again else {})
@@ -163,7 +170,7 @@ def nothing_in(name: str, status: str, left_out: Mapping[str, int]) -> BadFile:
     return wrong(Path(name), f"nothing to rate in it: {reasons} (status {status[:20]})")
 
 
-def _origin(head: Head, scored: Sequence[Scored]) -> ExportOrigin | None:
+def _origin(head: LogHead, scored: Sequence[ScoredResponse]) -> ExportOrigin | None:
     """Return what our own export was of: the task says it with the rubric, else the scores."""
     of_task = (head.eval.metadata or {}).get(OWN)
     of_scores = (score.own for answer in scored for score in answer.scores.values() if score.own)
@@ -222,7 +229,7 @@ def _asked(sample: Sample) -> tuple[str, str]:
         return str(own.get("context") or ""), str(own.get("prompt") or "")
     if isinstance(sample.input, str):
         return _text(sample, sample.input), ""
-    turns: Sequence[Message] = sample.input
+    turns: Sequence[LogMessage] = sample.input
     if len(turns) == 1:
         return _text(sample, turns[0].text), ""
     return "\n\n".join(f"[{turn.role}]\n{_text(sample, turn.text)}" for turn in turns), ""
@@ -240,7 +247,7 @@ def _text(sample: Sample, text: str) -> str:
     return sample.attachments.get(text.removeprefix(ATTACHMENT), text)
 
 
-def _rubric_sha256(path: Path, scored: Sequence[Scored]) -> str:
+def _rubric_sha256(path: Path, scored: Sequence[ScoredResponse]) -> str:
     """Return the hash of the one rubric our own scorer rated on, "" where it did not."""
     own = (score.own for answer in scored for score in answer.scores.values())
     hashes = {str(body.get("rubric_sha256")) for body in own if body}
@@ -250,7 +257,7 @@ def _rubric_sha256(path: Path, scored: Sequence[Scored]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenLog:
     """A log as values to be stored; `not_taken` are scorers that rate no criterion of the rubric."""
 
     log: InspectLog
@@ -263,7 +270,7 @@ class Taken:
         return self.values.benchmarks or [self.log.benchmark]
 
 
-def finished(log: InspectLog, rubric: Rubric) -> Taken:
+def finished(log: InspectLog, rubric: Rubric) -> TakenLog:
     """Return a log as values: every scorer that rates the rubric's criteria is a juror."""
     names = dict.fromkeys(name for answer in log.scored for name in answer.scores)
     forms = _whole({name: _form(log, name, rubric) for name in names}, rubric)
@@ -278,7 +285,7 @@ def finished(log: InspectLog, rubric: Rubric) -> Taken:
     values = run_of(SOURCE, rubric, jurors, verdicts)
     new = tuple(row for row in values.responses if row.response_id not in log.kept)
     values = replace(values, responses=new)
-    return Taken(log, values, tuple(name for name, form in forms.items() if not form))
+    return TakenLog(log, values, tuple(name for name, form in forms.items() if not form))
 
 
 def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None:
@@ -335,7 +342,7 @@ def _bare(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _said(answer: Scored, forms: Mapping[str, str], rubric: Rubric) -> Said:
+def _said(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) -> Said:
     """Return juror -> what it said of a response."""
     verdicts: dict[str, Verdict] = {}
     apart: dict[str, Score] = {}
@@ -406,7 +413,9 @@ def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[JurorRecord, ...
     return tuple(jurors.values())
 
 
-def _own_jurors(answer: Scored, forms: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _own_jurors(
+    answer: ScoredResponse, forms: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, score in answer.scores.items():
         if forms[name] == OWN:
             for juror, body in score.own.get("jurors", {}).items():

@@ -164,16 +164,16 @@ def _object(path: Path, name: str, body: bytes) -> dict[str, Any]:
     return value
 
 
-class Part(BaseModel):
+class LogPart(BaseModel):
     """A piece of a log; what is not named here is ignored."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=LogPart)
 
 
-class Message(Part):
+class LogMessage(LogPart):
     """A turn of a talk; content in pieces may hold images, which are no text."""
 
     role: str = "user"
@@ -195,13 +195,13 @@ class Message(Part):
         return any(piece.get("type") not in ("text", "reasoning") for piece in pieces)
 
 
-class Choice(Part):
+class Choice(LogPart):
     """An answer."""
 
-    message: Message
+    message: LogMessage
 
 
-class Output(Part):
+class LogOutput(LogPart):
     """What the model answered."""
 
     choices: list[Choice] = Field(default_factory=list)
@@ -213,7 +213,7 @@ class Output(Part):
         return self.choices[0].message.text if self.choices else self.completion
 
 
-class Score(Part):
+class Score(LogPart):
     """What a scorer said."""
 
     value: Any = None
@@ -228,14 +228,14 @@ class Score(Part):
         return body if isinstance(body, dict) and isinstance(body.get("jurors"), dict) else {}
 
 
-class Sample(Part):
+class Sample(LogPart):
     """One answer to one input, with its scores."""
 
     id: str = Field(min_length=1)
     epoch: int = 1
-    input: str | list[Message]
+    input: str | list[LogMessage]
     target: str | list[str] = ""
-    output: Output = Field(default_factory=Output)
+    output: LogOutput = Field(default_factory=LogOutput)
     scores: dict[str, Score] | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     error: Any = None
@@ -243,7 +243,7 @@ class Sample(Part):
     attachments: dict[str, str] = Field(default_factory=dict)
 
 
-class Spec(Part):
+class LogSpec(LogPart):
     """What was run."""
 
     task: str = Field(min_length=1)
@@ -253,12 +253,12 @@ class Spec(Part):
     metadata: dict[str, Any] | None = None
 
 
-class Head(Part):
+class LogHead(LogPart):
     """A log without its samples."""
 
     version: int
     status: str
-    eval: Spec
+    eval: LogSpec
     invalidated: bool = False
 
 

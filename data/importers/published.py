@@ -140,7 +140,7 @@ SIGNS = 12  # of a pseudonym, hexadecimal
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StudyResponse:
     """A response of the study, by what MedHELM's file calls it."""
 
     response_id: str
@@ -156,7 +156,7 @@ class MedhelmFile:
     ----------
     table
         The file.
-    known
+    responses
         The responses of the study.
     key
         The study's secret, with which usernames become pseudonyms.
@@ -181,13 +181,17 @@ class MedhelmFile:
     """
 
     def __init__(
-        self, table: TableFile, responses: Sequence[Known], key: str, jury_mean: bool = False
+        self,
+        table: TableFile,
+        responses: Sequence[StudyResponse],
+        key: str,
+        jury_mean: bool = False,
     ) -> None:
         self.table, self.key, self.jury_mean = table, key, jury_mean
         self.missing, self.unmatched = 0, list[int]()
         required = needed(table, jury_mean)
         self.ignored = tuple(name for name in table.columns if name and name not in required)
-        self._known: dict[tuple[str, str], list[Known]] = {}
+        self._known: dict[tuple[str, str], list[StudyResponse]] = {}
         for response in responses:
             for name in {plain(response.benchmark), plain(response.benchmark.partition(",")[0])}:
                 self._known.setdefault((name, response.instance_id), []).append(response)

@@ -27,7 +27,7 @@ RAW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class RedcapForm:
     """The rating form of one rubric: its REDCap name, and criterion -> variable."""
 
     name: str
@@ -42,7 +42,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FormReading:
     """Whose reading of what a record is."""
 
     response_id: str
@@ -50,7 +50,7 @@ class Reading:
     pass_: int
 
 
-def forms(rubrics: Sequence[Rubric]) -> list[Form]:
+def forms(rubrics: Sequence[Rubric]) -> list[RedcapForm]:
     """Return the form of each rubric, with variables by REDCap's rules, all of them different."""
     forms, names, variables = [], set[str](), set[str]()
     for number, rubric in enumerate(sorted(rubrics, key=lambda each: (each.name, each.sha256)), 1):
@@ -60,7 +60,7 @@ def forms(rubrics: Sequence[Rubric]) -> list[Form]:
             criterion: variable(f"r{number}_{criterion}", variables)
             for criterion in rubric.criteria
         }
-        forms.append(Form(name, rubric, own, comment))
+        forms.append(RedcapForm(name, rubric, own, comment))
     return forms
 
 
@@ -84,7 +84,7 @@ class RedcapFile:
     ----------
     table
         The file.
-    known
+    forms
         The forms of the study's rubrics.
     readings
         Response code -> whose reading of what; the codes of the study's assignments.
@@ -109,8 +109,8 @@ class RedcapFile:
     def __init__(
         self,
         table: TableFile,
-        forms: Sequence[Form],
-        readings: Mapping[str, Reading],
+        forms: Sequence[RedcapForm],
+        readings: Mapping[str, FormReading],
         incomplete: bool = False,
     ) -> None:
         self.table, self.readings, self.incomplete = table, readings, incomplete
@@ -160,7 +160,7 @@ class RedcapFile:
             codes[record] = code or codes.get(record, "")
         return codes
 
-    def _taken(self, origin: Origin, cells: Cells, form: Form) -> bool:
+    def _taken(self, origin: Origin, cells: Cells, form: RedcapForm) -> bool:
         """Tell whether a row's form is to be imported; count it where it is not."""
         state = cells[form.complete].strip()
         if state.lower() in LABELS:
@@ -176,7 +176,7 @@ class RedcapFile:
             return False
         return True
 
-    def _reading(self, origin: Origin, code: str) -> Reading:
+    def _reading(self, origin: Origin, code: str) -> FormReading:
         if code not in self.readings:
             raise origin.wrong(
                 CODE, "", "no reading of this study has this code; is it another study's export?"
@@ -184,7 +184,7 @@ class RedcapFile:
         return self.readings[code]
 
     def _scores(
-        self, origin: Origin, cells: Cells, form: Form, reading: Reading
+        self, origin: Origin, cells: Cells, form: RedcapForm, reading: FormReading
     ) -> Iterator[RatingRow]:
         timestamp = cells.get(f"{form.name}_timestamp", "").strip()
         at = time_of(origin, timestamp) if timestamp and timestamp != "[not completed]" else None

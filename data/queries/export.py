@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from data.card import CONSENSUS, SETTLING, THIRD, Card, reading_of_pass
 from data.database import reading
-from data.importers.redcap import Reading
+from data.importers.redcap import FormReading
 from data.queries.authors import number_of_authors
 from data.queries.base import (
     BY_CLINICIAN,
@@ -150,10 +150,10 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
             yield ToRate(rater, rubric, card(code, texts, rubric))
 
 
-def readings(engine: Engine) -> dict[str, Reading]:
+def readings(engine: Engine) -> dict[str, FormReading]:
     """Return, for every assignment's code, whose reading of what it is."""
     query = _assigned(Assignment.code, Response.response_id, Rater.handle, Assignment.pass_)
-    return {code: Reading(*rest) for code, *rest in _rows(engine, query)}
+    return {code: FormReading(*rest) for code, *rest in _rows(engine, query)}
 
 
 def _assigned(*columns: Any) -> Columns:

@@ -31,7 +31,7 @@ from data.schema import (
 from data.settings import Settings, read_settings
 from data.store.audit import LOCKED
 from data.store.training import expert_scores
-from data.training import SECRET, Outcome, Standing, standing_key
+from data.training import SECRET, RoundOutcome, TrainingStanding, standing_key
 
 ENDED = (State.DONE, State.UNRATED)
 TEXTS = 5
@@ -253,7 +253,7 @@ class Miss:
 class Result:
     """How a round went; `halted` where only a coordinator can help. The worst miss comes first."""
 
-    outcome: Outcome
+    outcome: RoundOutcome
     misses: tuple[Miss, ...]
     round_: int
     total: int
@@ -265,7 +265,7 @@ class Trainee:
     """Where a clinician stands, for coordinators: `answered` of `total` in the round begun."""
 
     name: str
-    rounds: tuple[Outcome, ...]
+    rounds: tuple[RoundOutcome, ...]
     answered: int
     total: int
     ended: str
@@ -332,7 +332,9 @@ def trainees(engine: Engine) -> list[Trainee]:
 class _Round:
     """A clinician's training, read once: their answers and the round they are in."""
 
-    def __init__(self, session: Session, rater: int, secret: str, standing: Standing) -> None:
+    def __init__(
+        self, session: Session, rater: int, secret: str, standing: TrainingStanding
+    ) -> None:
         self.session, self.rater, self.secret, self.standing = session, rater, secret, standing
         self.experts = expert_scores(session)
         query = select(Drill).where(Drill.rater == rater).order_by(col(Drill.id))
@@ -398,5 +400,5 @@ class _Round:
         return (found if opened else replace(found, reference=None)), rubric
 
 
-def _read(text: str | None) -> Standing:
-    return Standing.model_validate_json(text) if text else Standing()
+def _read(text: str | None) -> TrainingStanding:
+    return TrainingStanding.model_validate_json(text) if text else TrainingStanding()

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from data.card import Card
 from data.errors import BadRubric
 from data.files import NotToml, read_toml
-from data.rubric import Name, Part, Rubric, first_complaint, read_rubric
+from data.rubric import Name, Rubric, RubricPart, first_complaint, read_rubric
 from data.rubrics import FOLDER, folder_of
 
 FILE = "pairs.toml"
@@ -30,7 +30,7 @@ Danger = Literal[
 ]
 
 
-class Pair(Part):
+class AnswerPair(RubricPart):
     """A case with a good answer, and the words that `wrong` puts in the place of others in it.
 
     `criterion` is the one that the danger is about. All is invented.
@@ -74,11 +74,11 @@ class Pair(Part):
         return good, dangerous
 
 
-class RubricPairs(Part):
+class RubricPairs(RubricPart):
     """A rubric with the pairs that are put on it."""
 
     rubric: Rubric
-    pair: Annotated[tuple[Pair, ...], Field(min_length=FEWEST)]
+    pair: Annotated[tuple[AnswerPair, ...], Field(min_length=FEWEST)]
 
     @model_validator(mode="after")
     def _belong_to_the_rubric(self) -> Self:

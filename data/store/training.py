@@ -36,7 +36,15 @@ from data.store.form_checks import form_of
 from data.store.rubrics import whole_scores
 from data.store.seals import Seal, keep_setting, sealed
 from data.store.submissions import CHANGED, FormState, Kept, next_number, refuse_unexplained
-from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
+from data.training import (
+    LET_THROUGH,
+    PASSED,
+    RATED_BEFORE,
+    SECRET,
+    RoundOutcome,
+    TrainingStanding,
+    standing_key,
+)
 
 EXPERT = ("response", "criterion", "score", "why")
 IMPORTED, ANSWERED = "expert scores imported", "training answered"
@@ -206,7 +214,7 @@ def _free_those_who_rated(session: Session) -> list[Seal]:
     query = select(Assignment.rater).where(col(Assignment.state).in_(ENDED)).distinct()
     for rater in session.exec(query).all():
         if session.get(Setting, standing_key(rater)) is None:
-            text = Standing(ended=RATED_BEFORE).model_dump_json()
+            text = TrainingStanding(ended=RATED_BEFORE).model_dump_json()
             seals += keep_setting(session, standing_key(rater), text)
     return seals
 
@@ -372,7 +380,7 @@ def expert_scores(session: Session) -> dict[int, dict[str, float]]:
     return found
 
 
-def _found(session: Session, rater: int, code: str) -> tuple[Standing, _Place]:
+def _found(session: Session, rater: int, code: str) -> tuple[TrainingStanding, _Place]:
     """Return where a clinician stands and which showing a code names, up to the present round."""
     secret = lock_training(session)
     standing = _standing(session, rater)
@@ -387,13 +395,13 @@ def _found(session: Session, rater: int, code: str) -> tuple[Standing, _Place]:
     raise NotAllowed(FOREIGN)
 
 
-def _kept(standing: Standing, code: str) -> Kept:
+def _kept(standing: TrainingStanding, code: str) -> Kept:
     """Return the state of the form that is stored for a showing; number 0 if none is."""
     kept = standing.draft if standing.draft.get("code") == code else {}
     return Kept(kept.get("draft", {}), kept.get("seq", 0))
 
 
-def _closed(session: Session, rater: int, standing: Standing) -> Standing:
+def _closed(session: Session, rater: int, standing: TrainingStanding) -> TrainingStanding:
     """Return the standing with the present round's outcome, if all of it is answered."""
     experts = expert_scores(session)
     round_ = len(standing.rounds)
@@ -402,7 +410,7 @@ def _closed(session: Session, rater: int, standing: Standing) -> Standing:
     if len(answers) < len(experts):
         return standing
     gap = read_settings({one.key: one.value for one in session.exec(select(Setting))}).training_gap
-    outcome = Outcome(distance=training.distance(answers, experts), gap=gap)
+    outcome = RoundOutcome(distance=training.distance(answers, experts), gap=gap)
     action = "training passed" if outcome.passed else "training not passed"
     detail = {"rater": rater, "round": round_ + 1, "distance": outcome.distance, "gap": gap}
     log(session, f"rater {rater}", action, detail)
@@ -410,17 +418,17 @@ def _closed(session: Session, rater: int, standing: Standing) -> Standing:
     return standing.model_copy(update={"rounds": (*standing.rounds, outcome), "ended": ended})
 
 
-def _standing(session: Session, rater: int) -> Standing:
+def _standing(session: Session, rater: int) -> TrainingStanding:
     """Return where a clinician stands, held until the transaction ends."""
     query = select(Setting).where(Setting.key == standing_key(rater)).with_for_update()
     held = session.exec(query).first()
-    return Standing.model_validate_json(held.value) if held else Standing()
+    return TrainingStanding.model_validate_json(held.value) if held else TrainingStanding()
 
 
-def _store(session: Session, rater: int, standing: Standing) -> None:
+def _store(session: Session, rater: int, standing: TrainingStanding) -> None:
     """Keep where a clinician stands; the record says so where it is new, not with each draft."""
     before = session.get(Setting, standing_key(rater))
-    known = None if before is None else Standing.model_validate_json(before.value)
+    known = None if before is None else TrainingStanding.model_validate_json(before.value)
     seals = keep_setting(session, standing_key(rater), standing.model_dump_json())
     session.flush()
     if known is None or (known.ended, known.rounds) != (standing.ended, standing.rounds):

@@ -9,8 +9,14 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.importers.finished import summed
 from data.importers.grades import Grades
-from data.importers.inspect_logs import GRADED, InspectLog, graded_rubric, log_files, read_inspect
-from data.importers.inspect_logs import Taken as TakenLog
+from data.importers.inspect_logs import (
+    GRADED,
+    InspectLog,
+    TakenLog,
+    graded_rubric,
+    log_files,
+    read_inspect,
+)
 from data.importers.inspect_logs import finished as finished_log
 from data.queries import benchmarks
 from data.rubric import Rubric

@@ -13,8 +13,7 @@ from data.errors import BadInput, NoStudy
 from data.importers.finished import FinishedRun, missing, summed
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
-from data.importers.helm.rating import Difference, run_figures
-from data.importers.helm.rating import Taken as TakenRun
+from data.importers.helm.rating import ScoreDifference, TakenRun, run_figures
 from data.queries import benchmarks, juror_cards
 from data.queries.families import families_of
 from data.queries.study import stored_rubric
@@ -334,7 +333,7 @@ def _helm_jurors(taken: Sequence[TakenRun]) -> Iterator[str]:
         )
 
 
-def _difference_lines(found: Sequence[Difference]) -> Iterator[str]:
+def _difference_lines(found: Sequence[ScoreDifference]) -> Iterator[str]:
     if found:
         yield f"HELM's score is another than its jurors' verdicts give in {counted(len(found), 'response')}:"
     for cause, words in CAUSES.items():

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput, Conflict
 from data.importers.grades import Grades, rubric_of_grades
 from data.importers.package import Package
-from data.importers.published import Known, MedhelmFile, aci_bench, mts_dialog, needed
+from data.importers.published import MedhelmFile, StudyResponse, aci_bench, mts_dialog, needed
 from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
@@ -450,7 +450,7 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
     frame = responses_frame(engine)
     columns = (frame[name] for name in ("response_id", "benchmark", "instance_id"))
     known = [
-        Known(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
+        StudyResponse(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
         for response, benchmark, instance in zip(*columns, strict=True)
         if response in wrote
     ]

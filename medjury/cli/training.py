@@ -12,7 +12,7 @@ from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.queries.rating_room import Trainee, trainees
 from data.store.training import ExpertsAdded, import_experts, let_through
-from data.training import MOST_ROUNDS, Outcome
+from data.training import MOST_ROUNDS, RoundOutcome
 from medjury.cli.options import Db, Json, study_of, table_format
 from medjury.cli.output import say, show
 from medjury.cli.places import write_json
@@ -106,5 +106,5 @@ def _json(one: Trainee) -> dict[str, object]:
     return kept | {"halted": one.halted, "rounds": rounds}
 
 
-def _outcome(one: Outcome) -> dict[str, object]:
+def _outcome(one: RoundOutcome) -> dict[str, object]:
     return {"distance": one.distance, "gap": one.gap, "passed": one.passed}

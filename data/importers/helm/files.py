@@ -18,16 +18,16 @@ CHAT = "chat"
 AnswerKey = tuple[str, int]
 
 
-class Part(BaseModel):
+class RunPart(BaseModel):
     """A piece of a file. HELM leaves out what is None, so most keys may be missing."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=RunPart)
 
 
-class Adapter(Part):
+class Adapter(RunPart):
     """How the model was asked."""
 
     model: str = ""
@@ -41,24 +41,24 @@ class Adapter(Part):
         return "" if self.method == CHAT else self.instructions.strip()
 
 
-class Spec(Part):
+class ClassSpec(RunPart):
     """A class of HELM by name, with what it was given."""
 
     class_name: str
     args: dict[str, Any] = Field(default_factory=dict)
 
 
-class RunSpec(Part):
+class RunSpec(RunPart):
     """`run_spec.json`."""
 
     name: str = Field(min_length=1)
     adapter_spec: Adapter
-    scenario_spec: Spec
-    metric_specs: list[Spec] = Field(default_factory=list)
-    annotators: list[Spec] | None = None
+    scenario_spec: ClassSpec
+    metric_specs: list[ClassSpec] = Field(default_factory=list)
+    annotators: list[ClassSpec] | None = None
 
 
-class Output(Part):
+class HelmText(RunPart):
     """A text; a number where a CSV's column looked like numbers, NaN where its cell was empty."""
 
     text: Any = None
@@ -80,7 +80,7 @@ class Output(Part):
         return nan or self.redacted or not self.said.strip()
 
 
-class Question(Output):
+class HelmQuestion(HelmText):
     """What was asked: a text, or since medhelm 0.8 the turns of a talk."""
 
     messages: list[dict[str, Any]] | None = None
@@ -99,16 +99,16 @@ class Question(Output):
         return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
 
 
-class Reference(Part):
+class Reference(RunPart):
     """A gold answer."""
 
-    output: Output
+    output: HelmText
 
 
-class HelmInstance(Part):
+class HelmInstance(RunPart):
     """What was asked."""
 
-    input: Question
+    input: HelmQuestion
     extra_data: dict[str, Any] | None = None
     references: list[Reference] = Field(default_factory=list)
     split: str | None = None
@@ -116,40 +116,40 @@ class HelmInstance(Part):
     perturbation: dict[str, Any] | None = None
 
 
-class Result(Part):
+class HelmResult(RunPart):
     """What the model answered."""
 
-    completions: list[Output] = Field(default_factory=list)
+    completions: list[HelmText] = Field(default_factory=list)
 
 
-class RequestState(Part):
+class RequestState(RunPart):
     """One answer to one instance, with what annotators said of it."""
 
     instance: HelmInstance
     train_trial_index: int = 0
-    result: Result | None = None
+    result: HelmResult | None = None
     annotations: dict[str, Any] | None = None
 
     @property
-    def output(self) -> Output:
+    def output(self) -> HelmText:
         """Return the completion that HELM's jury reads: the first."""
         completions = self.result.completions if self.result else []
-        return completions[0] if completions else Output()
+        return completions[0] if completions else HelmText()
 
     @property
-    def gold(self) -> Output:
+    def gold(self) -> HelmText:
         """Return the reference that HELM's jury reads: the first."""
         references = self.instance.references
-        return references[0].output if references else Output()
+        return references[0].output if references else HelmText()
 
 
-class States(Part):
+class States(RunPart):
     """`scenario_state.json`."""
 
     request_states: list[RequestState]
 
 
-class StatName(Part):
+class StatName(RunPart):
     """What a figure is of."""
 
     name: str
@@ -157,14 +157,14 @@ class StatName(Part):
     perturbation: dict[str, Any] | None = None
 
 
-class Stat(Part):
+class Stat(RunPart):
     """A figure."""
 
     name: StatName
     mean: float | None = None
 
 
-class InstanceStats(Part):
+class InstanceStats(RunPart):
     """Figures of one instance; a run has several entries for each."""
 
     instance_id: str
@@ -242,7 +242,7 @@ class Stored:
         return self.scores.get((instance_id, trial))
 
 
-def read_stored(folder: Path, metric: Spec | None, annotator: str) -> Stored:
+def read_stored(folder: Path, metric: ClassSpec | None, annotator: str) -> Stored:
     """Read the jury's figures; there are none where HELM wrote no such file."""
     name = str(metric.args.get("metric_name")) if metric else f"{annotator}_accuracy"
     scores: dict[AnswerKey, float] = {}

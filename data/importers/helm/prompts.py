@@ -120,7 +120,7 @@ def _question(template: str, criterion: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FilledPrompt:
     """A prompt as it was sent, None where it is not in the run, and what was filled in.
 
     `answered` holds the criteria of each verdict.
@@ -139,7 +139,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class JuryPrompt:
     """What is known of how the jurors were asked.
 
     Attributes
@@ -192,7 +192,7 @@ class Prompt:
         return in_own_words(name, self.template, self.criteria, scale or scale_of(self.template))
 
 
-def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[Asked]) -> Prompt:
+def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[FilledPrompt]) -> JuryPrompt:
     """Return what a run gives away of its jury's prompt.
 
     Parameters
@@ -217,10 +217,10 @@ def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[Asked]) ->
         if isinstance(criteria, dict)
         else _common(questions)
     )
-    return Prompt(name, _ordered(names, template), template, len(sent) if template else 0)
+    return JuryPrompt(name, _ordered(names, template), template, len(sent) if template else 0)
 
 
-def _templates(question: Asked) -> Iterator[str]:
+def _templates(question: FilledPrompt) -> Iterator[str]:
     """Yield a prompt with what was filled in taken out: wherever it stands, or where it is first."""
     longest = sorted(question.parts.items(), key=lambda part: -len(part[1]))
     for everywhere in (True, False):
@@ -246,12 +246,12 @@ def _taken_out(pieces: list[str], text: str, mark: str, everywhere: bool) -> lis
     return replaced
 
 
-def _filled(template: str, question: Asked) -> str:
+def _filled(template: str, question: FilledPrompt) -> str:
     parts = question.parts
     return PLACE.sub(lambda match: parts[match[1]], template)
 
 
-def _common(questions: Sequence[Asked]) -> list[str]:
+def _common(questions: Sequence[FilledPrompt]) -> list[str]:
     """Return the criteria that every verdict has: HELM takes none without all that it asks for."""
     verdicts = [verdict for question in questions for verdict in question.answered]
     first = verdicts[0] if verdicts else ()

@@ -6,7 +6,7 @@ from typing import Any
 
 from data.errors import BadInput
 from data.importers.finished import FinishedRun, Verdict, own_verdict, run_of, score_of, verdict_of
-from data.importers.helm.run import SOURCE, HelmRun, Judged
+from data.importers.helm.run import SOURCE, HelmRun, JudgedResponse
 from data.importers.rows import JurorRecord
 from data.rubric import Rubric
 from data.schema import Status
@@ -17,7 +17,7 @@ Scores = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ScoreDifference:
     """A response whose score in HELM is not the mean of what its jurors validly said.
 
     Attributes
@@ -37,7 +37,7 @@ class Difference:
     causes: tuple[str, ...]
 
 
-def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[Difference]]:
+def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[ScoreDifference]]:
     """Return a run as values to be stored, and where HELM's scores are others."""
     jurors = jurors_of_study(run)
     judged = [(answer, _verdicts(answer, jurors, rubric)) for answer in run.judged]
@@ -62,7 +62,7 @@ def jurors_of_study(run: HelmRun) -> dict[str, JurorRecord]:
 
 
 def _verdicts(
-    answer: Judged, jurors: Mapping[str, JurorRecord], rubric: Rubric
+    answer: JudgedResponse, jurors: Mapping[str, JurorRecord], rubric: Rubric
 ) -> dict[str, Verdict]:
     """Return what each juror said, as our own plugin or else as HELM keeps it."""
     if answer.own is not None:
@@ -119,17 +119,19 @@ def number(answer: Any) -> float | None:
 
 
 def _differences(
-    answer: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric
-) -> Iterator[Difference]:
+    answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
+) -> Iterator[ScoreDifference]:
     """Yield the difference between HELM's score and what its jurors said, if there is one."""
     mean = _mean(score for verdict in verdicts.values() for score in verdict.scores.values())
     if answer.stored is None or (mean is not None and abs(mean - answer.stored) <= CLOSE):
         return
     causes = tuple(dict.fromkeys(_causes(answer, verdicts, rubric))) or ("unexplained",)
-    yield Difference(answer.row.benchmark, answer.row.instance_id, answer.stored, mean, causes)
+    yield ScoreDifference(answer.row.benchmark, answer.row.instance_id, answer.stored, mean, causes)
 
 
-def _causes(answer: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric) -> Iterator[str]:
+def _causes(
+    answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
+) -> Iterator[str]:
     """Yield what HELM did otherwise: one that has no verdict gives its default, and so on."""
     if not answer.said:
         yield "default"
@@ -150,13 +152,13 @@ def _mean(scores: Iterable[float]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenRun:
     """A run with the rubric its jurors rated on, and what becomes of it."""
 
     run: HelmRun
     rubric: Rubric
     values: FinishedRun
-    differences: Sequence[Difference]
+    differences: Sequence[ScoreDifference]
 
     @property
     def benchmarks(self) -> list[str]:
@@ -164,7 +166,7 @@ class Taken:
         return self.values.benchmarks or [self.run.benchmark]
 
 
-def _recomputed(run: Taken) -> tuple[float | None, int, int]:
+def _recomputed(run: TakenRun) -> tuple[float | None, int, int]:
     """Return the mean over responses with a verdict, how many they are, and how many have all."""
     scores: dict[str, list[float]] = {}
     for row in run.values.ratings:
@@ -175,7 +177,7 @@ def _recomputed(run: Taken) -> tuple[float | None, int, int]:
     return (sum(means) / len(means) if means else None), len(means), all_jurors
 
 
-def run_figures(judged_run: Taken) -> dict[str, Any]:
+def run_figures(judged_run: TakenRun) -> dict[str, Any]:
     """Return the figures of one run, as `medjury import --json` writes them."""
     mean, with_any, with_all = _recomputed(judged_run)
     return {

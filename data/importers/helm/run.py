@@ -13,17 +13,17 @@ from data.importers.finished import ExportOrigin, ResponsePlace, origin_of, plac
 from data.importers.helm.files import (
     SPEC,
     STATE,
+    ClassSpec,
     HelmInstance,
     RequestState,
     RunSpec,
-    Spec,
     States,
     Stored,
     read_part,
     read_stored,
     wrong,
 )
-from data.importers.helm.prompts import Asked, Prompt, prompt_of
+from data.importers.helm.prompts import FilledPrompt, JuryPrompt, prompt_of
 from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, ids_of
 
 METRIC = "LLMJuryMetric"
@@ -75,7 +75,7 @@ def notes_of(states: Iterator[RequestState]) -> dict[str, int]:
     return {note: number for note, number in counts.items() if number}
 
 
-def metric_of(spec: RunSpec) -> Spec | None:
+def metric_of(spec: RunSpec) -> ClassSpec | None:
     """Return the specification of the jury's metric, which 0.5.5 to 0.5.7 do not have."""
     ours = (metric for metric in spec.metric_specs if metric.class_name.endswith(f".{METRIC}"))
     return next(ours, None)
@@ -110,7 +110,7 @@ class NoJury(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedResponse:
     """A response as a row of the study, with what HELM stored of its jury.
 
     Attributes
@@ -162,8 +162,8 @@ class HelmRun:
     benchmark: str
     own_name: str
     jurors: tuple[JurorRecord, ...]
-    judged: tuple[Judged, ...]
-    prompt: Prompt
+    judged: tuple[JudgedResponse, ...]
+    prompt: JuryPrompt
     stored: Stored
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
@@ -218,7 +218,7 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
         raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
     questions = [_asked(state, key) for _, state in taken]
     judged = tuple(
-        Judged(
+        JudgedResponse(
             _row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
             _said(state, key),
             stored.of(str(state.instance.id), state.train_trial_index),
@@ -357,12 +357,12 @@ def _own(state: RequestState, key: str) -> tuple[Said | None, ResponsePlace | No
     return body["jurors"], place_of(body.get("place"))
 
 
-def _asked(state: RequestState, key: str) -> Asked:
+def _asked(state: RequestState, key: str) -> FilledPrompt:
     """Return a filled prompt with what was filled in."""
     annotation = (state.annotations or {}).get(key)
     verdicts = annotation if isinstance(annotation, dict) else {}
     prompt = verdicts.get("prompt_text")
-    return Asked(
+    return FilledPrompt(
         prompt if isinstance(prompt, str) and "[redacted]" not in prompt else None,
         state.instance.input.said,
         state.output.said,
