@@ -6,7 +6,7 @@ import pytest
 
 from annotate.assign import Item, design
 from calibration.icc import f_interval
-from data.pace import said
+from data.pace import stated
 
 
 def items(count: int, models: int = 3, benchmarks: int = 1) -> list[Item]:
@@ -22,7 +22,7 @@ def names(count: int) -> list[str]:
 
 
 def test_the_plan_is_json_and_shows_what_must_be_known_before_anyone_is_invited() -> None:
-    written = design(items(60), names(5), 2, seed=3).to_json(said(3))
+    written = design(items(60), names(5), 2, seed=3).to_json(stated(3))
     plan = json.loads(json.dumps(written))["plan"]
     assert (written["seed"], written["per_response"], written["repeats"]) == (3, 2, 10)
     assert written["load"] == dict.fromkeys(names(5), 24)

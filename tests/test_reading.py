@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 
 from annotate.assign import Item, design
 from annotate.plan import Plan, plan_of
-from data.pace import said
+from data.pace import stated
 from data.queries import check_code
 from data.schema import Role
 from medjury.cli.reading import first_coordinator, told
@@ -15,7 +15,7 @@ def plan(responses: int, raters: int, per_response: int) -> Plan:
     """Return the plan of a small design: three models answer each instance."""
     items = [Item(n + 1, n // 3, f"model {n % 3}") for n in range(responses)]
     names = [f"dr_{chr(97 + n)}" for n in range(raters)]
-    return plan_of(design(items, names, per_response), said(2))
+    return plan_of(design(items, names, per_response), stated(2))
 
 
 def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
@@ -32,9 +32,9 @@ def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
 
 
 def test_one_clinician_is_told_nothing_of_sharing_but_that_there_is_none() -> None:
-    said = told(plan(30, 1, 1))
-    assert not any(line.startswith("Any two") for line in said)
-    assert any(line.startswith("One reading a response: no two clinicians") for line in said)
+    stated = told(plan(30, 1, 1))
+    assert not any(line.startswith("Any two") for line in stated)
+    assert any(line.startswith("One reading a response: no two clinicians") for line in stated)
 
 
 def test_a_single_response_has_no_expected_interval() -> None:
@@ -43,8 +43,8 @@ def test_a_single_response_has_no_expected_interval() -> None:
 
 @pytest.mark.parametrize("shape", [(60, 5, 2), (30, 1, 1), (12, 4, 1), (1, 2, 2)])
 def test_nothing_of_python_is_shown(shape: tuple[int, int, int]) -> None:
-    said = " ".join(told(plan(*shape)))
-    assert not any(mark in said for mark in ("{", "[", "True", "False", "None", "_"))
+    stated = " ".join(told(plan(*shape)))
+    assert not any(mark in stated for mark in ("{", "[", "True", "False", "None", "_"))
 
 
 def test_a_new_study_gets_one_coordinator_who_can_sign_in(engine: Engine) -> None:

@@ -48,7 +48,7 @@ AGAIN = "a study's own response, rated again"
 PREFIX = "inspect."
 CRITERIA = PREFIX + "criteria"  # scorers that are named as criteria, taken together
 REASON = re.compile(r"[a-z][a-z_]{0,39}")
-Said = Mapping[str, Verdict]
+Verdicts = Mapping[str, Verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,10 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
     )
     for number, body in enumerate(bodies, start=1):
         sample = checked(path, f"sample {number}", body, Sample)
-        if why := _why_not(sample):
+        if why := _exclusion_reason(sample):
             left_out[why] += 1
             continue
-        row = _row(Origin(path.name, number), name, head.eval.model, sample)
+        row = _response_row(Origin(path.name, number), name, head.eval.model, sample)
         own = sample.metadata.get(OWN)
         response_place = place_of(own)
         stored = isinstance(own, dict) and bool(own.get("stored"))
@@ -177,12 +177,12 @@ def _origin(head: LogHead, scored: Sequence[ScoredResponse]) -> ExportOrigin | N
     return origin_of(of_task) or origin_of(next(of_scores, None))
 
 
-def _why_not(sample: Sample) -> str:
+def _exclusion_reason(sample: Sample) -> str:
     """Return why a sample cannot be rated, or ""."""
     reasons = {
         "ended with an error": sample.error is not None,
         "invalidated": sample.invalidation is not None,
-        "empty question": not "".join(_asked(sample)).strip(),
+        "empty question": not "".join(_context_and_prompt(sample)).strip(),
         "empty response": not _text(sample, sample.output.text).strip(),
     }
     return next((why for why, holds in reasons.items() if holds), "")
@@ -198,9 +198,9 @@ def _notes(sample: Sample) -> dict[str, int]:
     return {note: number for note, number in counts.items() if number}
 
 
-def _row(origin: Origin, benchmark: str, model: str, sample: Sample) -> ResponseRow:
+def _response_row(origin: Origin, benchmark: str, model: str, sample: Sample) -> ResponseRow:
     """Return an answer as a row; its id says nothing of the model."""
-    context, prompt = _asked(sample)
+    context, prompt = _context_and_prompt(sample)
     text = _text(sample, sample.output.text)
     epoch = [str(sample.epoch)] if sample.epoch > 1 else []
     own = sample.metadata.get(OWN)
@@ -222,7 +222,7 @@ def _row(origin: Origin, benchmark: str, model: str, sample: Sample) -> Response
     )
 
 
-def _asked(sample: Sample) -> tuple[str, str]:
+def _context_and_prompt(sample: Sample) -> tuple[str, str]:
     """Return context and prompt: our own task's, else the whole input as context."""
     own = sample.metadata.get(OWN)
     if isinstance(own, dict):
@@ -273,8 +273,8 @@ class TakenLog:
 def finished(log: InspectLog, rubric: Rubric) -> TakenLog:
     """Return a log as values: every scorer that rates the rubric's criteria is a juror."""
     names = dict.fromkeys(name for answer in log.scored for name in answer.scores)
-    forms = _whole({name: _form(log, name, rubric) for name in names}, rubric)
-    judged = [(answer, _said(answer, forms, rubric)) for answer in log.scored]
+    forms = _complete_forms({name: _scoring_form(log, name, rubric) for name in names}, rubric)
+    judged = [(answer, _verdicts(answer, forms, rubric)) for answer in log.scored]
     jurors = _jurors(log, forms)
     lacking = Verdict({}, {}, Status.REQUEST_FAILED, "the log has no score of this scorer")
     names_of = [juror.handle for juror in jurors]
@@ -316,7 +316,7 @@ def _point(value: Any, criterion: str, rubric: Rubric) -> float | None:
     return next((float(point) for point, word in anchors.items() if plain(word) == grade), None)
 
 
-def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
+def _scoring_form(log: InspectLog, name: str, rubric: Rubric) -> str:
     """Return how a scorer rates: own, points by key, the criterion of its name, the only one; or ""."""
     scores = [answer.scores[name] for answer in log.scored if name in answer.scores]
     keyed = [score.value for score in scores if isinstance(score.value, dict)]
@@ -325,24 +325,24 @@ def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
         return OWN
     if any(criterion in value for value in keyed for criterion in rubric.criteria):
         return "keys"
-    if single and _bare(name) in rubric.criteria:
+    if single and _name_alone(name) in rubric.criteria:
         return "criterion"
     return "only" if single and len(rubric.criteria) == 1 else ""
 
 
-def _whole(forms: Mapping[str, str], rubric: Rubric) -> dict[str, str]:
+def _complete_forms(forms: Mapping[str, str], rubric: Rubric) -> dict[str, str]:
     """Return the forms, without scorers named as criteria where there is not one for each."""
-    named = {_bare(name) for name, form in forms.items() if form == "criterion"}
+    named = {_name_alone(name) for name, form in forms.items() if form == "criterion"}
     lacking = set(rubric.criteria) - named
     return {name: "" if form == "criterion" and lacking else form for name, form in forms.items()}
 
 
-def _bare(name: str) -> str:
+def _name_alone(name: str) -> str:
     """Return a scorer's name without its package."""
     return name.rpartition("/")[2]
 
 
-def _said(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) -> Said:
+def _verdicts(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) -> Verdicts:
     """Return juror -> what it said of a response."""
     verdicts: dict[str, Verdict] = {}
     apart: dict[str, Score] = {}
@@ -352,7 +352,7 @@ def _said(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) -> S
             for juror, body in score.own.get("jurors", {}).items():
                 verdicts[_own_juror(str(juror), body).handle] = own_verdict(body, rubric)
         elif form == "criterion":
-            apart[_bare(name)] = score
+            apart[_name_alone(name)] = score
         elif form == "only":
             verdicts[PREFIX + name] = _verdict({rubric.criteria[0]: score.value}, score, rubric)
         elif form == "keys":

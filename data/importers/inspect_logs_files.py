@@ -54,13 +54,13 @@ def read_log(path: Path) -> Found:
     except OSError as error:
         raise wrong(path, str(error.strerror)) from error
     if start.startswith(b"PK"):
-        return _zipped(path)
+        return _read_zip(path)
     if path.suffix.lower() == ".eval":
         raise wrong(path, "no .eval log, or cut short; copy it again")
     if size > MOST_JSON:
         raise wrong(path, "over 1 GiB of JSON; `inspect log convert --to eval` makes it readable")
     try:
-        log = _object(path, path.name, path.read_bytes())
+        log = _json_object(path, path.name, path.read_bytes())
     except OSError as error:
         raise wrong(path, str(error.strerror)) from error
     samples = log.pop("samples", None)
@@ -69,7 +69,7 @@ def read_log(path: Path) -> Found:
     return log, iter(samples or [])
 
 
-def _zipped(path: Path) -> Found:
+def _read_zip(path: Path) -> Found:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
@@ -84,9 +84,9 @@ def _zipped(path: Path) -> Found:
             else "a zip, but no log of Inspect (no header.json)"
         )
         raise wrong(path, why)
-    head = _object(path, HEADER, _bytes(path, part_of[HEADER]))
+    head = _json_object(path, HEADER, _part_content(path, part_of[HEADER]))
     own = [part for part in parts if part.filename.startswith(SAMPLES)]
-    return head, (_object(path, "a sample", _bytes(path, part)) for part in own)
+    return head, (_json_object(path, "a sample", _part_content(path, part)) for part in own)
 
 
 def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
@@ -101,25 +101,25 @@ def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
             raise wrong(path, "a part of it leads out of it: this is no log of Inspect")
         if part.flag_bits & 1:
             raise wrong(path, "it is encrypted; import it without a password")
-        if part.file_size > MOST_PART or _dense(part.file_size, part.compress_size, FREE_BYTES):
+        if part.file_size > MOST_PART or _is_dense(part.file_size, part.compress_size, FREE_BYTES):
             raise wrong(path, "a part of it would unpack to more than any sample has")
     unpacked = sum(part.file_size for part in parts)
-    if unpacked > MOST_BYTES or _dense(
+    if unpacked > MOST_BYTES or _is_dense(
         unpacked, sum(part.compress_size for part in parts), FREE_WHOLE
     ):
         raise wrong(path, "it would unpack to more than any log has")
 
 
-def _dense(unpacked: int, packed: int, free: int) -> bool:
+def _is_dense(unpacked: int, packed: int, free: int) -> bool:
     """Tell whether something unpacks to far more than it is, and to more than does no harm."""
     return unpacked > free and unpacked > MOST_RATIO * max(packed, 1)
 
 
-def _bytes(path: Path, part: zipfile.ZipInfo) -> bytes:
+def _part_content(path: Path, part: zipfile.ZipInfo) -> bytes:
     """Return a part, never more of it than its zip declares."""
     try:
         if part.compress_type == ZSTANDARD:
-            content = _zstandard(path, part)
+            content = _zstandard_content(path, part)
         else:
             with zipfile.ZipFile(path) as archive, archive.open(part) as stream:
                 content = stream.read(part.file_size + 1)
@@ -130,7 +130,7 @@ def _bytes(path: Path, part: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def _zstandard(path: Path, part: zipfile.ZipInfo) -> bytes:
+def _zstandard_content(path: Path, part: zipfile.ZipInfo) -> bytes:
     """Return a part packed with Zstandard, as Inspect packs, and zipfile cannot read before 3.14."""
     with path.open("rb") as file:
         file.seek(part.header_offset)
@@ -147,7 +147,7 @@ def _zstandard(path: Path, part: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def _object(path: Path, name: str, body: bytes) -> dict[str, Any]:
+def _json_object(path: Path, name: str, body: bytes) -> dict[str, Any]:
     """Return a JSON object; bare NaN, which Inspect writes for what is unscored, is read."""
     try:
         value = json.loads(body.decode("utf-8-sig"))

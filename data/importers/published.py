@@ -35,6 +35,11 @@ PREDICTIONS = "predictions"
 MTS, MTS_BENCHMARK = "MTS-Dialog", "mts_dialog"
 MTS_COLUMNS = ("ID", "Dialogue", "Reference Summary", "Automatic Summary")
 MTS_PROMPT = "Summarise this part of a visit for the patient's record, from the dialogue alone."
+CRITERIA = ("accuracy", "completeness", "clarity")
+REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)
+LLM = "llm_"
+JURY_MEAN = "medhelm-jury-mean"
+SIGNS = 12  # of a pseudonym, hexadecimal
 
 
 def csv_with(path: Path, columns: tuple[str, ...], corpus: str) -> TableFile:
@@ -58,7 +63,7 @@ def aci_bench(paths: Sequence[Path]) -> TableFile:
         The file of visits, then the systems' files; or a folder with one file of visits whose name
         stands in the names of the files in its `predictions`.
     """
-    files = _in_folder(paths[0]) if len(paths) == 1 and paths[0].is_dir() else list(paths)
+    files = _files_in_folder(paths[0]) if len(paths) == 1 and paths[0].is_dir() else list(paths)
     visits, *systems = (csv_with(path, ACI_COLUMNS, ACI) for path in files)
     if not systems:
         raise visits.wrong(
@@ -68,7 +73,7 @@ def aci_bench(paths: Sequence[Path]) -> TableFile:
     return DerivedTable(visits, COLUMNS, lambda: _visits(visits, systems))
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _files_in_folder(folder: Path) -> list[Path]:
     predictions = sorted((folder / PREDICTIONS).glob("*.csv"))
     for path in sorted(folder.glob("*.csv")):
         if own := [file for file in predictions if path.stem in file.stem]:
@@ -132,13 +137,6 @@ def _summaries(table: TableFile) -> Rows:
         )
 
 
-CRITERIA = ("accuracy", "completeness", "clarity")
-REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)
-LLM = "llm_"
-JURY_MEAN = "medhelm-jury-mean"
-SIGNS = 12  # of a pseudonym, hexadecimal
-
-
 @dataclass(frozen=True, slots=True)
 class StudyResponse:
     """A response of the study, by what MedHELM's file calls it."""
@@ -189,11 +187,14 @@ class MedhelmFile:
     ) -> None:
         self.table, self.key, self.jury_mean = table, key, jury_mean
         self.missing, self.unmatched = 0, list[int]()
-        required = needed(table, jury_mean)
+        required = columns_needed(table, jury_mean)
         self.ignored = tuple(name for name in table.columns if name and name not in required)
         self._known: dict[tuple[str, str], list[StudyResponse]] = {}
         for response in responses:
-            for name in {plain(response.benchmark), plain(response.benchmark.partition(",")[0])}:
+            for name in {
+                plain_name(response.benchmark),
+                plain_name(response.benchmark.partition(",")[0]),
+            }:
                 self._known.setdefault((name, response.instance_id), []).append(response)
 
     def __iter__(self) -> Iterator[RatingRow]:
@@ -206,9 +207,9 @@ class MedhelmFile:
                 continue
             taken += 1
             rater = pseudonym(self.key, filled(origin, cells, "username"))
-            yield from self._clinician(origin, cells, response, rater)
+            yield from self._clinician_scores(origin, cells, response, rater)
             if self.jury_mean:
-                yield from _means(origin, cells, response, means)
+                yield from _jury_means(origin, cells, response, means)
         if not taken:
             raise self.table.wrong(
                 "no row has its response in this study; import the responses first: their "
@@ -221,8 +222,9 @@ class MedhelmFile:
         instance = filled(origin, cells, "instance_id")
         matches = [
             candidate.response_id
-            for candidate in self._known.get((plain(dataset), instance), [])
-            if plain(model) in (plain(candidate.model), plain(candidate.model.rpartition("/")[2]))
+            for candidate in self._known.get((plain_name(dataset), instance), [])
+            if plain_name(model)
+            in (plain_name(candidate.model), plain_name(candidate.model.rpartition("/")[2]))
         ]
         if len(matches) > 1:
             raise origin.wrong(
@@ -233,7 +235,7 @@ class MedhelmFile:
             )
         return matches[0] if matches else None
 
-    def _clinician(
+    def _clinician_scores(
         self, origin: Origin, cells: Cells, response: str, rater: str
     ) -> Iterator[RatingRow]:
         for name in CRITERIA:
@@ -243,7 +245,7 @@ class MedhelmFile:
                 self.missing += 1
 
 
-def needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
+def columns_needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
     """Return the columns that are read, or refuse a file that lacks one."""
     names = (*REQUIRED, *(LLM + name for name in CRITERIA if jury_mean))
     if absent := [name for name in names if name not in table.columns]:
@@ -251,7 +253,7 @@ def needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
     return names
 
 
-def _means(
+def _jury_means(
     origin: Origin, cells: Cells, response: str, means: dict[tuple[str, str], str]
 ) -> Iterator[RatingRow]:
     """Yield the jury's mean of a response once, though it stands beside every clinician."""
@@ -272,6 +274,6 @@ def pseudonym(key: str, username: str) -> str:
     return "clinician-" + digest.hex()[:SIGNS]
 
 
-def plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return a name without what HELM's folders write otherwise: slashes, hyphens, underscores."""
     return "".join(sign for sign in name.casefold() if sign.isalnum())

@@ -79,7 +79,7 @@ class Reader:
     within: str = ""
 
 
-def _alone(make: Callable[[TableFile, Cells], DerivedTable]) -> Make:
+def _without_map(make: Callable[[TableFile, Cells], DerivedTable]) -> Make:
     """Return a maker that needs no map of columns."""
     return lambda table, constant, _: make(table, constant)
 
@@ -95,16 +95,16 @@ TOOLS: tuple[Reader, ...] = (
         "lm-eval",
         "a file of samples of lm-evaluation-harness",
         lambda opening: opening.has(lm_eval.KEYS),
-        _alone(lm_eval.responses),
-        _alone(lm_eval.ratings),
+        _without_map(lm_eval.responses),
+        _without_map(lm_eval.ratings),
         within="samples_*.jsonl",
     ),
     Reader(
         "every-eval-ever",
         "a file of evaluations of Every Eval Ever",
         lambda opening: opening.has(every_eval_ever.KEYS),
-        _alone(every_eval_ever.responses),
-        _alone(every_eval_ever.ratings),
+        _without_map(every_eval_ever.responses),
+        _without_map(every_eval_ever.ratings),
     ),
     Reader(
         "label-studio",
@@ -117,7 +117,7 @@ TOOLS: tuple[Reader, ...] = (
         "potato",
         "an annotator's state of Potato",
         lambda opening: opening.has(potato.STATE),
-        ratings=_alone(potato.state_ratings),
+        ratings=_without_map(potato.state_ratings),
         instead="it holds no texts: `medjury import` takes the data file that Potato read, then "
         "`medjury ratings` this one",
         within="user_state.json",
@@ -126,7 +126,7 @@ TOOLS: tuple[Reader, ...] = (
         "potato-export",
         "Potato's export of annotations",
         lambda opening: opening.has(potato.EXPORT) and isinstance(opening.first["labels"], dict),
-        ratings=_alone(potato.export_ratings),
+        ratings=_without_map(potato.export_ratings),
         instead="it holds no texts: `medjury import` takes the data file that Potato read, then "
         "`medjury ratings` this one",
     ),
@@ -134,7 +134,7 @@ TOOLS: tuple[Reader, ...] = (
         "healthbench",
         "HealthBench's set of questions",
         lambda opening: opening.has(healthbench.SET) and isinstance(opening.first["rubrics"], list),
-        _alone(healthbench.set_responses),
+        _without_map(healthbench.set_responses),
         instead="it holds rubrics and no ratings; those of the physicians are in its meta-evaluation",
         rubric=healthbench.SHARE,
     ),
@@ -142,16 +142,16 @@ TOOLS: tuple[Reader, ...] = (
         "healthbench-meta",
         "HealthBench's meta-evaluation",
         lambda opening: opening.has(healthbench.META),
-        _alone(healthbench.meta_responses),
-        _alone(healthbench.meta_ratings),
+        _without_map(healthbench.meta_responses),
+        _without_map(healthbench.meta_ratings),
         rubric=healthbench.MET,
     ),
     Reader(
         "healthbench-results",
         "HealthBench's results by simple-evals",
         lambda opening: healthbench.is_results(opening.first),
-        _alone(healthbench.results_responses),
-        _alone(healthbench.results_ratings),
+        _without_map(healthbench.results_responses),
+        _without_map(healthbench.results_ratings),
         rubric=healthbench.SHARE,
     ),
 )
@@ -174,7 +174,7 @@ OTHERS: tuple[tuple[str, Callable[[Opening], bool], str], ...] = (
     ),
     (
         "a JSON object of no tool known here",
-        lambda opening: opening.form == "object" and not _rows_under(opening.first),
+        lambda opening: opening.form == "object" and not _key_of_rows(opening.first),
         "save its rows as a JSON array or as JSON Lines",
     ),
 )
@@ -208,7 +208,7 @@ def reader_of(opening: Opening) -> Reader | None:
             if fits(opening):
                 raise BadFile(f"{opening.path}: this is {title}; {to_do}")
         if opening.form == "object":
-            key = _rows_under(opening.first)
+            key = _key_of_rows(opening.first)
             named = repr(key) if is_name(key) else "one of its keys"
             raise BadFile(
                 f"{opening.path}: this is a JSON object, and its rows may stand under {named}; save "
@@ -253,13 +253,15 @@ def rows_of(
         If a file is nothing that is read, or several are no tool's.
     """
     if form in ("csv", "jsonl"):
-        return plain_rows(_only(sources), "csv" if form == "csv" else "jsonl", what, given), None
+        return plain_rows(
+            _only_source(sources), "csv" if form == "csv" else "jsonl", what, given
+        ), None
     reader = NAMED[form] if form else reader_of(opening_of(sources[0]))
     if reader is not None and reader in RUNS:
         why = f"this is {reader.title}; `medjury import` takes it whole, from a file"
         raise BadFile(f"{sources[0].path}: {why}")
     if reader is None:
-        return plain_rows(_only(sources), None, what, given), None
+        return plain_rows(_only_source(sources), None, what, given), None
     constant = {
         **(given.constant if given else {}),
         **({"benchmark": benchmark} if benchmark else {}),
@@ -267,7 +269,7 @@ def rows_of(
     return tool_rows(reader, sources, what, constant, given), reader
 
 
-def _only(sources: Sequence[Source]) -> Source:
+def _only_source(sources: Sequence[Source]) -> Source:
     if len(sources) > 1:
         raise BadInput("several files of rows: import them one after another")
     return sources[0]
@@ -321,7 +323,7 @@ def _is_inspect(opening: Opening) -> bool:
     return opening.form == "inspect" or opening.has({"version", "eval"})
 
 
-def _rows_under(keys: Mapping[str, Any]) -> str:
+def _key_of_rows(keys: Mapping[str, Any]) -> str:
     """Return the key of an object under which a list of objects stands, "" where there is none."""
     lists = (
         key

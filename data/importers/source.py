@@ -34,6 +34,21 @@ BOMS = (
 SAVE = "save the rows as CSV or JSON Lines"
 STATISTICS = "save it as CSV or Parquet there"
 UNPACK = "unpack it and name what was in it"
+STATA = re.compile(rb"[\x69-\x73][\x01\x02]\x01\0")  # releases 105 to 115, before the XML-like head
+MARKUP = re.compile(r"\s*<(!doctype html|html|\?xml)", re.IGNORECASE)
+LINES = (".jsonl", ".ndjson")
+OBJECT = re.compile(r"\s*\{\s*(?:\"|\}|$)")
+VALUE = re.compile(r'\s*(?:\[|"|-?\d|true|false|null)')  # of JSON, and no object
+ARRAY = re.compile(r"\s*\[\s*(?:[\[{\]]|$)")
+BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
+    *(EOFError, OSError, NotImplementedError, RuntimeError),
+)
+PIPE = "-"
+STANDARD_INPUT = Path("standard input")
+MOST_PIPED = 1 << 30
+MOST_UNPACKED, FREE_UNPACKED, MOST_RATIO = 8 << 30, 64 << 20, 200
+CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +125,6 @@ MAGIC: tuple[tuple[bytes, FileKind], ...] = (
     (GZIP, FileKind(None, "a file packed twice with gzip", UNPACK)),
     (b"{\\rtf", FileKind(None, "an RTF document", SAVE)),
 )
-STATA = re.compile(rb"[\x69-\x73][\x01\x02]\x01\0")  # releases 105 to 115, before the XML-like head
-MARKUP = re.compile(r"\s*<(!doctype html|html|\?xml)", re.IGNORECASE)
 # A name in a zip -> what the zip is; the first that fits.
 MEMBERS: tuple[tuple[str, FileKind], ...] = (
     ("xl/workbook.xml", READ["xlsx"]),
@@ -126,10 +139,6 @@ MEMBERS: tuple[tuple[str, FileKind], ...] = (
     ("Index/Document.iwa", FileKind(None, "a Numbers document", "export it as .xlsx or CSV")),
     ("content.xml", FileKind(None, "an OpenDocument file", "save it as .xlsx or CSV")),
 )
-LINES = (".jsonl", ".ndjson")
-OBJECT = re.compile(r"\s*\{\s*(?:\"|\}|$)")
-VALUE = re.compile(r'\s*(?:\[|"|-?\d|true|false|null)')  # of JSON, and no object
-ARRAY = re.compile(r"\s*\[\s*(?:[\[{\]]|$)")
 
 
 def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> FileKind:
@@ -145,13 +154,13 @@ def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> File
         Its own; the ending .jsonl or .ndjson decides where a text may be lines or one object.
     """
     if start.startswith(ZIP):
-        return _of_zip(members)
+        return _kind_of_zip(members)
     known = next((kind for mark, kind in MAGIC if start.startswith(mark)), None)
     if known is not None:
         return known
     if STATA.match(start):
         return FileKind(None, "a Stata file (.dta)", f"{STATISTICS} (export delimited)")
-    return _of_text(start, name.lower().removesuffix(".gz"))
+    return _kind_of_text(start, name.lower().removesuffix(".gz"))
 
 
 def bom_of(start: bytes) -> str | None:
@@ -159,7 +168,7 @@ def bom_of(start: bytes) -> str | None:
     return next((name for mark, name in BOMS if start.startswith(mark)), None)
 
 
-def _of_zip(members: Collection[str]) -> FileKind:
+def _kind_of_zip(members: Collection[str]) -> FileKind:
     if not members:
         what = "an Excel workbook or another zip, cut short or damaged"
         return FileKind(None, what, "copy it again")
@@ -167,11 +176,11 @@ def _of_zip(members: Collection[str]) -> FileKind:
     return found or FileKind(None, "a zip", UNPACK)
 
 
-def _of_text(start: bytes, name: str) -> FileKind:
+def _kind_of_text(start: bytes, name: str) -> FileKind:
     """Return what a text is: JSON by how it begins, else rows with a header."""
     encoding = bom_of(start)
     if encoding is None and b"\0" in start:
-        return _of_zeros(start)
+        return _kind_of_binary(start)
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff")
     if MARKUP.match(text):
         what = "a web page or XML"
@@ -182,17 +191,17 @@ def _of_text(start: bytes, name: str) -> FileKind:
         return READ["json"]
     if name.endswith(LINES):
         return READ["jsonl"]
-    return READ[_of_object(text, len(start), name) if OBJECT.match(text) else "csv"]
+    return READ[_form_of_object(text, len(start), name) if OBJECT.match(text) else "csv"]
 
 
-def _of_object(text: str, looked_at: int, name: str) -> Form:
+def _form_of_object(text: str, looked_at: int, name: str) -> Form:
     """Return whether a text that begins with an object has one a line, or is one as a whole."""
     line, _, further = text.lstrip().partition("\n")
     alone = name.endswith(".json") and not further.strip()
-    return "jsonl" if _whole(line, looked_at) and not alone else "object"
+    return "jsonl" if _is_whole_line(line, looked_at) and not alone else "object"
 
 
-def _of_zeros(start: bytes) -> FileKind:
+def _kind_of_binary(start: bytes) -> FileKind:
     """Return what bytes with zeros are: UTF-16 that lost its mark, or nothing known."""
     pairs = max(1, len(start) // 2)
     if max(start[::2].count(0), start[1::2].count(0)) > 0.4 * pairs:
@@ -201,7 +210,7 @@ def _of_zeros(start: bytes) -> FileKind:
     return FileKind(None, "a binary file of no kind known here", SAVE)
 
 
-def _whole(line: str, looked_at: int) -> bool:
+def _is_whole_line(line: str, looked_at: int) -> bool:
     """Tell whether a line is an object by itself, or longer than what was looked at."""
     try:
         json.loads(line, strict=False)
@@ -210,19 +219,6 @@ def _whole(line: str, looked_at: int) -> bool:
     except (ValueError, RecursionError):
         return True  # an object with a number too long, or nested too deep: its row will be named
     return True
-
-
-BROKEN = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
-    *(EOFError, OSError, NotImplementedError, RuntimeError),
-)
-
-
-PIPE = "-"
-STANDARD_INPUT = Path("standard input")
-MOST_PIPED = 1 << 30
-MOST_UNPACKED, FREE_UNPACKED, MOST_RATIO = 8 << 30, 64 << 20, 200
-CHUNK = 1 << 20
 
 
 class Source:
@@ -250,7 +246,7 @@ class Source:
 
     def __init__(self, path: Path, content: bytes | None = None) -> None:
         self.path = STANDARD_INPUT if str(path) == PIPE else path
-        self._content = _piped(path) if content is None else content
+        self._content = _pipe_content(path) if content is None else content
         self.size = _size(self.path) if self._content is None else len(self._content)
         if self.size == 0:
             raise BadFile(f"{self.path}: the file is empty")
@@ -319,7 +315,7 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def _piped(path: Path) -> bytes | None:
+def _pipe_content(path: Path) -> bytes | None:
     """Return what a pipe gives, None for a file that can be read again."""
     try:
         if str(path) == PIPE:

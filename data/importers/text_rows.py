@@ -64,7 +64,7 @@ def pairs_of(line: str) -> Pairs:
     NotARow
         If it is no object, gives a key twice, or holds what no database can.
     """
-    record = _parsed(line)
+    record = _parse_json(line)
     if not isinstance(record, Pairs):
         raise NotARow(f"is {type(record).__name__}, not a JSON object")
     return _each_once(record)
@@ -83,12 +83,12 @@ def encoding_of(source: Source) -> str:
     if marked := bom_of(source.start()[:4]):
         return marked
     for name in ("utf-8", "cp1252"):
-        if _decodes(source, name):
+        if _is_encoded_as(source, name):
             return name
     raise BadFile(f"{source.path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
 
 
-def _decodes(source: Source, name: str) -> bool:
+def _is_encoded_as(source: Source, name: str) -> bool:
     """Tell whether all of a file is in an encoding, reading it in pieces."""
     decoder = codecs.getincrementaldecoder(name)()
     with source.open() as file:
@@ -217,12 +217,12 @@ def json_text(source: Source, encoding: str | None = None) -> Any:
     if len(body) > MOST_JSON:
         raise wrong(source, "over 1 GiB of JSON; save it as JSON Lines")
     try:
-        return _parsed(body, "whole JSON")
+        return _parse_json(body, "whole JSON")
     except NotARow as error:
         raise wrong(source, f"{error}; copy or save it again") from error
 
 
-def top_keys(source: Source) -> Mapping[str, Any]:
+def json_object(source: Source) -> Mapping[str, Any]:
     """Return a file's one JSON object, as a dictionary all the way down."""
     body = json_text(source)
     if not isinstance(body, Pairs):
@@ -233,7 +233,7 @@ def top_keys(source: Source) -> Mapping[str, Any]:
 
 def object_row(source: Source) -> Rows:
     """Return one JSON object as one row."""
-    keys = top_keys(source)
+    keys = json_object(source)
     return Rows("object", tuple(keys), lambda: iter([(1, keys)]), encoding_of(source))
 
 
@@ -250,7 +250,7 @@ def _each_once(pairs: Pairs) -> Pairs:
     return pairs
 
 
-def _parsed(text: str, name: str = "JSON") -> Any:
+def _parse_json(text: str, name: str = "JSON") -> Any:
     """Return JSON, or say what is wrong with it; bare NaN is read."""
     try:
         value = json.loads(text, strict=False, object_pairs_hook=Pairs)

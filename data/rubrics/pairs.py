@@ -31,7 +31,7 @@ Danger = Literal[
 
 
 class AnswerPair(RubricPart):
-    """A case with a good answer, and the words that `wrong` puts in the place of others in it.
+    """A case with a good answer, and the replacements that make it dangerous.
 
     `criterion` is the one that the danger is about. All is invented.
     """
@@ -65,7 +65,7 @@ class AnswerPair(RubricPart):
         return text
 
     def cards(self) -> tuple[Card, Card]:
-        """Return the good and the dangerous answer as a rater would be shown them."""
+        """Return the good and the dangerous answer as cards for a rater."""
         shown = MADE_UP + self.context, self.task
         good, dangerous = (
             Card("probe", *shown, response, self.reference)
@@ -75,7 +75,7 @@ class AnswerPair(RubricPart):
 
 
 class RubricPairs(RubricPart):
-    """A rubric with the pairs that are put on it."""
+    """A rubric with pairs of answers to rate on it."""
 
     rubric: Rubric
     pair: Annotated[tuple[AnswerPair, ...], Field(min_length=FEWEST)]

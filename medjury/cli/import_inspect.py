@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.finished import summed
+from data.importers.finished import add_up
 from data.importers.grades import Grades
 from data.importers.inspect_logs import (
     GRADED,
@@ -121,7 +121,7 @@ def _told_inspect(taken: Sequence[TakenLog], why: Mapping[str, str]) -> Told:
         for one in taken
         for name in one.benchmarks
     }
-    left_out = summed(one.log.left_out for one in taken)
+    left_out = add_up(one.log.left_out for one in taken)
     return Told(
         "Inspect logs",
         INSPECT_COLUMNS,
@@ -138,7 +138,7 @@ def _told_inspect(taken: Sequence[TakenLog], why: Mapping[str, str]) -> Told:
         },
         jurors=_inspect_jurors(taken),
         left_out={what: counted(number, "sample") for what, number in left_out.items()},
-        notes=summed(one.log.notes for one in taken),
+        notes=add_up(one.log.notes for one in taken),
         body={"format": "inspect", "logs": figures},
     )
 

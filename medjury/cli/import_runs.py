@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadInput, NoStudy
-from data.importers.finished import FinishedRun, missing, summed
+from data.importers.finished import FinishedRun, add_up, missing
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
 from data.importers.helm.rating import ScoreDifference, TakenRun, run_figures
@@ -279,7 +279,7 @@ def _of(rubric: Rubric, name: str) -> Any:
 def _told_helm(taken: Sequence[TakenRun], left: Mapping[str, str]) -> Told:
     """Return what is told of runs; a difference names none, since that would name the author."""
     differences = [one for run in taken for one in run.differences]
-    left_out = summed(one.run.left_out for one in taken)
+    left_out = add_up(one.run.left_out for one in taken)
     return Told(
         "HELM runs",
         HELM_COLUMNS,
@@ -288,7 +288,7 @@ def _told_helm(taken: Sequence[TakenRun], left: Mapping[str, str]) -> Told:
         jurors=_helm_jurors(taken),
         last=_difference_lines(differences),
         left_out={what: f"{number}" for what, number in left_out.items()},
-        notes=summed(one.run.notes for one in taken),
+        notes=add_up(one.run.notes for one in taken),
         skipped=[f"skipped {run}: {why}" for run, why in left.items()],
         body={
             "format": "helm",

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from data.pace import Pace, PaceSource, measured, said
+from data.pace import Pace, PaceSource, measured, stated
 from data.queries.pace import timed_showings
 
 
@@ -17,7 +17,7 @@ def pace_of(engine: Engine, minutes: float | None = None, rater: int | None = No
         Whose pace (primary key), where enough of their own showings are timed.
     """
     if minutes is not None:
-        return said(minutes)
+        return stated(minutes)
     if rater is not None:
         own = measured(timed_showings(engine, rater))
         if own.source == PaceSource.MEASURED:

@@ -181,7 +181,7 @@ def read_part(folder: Path, name: str, form: type[P]) -> P:
     BadFile
         If it is cut short, or not HELM's. No text of it is quoted.
     """
-    return _checked(folder, name, read_json(folder, name), form)
+    return _validated(folder, name, read_json(folder, name), form)
 
 
 def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
@@ -191,7 +191,7 @@ def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
     values = read_json(folder, name)
     if not isinstance(values, list):
         raise wrong(folder, name, "not a list, as HELM writes it")
-    return [_checked(folder, name, value, form) for value in values]
+    return [_validated(folder, name, value, form) for value in values]
 
 
 def read_json(folder: Path, name: str) -> Any:
@@ -216,7 +216,7 @@ def wrong(folder: Path, name: str, why: str) -> BadFile:
     return BadFile(f"{folder / name}: {why}; nothing was imported")
 
 
-def _checked(folder: Path, name: str, value: Any, form: type[P]) -> P:
+def _validated(folder: Path, name: str, value: Any, form: type[P]) -> P:
     try:
         return form.model_validate(value)
     except ValidationError as error:

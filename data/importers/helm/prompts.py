@@ -206,7 +206,7 @@ def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[FilledProm
     fitting = (
         candidate
         for candidate in candidates
-        if all(_filled(candidate, other) == other.prompt for other in sent)
+        if all(_fill_in(candidate, other) == other.prompt for other in sent)
     )
     template = next(fitting, None)
     if template is None and not sent and isinstance(args.get("prompt_template"), str):
@@ -215,9 +215,9 @@ def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[FilledProm
     names = (
         [str(criterion) for criterion in criteria]
         if isinstance(criteria, dict)
-        else _common(questions)
+        else _common_criteria(questions)
     )
-    return JuryPrompt(name, _ordered(names, template), template, len(sent) if template else 0)
+    return JuryPrompt(name, _in_form_order(names, template), template, len(sent) if template else 0)
 
 
 def _templates(question: FilledPrompt) -> Iterator[str]:
@@ -227,12 +227,12 @@ def _templates(question: FilledPrompt) -> Iterator[str]:
         pieces = [question.prompt or ""]
         for name, text in longest:
             if text.strip():
-                pieces = _taken_out(pieces, text, f"{{{name}}}", everywhere)
+                pieces = _replaced(pieces, text, f"{{{name}}}", everywhere)
         if "{RESPONSE}" in pieces:
             yield "".join(pieces)
 
 
-def _taken_out(pieces: list[str], text: str, mark: str, everywhere: bool) -> list[str]:
+def _replaced(pieces: list[str], text: str, mark: str, everywhere: bool) -> list[str]:
     """Return pieces with a text replaced by a mark, in which no later text is looked for."""
     replaced: list[str] = []
     for piece in pieces:
@@ -246,19 +246,19 @@ def _taken_out(pieces: list[str], text: str, mark: str, everywhere: bool) -> lis
     return replaced
 
 
-def _filled(template: str, question: FilledPrompt) -> str:
+def _fill_in(template: str, question: FilledPrompt) -> str:
     parts = question.parts
     return PLACE.sub(lambda match: parts[match[1]], template)
 
 
-def _common(questions: Sequence[FilledPrompt]) -> list[str]:
+def _common_criteria(questions: Sequence[FilledPrompt]) -> list[str]:
     """Return the criteria that every verdict has: HELM takes none without all that it asks for."""
     verdicts = [verdict for question in questions for verdict in question.answered]
     first = verdicts[0] if verdicts else ()
     return [name for name in first if all(name in verdict for verdict in verdicts)]
 
 
-def _ordered(criteria: list[str], template: str | None) -> tuple[str, ...]:
+def _in_form_order(criteria: list[str], template: str | None) -> tuple[str, ...]:
     """Return criteria in the order in which the form of the answer has them."""
     places = {name: (template or "").find(f'"{name}"') for name in criteria}
     return tuple(sorted(criteria, key=lambda name: places[name]))

@@ -30,29 +30,31 @@ METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"
 OWN = "medjury"  # the key under which our own plugin keeps what it says
 # HELM 0.5.5 to 0.5.7 had these three in its code, and a run does not name them.
-PAPERS = {
+DEFAULT_JURORS = {
     "gpt": "openai/gpt-4o-2024-05-13",
     "llama": "meta/llama-3.3-70b-instruct",
     "claude": "anthropic/claude-3-7-sonnet-20250219",
 }
-Said = Mapping[str, Any]
+Verdicts = Mapping[str, Any]
 PARTS = re.compile(r"[:,]")
 ASIDE = {"eval_cache", "groups"}  # of a suite, beside its runs
 DEEPEST = 4  # folders from the one that is named down to a run
 
 
-def taken_of(states: list[RequestState]) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
+def ratable_answers(
+    states: list[RequestState],
+) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
     """Return the answers that can be rated, with their numbers, and how many others there are."""
     taken, left_out = [], Counter[str]()
     for number, state in enumerate(states, start=1):
-        if why := _why_not(state):
+        if why := _exclusion_reason(state):
             left_out[why] += 1
         else:
             taken.append((number, state))
     return taken, dict(left_out)
 
 
-def _why_not(state: RequestState) -> str:
+def _exclusion_reason(state: RequestState) -> str:
     """Return why an answer cannot be rated, or ""."""
     instance = state.instance
     reasons = {
@@ -81,7 +83,7 @@ def metric_of(spec: RunSpec) -> ClassSpec | None:
     return next(ours, None)
 
 
-def jurors_of(spec: RunSpec, verdicts: Iterable[Said]) -> tuple[tuple[JurorRecord, ...], bool]:
+def jurors_of(spec: RunSpec, verdicts: Iterable[Verdicts]) -> tuple[tuple[JurorRecord, ...], bool]:
     """Return the jurors that were asked, and whether their models are assumed."""
     specs = [
         class_spec.args for class_spec in (metric_of(spec), *(spec.annotators or ())) if class_spec
@@ -89,9 +91,9 @@ def jurors_of(spec: RunSpec, verdicts: Iterable[Said]) -> tuple[tuple[JurorRecor
     models = (args.get("annotator_models") for args in specs)
     named = next((listed for listed in models if listed and isinstance(listed, dict)), None)
     answering = dict.fromkeys(name for verdict in verdicts for name in verdict)
-    assumed = named is None and set(answering) <= set(PAPERS)
+    assumed = named is None and set(answering) <= set(DEFAULT_JURORS)
     settings_of = named or (
-        {name: {"model_name": PAPERS[name]} for name in PAPERS} if assumed else {}
+        {name: {"model_name": DEFAULT_JURORS[name]} for name in DEFAULT_JURORS} if assumed else {}
     )
     names = dict.fromkeys([*settings_of, *answering])
     return tuple(_juror(name, settings_of.get(name)) for name in names), assumed
@@ -130,9 +132,9 @@ class JudgedResponse:
     """
 
     row: ResponseRow
-    said: Said
+    said: Verdicts
     stored: float | None
-    own: Said | None = None
+    own: Verdicts | None = None
     place: ResponsePlace | None = None
     sent: str | None = None
     gold: str = ""
@@ -208,7 +210,7 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
         raise NoJury("no jury took part in it: HELM's other figures are no ratings")
     own_name = _benchmark(spec)
     benchmark = benchmark or own_name
-    taken, left_out = taken_of(states)
+    taken, left_out = ratable_answers(states)
     if not taken:
         reasons = ", ".join(f"{number} {why}" for why, number in left_out.items())
         raise NoJury(f"nothing to rate in it: {reasons or 'no answers'}")
@@ -216,22 +218,22 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
     if not model.strip():
         raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
-    questions = [_asked(state, key) for _, state in taken]
+    questions = [_filled_prompt(state, key) for _, state in taken]
     judged = tuple(
         JudgedResponse(
-            _row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
-            _said(state, key),
+            _response_row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
+            _verdicts_of(state, key),
             stored.of(str(state.instance.id), state.train_trial_index),
-            *_own(state, key),
+            *_plugin_record(state, key),
             sent=question.prompt,
             gold=state.gold.said,
         )
         for (number, state), question in zip(taken, questions, strict=True)
     )
     jurors, assumed = jurors_of(spec, [answer.said for answer in judged])
-    args = _of_template(spec)
+    args = _template_settings(spec)
     prompt = prompt_of(key, args, questions)
-    notes = _further(key, states) | notes_of(state for _, state in taken)
+    notes = _other_annotators(key, states) | notes_of(state for _, state in taken)
     return HelmRun(
         *(name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed),
         origin=origin_of(args.get("origin")),
@@ -246,7 +248,7 @@ def _refuse_unfinished(folder: Path) -> None:
             raise NoJury(f"{file} is not there: the run did not end, or is not copied in full")
 
 
-def _of_template(spec: RunSpec) -> dict[str, Any]:
+def _template_settings(spec: RunSpec) -> dict[str, Any]:
     """Return the settings of the annotator that has a template of its own; none where no one has."""
     settings = (
         annotator.args for annotator in spec.annotators or () if "prompt_template" in annotator.args
@@ -260,34 +262,34 @@ def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
         key
         for state in states
         for key, annotation in (state.annotations or {}).items()
-        if _jury(annotation)
+        if _is_jury(annotation)
     ]
     metric = metric_of(spec)
     named = metric.args.get("scenario_name") if metric else None
     return str(named) if named in stands else next(iter(stands), None)
 
 
-def _further(key: str, states: list[RequestState]) -> dict[str, int]:
+def _other_annotators(key: str, states: list[RequestState]) -> dict[str, int]:
     """Return how many other annotators asked models too, which is not taken."""
     stands = {
         name
         for state in states
         for name, annotation in (state.annotations or {}).items()
-        if _jury(annotation)
+        if _is_jury(annotation)
     }
     return {"further annotator": len(stands) - 1} if stands - {key} else {}
 
 
-def _jury(annotation: object) -> bool:
+def _is_jury(annotation: object) -> bool:
     """Tell whether jurors said this: beside their prompt, or scores of criteria under their names."""
     if not isinstance(annotation, dict):
         return False
     return "prompt_text" in annotation or (
-        bool(annotation) and all(map(_scored, annotation.values()))
+        bool(annotation) and all(map(_holds_scores, annotation.values()))
     )
 
 
-def _scored(verdict: object) -> bool:
+def _holds_scores(verdict: object) -> bool:
     return (
         isinstance(verdict, dict)
         and bool(verdict)
@@ -313,7 +315,7 @@ def _benchmark(spec: RunSpec) -> str:
     return ",".join([base, *own])
 
 
-def _row(
+def _response_row(
     spec: RunSpec, benchmark: str, model: str, origin: Origin, state: RequestState
 ) -> ResponseRow:
     """Return an answer as a row; its id says nothing of the model."""
@@ -337,7 +339,7 @@ def _row(
     )
 
 
-def _said(state: RequestState, key: str) -> Said:
+def _verdicts_of(state: RequestState, key: str) -> Verdicts:
     """Return what stands under each juror's name."""
     annotation = (state.annotations or {}).get(key)
     if not isinstance(annotation, dict):
@@ -349,7 +351,7 @@ def _said(state: RequestState, key: str) -> Said:
     }
 
 
-def _own(state: RequestState, key: str) -> tuple[Said | None, ResponsePlace | None]:
+def _plugin_record(state: RequestState, key: str) -> tuple[Verdicts | None, ResponsePlace | None]:
     """Return what our own plugin keeps of each juror and of where the response belongs."""
     body = ((state.annotations or {}).get(key) or {}).get(OWN)
     if not isinstance(body, dict) or not isinstance(body.get("jurors"), dict):
@@ -357,7 +359,7 @@ def _own(state: RequestState, key: str) -> tuple[Said | None, ResponsePlace | No
     return body["jurors"], place_of(body.get("place"))
 
 
-def _asked(state: RequestState, key: str) -> FilledPrompt:
+def _filled_prompt(state: RequestState, key: str) -> FilledPrompt:
     """Return a filled prompt with what was filled in."""
     annotation = (state.annotations or {}).get(key)
     verdicts = annotation if isinstance(annotation, dict) else {}
@@ -403,7 +405,7 @@ def read_runs(path: Path, benchmark: str | None = None) -> tuple[list[HelmRun], 
         except NoJury as reason:
             skipped[name] = str(reason)
     if not runs:
-        raise BadFile(f"{path}: {_none(skipped)}; nothing was imported")
+        raise BadFile(f"{path}: {_why_none(skipped)}; nothing was imported")
     if benchmark and len({run.own_name for run in runs}) > 1:
         several = ", ".join(sorted({run.own_name for run in runs}))
         raise BadInput(f"--benchmark {benchmark}: there are several in it: {several}")
@@ -424,7 +426,7 @@ def run_folders(start: Path) -> list[Path]:
     return sorted(folders)
 
 
-def _none(skipped: dict[str, str]) -> str:
+def _why_none(skipped: dict[str, str]) -> str:
     """Return why nothing can be taken."""
     if not skipped:
         return f"no HELM run in it (a run's folder holds {SPEC} and {STATE})"

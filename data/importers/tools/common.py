@@ -36,7 +36,7 @@ def derived(
     def rows() -> Iterator[Row]:
         keys, any_row = set[tuple[str, ...]](), False
         for origin, record in (records or table.records)():
-            for cells in _made(origin, record, make, left_out):
+            for cells in _cells_of(origin, record, make, left_out):
                 key = (cells["response_id"], cells["model"]) if each_once else ()
                 if each_once and key in keys:
                     continue
@@ -50,7 +50,7 @@ def derived(
     return DerivedTable(table, columns, rows, left_out)
 
 
-def _made(origin: Origin, record: Record, make: Maker, left_out: Counter[str]) -> list[Cells]:
+def _cells_of(origin: Origin, record: Record, make: Maker, left_out: Counter[str]) -> list[Cells]:
     """Return what is made of a record, or refuse one that is not as its tool writes it."""
     try:
         return list(make(record, left_out))

@@ -61,9 +61,9 @@ def _cells(record: Record, constant: Cells) -> list[Cells]:
     """Return a sample's outputs."""
     body = record.get("input")
     question = body if isinstance(body, dict) else {}
-    before, texts = _said(record, question)
+    before, texts = _context_and_outputs(record, question)
     benchmark = constant.get("benchmark") or text_of(record, "evaluation_name")
-    reference = _listed(question.get("reference"))
+    reference = _texts_of(question.get("reference"))
     return [
         response_cells(
             benchmark or text_of(record, "evaluation_id"),
@@ -78,13 +78,13 @@ def _cells(record: Record, constant: Cells) -> list[Cells]:
     ]
 
 
-def _said(record: Record, question: Record) -> tuple[str, list[str]]:
+def _context_and_outputs(record: Record, question: Record) -> tuple[str, list[str]]:
     """Return what was asked, and the outputs: of a talk all that went before its last turn."""
     turns = record.get("messages") or record.get("interactions")
     if not isinstance(turns, list) or not turns:
         output = record.get("output")
         raw = output.get("raw") if isinstance(output, dict) else None
-        return text_of(question, "raw"), _listed(raw) or [""]
+        return text_of(question, "raw"), _texts_of(raw) or [""]
     own = [index for index, turn in enumerate(turns) if _role(turn) == "assistant"]
     if not own:
         return text_of(question, "raw"), [""]
@@ -96,7 +96,7 @@ def _role(turn: Any) -> str:
     return str(turn.get("role", "")) if isinstance(turn, dict) else ""
 
 
-def _listed(body: Any) -> list[str]:
+def _texts_of(body: Any) -> list[str]:
     """Return texts that stand alone, as in the schema up to 0.2.0, or in a list."""
     if isinstance(body, str):
         return [body]

@@ -12,7 +12,7 @@ from typing import Any
 
 from data.importers.rows import Origin, checklist_of
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.importers.text_rows import top_keys
+from data.importers.text_rows import json_object
 from data.importers.tools.common import (
     RATINGS,
     RESPONSES,
@@ -173,7 +173,7 @@ def results_ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
 
 def _results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
-    body = top_keys(table.source)["metadata"]["example_level_metadata"]
+    body = json_object(table.source)["metadata"]["example_level_metadata"]
     for number, result in enumerate(body if isinstance(body, list) else (), start=1):
         if isinstance(result, dict):
             yield Origin(table.path.name, number), result

@@ -23,7 +23,7 @@ MAKES_ID = ("benchmark", "instance_id", "model", "response")
 
 def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
     """Return the tasks' data as rows of responses."""
-    chosen = _map(table, given)
+    chosen = _column_map(table, given)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         cells = _response(record, chosen, constant)
@@ -41,7 +41,7 @@ def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None)
 
 def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
     """Return what annotators said as ratings by clinicians, a control tag a criterion."""
-    chosen = _map(table, given)
+    chosen = _column_map(table, given)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         response = _response(record, chosen, constant)["response_id"]
@@ -61,16 +61,16 @@ def _scores(
 ) -> Iterator[Cells]:
     """Yield an annotation's scores; a text stands as the comment on the first of them."""
     results = [result for result in annotation.get("result") or () if isinstance(result, dict)]
-    texts = [_said(result) for result in results if result.get("type") == "textarea"]
+    texts = [_value_of(result) for result in results if result.get("type") == "textarea"]
     comment = "\n".join(text for text in texts if text)
     for result in results:
         if result.get("type") in ("rating", "number", "choices", "likert"):
             yield {
                 "response_id": response,
-                "rater": f"{RATER}{_who(annotation.get('completed_by'))}",
+                "rater": f"{RATER}{_annotator_number(annotation.get('completed_by'))}",
                 "kind": "clinician",
                 "criterion": chosen.criterion(usable_name(str(result.get("from_name")))),
-                "score": _said(result),
+                "score": _value_of(result),
                 "comment": comment,
                 "rated_at": text_of(annotation, "created_at"),
             }
@@ -79,7 +79,7 @@ def _scores(
             left_out[f"marks of type {str(result.get('type'))[:20]}"] += 1
 
 
-def _said(result: Mapping[str, Any]) -> str:
+def _value_of(result: Mapping[str, Any]) -> str:
     """Return the value of a result: its rating, number, one choice or text."""
     value = result.get("value")
     content = value.get(result.get("type"), value.get("text")) if isinstance(value, dict) else value
@@ -88,13 +88,13 @@ def _said(result: Mapping[str, Any]) -> str:
     return "" if content is None else str(content)
 
 
-def _who(user: Any) -> str:
+def _annotator_number(user: Any) -> str:
     """Return an annotator's number; nothing else of them is read."""
     number = user.get("id") if isinstance(user, dict) else user
     return str(number) if isinstance(number, int) else "unknown"
 
 
-def _map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
+def _column_map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
     """Return which of the data is what, as given or by their names."""
     if given is not None and given.columns:
         return given

@@ -30,7 +30,7 @@ RATER = "lm-eval."
 
 def responses(table: TableFile, constant: Cells) -> DerivedTable:
     """Return the answers as rows of responses."""
-    own = _own(table, constant)
+    own = _task_and_model(table, constant)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         answers = _answers(record)
@@ -47,7 +47,7 @@ def responses(table: TableFile, constant: Cells) -> DerivedTable:
 
 def ratings(table: TableFile, constant: Cells) -> DerivedTable:
     """Return the metrics as ratings by metrics, of documents with one answer."""
-    own = _own(table, constant)
+    own = _task_and_model(table, constant)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         answers = _answers(record)
@@ -89,10 +89,10 @@ def _answers(record: Record) -> list[str]:
     while isinstance(first, list) and first and isinstance(first[0], list):
         first = first[0]
     answers = first if isinstance(first, list) else []
-    return [answer for answer in answers if isinstance(answer, str)] if _texts(answers) else []
+    return [answer for answer in answers if isinstance(answer, str)] if _are_texts(answers) else []
 
 
-def _texts(answers: list[Any]) -> bool:
+def _are_texts(answers: list[Any]) -> bool:
     """Tell whether these are answers: a likelihood is logged as a number and a flag, also as text."""
     likelihood = (
         len(answers) == 2 and answers[1] in ("True", "False") and NUMBER.fullmatch(answers[0])
@@ -109,7 +109,7 @@ def _prompt(record: Record) -> str:
     return body if isinstance(body, str) else json.dumps(record.get("doc"), ensure_ascii=False)
 
 
-def _own(table: TableFile, constant: Cells) -> Cells:
+def _task_and_model(table: TableFile, constant: Cells) -> Cells:
     """Return the task and the model of a file of samples."""
     named = NAMED.fullmatch(table.path.name)
     task = constant.get("benchmark") or (named["task"] if named else "")

@@ -12,7 +12,7 @@ from typing import Any
 from data.importers.grades import usable_name
 from data.importers.rows import Origin
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.importers.text_rows import top_keys
+from data.importers.text_rows import json_object
 from data.importers.tools.common import RATINGS, Record, derived, score_text, text_of
 
 STATE = {"user_id", "instance_id_to_label_to_value"}
@@ -31,7 +31,7 @@ def state_ratings(table: TableFile, constant: Cells) -> DerivedTable:
         yield from _scores(record["instance"], record["user"], labels, left_out)
 
     def records() -> Iterator[tuple[Origin, Record]]:
-        keys = top_keys(table.source)
+        keys = json_object(table.source)
         instances = keys["instance_id_to_label_to_value"]
         items = instances.items() if isinstance(instances, dict) else ()
         for number, (instance, labels) in enumerate(items, start=1):
