@@ -1,6 +1,6 @@
-"""Finished runs of Inspect: what was asked and answered, and what scorers said, as ratings.
+"""Finished runs of Inspect: responses, and scores as verdicts of jurors.
 
-A whole valid verdict on a rubric counts, no other.
+Only complete and valid verdicts on a rubric become ratings.
 """
 
 import re
@@ -53,7 +53,7 @@ Verdicts = Mapping[str, Verdict]
 
 @dataclass(frozen=True, slots=True)
 class ScoredResponse:
-    """A response as a row of the study, with what every scorer said of it.
+    """A response as a row of the study, with the score of each scorer.
 
     `place` is where it belongs in the study that our own task was exported from.
     """
@@ -65,7 +65,7 @@ class ScoredResponse:
 
 @dataclass(frozen=True, slots=True)
 class InspectLog:
-    """A log that can be taken.
+    """A log that can be imported.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class InspectLog:
 
 
 def log_files(path: Path) -> list[Path]:
-    """Return the logs that a path names: itself, or those in a folder, in the order of names.
+    """Return the log that a path names, or the logs in a folder by name.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def log_files(path: Path) -> list[Path]:
 
 
 def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
-    """Read one log, its benchmark by the name of the task or another one.
+    """Read one log; its benchmark is the task's name or the given one.
 
     Raises
     ------
@@ -165,13 +165,13 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
 
 
 def nothing_in(name: str, status: str, left_out: Mapping[str, int]) -> BadFile:
-    """Return the error that says why nothing of a log can be taken."""
+    """Return the error that says why a log has nothing to import."""
     reasons = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "no samples"
     return wrong(Path(name), f"nothing to rate in it: {reasons} (status {status[:20]})")
 
 
 def _origin(head: LogHead, scored: Sequence[ScoredResponse]) -> ExportOrigin | None:
-    """Return what our own export was of: the task says it with the rubric, else the scores."""
+    """Return the origin of a run of our own export: from the task's metadata, else the scores."""
     of_task = (head.eval.metadata or {}).get(OWN)
     of_scores = (score.own for answer in scored for score in answer.scores.values() if score.own)
     return origin_of(of_task) or origin_of(next(of_scores, None))
@@ -189,7 +189,7 @@ def _exclusion_reason(sample: Sample) -> str:
 
 
 def _notes(sample: Sample) -> dict[str, int]:
-    """Count what of a sample is not in the study."""
+    """Count the parts of a sample that a study does not take."""
     messages = sample.input if isinstance(sample.input, list) else []
     counts = {
         "further reference": max(0, len(_targets(sample)) - 1),
@@ -199,7 +199,7 @@ def _notes(sample: Sample) -> dict[str, int]:
 
 
 def _response_row(origin: Origin, benchmark: str, model: str, sample: Sample) -> ResponseRow:
-    """Return an answer as a row; its id says nothing of the model."""
+    """Return an answer as a row; its id does not depend on the model."""
     context, prompt = _context_and_prompt(sample)
     text = _text(sample, sample.output.text)
     epoch = [str(sample.epoch)] if sample.epoch > 1 else []
@@ -258,7 +258,7 @@ def _rubric_sha256(path: Path, scored: Sequence[ScoredResponse]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TakenLog:
-    """A log as values to be stored; `not_taken` are scorers that rate no criterion of the rubric."""
+    """A log with the values made from it; `not_taken` are scorers that rate no criterion."""
 
     log: InspectLog
     values: FinishedRun
@@ -271,7 +271,7 @@ class TakenLog:
 
 
 def finished(log: InspectLog, rubric: Rubric) -> TakenLog:
-    """Return a log as values: every scorer that rates the rubric's criteria is a juror."""
+    """Return a log as values to be stored: each scorer that rates the rubric's criteria is a juror."""
     names = dict.fromkeys(name for answer in log.scored for name in answer.scores)
     forms = _complete_forms({name: _scoring_form(log, name, rubric) for name in names}, rubric)
     judged = [(answer, _verdicts(answer, forms, rubric)) for answer in log.scored]
@@ -289,7 +289,7 @@ def finished(log: InspectLog, rubric: Rubric) -> TakenLog:
 
 
 def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None:
-    """Return the rubric of what a log's graders say in words, or of the scale that is named.
+    """Return a rubric for a log's grades in words, or for the given scale.
 
     None where no scorer gives single values, or the words are of no scale that is known.
     """
@@ -307,7 +307,7 @@ def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None
 
 
 def _point(value: Any, criterion: str, rubric: Rubric) -> float | None:
-    """Return a score: a number, or the point whose anchor is the grade's word."""
+    """Return a score: a number, or the point whose anchor is the grade."""
     number = score_of(value)
     if number is not None or not isinstance(value, str | bool):
         return number
@@ -331,7 +331,7 @@ def _scoring_form(log: InspectLog, name: str, rubric: Rubric) -> str:
 
 
 def _complete_forms(forms: Mapping[str, str], rubric: Rubric) -> dict[str, str]:
-    """Return the forms, without scorers named as criteria where there is not one for each."""
+    """Return the forms without scorers named as criteria, unless every criterion has one."""
     named = {_name_alone(name) for name, form in forms.items() if form == "criterion"}
     lacking = set(rubric.criteria) - named
     return {name: "" if form == "criterion" and lacking else form for name, form in forms.items()}
@@ -343,7 +343,7 @@ def _name_alone(name: str) -> str:
 
 
 def _verdicts(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) -> Verdicts:
-    """Return juror -> what it said of a response."""
+    """Return juror -> verdict on a response."""
     verdicts: dict[str, Verdict] = {}
     apart: dict[str, Score] = {}
     for name, score in answer.scores.items():
@@ -365,7 +365,7 @@ def _verdicts(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) 
 
 
 def _own_juror(name: str, body: object) -> JurorRecord:
-    """Return a juror of our own scorer, named after Inspect where its settings did not come along."""
+    """Return a juror of our own scorer; without its settings, one named after Inspect."""
     settings = body if isinstance(body, dict) else {}
     model = {"model": str(settings["model"])} if settings.get("model") else {}
     return juror_of(name, settings) or JurorRecord(PREFIX + name, {"provider": SOURCE} | model)
@@ -377,7 +377,7 @@ def _verdict(
     rubric: Rubric,
     apart: Mapping[str, Score] | None = None,
 ) -> Verdict:
-    """Return points on all of the rubric's criteria, on its scale, or why there are none."""
+    """Return a verdict on all of the rubric's criteria, or the reason why there is none."""
     if points is None:
         reason = score.reason if REASON.fullmatch(score.reason or "") else "no reason is given"
         return Verdict({}, {}, Status.REQUEST_FAILED, f"unscored in Inspect: {reason}")
@@ -396,7 +396,7 @@ def _verdict(
 
 
 def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[JurorRecord, ...]:
-    """Return the jurors of a log with what it says of them, in the order in which they stand."""
+    """Return the jurors of a log with their settings, in the log's order."""
     jurors: dict[str, JurorRecord] = {}
     for answer in log.scored:
         for name, body in _own_jurors(answer, forms):
@@ -423,7 +423,7 @@ def _own_jurors(
 
 
 def _profile(log: InspectLog, name: str) -> dict[str, Any]:
-    """Return what a log says of a scorer: its name, and its model where that is named."""
+    """Return a scorer's name, and its model if the log names it."""
     settings = next((scorer for scorer in log.spec.scorers or () if scorer.get("name") == name), {})
     options = settings.get("options")
     model = options.get("model") if isinstance(options, dict) else None

@@ -1,4 +1,4 @@
-"""The logs of Inspect as files: a zip of JSON (.eval) or one JSON file, read in bounded pieces.
+"""Files of Inspect logs: a zip of JSON (.eval) or one JSON file, read with limits.
 
 Nothing is unpacked to disk. A log may come from a stranger, so that sizes are held to bounds before
 anything is read, and nothing is read beyond what the file's own list of parts declares. What no
@@ -40,7 +40,7 @@ def wrong(path: Path, why: str) -> BadFile:
 
 
 def read_log(path: Path) -> Found:
-    """Return a log's head and, as they are read, its samples.
+    """Return a log's head, and its samples as they are read.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _read_zip(path: Path) -> Found:
 
 
 def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
-    """Refuse names that lead out of the log, and sizes that no log has, before reading any."""
+    """Refuse names that lead out of the log, and sizes beyond the limits, before reading any."""
     if len(parts) > MOST_PARTS:
         raise wrong(path, f"over {MOST_PARTS} parts")
     if len({part.filename for part in parts}) < len(parts):
@@ -111,12 +111,12 @@ def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
 
 
 def _is_dense(unpacked: int, packed: int, free: int) -> bool:
-    """Tell whether something unpacks to far more than it is, and to more than does no harm."""
+    """Tell whether something unpacks to far more than its size and than a free allowance."""
     return unpacked > free and unpacked > MOST_RATIO * max(packed, 1)
 
 
 def _part_content(path: Path, part: zipfile.ZipInfo) -> bytes:
-    """Return a part, never more of it than its zip declares."""
+    """Return the content of a part, never more than its zip declares."""
     try:
         if part.compress_type == ZSTANDARD:
             content = _zstandard_content(path, part)
@@ -131,7 +131,7 @@ def _part_content(path: Path, part: zipfile.ZipInfo) -> bytes:
 
 
 def _zstandard_content(path: Path, part: zipfile.ZipInfo) -> bytes:
-    """Return a part packed with Zstandard, as Inspect packs, and zipfile cannot read before 3.14."""
+    """Return a part packed with Zstandard, which zipfile cannot read before Python 3.14."""
     with path.open("rb") as file:
         file.seek(part.header_offset)
         fixed = file.read(30)
@@ -148,7 +148,7 @@ def _zstandard_content(path: Path, part: zipfile.ZipInfo) -> bytes:
 
 
 def _json_object(path: Path, name: str, body: bytes) -> dict[str, Any]:
-    """Return a JSON object; bare NaN, which Inspect writes for what is unscored, is read."""
+    """Return a JSON object; bare NaN, which Inspect writes for missing scores, is allowed."""
     try:
         value = json.loads(body.decode("utf-8-sig"))
         json.dumps(value, ensure_ascii=False).encode()
@@ -165,7 +165,7 @@ def _json_object(path: Path, name: str, body: bytes) -> dict[str, Any]:
 
 
 class LogPart(BaseModel):
-    """A piece of a log; what is not named here is ignored."""
+    """Base of a log's parts; other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
@@ -190,7 +190,7 @@ class LogMessage(LogPart):
 
     @property
     def pictures(self) -> bool:
-        """Whether there is anything in it that is no text, and no thought either."""
+        """Whether it holds anything other than text and reasoning."""
         pieces = self.content if isinstance(self.content, list) else []
         return any(piece.get("type") not in ("text", "reasoning") for piece in pieces)
 
@@ -202,7 +202,7 @@ class Choice(LogPart):
 
 
 class LogOutput(LogPart):
-    """What the model answered."""
+    """The output of a model."""
 
     choices: list[Choice] = Field(default_factory=list)
     completion: str = ""
@@ -214,7 +214,7 @@ class LogOutput(LogPart):
 
 
 class Score(LogPart):
-    """What a scorer said."""
+    """A score, as a scorer gave it."""
 
     value: Any = None
     explanation: str | None = None
@@ -223,7 +223,7 @@ class Score(LogPart):
 
     @property
     def own(self) -> Mapping[str, Any]:
-        """Return what our own scorer says, empty where it is another's."""
+        """Return the record of our own scorer, empty for any other scorer."""
         body = (self.metadata or {}).get(OWN)
         return body if isinstance(body, dict) and isinstance(body.get("jurors"), dict) else {}
 
@@ -244,7 +244,7 @@ class Sample(LogPart):
 
 
 class LogSpec(LogPart):
-    """What was run."""
+    """The task that was run, with its model and scorers."""
 
     task: str = Field(min_length=1)
     model: str = Field(min_length=1)
@@ -263,7 +263,7 @@ class LogHead(LogPart):
 
 
 def checked(path: Path, name: str, value: Any, form: type[P]) -> P:
-    """Return a part of a log, or refuse the log without quoting it."""
+    """Return a validated part of a log, or refuse the log without quoting it."""
     try:
         return form.model_validate(value)
     except ValidationError as error:

@@ -78,7 +78,7 @@ PARTS = {"with": (*TABLES, *AUTHORS), "without": tuple(TABLES), "only": tuple(AU
 
 
 def columns(table: str) -> dict[str, tuple[type, bool]]:
-    """Return a table's columns as a package has them: name -> type, and whether it can be missing."""
+    """Return a package table's columns: name -> type, and whether values can be missing."""
     fields = EVERY[table].model_fields
     kinds = {
         name: _column_type(column.annotation)
@@ -91,7 +91,7 @@ def columns(table: str) -> dict[str, tuple[type, bool]]:
 
 
 def written(value: object, missing_allowed: bool) -> object:
-    """Return a value as the cell of a package."""
+    """Return a value as a cell of a package."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -196,7 +196,7 @@ def _json(cell: str, kind: type) -> Any:
 
 
 def _other_version(manifest: Mapping[str, Any]) -> str:
-    """Return what is other in a package of another version, and what to do."""
+    """Return how the version of a package differs, and what to do."""
     version, tables = str(manifest.get("medjury", ""))[:20], str(manifest.get("tables", "?"))[:8]
     form = str(manifest.get("version", "?"))[:8]
     subject, theirs, ours = "tables of revision", tables, HEAD
@@ -213,7 +213,7 @@ def _other_version(manifest: Mapping[str, Any]) -> str:
 
 
 class Package:
-    """A package whose manifest, sizes and digests hold; `rows` reads a table of it.
+    """A package with checked manifest, sizes and digests; `rows` reads a table of it.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ class Package:
 
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
-        """Open the file; whatever a broken one makes Python complain of becomes one message."""
+        """Open the zip; a broken one raises one message."""
         try:
             with zipfile.ZipFile(self.path) as archive:
                 yield archive
@@ -295,7 +295,7 @@ class Package:
             ) from error
 
     def _check_parts(self, archive: zipfile.ZipFile) -> None:
-        """Refuse names that leave the package, links, and what would unpack without end."""
+        """Refuse paths out of the package, links, and files that unpack to too much."""
         parts = archive.infolist()
         if len(parts) > MOST_PARTS:
             raise self.wrong(f"holds {len(parts)} files, and a package has at most {MOST_PARTS}")
@@ -341,7 +341,7 @@ class Package:
             raise self.wrong(f"its {MANIFEST} does not say what it holds")
 
     def _check_digests(self, archive: zipfile.ZipFile) -> None:
-        """Refuse a package whose files are not exactly those its manifest vouches for."""
+        """Refuse a package whose files are not exactly those of its manifest."""
         files = self.manifest.get("files")
         if not isinstance(files, dict) or not all(
             isinstance(entry, dict) for entry in files.values()
@@ -365,7 +365,7 @@ class Package:
 
 
 def part(table: str) -> str:
-    """Return the name that a table has in a package."""
+    """Return the path of a table in a package."""
     return f"tables/{table}.csv"
 
 

@@ -55,7 +55,7 @@ def csv_with(path: Path, columns: tuple[str, ...], corpus: str) -> TableFile:
 
 
 def aci_bench(paths: Sequence[Path]) -> TableFile:
-    """Return visits and systems' notes as rows of responses.
+    """Return ACI-Bench: visits and systems' notes as rows of responses.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _visits(visits: TableFile, systems: Sequence[TableFile]) -> Rows:
 
 
 def mts_dialog(paths: Sequence[Path]) -> TableFile:
-    """Return the automatic summaries as rows of responses."""
+    """Return MTS-Dialog: automatic summaries as rows of responses."""
     if len(paths) > 1:
         raise BadInput("MTS-Dialog: give the one file of automatic summaries; nothing was imported")
     table = csv_with(paths[0], MTS_COLUMNS, MTS)
@@ -139,7 +139,7 @@ def _summaries(table: TableFile) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class StudyResponse:
-    """A response of the study, by what MedHELM's file calls it."""
+    """A response of the study, to be found by a row of MedHELM's file."""
 
     response_id: str
     benchmark: str
@@ -148,7 +148,7 @@ class StudyResponse:
 
 
 class MedhelmFile:
-    """A file of that layout; iterating gives one `RatingRow` a score.
+    """MedHELM's file of clinicians' ratings; iterating gives one `RatingRow` a score.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def columns_needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
 def _jury_means(
     origin: Origin, cells: Cells, response: str, means: dict[tuple[str, str], str]
 ) -> Iterator[RatingRow]:
-    """Yield the jury's mean of a response once, though it stands beside every clinician."""
+    """Yield the jury's mean of each response once, though every clinician's row repeats it."""
     for name in CRITERIA:
         score = cells.get(LLM + name, "").strip()
         before = means.get((response, name))
@@ -275,5 +275,5 @@ def pseudonym(key: str, username: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a name without what HELM's folders write otherwise: slashes, hyphens, underscores."""
+    """Return a name's letters and digits in lower case: HELM's folders change other characters."""
     return "".join(sign for sign in name.casefold() if sign.isalnum())

@@ -1,4 +1,4 @@
-"""The registry of readers: which tools' files are read, how each is known by its content, what it yields.
+"""Registry of readers: the tools whose files are read, and how each file is recognised.
 
 A file that no reader here knows is a table of rows, in columns of ours or of any names with a map.
 """
@@ -25,7 +25,7 @@ REDCAP = {"mj_record", "mj_code"}
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What is known of a file before any reader is chosen.
+    """The beginning of a file, by which its reader is chosen.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Reader:
 
 
 def _without_map(make: Callable[[TableFile, Cells], DerivedTable]) -> Make:
-    """Return a maker that needs no map of columns."""
+    """Return a maker that ignores the column map."""
     return lambda table, constant, _: make(table, constant)
 
 
@@ -182,7 +182,7 @@ NAMED = {reader.name: reader for reader in (*RUNS, *TOOLS)}
 
 
 def opening_of(source: Source | Path) -> Opening:
-    """Return what a file shows at its beginning, or refuse what is nothing that is read."""
+    """Return the beginning of a file, or refuse a file that cannot be read."""
     if isinstance(source, Path):
         return Opening(source)
     if named := MEANT.get(source.path.suffix.lower()):
@@ -195,7 +195,7 @@ def opening_of(source: Source | Path) -> Opening:
 
 
 def reader_of(opening: Opening) -> Reader | None:
-    """Return the reader whose file this is, None for rows of no tool known here.
+    """Return the reader of a file, None for a table of no known tool.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def reader_of(opening: Opening) -> Reader | None:
 
 
 def within(folder: Path) -> tuple[Reader, list[Path]] | None:
-    """Return the reader of a folder's files and the files, None where no tool's are in it."""
+    """Return the reader and the files of a folder, None if no tool's files are in it."""
     for reader in TOOLS:
         if reader.within:
             paths = sorted(folder.rglob(reader.within))[: MOST_FILES + 1]
@@ -236,7 +236,7 @@ def rows_of(
     given: ColumnMap | None = None,
     benchmark: str | None = None,
 ) -> tuple[TableFile, Reader | None]:
-    """Return the rows of files, and the reader of the tool that wrote them, if one did.
+    """Return the rows of files, and the reader of the tool that wrote them, if any.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def _only_source(sources: Sequence[Source]) -> Source:
 def tool_rows(
     reader: Reader, sources: Sequence[Source], what: What, constant: Cells, given: ColumnMap | None
 ) -> DerivedTable:
-    """Return the rows of a tool's files as of one.
+    """Return the rows of a tool's files as one table.
 
     Raises
     ------
@@ -304,7 +304,7 @@ def tool_rows(
 
 
 def plain_rows(source: Source, form: Form | None, what: What, given: ColumnMap | None) -> TableFile:
-    """Return the rows of a table, in columns of ours as they stand or as a map has them."""
+    """Return the rows of a table in our columns, as they are or through a map."""
     table = TableFile(source, form, given.sheet if given else None)
     if given is None:
         return table
@@ -317,14 +317,14 @@ def _table(source: Source) -> TableFile:
 
 
 def _is_inspect(opening: Opening) -> bool:
-    """Tell whether a file is a log of Inspect, or a folder has logs in it by their endings."""
+    """Tell whether a file is an Inspect log, or a folder holds such logs by their endings."""
     if opening.form is None:
         return opening.path.is_dir() and any(opening.path.glob("*.eval"))
     return opening.form == "inspect" or opening.has({"version", "eval"})
 
 
 def _key_of_rows(keys: Mapping[str, Any]) -> str:
-    """Return the key of an object under which a list of objects stands, "" where there is none."""
+    """Return the key of an object that holds a list of objects, "" if none does."""
     lists = (
         key
         for key, value in keys.items()

@@ -1,4 +1,4 @@
-"""REDCap: the fields of a rubric's rating forms, and ratings out of a raw export.
+"""REDCap: rating forms of rubrics as fields, and ratings from a raw export.
 
 The names of all fields follow from the rubrics alone, so whoever reads an export knows what the
 dictionary said.
@@ -37,13 +37,13 @@ class RedcapForm:
 
     @property
     def complete(self) -> str:
-        """Name of the column that says how far the form is."""
+        """Name of the column with the form's state."""
         return f"{self.name}_complete"
 
 
 @dataclass(frozen=True, slots=True)
 class FormReading:
-    """Whose reading of what a record is."""
+    """The reading that a record holds: response, rater and pass."""
 
     response_id: str
     rater: str
@@ -51,7 +51,7 @@ class FormReading:
 
 
 def forms(rubrics: Sequence[Rubric]) -> list[RedcapForm]:
-    """Return the form of each rubric, with variables by REDCap's rules, all of them different."""
+    """Return the form of each rubric, with unique variables by REDCap's rules."""
     forms, names, variables = [], set[str](), set[str]()
     for number, rubric in enumerate(sorted(rubrics, key=lambda each: (each.name, each.sha256)), 1):
         name = variable(f"rate_{rubric.name}", names)
@@ -65,7 +65,7 @@ def forms(rubrics: Sequence[Rubric]) -> list[RedcapForm]:
 
 
 def variable(wanted: str, taken: set[str]) -> str:
-    """Return a name that REDCap takes: a-z, digits and _, at most 26, begun by a letter, not taken."""
+    """Return a valid, unused REDCap name: a-z, digits and _, at most 26, beginning with a letter."""
     plain = re.sub(r"[^a-z0-9]+", "_", wanted.lower()).strip("_")
     plain = plain if plain[:1].isalpha() else f"v_{plain}"
     name, number = plain[:LONGEST].strip("_"), 1
@@ -149,7 +149,7 @@ class RedcapFile:
                     )
 
     def _codes(self) -> dict[str, str]:
-        """Return each record's code; with events or repeats it stands in one of the rows only."""
+        """Return each record's code; with events or repeats only one of its rows has it."""
         codes: dict[str, str] = {}
         for origin, cells in self.table:
             record, code = cells[RECORD].strip(), cells[CODE].strip()

@@ -1,7 +1,8 @@
-"""Where a file's bytes come from, and what they are, told from their beginning and not from the file's name.
+"""The bytes of a file, and its kind by its first bytes rather than its name.
 
-A source is a file, one packed with gzip, or memory (an upload, a pipe). It is opened anew for each reading. What is packed is unpacked as it is read, never to disk
-and never beyond the bounds here: a file may come from a stranger.
+A source is a file, one packed with gzip, or memory (an upload, a pipe). It is opened anew for each
+reading. Packed bytes are unpacked as they are read, never to disk and never beyond the limits here:
+a file may come from a stranger.
 """
 
 import codecs
@@ -53,7 +54,7 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What a file is.
+    """The kind of a file.
 
     Attributes
     ----------
@@ -142,7 +143,7 @@ MEMBERS: tuple[tuple[str, FileKind], ...] = (
 
 
 def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> FileKind:
-    """Return what a file is.
+    """Return the kind of a file.
 
     Parameters
     ----------
@@ -177,7 +178,7 @@ def _kind_of_zip(members: Collection[str]) -> FileKind:
 
 
 def _kind_of_text(start: bytes, name: str) -> FileKind:
-    """Return what a text is: JSON by how it begins, else rows with a header."""
+    """Return the kind of a text: JSON by its beginning, else CSV."""
     encoding = bom_of(start)
     if encoding is None and b"\0" in start:
         return _kind_of_binary(start)
@@ -195,14 +196,14 @@ def _kind_of_text(start: bytes, name: str) -> FileKind:
 
 
 def _form_of_object(text: str, looked_at: int, name: str) -> Form:
-    """Return whether a text that begins with an object has one a line, or is one as a whole."""
+    """Return whether a text is JSON Lines or one JSON object."""
     line, _, further = text.lstrip().partition("\n")
     alone = name.endswith(".json") and not further.strip()
     return "jsonl" if _is_whole_line(line, looked_at) and not alone else "object"
 
 
 def _kind_of_binary(start: bytes) -> FileKind:
-    """Return what bytes with zeros are: UTF-16 that lost its mark, or nothing known."""
+    """Return the kind of bytes with zeros: UTF-16 without its mark, or unknown."""
     pairs = max(1, len(start) // 2)
     if max(start[::2].count(0), start[1::2].count(0)) > 0.4 * pairs:
         name = "text in UTF-16 without the mark that says so"
@@ -211,7 +212,7 @@ def _kind_of_binary(start: bytes) -> FileKind:
 
 
 def _is_whole_line(line: str, looked_at: int) -> bool:
-    """Tell whether a line is an object by itself, or longer than what was looked at."""
+    """Tell whether a line is a whole object, or longer than the bytes that were read."""
     try:
         json.loads(line, strict=False)
     except json.JSONDecodeError:
@@ -267,7 +268,7 @@ class Source:
             return file.read(START)
 
     def members(self) -> frozenset[str]:
-        """Return the names in a zip; none where it is no zip, or a damaged one."""
+        """Return the names in a zip; none if it is no zip or damaged."""
         with self.raw() as file:
             if file.read(len(ZIP)) != ZIP:
                 return frozenset()
@@ -279,7 +280,7 @@ class Source:
 
 
 class _Unpacked(io.RawIOBase):
-    """The unpacked bytes of a source, to the bounds of this module."""
+    """The unpacked bytes of a source, up to the limits of this module."""
 
     def __init__(self, source: Source) -> None:
         self._source, self._given = source, 0
@@ -316,7 +317,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def _pipe_content(path: Path) -> bytes | None:
-    """Return what a pipe gives, None for a file that can be read again."""
+    """Return the content of a pipe, None for a file that can be read again."""
     try:
         if str(path) == PIPE:
             content = sys.stdin.buffer.read(MOST_PIPED + 1)

@@ -44,7 +44,7 @@ def benchmarks() -> list[dict[str, str]]:
 
 
 def planned() -> Planned:
-    """Return the quality each response was written to have: response_id -> criterion -> 1-5."""
+    """Return the planned quality of each response: response_id -> criterion -> 1-5."""
     quality: Planned = {}
     with (FOLDER / "planned.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):

@@ -1,4 +1,4 @@
-"""The JSON files of a HELM run, with the parts that are read here; everything else is ignored."""
+"""The JSON files of a HELM run. Keys that no class here names are ignored."""
 
 import json
 import math
@@ -19,7 +19,7 @@ AnswerKey = tuple[str, int]
 
 
 class RunPart(BaseModel):
-    """A piece of a file. HELM leaves out what is None, so most keys may be missing."""
+    """Base of a file's parts. HELM leaves out keys that are None, so most may be missing."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
@@ -28,7 +28,7 @@ P = TypeVar("P", bound=RunPart)
 
 
 class Adapter(RunPart):
-    """How the model was asked."""
+    """The adapter: the model, and how it was asked."""
 
     model: str = ""
     model_deployment: str = ""
@@ -42,7 +42,7 @@ class Adapter(RunPart):
 
 
 class ClassSpec(RunPart):
-    """A class of HELM by name, with what it was given."""
+    """A class of HELM by name, with its arguments."""
 
     class_name: str
     args: dict[str, Any] = Field(default_factory=dict)
@@ -117,7 +117,7 @@ class HelmInstance(RunPart):
 
 
 class HelmResult(RunPart):
-    """What the model answered."""
+    """The completions of a model."""
 
     completions: list[HelmText] = Field(default_factory=list)
 
@@ -150,7 +150,7 @@ class States(RunPart):
 
 
 class StatName(RunPart):
-    """What a figure is of."""
+    """The name of a statistic, with its split and perturbation."""
 
     name: str
     split: str | None = None
@@ -158,14 +158,14 @@ class StatName(RunPart):
 
 
 class Stat(RunPart):
-    """A figure."""
+    """One statistic."""
 
     name: StatName
     mean: float | None = None
 
 
 class InstanceStats(RunPart):
-    """Figures of one instance; a run has several entries for each."""
+    """Statistics of one instance; a run has several entries for each."""
 
     instance_id: str
     train_trial_index: int = 0
@@ -174,7 +174,7 @@ class InstanceStats(RunPart):
 
 
 def read_part(folder: Path, name: str, form: type[P]) -> P:
-    """Read a file of a run that is one object.
+    """Read a file of a run that holds one object.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def read_part(folder: Path, name: str, form: type[P]) -> P:
 
 
 def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
-    """Read a file of a run that is a list of objects; empty where there is no such file."""
+    """Read a file of a run that holds a list of objects; empty if it does not exist."""
     if not (folder / name).is_file():
         return []
     values = read_json(folder, name)
@@ -195,7 +195,7 @@ def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
 
 
 def read_json(folder: Path, name: str) -> Any:
-    """Return what stands in a file of a run; bare NaN, which HELM writes, is read."""
+    """Return the JSON of a file of a run; bare NaN, which HELM writes, is allowed."""
     try:
         value = json.loads((folder / name).read_text(encoding="utf-8-sig"))
         json.dumps(value, ensure_ascii=False).encode()
@@ -232,18 +232,18 @@ def _validated(folder: Path, name: str, value: Any, form: type[P]) -> P:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """HELM's jury scores: one an instance and trial, and their mean as `stats.json` has it."""
+    """HELM's jury scores by instance and trial, and their mean from `stats.json`."""
 
     scores: Mapping[AnswerKey, float]
     mean: float | None
 
     def of(self, instance_id: str, trial: int) -> float | None:
-        """Return the score of one answer, None where the run does not hold it."""
+        """Return the score of one answer, None if the run does not hold it."""
         return self.scores.get((instance_id, trial))
 
 
 def read_stored(folder: Path, metric: ClassSpec | None, annotator: str) -> Stored:
-    """Read the jury's figures; there are none where HELM wrote no such file."""
+    """Read the jury's scores; there are none if HELM wrote no such file."""
     name = str(metric.args.get("metric_name")) if metric else f"{annotator}_accuracy"
     scores: dict[AnswerKey, float] = {}
     for entry in read_parts(folder, PER_INSTANCE, InstanceStats):
@@ -254,6 +254,6 @@ def read_stored(folder: Path, metric: ClassSpec | None, annotator: str) -> Store
 
 
 def _means(stats: list[Stat], name: str) -> list[float]:
-    """Return the means of one figure, those of perturbed texts left out."""
+    """Return the means of one statistic, without those of perturbed texts."""
     ours = (stat for stat in stats if stat.name.name == name and stat.name.perturbation is None)
     return [stat.mean for stat in ours if stat.mean is not None and math.isfinite(stat.mean)]

@@ -1,4 +1,4 @@
-"""What HELM's jurors said, as ratings on a rubric, and what that comes to beside HELM's own means."""
+"""Verdicts of HELM's jurors as ratings on a rubric, and their means beside HELM's own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifference:
-    """A response whose score in HELM is not the mean of what its jurors validly said.
+    """A response whose score in HELM differs from the mean of its valid verdicts.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class ScoreDifference:
 
 
 def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[ScoreDifference]]:
-    """Return a run as values to be stored, and where HELM's scores are others."""
+    """Return a run as values to be stored, and the responses whose scores in HELM differ."""
     jurors = jurors_of_study(run)
     judged = [(answer, _verdicts(answer, jurors, rubric)) for answer in run.judged]
     records = tuple(jurors.values())
@@ -53,7 +53,7 @@ def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[ScoreDiffe
 
 
 def jurors_of_study(run: HelmRun) -> dict[str, JurorRecord]:
-    """Return the jurors by their names in the run; those of our own export are its study's."""
+    """Return the jurors by their names in the run; in a run of our own export, the study's."""
     own = run.origin.jurors if run.origin else {}
     return {
         juror.handle: own[juror.handle].record() if juror.handle in own else juror
@@ -64,7 +64,7 @@ def jurors_of_study(run: HelmRun) -> dict[str, JurorRecord]:
 def _verdicts(
     answer: JudgedResponse, jurors: Mapping[str, JurorRecord], rubric: Rubric
 ) -> dict[str, Verdict]:
-    """Return what each juror said, as our own plugin or else as HELM keeps it."""
+    """Return each juror's verdict, from our own plugin's record or else from HELM's."""
     if answer.own is not None:
         return {
             juror.handle: own_verdict(answer.own.get(name), rubric)
@@ -74,7 +74,7 @@ def _verdicts(
 
 
 def usable(run: HelmRun, rubric: Rubric) -> Rubric:
-    """Return the rubric if it is the one of the run: of our own export by its hash, else by its text.
+    """Return a rubric if the run's jurors rated on it, by its hash or else by its prompt.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def usable(run: HelmRun, rubric: Rubric) -> Rubric:
 
 
 def verdict(body: Any, rubric: Rubric) -> Verdict:
-    """Return what a juror said, with all of the rubric's criteria on its scale or not at all."""
+    """Return a juror's verdict: all of the rubric's criteria on its scale, or none."""
     if body is None:
         return Verdict({}, {}, Status.REQUEST_FAILED, NOTHING)
     answers = {name: body.get(name) for name in rubric.criteria}
@@ -121,7 +121,7 @@ def number(answer: Any) -> float | None:
 def _differences(
     answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
 ) -> Iterator[ScoreDifference]:
-    """Yield the difference between HELM's score and what its jurors said, if there is one."""
+    """Yield the difference between HELM's score and its jurors' mean, if there is one."""
     mean = _mean(score for verdict in verdicts.values() for score in verdict.scores.values())
     if answer.stored is None or (mean is not None and abs(mean - answer.stored) <= CLOSE):
         return
@@ -132,7 +132,7 @@ def _differences(
 def _causes(
     answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
 ) -> Iterator[str]:
-    """Yield what HELM did otherwise: one that has no verdict gives its default, and so on."""
+    """Yield the known causes of a difference, such as HELM's default for a missing verdict."""
     if not answer.said:
         yield "default"
     for said in verdicts.values():
@@ -153,7 +153,7 @@ def _mean(scores: Iterable[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class TakenRun:
-    """A run with the rubric its jurors rated on, and what becomes of it."""
+    """A run with its rubric, and the values made from it."""
 
     run: HelmRun
     rubric: Rubric
@@ -167,7 +167,7 @@ class TakenRun:
 
 
 def _recomputed(run: TakenRun) -> tuple[float | None, int, int]:
-    """Return the mean over responses with a verdict, how many they are, and how many have all."""
+    """Return the mean over responses with a verdict, their number, and that with all verdicts."""
     scores: dict[str, list[float]] = {}
     for row in run.values.ratings:
         scores.setdefault(row.response_id, []).append(float(row.score))

@@ -1,4 +1,4 @@
-"""HELM runs in folders: their benchmark, author and jurors, and what these said."""
+"""HELM runs in folders: benchmark, author, jurors and their verdicts."""
 
 import os
 import re
@@ -44,7 +44,7 @@ DEEPEST = 4  # folders from the one that is named down to a run
 def ratable_answers(
     states: list[RequestState],
 ) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
-    """Return the answers that can be rated, with their numbers, and how many others there are."""
+    """Return the answers that can be rated, with their numbers, and why others are left out."""
     taken, left_out = [], Counter[str]()
     for number, state in enumerate(states, start=1):
         if why := _exclusion_reason(state):
@@ -68,7 +68,7 @@ def _exclusion_reason(state: RequestState) -> str:
 
 
 def notes_of(states: Iterator[RequestState]) -> dict[str, int]:
-    """Count what of the answers that were taken is not in the study."""
+    """Count the parts of ratable answers that a study does not take."""
     counts = Counter[str]()
     for state in states:
         counts["redacted reference"] += state.gold.redacted
@@ -78,13 +78,13 @@ def notes_of(states: Iterator[RequestState]) -> dict[str, int]:
 
 
 def metric_of(spec: RunSpec) -> ClassSpec | None:
-    """Return the specification of the jury's metric, which 0.5.5 to 0.5.7 do not have."""
+    """Return the specification of the jury's metric; None in HELM 0.5.5 to 0.5.7."""
     ours = (metric for metric in spec.metric_specs if metric.class_name.endswith(f".{METRIC}"))
     return next(ours, None)
 
 
 def jurors_of(spec: RunSpec, verdicts: Iterable[Verdicts]) -> tuple[tuple[JurorRecord, ...], bool]:
-    """Return the jurors that were asked, and whether their models are assumed."""
+    """Return the jurors of a run, and whether their models are assumed."""
     specs = [
         class_spec.args for class_spec in (metric_of(spec), *(spec.annotators or ())) if class_spec
     ]
@@ -100,7 +100,7 @@ def jurors_of(spec: RunSpec, verdicts: Iterable[Verdicts]) -> tuple[tuple[JurorR
 
 
 def _juror(name: str, body: object) -> JurorRecord:
-    """Return a juror with what the run says of it."""
+    """Return a juror with the model that the run names."""
     settings = body if isinstance(body, dict) else {}
     keys = {"model": "model_name", "deployment": "model_deployment"}
     profile = {ours: str(settings[theirs]) for ours, theirs in keys.items() if settings.get(theirs)}
@@ -108,12 +108,12 @@ def _juror(name: str, body: object) -> JurorRecord:
 
 
 class NoJury(ValueError):
-    """A run that has nothing to take, with the reason."""
+    """A run without anything to import, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedResponse:
-    """A response as a row of the study, with what HELM stored of its jury.
+    """A response as a row of the study, with its verdicts from HELM's jury.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ def _refuse_unfinished(folder: Path) -> None:
 
 
 def _template_settings(spec: RunSpec) -> dict[str, Any]:
-    """Return the settings of the annotator that has a template of its own; none where no one has."""
+    """Return the arguments of the annotator with a prompt template; empty if there is none."""
     settings = (
         annotator.args for annotator in spec.annotators or () if "prompt_template" in annotator.args
     )
@@ -257,7 +257,7 @@ def _template_settings(spec: RunSpec) -> dict[str, Any]:
 
 
 def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
-    """Return the name that the jury's annotations stand under."""
+    """Return the key of the jury's annotations, None if there is no jury."""
     stands = [
         key
         for state in states
@@ -270,7 +270,7 @@ def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
 
 
 def _other_annotators(key: str, states: list[RequestState]) -> dict[str, int]:
-    """Return how many other annotators asked models too, which is not taken."""
+    """Count other annotators that asked models, which are not imported."""
     stands = {
         name
         for state in states
@@ -281,7 +281,7 @@ def _other_annotators(key: str, states: list[RequestState]) -> dict[str, int]:
 
 
 def _is_jury(annotation: object) -> bool:
-    """Tell whether jurors said this: beside their prompt, or scores of criteria under their names."""
+    """Tell whether an annotation is a jury's: it holds a prompt, or scores by juror and criterion."""
     if not isinstance(annotation, dict):
         return False
     return "prompt_text" in annotation or (
@@ -298,13 +298,13 @@ def _holds_scores(verdict: object) -> bool:
 
 
 def _checklist(instance: HelmInstance) -> str:
-    """Return the points of an instance's own rubric, as HealthBench has them in medhelm."""
+    """Return the checklist of an instance, as medhelm's HealthBench has it."""
     items = (instance.extra_data or {}).get("rubrics")
     return checklist_of(items if isinstance(items, list) else ())
 
 
 def _benchmark(spec: RunSpec) -> str:
-    """Return the run's name without what says how and by whom: the base and the scenario's arguments."""
+    """Return the benchmark: the run's name with the scenario's arguments only."""
     base, *parts = PARTS.split(spec.name)
     pairs = (part.partition("=") for part in parts)
     own = [
@@ -318,7 +318,7 @@ def _benchmark(spec: RunSpec) -> str:
 def _response_row(
     spec: RunSpec, benchmark: str, model: str, origin: Origin, state: RequestState
 ) -> ResponseRow:
-    """Return an answer as a row; its id says nothing of the model."""
+    """Return an answer as a row; its id does not depend on the model."""
     instance, text, trial = state.instance, state.output.said, state.train_trial_index
     again = [str(trial)] if trial else []
     if not instance.id:
@@ -340,7 +340,7 @@ def _response_row(
 
 
 def _verdicts_of(state: RequestState, key: str) -> Verdicts:
-    """Return what stands under each juror's name."""
+    """Return each juror's verdict by its name."""
     annotation = (state.annotations or {}).get(key)
     if not isinstance(annotation, dict):
         return {}
@@ -352,7 +352,7 @@ def _verdicts_of(state: RequestState, key: str) -> Verdicts:
 
 
 def _plugin_record(state: RequestState, key: str) -> tuple[Verdicts | None, ResponsePlace | None]:
-    """Return what our own plugin keeps of each juror and of where the response belongs."""
+    """Return our own plugin's record of each juror, and the response's place in its study."""
     body = ((state.annotations or {}).get(key) or {}).get(OWN)
     if not isinstance(body, dict) or not isinstance(body.get("jurors"), dict):
         return None, None
@@ -360,7 +360,7 @@ def _plugin_record(state: RequestState, key: str) -> tuple[Verdicts | None, Resp
 
 
 def _filled_prompt(state: RequestState, key: str) -> FilledPrompt:
-    """Return a filled prompt with what was filled in."""
+    """Return a filled prompt with the texts filled in."""
     annotation = (state.annotations or {}).get(key)
     verdicts = annotation if isinstance(annotation, dict) else {}
     prompt = verdicts.get("prompt_text")
@@ -383,7 +383,7 @@ def is_helm(path: Path) -> bool:
 
 
 def read_runs(path: Path, benchmark: str | None = None) -> tuple[list[HelmRun], dict[str, str]]:
-    """Read every run with a jury that a path holds.
+    """Read every run with a jury at or under a path.
 
     Returns
     -------
@@ -427,7 +427,7 @@ def run_folders(start: Path) -> list[Path]:
 
 
 def _why_none(skipped: dict[str, str]) -> str:
-    """Return why nothing can be taken."""
+    """Return why no run can be imported."""
     if not skipped:
         return f"no HELM run in it (a run's folder holds {SPEC} and {STATE})"
     name, reason = next(iter(skipped.items()))

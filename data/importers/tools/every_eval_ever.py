@@ -22,7 +22,7 @@ RATER = "every_eval_ever."
 
 
 def responses(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the outputs as rows of responses; of a talk, its last turn by the model."""
+    """Return the outputs as rows of responses; of a conversation, the model's last turn."""
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         for cells in _cells(record, constant):
@@ -79,7 +79,7 @@ def _cells(record: Record, constant: Cells) -> list[Cells]:
 
 
 def _context_and_outputs(record: Record, question: Record) -> tuple[str, list[str]]:
-    """Return what was asked, and the outputs: of a talk all that went before its last turn."""
+    """Return context and outputs; in a conversation, all before the model's last turn is context."""
     turns = record.get("messages") or record.get("interactions")
     if not isinstance(turns, list) or not turns:
         output = record.get("output")
@@ -97,7 +97,7 @@ def _role(turn: Any) -> str:
 
 
 def _texts_of(body: Any) -> list[str]:
-    """Return texts that stand alone, as in the schema up to 0.2.0, or in a list."""
+    """Return a list of texts from a list or, as up to schema 0.2.0, from one text."""
     if isinstance(body, str):
         return [body]
     return [text for text in body if isinstance(text, str)] if isinstance(body, list) else []

@@ -1,4 +1,4 @@
-"""Label Studio's export in JSON: tasks with their data, and what annotators said of them.
+"""Label Studio's JSON export: tasks with their data and annotations.
 
 Which of a task's data is the response, and which the rest, is told by their names or by a map.
 Annotators are named by their numbers: an export may hold their e-mail addresses, which never
@@ -40,7 +40,7 @@ def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None)
 
 
 def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
-    """Return what annotators said as ratings by clinicians, a control tag a criterion."""
+    """Return annotations as ratings by clinicians; each control tag is a criterion."""
     chosen = _column_map(table, given)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
@@ -59,7 +59,7 @@ def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -
 def _scores(
     annotation: Mapping[str, Any], response: str, chosen: ColumnMap, left_out: Counter[str]
 ) -> Iterator[Cells]:
-    """Yield an annotation's scores; a text stands as the comment on the first of them."""
+    """Yield an annotation's scores; its texts become the comment of the first."""
     results = [result for result in annotation.get("result") or () if isinstance(result, dict)]
     texts = [_value_of(result) for result in results if result.get("type") == "textarea"]
     comment = "\n".join(text for text in texts if text)
@@ -89,13 +89,13 @@ def _value_of(result: Mapping[str, Any]) -> str:
 
 
 def _annotator_number(user: Any) -> str:
-    """Return an annotator's number; nothing else of them is read."""
+    """Return an annotator's number; names are not read."""
     number = user.get("id") if isinstance(user, dict) else user
     return str(number) if isinstance(number, int) else "unknown"
 
 
 def _column_map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
-    """Return which of the data is what, as given or by their names."""
+    """Return the column map of the tasks' data: the given one, or one guessed from names."""
     if given is not None and given.columns:
         return given
     first = table.first(1)[0][1].get("data")
@@ -105,7 +105,7 @@ def _column_map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
 
 
 def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
-    """Return a task's data in columns of ours; a task is an instance where none is named."""
+    """Return a task's data in our columns; a task without an instance id is its own instance."""
     data = record.get("data")
     values = flat(data) if isinstance(data, dict) else {}
     cells = {**chosen.renamed(values), **constant}

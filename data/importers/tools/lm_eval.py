@@ -46,7 +46,7 @@ def responses(table: TableFile, constant: Cells) -> DerivedTable:
 
 
 def ratings(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the metrics as ratings by metrics, of documents with one answer."""
+    """Return the metrics of documents with one answer as ratings."""
     own = _task_and_model(table, constant)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
@@ -84,7 +84,7 @@ def _cells(record: Record, text: str, number: int, own: Cells) -> Cells:
 
 
 def _answers(record: Record) -> list[str]:
-    """Return what the model wrote; a likelihood of a choice is no text."""
+    """Return the texts that the model wrote; log-likelihoods of choices are none."""
     first = record.get("resps")
     while isinstance(first, list) and first and isinstance(first[0], list):
         first = first[0]
@@ -101,7 +101,7 @@ def _are_texts(answers: list[Any]) -> bool:
 
 
 def _prompt(record: Record) -> str:
-    """Return what the model was sent: the first argument of the first request."""
+    """Return the prompt: the first argument of the first request."""
     arguments = record.get("arguments")
     body: Any = arguments
     while isinstance(body, dict | list) and body:
@@ -128,7 +128,7 @@ def _task_and_model(table: TableFile, constant: Cells) -> Cells:
 
 
 def _model(path: Path, time: str) -> str:
-    """Return the model by the summary beside the samples, else by the folder; "" where neither is."""
+    """Return the model from the summary beside the samples, else from the folder, else ""."""
     try:
         body = json.loads((path.parent / f"results_{time}.json").read_text("utf-8"))
     except (OSError, ValueError):
