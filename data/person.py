@@ -18,8 +18,8 @@ from data.database import reading
 from data.errors import NotAllowed
 from data.schema import Event, Role
 
-Params = ParamSpec("Given")
-Result = TypeVar("Found")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 UNBLINDED, REOPENED = "unblinded", "reopened"
 _LAST_LIFTED = (
     select(Event.action)

@@ -177,11 +177,13 @@ def guessed(columns: Sequence[str], what: What) -> ColumnMap:
         others = (_plain_words(ours), *listed.split(", "))
         if ours in mapping.values():
             continue
-        theirs = [name for name in columns if name not in mapping and _plain_words(name) in others]
-        if theirs:
-            mapping[min(theirs, key=lambda name, order=others: order.index(_plain_words(name)))] = (
-                ours  # type: ignore[misc]
-            )
+        rank = {
+            name: others.index(words)
+            for name in columns
+            if name not in mapping and (words := _plain_words(name)) in others
+        }
+        if rank:
+            mapping[min(rank, key=rank.__getitem__)] = ours
     for name in columns:
         free = [ours for ours in OURS[what] if ours not in mapping.values()]
         close = get_close_matches(_plain_words(name).replace(" ", "_"), free, n=1, cutoff=0.85)
