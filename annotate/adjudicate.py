@@ -25,7 +25,7 @@ from data.store.adjudication import give_adjudication
 
 OFF = (
     "differences are not settled in this study: set how many points apart clinicians must be, such "
-    "as `medjury settings adjudicate_from 2`"
+    "as `medjury study settings adjudicate_from 2`"
 )
 
 

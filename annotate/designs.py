@@ -9,10 +9,9 @@ from annotate.assign import Assigned, Design, Item, top_up
 from annotate.plan import Plan, plan_of
 from data.errors import BadInput
 from data.queries import assigned, design_items
-from data.queries.pace import work_of_responses
-from medjury.services.pace import pace_of
+from data.queries.pace import pace_of, work_of_responses
 
-NOTHING = "the study has no responses yet: `medjury import FILE` brings them in"
+NOTHING = "the study has no responses yet: `medjury study import FILE` brings them in"
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,7 +272,7 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
                 f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "
                 f"{juror.host}, so a cap cannot be kept; add usd_per_million_in and "
                 "usd_per_million_out to the juror (0 counts at private addresses only), or leave out --max-usd "
-                "and the study's budget (`medjury settings budget none`)"
+                "and the study's budget (`medjury study settings budget none`)"
             )
 
 

@@ -13,8 +13,7 @@ from data import queries
 from data.person import Person
 from data.schema import Role
 from jury.panel import shipped
-from medjury.services.protocol import fix, of_panel
-from medjury.services.record import protocol_of
+from medjury.services.record import fix_protocol, panel_jurors, protocol_of
 
 ABOUT = (
     "A jury may take a clinician's place only if its agreement with the other clinicians is no lower "
@@ -69,7 +68,7 @@ def _form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
                 margin=margin,
                 criterion="" if criterion == COMPOSITE else criterion,
                 panel=name,
-                jurors=of_panel(name),
+                jurors=panel_jurors(name),
                 responses=int(responses),
                 critical=critical,
             ),
@@ -81,6 +80,6 @@ def _form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
 def _fix(engine: Engine, person: Person, protocol: Protocol) -> None:
     """Fix it, or say why not."""
     with frame.refusals():
-        fix(person, engine, protocol)
+        fix_protocol(person, engine, protocol)
         st.session_state[MADE] = "Fixed, and in the record."
         st.rerun()
