@@ -17,9 +17,8 @@ from calibration.decision import Decision, DecisionKind
 from calibration.json_values import json_value
 from calibration.report.content import Content
 from calibration.report.figures import Figure, intervals
-from calibration.report.hangs import sensitivity
-from calibration.report.ledger_table import juries_tried
-from calibration.report.page import in_points
+from calibration.report.ledger import juries_tried
+from calibration.report.page import in_points, sensitivity
 from calibration.report.sections import Section as ReportSection
 from calibration.report.sections import sections
 from calibration.tables.agreement import AGREEMENT

@@ -26,7 +26,7 @@ def check(engine: Engine, request: ModelsRequest) -> bool:
 
 def compare(engine: Engine, request: ModelsRequest) -> ModelsFigures:
     """Return the comparison of a study whose blind is lifted."""
-    from calibration.models.decision import deciding_way
+    from calibration.models.comparison import deciding_way
 
     result = models.compared(engine, models.prepared(engine, request))
     first = deciding_way(result.rows)

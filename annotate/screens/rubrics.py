@@ -15,7 +15,7 @@ from annotate.screens import frame, rubrics_copy
 from annotate.screens.controls import panels_heard
 from annotate.screens.markup import heading, paragraph
 from annotate.screens.study_protocol import facts
-from calibration.tables.evidence import EvidenceRow, evidence_table
+from calibration.tables.juries import EvidenceRow, evidence_table
 from data import queries
 from data.person import Person
 from data.queries import StudyRubric, Validation

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from annotate.screens import frame
 from annotate.screens.markup import Cell, good, heading, paragraph, table
-from calibration.messages.protocol import protocol_facts
+from calibration.messages.decisions import protocol_facts
 from calibration.protocol import Critical, Protocol
 from data import queries
 from data.person import Person
