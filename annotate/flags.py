@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 from annotate.blind import find_self_naming
 from data.errors import BadInput
 from data.person import Person
-from data.queries.steering import names_to_mask
+from data.queries.text_search import names_to_mask
 from data.store.flags import answer_flag_as
 
 

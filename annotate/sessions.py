@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from data import queries
 from data.queries import Person
-from data.queries.people import Seen
+from data.queries.people import SessionState
 from data.schema import now
 from data.store.access import leave, signing_key
 
@@ -55,7 +55,7 @@ class Sightings:
         with self._lock:
             self.last[session] = float("-inf")
 
-    def hear(self, engine: Engine, seen: Seen) -> None:
+    def hear(self, engine: Engine, seen: SessionState) -> None:
         """Note which sessions were signed out since it was last asked, at whichever replica."""
         for session in seen.left:
             self.end(session)
@@ -83,7 +83,7 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     # First: what a page asks while the study cannot be reached is use of the session too.
     if not sightings.alive(session[1]):
         return None
-    seen = queries.seen(engine, session[0], sightings.heard.get(engine, 0))
+    seen = queries.session_state(engine, session[0], sightings.heard.get(engine, 0))
     sightings.hear(engine, seen)
     return seen.person if sightings.alive(session[1]) else None
 

@@ -19,7 +19,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.schema import Status, now
-from data.store.attempts import add_jurors, known_jurors
+from data.store.calls import add_jurors, known_jurors
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, ask
 from jury.call import Provider

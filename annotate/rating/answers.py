@@ -19,7 +19,7 @@ from data.errors import (
     Unexplained,
     Unknown,
 )
-from data.queries import House, Person, Task
+from data.queries import Person, RoomState, Task
 from data.store.training import answer_drill, save_drill_draft
 
 GARBLED = "The page sent something that cannot be read. Nothing was saved; reload the page."
@@ -65,17 +65,19 @@ class Answer:
     after: bool = False
 
 
-def take_in(engine: Engine, person: Person, payload: object, house: House | None = None) -> Answer:
+def take_in(
+    engine: Engine, person: Person, payload: object, house: RoomState | None = None
+) -> Answer:
     """Save a draft or submit a rating; taking in the same message again changes nothing."""
-    held = house or queries.house(engine)
+    held = house or queries.room_state(engine)
     return _taken_in(payload, partial(_take_in, engine, person.rater or 0, held))
 
 
 def take_in_training(
-    engine: Engine, rater: int, payload: object, house: House | None = None
+    engine: Engine, rater: int, payload: object, house: RoomState | None = None
 ) -> Answer:
     """Save a draft or an answer of the training round: the same messages, other tables."""
-    held = house or queries.house(engine)
+    held = house or queries.room_state(engine)
     return _taken_in(payload, partial(_take_in_training, engine, rater, held))
 
 
@@ -121,7 +123,9 @@ def label(criterion: str) -> str:
     return criterion.replace("_", " ").capitalize()
 
 
-def _take_in(engine: Engine, rater: int, house: House, message: Message, answer: Answer) -> Answer:
+def _take_in(
+    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
+) -> Answer:
     """Store a message, and find out where the clinician goes from there."""
     if message.go == "recuse":
         store.recuse(engine, rater, message.code, message.reason)
@@ -136,7 +140,7 @@ def _take_in(engine: Engine, rater: int, house: House, message: Message, answer:
 
 
 def _take_in_training(
-    engine: Engine, rater: int, house: House, message: Message, answer: Answer
+    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
 ) -> Answer:
     """Store a message of the training round; it asks for a reason as the real work does."""
     if message.go == "recuse":
@@ -149,7 +153,9 @@ def _take_in_training(
     return replace(answer, version=save_drill_draft(engine, rater, message.code, message.state()))
 
 
-def _submit(engine: Engine, rater: int, house: House, message: Message, answer: Answer) -> Answer:
+def _submit(
+    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
+) -> Answer:
     """Submit a rating; say whether its reference is shown now."""
     why = house.settings.ask_why
     state, reply = message.state(), message.reply()

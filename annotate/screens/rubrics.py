@@ -18,7 +18,7 @@ from annotate.screens.study_protocol import facts
 from calibration.tables.juries import EvidenceRow, evidence_table
 from data import queries
 from data.person import Person
-from data.queries import StudyRubric, Validation
+from data.queries import JuryValidation, StudyRubric
 from data.rubric import Gold, Rubric, read_rubric, shipped
 from jury.panel import read_panel
 from medjury.services.record import protocol_of
@@ -202,7 +202,7 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     )
 
 
-def _evidence_row(validation: Validation) -> EvidenceRow:
+def _evidence_row(validation: JuryValidation) -> EvidenceRow:
     return EvidenceRow(
         report=validation.report,
         name=validation.name,
