@@ -233,7 +233,7 @@ class Superseded(Table, table=True):
     The database adds it with the newer rating, by a trigger of the migration that made the table.
     """
 
-    rating: int = Field(primary_key=True, foreign_key="rating.id")
+    rating: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
 
 
 class Assignment(Table, table=True):

@@ -57,7 +57,6 @@ def upgrade() -> None:
     op.create_table(
         "superseded",
         sa.Column("rating", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["rating"], ["rating.id"], name="fk_superseded_rating_rating"),
         sa.PrimaryKeyConstraint("rating", name="pk_superseded"),
     )
     op.drop_index("ix_rating_key", table_name="rating")
