@@ -394,10 +394,10 @@ def _flagged(session: Session) -> Mapping[int, int]:
 def _elsewhere(session: Session) -> Mapping[int, int]:
     """Return how many responses each clinician rated without having been assigned them."""
     own = (Assignment.rater == Rating.rater, Assignment.response == Rating.response)
+    clinicians = select(Rater.id).where(Rater.kind == Kind.CLINICIAN)
     query = (
         select(Rating.rater, func.count(func.distinct(Rating.response)))
-        .join(Rater)
-        .where(Rater.kind == Kind.CLINICIAN, ~select(Assignment.id).where(*own).exists())
+        .where(col(Rating.rater).in_(clinicians), ~select(Assignment.id).where(*own).exists())
         .group_by(col(Rating.rater))
     )
     return dict(session.exec(query).all())

@@ -22,16 +22,13 @@ from data.queries.study import benchmarks, version
 from data.schema import Kind, Rater, Rating, Role
 
 COMPOSITES = text("""
-WITH newest AS (
-    SELECT MAX(id) AS id FROM rating WHERE rubric_sha256 = :sha
-    GROUP BY response, rater, criterion, pass_, replicate
-), showing AS (
+WITH showing AS (
     SELECT g.response, g.rater, AVG(g.score) AS mean
     FROM rating g
-    JOIN newest n ON n.id = g.id
     JOIN response r ON r.id = g.response
     JOIN instance i ON i.id = r.instance
-    WHERE g.pass_ < :third AND i.benchmark = :benchmark AND (:criterion = '' OR g.criterion = :criterion)
+    WHERE g.rubric_sha256 = :sha AND g.id NOT IN (SELECT rating FROM superseded)
+      AND g.pass_ < :third AND i.benchmark = :benchmark AND (:criterion = '' OR g.criterion = :criterion)
       AND r.id NOT IN (SELECT response FROM expert)
     GROUP BY g.response, g.rater, g.pass_, g.replicate
     HAVING COUNT(*) = :needed
