@@ -14,7 +14,6 @@ from calibration.protocol import Critical
 from calibration.values import NAN, Note, Noted
 
 if TYPE_CHECKING:
-    from calibration.detection_row import DetectionRow
 from collections.abc import Iterator
 from dataclasses import field, replace
 
