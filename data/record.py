@@ -132,6 +132,7 @@ SEALS: Mapping[str, Sealed] = {
         ),
         ACT,
     ),
+    "superseded": Sealed(How.OWN, checked={"rating": "the ratings"}),
     "assignment": Sealed(
         How.KEYS,
         ("id", "code", "rater", "response", "position", "pass_", "assigned_at"),
