@@ -285,7 +285,7 @@ def _ready(engine: Engine, question: CalibrationQuestion, executor: Executor | N
     return _Ready(*of, selection, looked, tuple(silent), seated)
 
 
-def _scores(engine: Engine, question: Question) -> Scores:
+def _scores(engine: Engine, question: CalibrationQuestion) -> Scores:
     """Return the ratings that the figures need: of most studies those that clinicians rated too."""
     if question.options.references != "all":
         return scores_of(engine)
