@@ -167,8 +167,9 @@ def _row(scope: Scope, scorer: str, panel: PanelColumns, epsilon: float) -> AltT
     clinicians = grid.of_kind("clinician")
     compared = {grid.raters[column]: compare(grid, panel, column) for column in clinicians}
     tested = {name: own for name, own in compared.items() if own.rows.sum() >= LEAST_RESPONSES}
+    simulated = remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians})
     if len(tested) < LEAST_CLINICIANS:
-        why = (_why_not(scope, compared),)
+        why = noted(_why_not(scope, compared), simulated)
         return AltTestRow(scope.name, scorer, epsilon, NAN, NAN, len(tested), 0, (), notes=why)
     held = _held(tested, epsilon)
     used = np.any([comparison.rows for comparison in tested.values()], axis=0)
@@ -189,7 +190,7 @@ def _row(scope: Scope, scorer: str, panel: PanelColumns, epsilon: float) -> AltT
             else None,
             _not_tested(compared, held),
             _clustered(scope.grid, used),
-            remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
+            simulated,
         ),
     )
 

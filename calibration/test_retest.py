@@ -221,6 +221,7 @@ def _notes(scope: Scope, juror: str, table: Array, incomplete: int) -> Iterator[
     if not repeated.any():
         yield note(Code.NO_REPLICATES)
         yield remarks.incomplete(incomplete)
+        yield remarks.simulated(scope.simulated & {juror})
         return
     yield _icc_note(table, whole)
     if once := int((~repeated).sum()):

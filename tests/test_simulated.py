@@ -7,7 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from kit.scores import study
 
+from calibration.details import StudyContext, details
+from calibration.reliability import clinician_reliability
+from calibration.values import AnalysisOptions
 from data.card import Card
 from data.errors import BadPanel
 from data.rubric import Rubric, read_rubric
@@ -76,3 +80,17 @@ def test_every_explanation_says_that_it_is_simulated() -> None:
 def test_an_unknown_simulated_model_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadPanel, match="simulated-lenient, simulated-steady, simulated-strict"):
         Simulated(JURORS[0].model_copy(update={"model": "nonsense"}))
+
+
+def test_every_row_behind_the_table_says_that_a_juror_it_is_about_is_simulated() -> None:
+    scores = study(n=24, simulated=["claude"])
+    options = AnalysisOptions(reps=20, jurors=scores.raters("juror"))
+    known = StudyContext(reference=clinician_reliability(scores, options))
+    silent = []
+    for section, rows in details(scores, options, known).items():
+        for row in rows:
+            texts = [value for value in vars(row).values() if isinstance(value, str)]
+            of_jury = section in ("disattenuated", "effective_jurors") or "jury" in texts
+            if (of_jury or any("claude" in text for text in texts)) and not row.simulated:
+                silent.append((section, texts))
+    assert silent == []
