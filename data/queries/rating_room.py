@@ -34,7 +34,7 @@ from data.schema import (
 from data.settings import Settings, read_settings
 from data.store.audit import LOCKED
 from data.store.training import expert_scores
-from data.training import SECRET, Outcome, Standing, standing_key
+from data.training import SECRET, RoundOutcome, TrainingStanding, standing_key
 
 ENDED = (State.DONE, State.UNRATED)
 TEXTS = 5
@@ -266,7 +266,7 @@ class Miss:
 class RoundResult:
     """How a round went; `halted` where only a coordinator can help. The worst miss comes first."""
 
-    outcome: Outcome
+    outcome: RoundOutcome
     misses: tuple[Miss, ...]
     round_: int
     total: int
@@ -278,7 +278,7 @@ class Trainee:
     """Where a clinician stands, for coordinators: `answered` of `total` in the round begun."""
 
     name: str
-    rounds: tuple[Outcome, ...]
+    rounds: tuple[RoundOutcome, ...]
     answered: int
     total: int
     ended: str
@@ -318,12 +318,12 @@ def situation(engine: Engine, rater: int) -> Situation:
         return replace(now, stage=_TrainingRound(session, rater, secret, standing).stage())
 
 
-def _is_trained(now: Situation, secret: str, standing: Standing, rater: int) -> bool:
+def _is_trained(now: Situation, secret: str, standing: TrainingStanding, rater: int) -> bool:
     """Tell whether a clinician is in training now."""
     return bool(secret and rater) and not now.room.locked and not standing.over
 
 
-def _situation(session: Session, rater: int) -> tuple[Situation, str, Standing]:
+def _situation(session: Session, rater: int) -> tuple[Situation, str, TrainingStanding]:
     """Return what holds for a clinician outside training, the secret of training, and their standing."""
     keys = {"standing": standing_key(rater), "consent": consent_key(rater)}
     stored = dict(session.execute(_SETTINGS, keys).all())
@@ -361,7 +361,9 @@ def trainees(engine: Engine) -> list[Trainee]:
 class _TrainingRound:
     """A clinician's training, read once: their answers and the round they are in."""
 
-    def __init__(self, session: Session, rater: int, secret: str, standing: Standing) -> None:
+    def __init__(
+        self, session: Session, rater: int, secret: str, standing: TrainingStanding
+    ) -> None:
         self.session, self.rater, self.secret, self.standing = session, rater, secret, standing
         self.experts = expert_scores(session)
         query = select(Drill).where(Drill.rater == rater).order_by(col(Drill.id))
@@ -429,5 +431,5 @@ class _TrainingRound:
         return (whole_card if is_opened else replace(whole_card, reference=None)), rubric
 
 
-def _read_standing(text: str | None) -> Standing:
-    return Standing.model_validate_json(text) if text else Standing()
+def _read_standing(text: str | None) -> TrainingStanding:
+    return TrainingStanding.model_validate_json(text) if text else TrainingStanding()
