@@ -4,14 +4,24 @@ import atexit
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Executable,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
 from sqlalchemy.exc import (
     ArgumentError,
     DatabaseError,
@@ -25,7 +35,11 @@ from data import DEFAULT_STUDY_URL
 from data.errors import BadInput, NoStudy
 
 BUSY_SECONDS = 10
-WRITER = 6_337_590  # the lock of PostgreSQL that whoever writes to a study holds
+# The lock of PostgreSQL that whoever writes to a study holds: clinicians who rate share it.
+WRITER = 6_337_590
+LAST = "last statements"
+Values = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Statement = tuple[Executable, Values]
 FORBIDDEN = ("42501", "25006")  # PostgreSQL's codes for no right to do it, and read-only
 ROOM = "make room on its disk and try again; nothing of it was stored"
 READ_ONLY = "it can only be read; use a copy of it in a place that you may write to"
@@ -80,7 +94,8 @@ def open_study(url: str | URL = DEFAULT_STUDY_URL, create: bool = False) -> Engi
     ----------
     url
         Any SQLAlchemy URL. One process writes at a time, on PostgreSQL as on SQLite (which
-        runs in WAL mode), and the others wait up to 10 seconds.
+        runs in WAL mode), and the others wait up to 10 seconds; on PostgreSQL, clinicians who
+        rate different responses do not wait for each other.
     create
         Make the study if there is none yet; otherwise a missing one is an error.
 
@@ -152,9 +167,48 @@ def _remedy(error: DatabaseError, reason: str) -> str:
 
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
-    """Open one writing transaction: all of it is stored, or nothing."""
-    with database_errors(engine.url), Session(_writing(engine)) as session, session.begin():
+    """Open one writing transaction, alone in the study: all of it is stored, or nothing."""
+    with (
+        database_errors(engine.url),
+        Session(_writing(engine, "alone")) as session,
+        session.begin(),
+    ):
         yield session
+
+
+@contextmanager
+def shared_transaction(engine: Engine) -> Iterator[Session]:
+    """Open one writing transaction beside others of this kind; it excludes those of `transaction`.
+
+    It writes only to what it has locked by `FOR UPDATE`, or adds rows. On SQLite it is alone. What
+    it wrote by `write_last` is sent with the commit, in one round trip.
+    """
+    last: list[Statement] = []
+    with (
+        database_errors(engine.url),
+        Session(_writing(engine, "shared")) as session,
+        session.begin(),
+    ):
+        if engine.dialect.name == "postgresql":
+            session.info[LAST] = last
+        yield session
+        session.flush()
+        if last:
+            _end(session, last)
+
+
+def write_last(
+    session: Session, statement: Executable, values: Values, *, first: bool = False
+) -> None:
+    """Execute a statement whose answer nobody reads: with the commit, where that saves a wait.
+
+    With `first`, it is the first of those.
+    """
+    last: list[Statement] | None = session.info.get(LAST)
+    if last is None:
+        session.execute(statement, values)
+    else:
+        last.insert(0 if first else len(last), (statement, values))
 
 
 @contextmanager
@@ -164,10 +218,34 @@ def reading(engine: Engine) -> Iterator[Session]:
         yield session
 
 
-@lru_cache(maxsize=16)
-def _writing(engine: Engine) -> Engine:
-    """Return an engine on the same connections whose transactions begin by taking the lock."""
-    return engine.execution_options(writes=True)
+@contextmanager
+def glance(engine: Engine) -> Iterator[Session]:
+    """Open a session for one query: it needs no transaction to see one moment.
+
+    On PostgreSQL that is one round trip instead of three.
+    """
+    with database_errors(engine.url), Session(_autocommit(engine)) as session:
+        yield session
+
+
+def _end(session: Session, statements: Sequence[Statement]) -> None:
+    """Execute what comes last in a transaction, and commit."""
+    from data.round_trips import commit_here, together  # psycopg is there only for PostgreSQL
+
+    with together(session):
+        for statement, parameters in statements:
+            session.execute(statement, parameters)
+        commit_here(session)
+
+
+@lru_cache(maxsize=32)
+def _writing(engine: Engine, writes: str) -> Engine:
+    """Return an engine on the same connections whose transactions begin by taking the lock.
+
+    psycopg would wait for the answer to a BEGIN of its own, so `_begin_postgres` sends one.
+    """
+    level = {"isolation_level": "AUTOCOMMIT"} if engine.dialect.driver == "psycopg" else {}
+    return engine.execution_options(writes=writes, **level)
 
 
 @lru_cache(maxsize=16)
@@ -178,31 +256,57 @@ def _snapshot(engine: Engine) -> Engine:
     return engine.execution_options(isolation_level="REPEATABLE READ")
 
 
+@lru_cache(maxsize=16)
+def _autocommit(engine: Engine) -> Engine:
+    """Return an engine that opens no transaction on PostgreSQL."""
+    if engine.dialect.name != "postgresql":
+        return engine
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
 def _engine(url: str | URL) -> Engine:
     """Return an engine with the settings each kind of database needs."""
     sqlite = make_url(url).get_backend_name() == "sqlite"
-    settings = {"connect_args": {"timeout": BUSY_SECONDS}} if sqlite else {"pool_pre_ping": True}
-    engine = create_engine(url, **settings)
+    by_psycopg = make_url(url).get_dialect().driver == "psycopg"
+    settings: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}} if sqlite else {}
+    engine = create_engine(url, **settings, pool_pre_ping=not sqlite and not by_psycopg)
     _opened.add(engine)
     if sqlite:
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin)
     elif engine.dialect.name == "postgresql":
         event.listen(engine, "begin", _begin_postgres)
+    if by_psycopg:
+        from data.round_trips import listen
+
+        listen(engine)
     return engine
 
 
 def _begin(connection: Connection) -> None:
-    """Begin a transaction; one that writes takes the lock at once, or it could lose writes."""
-    writes = connection.get_execution_options().get("writes", False)
+    """Take the write lock at once where we mean to write: a deferred one loses writes."""
+    writes = connection.get_execution_options().get("writes", "")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _begin_postgres(connection: Connection) -> None:
-    """Let one transaction write at a time, as in SQLite: two could decide on stale reads."""
-    if connection.get_execution_options().get("writes", False):
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER})")
+    """Let one transaction write at a time, as in SQLite, or what two have read would be old.
+
+    Those of clinicians who rate hold the lock together: they lock the rows they write to.
+    """
+    writes = connection.get_execution_options().get("writes", "")
+    if not writes:
+        return
+    lock = "pg_advisory_xact_lock_shared" if writes == "shared" else "pg_advisory_xact_lock"
+    statements = [f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'", f"SELECT {lock}({WRITER})"]
+    if connection.dialect.driver == "psycopg":
+        from data.round_trips import send_first
+
+        raw: Any = connection.connection.driver_connection
+        send_first(raw, ["BEGIN", *statements])
+        return
+    for statement in statements:
+        connection.exec_driver_sql(statement)
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:

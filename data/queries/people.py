@@ -1,6 +1,6 @@
 """Sign-in codes and sessions, the people of a study, and clinicians' workloads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -9,11 +9,12 @@ from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
-from sqlalchemy import Engine, bindparam, func
+from sqlalchemy import Engine, bindparam, func, true
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from data.database import reading
+from data.database import glance, reading
 from data.person import Person, only
 from data.queries.base import BY_CLINICIAN, NEWEST_SUBMISSION, columns_of
 from data.queries.descriptions import Consent, consents
@@ -46,6 +47,15 @@ _BY_ACCESS = (
 _NEWEST = select(func.max(Event.id))
 _SIGNED_OUT = select(Event.detail).where(
     col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT
+)
+_HERE, _LEFT = _BY_ACCESS.subquery(), _SIGNED_OUT.subquery()
+_NOW = select(_NEWEST.scalar_subquery().label("newest")).subquery()
+# All in one: the newest event and whose session it is, in a row for each who was signed out.
+_SESSION = (
+    select_columns(_NOW.c.newest, *_HERE.c, _LEFT.c.detail)
+    .select_from(_NOW)
+    .outerjoin(_HERE, true())
+    .outerjoin(_LEFT, true())
 )
 
 
@@ -189,16 +199,13 @@ def session_state(engine: Engine, lookup: str, after: int) -> SessionState:
 
     One reading, since every request asks it.
     """
-    with reading(engine) as session:
-        newest = session.scalar(_NEWEST) or 0
-        ended_sessions = (
-            session.scalars(_SIGNED_OUT, {"after": after}).all() if newest > after else ()
-        )
-        whose = _by_access(session, lookup)
+    with glance(engine) as session:
+        rows = session.execute(_SESSION, {"lookup": lookup, "after": after}).all()
+    newest, *holder = rows[0][:-1]
     return SessionState(
-        whose,
-        newest,
-        tuple(str(detail["session"]) for detail in ended_sessions if "session" in detail),
+        _holder(holder, lookup) if holder[0] else None,
+        newest or 0,
+        tuple(str(detail["session"]) for *_, detail in rows if detail and "session" in detail),
     )
 
 
@@ -206,7 +213,12 @@ def _by_access(session: Session, lookup: str) -> Person | None:
     row = session.execute(_BY_ACCESS, {"lookup": lookup}).first()
     if row is None:
         return None
-    return Person(row[0] or 0, row[1], Role(row[2]), row[3], access=lookup)
+    return _holder(row, lookup)
+
+
+def _holder(row: Sequence[Any], lookup: str) -> Person:
+    key, name, role, rater = row
+    return Person(key or 0, name, Role(role), rater, access=lookup)
 
 
 def person_by_email(engine: Engine, email: str) -> Person | None:

@@ -14,9 +14,9 @@ from sqlmodel import Session, col, select
 
 from data import training
 from data.card import Card, Reading, reading_of_pass
-from data.database import reading
+from data.database import glance, reading
 from data.description import CONSENT_TEXT, consent_key
-from data.queries.base import Columns, card, setting_values, shown
+from data.queries.base import card, setting_values, shown
 from data.rubric import Rubric
 from data.schema import (
     Account,
@@ -41,8 +41,9 @@ TEXTS = 5
 # Made once: each message of a clinician asks them, and making one costs more than asking it.
 RATER: BindParameter[int] = bindparam("rater")
 _OF_RATER = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
+_IS_ENDED = col(Assignment.state).in_(ENDED)
 _PROGRESS = select(
-    func.count(col(Assignment.id)).filter(col(Assignment.state).in_(ENDED)),
+    func.count(col(Assignment.id)).filter(_IS_ENDED),
     func.count(col(Assignment.id)),
 ).where(*_OF_RATER)
 # When it was first rated, by the order of storing: a clock may be set back. The sum keeps a
@@ -90,7 +91,12 @@ _FIRST_OPEN = (
     .limit(1)
     .scalar_subquery()
 )
-_NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN)  # not to sort the texts of all
+_COUNTS = (
+    _PROGRESS.with_only_columns(func.count(col(Assignment.id)).filter(_IS_ENDED)).scalar_subquery(),
+    _PROGRESS.with_only_columns(func.count(col(Assignment.id))).scalar_subquery(),
+)
+# Not to sort the texts of all; with how far the clinician is, from the end of a row.
+_NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN).add_columns(*_COUNTS)
 # What holds in the room, and where one clinician stands in training: not what others' standings say.
 _SETTINGS = select(Setting.key, Setting.value).where(
     col(Setting.key).in_(
@@ -170,14 +176,19 @@ def room_state(engine: Engine) -> RoomState:
 
 def next_task(engine: Engine, rater: int) -> NextTask:
     """Return where a clinician is, in one reading."""
-    with reading(engine) as session:
-        return NextTask(_progress(session, rater), _first(session, _NEXT, {"rater": rater}))
+    with glance(engine) as session:
+        row = session.execute(_NEXT, {"rater": rater}).first()
+        if row is None:
+            return NextTask(_progress(session, rater), None)
+    *told, done, total = row
+    return NextTask(Progress(done, total), _task(told))
 
 
 def task(engine: Engine, rater: int, code: str) -> Task | None:
     """Return a clinician's own response by its code, rated or not; None if it is not theirs."""
-    with reading(engine) as session:
-        return _first(session, _BY_CODE, {"rater": rater, "code": code})
+    with glance(engine) as session:
+        row = session.execute(_BY_CODE, {"rater": rater, "code": code}).first()
+    return None if row is None else _task(row)
 
 
 def rated_codes(engine: Engine, rater: int) -> list[str]:
@@ -185,7 +196,7 @@ def rated_codes(engine: Engine, rater: int) -> list[str]:
 
     What could not be rated stands after what is before it in the clinician's list.
     """
-    with reading(engine) as session:
+    with glance(engine) as session:
         rows = session.execute(_RATED, {"rater": rater}).all()
     last, codes = 0, []
     for code, first in rows:
@@ -198,11 +209,8 @@ def _progress(session: Session, rater: int) -> Progress:
     return Progress(*session.execute(_PROGRESS, {"rater": rater}).one())
 
 
-def _first(session: Session, query: Columns, values: Mapping[str, object]) -> Task | None:
-    """Return the one task a query finds."""
-    row = session.execute(query, values).first()
-    if row is None:
-        return None
+def _task(row: Sequence[Any]) -> Task:
+    """Return the task of a row of `_TASKS`."""
     texts, (code, body, draft, seq, seconds, state, *rest) = list(row[:TEXTS]), row[TEXTS:]
     rubric = Rubric.from_json(body)
     rest[-1] = reading_of_pass(rest[-1])
@@ -299,17 +307,31 @@ class Situation:
 
 def situation(engine: Engine, rater: int) -> Situation:
     """Return what holds for a clinician and what they are to see next in training, in one reading."""
-    with reading(engine) as session:
-        keys = {"standing": standing_key(rater), "consent": consent_key(rater)}
-        stored = dict(session.execute(_SETTINGS, keys).all())
-        consent_sha256 = stored.get(CONSENT_TEXT, "")
-        has_consented = not consent_sha256 or stored.get(consent_key(rater)) == consent_sha256
-        room = RoomState(read_settings(stored), LOCKED in stored)
-        standing = _read_standing(stored.get(standing_key(rater)))
-        if SECRET not in stored or room.locked or standing.over or not rater:
-            return Situation(room, None, has_consented)
-        stage = _TrainingRound(session, rater, stored[SECRET], standing).stage()
-        return Situation(room, stage, has_consented)
+    with glance(engine) as session:
+        now, secret, standing = _situation(session, rater)
+    if not _is_trained(now, secret, standing, rater):
+        return now
+    with reading(engine) as session:  # anew, since a round is told by several queries
+        now, secret, standing = _situation(session, rater)
+        if not _is_trained(now, secret, standing, rater):
+            return now
+        return replace(now, stage=_TrainingRound(session, rater, secret, standing).stage())
+
+
+def _is_trained(now: Situation, secret: str, standing: TrainingStanding, rater: int) -> bool:
+    """Tell whether a clinician is in training now."""
+    return bool(secret and rater) and not now.room.locked and not standing.over
+
+
+def _situation(session: Session, rater: int) -> tuple[Situation, str, TrainingStanding]:
+    """Return what holds for a clinician outside training, the secret of training, and their standing."""
+    keys = {"standing": standing_key(rater), "consent": consent_key(rater)}
+    stored = dict(session.execute(_SETTINGS, keys).all())
+    consent_sha256 = stored.get(CONSENT_TEXT, "")
+    has_consented = not consent_sha256 or stored.get(consent_key(rater)) == consent_sha256
+    room = RoomState(read_settings(stored), LOCKED in stored)
+    standing = _read_standing(stored.get(standing_key(rater)))
+    return Situation(room, None, has_consented), stored.get(SECRET, ""), standing
 
 
 def trainees(engine: Engine) -> list[Trainee]:

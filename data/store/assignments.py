@@ -8,7 +8,7 @@ from sqlalchemy import Engine, bindparam, func, update
 from sqlmodel import Session, col, select
 
 from data.card import PASS_OF, THIRD, Settling
-from data.database import transaction
+from data.database import shared_transaction, transaction
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import asking
 from data.schema import Assignment, Kind, Rater, Rating, Remark, Role, Setting, State, now
@@ -26,6 +26,7 @@ from data.store.audit import (
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
+NOT_YOURS = "this response is not assigned to you"
 ADJUDICATION_ASSIGNED = "adjudication assigned"
 _OF_CODE = select(Assignment).where(Assignment.code == bindparam("code")).with_for_update()
 # Made once: each response that is shown asks it.
@@ -162,7 +163,7 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
 
 def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> None:
     """Record when a clinician first saw a response, or its reference; later times are ignored."""
-    with transaction(engine) as session:
+    with shared_transaction(engine) as session:
         if not reference:
             values = {"code_is": code, "rater_is": rater, "now": now()}
             if session.execute(_OPEN, values).rowcount:  # type: ignore[attr-defined] # of an update
@@ -218,7 +219,7 @@ def own(session: Session, rater: int, code: str) -> Assignment:
     """Return the rater's own assignment of that code, locked until the transaction ends."""
     assignment = session.exec(_OF_CODE, params={"code": code}).first()
     if assignment is None or assignment.rater != rater:
-        raise NotAllowed("this response is not assigned to you")
+        raise NotAllowed(NOT_YOURS)
     return assignment
 
 

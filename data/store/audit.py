@@ -11,9 +11,11 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Float, Insert, Row, func, insert
+from sqlalchemy import Float, Insert, Row, Text, bindparam, func, insert
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, desc, select
 
+from data.database import write_last
 from data.errors import NotAllowed
 from data.record import (
     SALT_BYTES,
@@ -30,6 +32,8 @@ from data.record import (
 from data.schema import Event, Setting, Table, now
 
 GENESIS = "0" * 64
+TAIL = '"]'  # of an event as it is hashed, after the hash of the one before
+SAID = ("at", "actor", "action", "detail")  # what an event says, in the order it is hashed in
 LOCKED = "locked"
 CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
 INSTANCE = SEALS["instance"].columns[1:]
@@ -45,6 +49,18 @@ Seal = dict[str, Any]
 SHORTEST = 4  # signs of a row's hint, among rows that were sealed together
 MOST_HINTS = 5000
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
+_EVENTS = Table.metadata.tables[str(Event.__tablename__)]
+_LOCK_CHAIN = select(func.pg_advisory_xact_lock(CHAIN))
+_PREVIOUS = select(func.coalesce(_LAST.scalar_subquery(), GENESIS).label("sha256")).subquery()
+_HASHED = bindparam("head", type_=Text()).concat(_PREVIOUS.c.sha256).concat(TAIL)
+_APPEND = insert(_EVENTS).from_select(
+    (*SAID, "previous", "sha256"),
+    select_columns(
+        *(bindparam(name, type_=_EVENTS.c[name].type) for name in SAID),
+        _PREVIOUS.c.sha256,
+        func.encode(func.sha256(func.convert_to(_HASHED, "UTF8")), "hex"),
+    ),
+)
 _LOCKED = select(Setting.value).where(Setting.key == LOCKED)
 
 
@@ -99,7 +115,7 @@ def write_rows(
     if not rows:
         return []
     written = Batch(str(model.__tablename__))
-    session.execute(insertion(model), [{**row, "batch": written.token} for row in rows])
+    write_last(session, insertion(model), [{**row, "batch": written.token} for row in rows])
     written.add(rows)
     return [written.detail()]
 
@@ -110,7 +126,7 @@ def insertion(model: type[Table]) -> Insert:
 
     It refuses a column that the table does not have.
     """
-    return insert(model.metadata.tables[str(model.__tablename__)])
+    return insert(model.metadata.tables[str(model.__tablename__)]).inline()  # no key is asked for
 
 
 def canonical(row: Mapping[str, Any], columns: Iterable[str]) -> bytes:
@@ -126,37 +142,42 @@ def log(
     seals: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Append one event to the chain, with seals of what its act wrote, inside the caller's transaction."""
-    _lock_chain(session)
-    last = session.execute(_LAST).scalar()
-    event: dict[str, Any] = {
-        "at": now(),
-        "actor": actor,
-        "action": action,
-        "detail": dict(detail) | ({"sealed": [*seals]} if seals else {}),
-        "previous": last or GENESIS,
-    }
-    event["sha256"] = _sha256(*event.values())
+    told, at = dict(detail) | ({"sealed": [*seals]} if seals else {}), now()
+    head = _head(at, actor, action, told)
+    event = {"at": at, "actor": actor, "action": action, "detail": told}
+    if session.get_bind().dialect.name == "postgresql":
+        _log_on_postgres(session, event | {"head": head})
+        return
+    previous = session.execute(_LAST).scalar() or GENESIS
+    event |= {"previous": previous, "sha256": _sha256(head, previous)}
     session.flush()
     session.execute(insertion(Event), event)
 
 
-def _lock_chain(session: Session) -> None:
-    """Let no other transaction append meanwhile, or two events would follow the same one.
+def _log_on_postgres(session: Session, event: Mapping[str, Any]) -> None:
+    """Lock the chain, and append: the server hashes, so that nothing is asked while it is locked.
 
-    SQLite has one writer anyway.
+    Two statements, since each sees what was stored when it began. A transaction that shares the
+    study with others writes all in its last round trip, and others wait only for that: the rows of
+    an act get their keys in the order of the events, which `verify` holds them to.
     """
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(select(func.pg_advisory_xact_lock(CHAIN)))
+    session.flush()
+    write_last(session, _LOCK_CHAIN, {}, first=True)
+    write_last(session, _APPEND, event)
 
 
 def event_hash(event: Event | Row[Any]) -> str:
     """Return the SHA-256 over an event's content and its predecessor's hash."""
-    return _sha256(event.at, event.actor, event.action, event.detail, event.previous)
+    return _sha256(_head(event.at, event.actor, event.action, event.detail), event.previous)
 
 
-def _sha256(at: datetime, actor: str, action: str, detail: Mapping[str, Any], previous: str) -> str:
-    body = [at.isoformat(), actor, action, detail, previous]
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+def _sha256(head: str, previous: str) -> str:
+    return hashlib.sha256((head + previous + TAIL).encode()).hexdigest()
+
+
+def _head(at: datetime, actor: str, action: str, detail: Mapping[str, Any]) -> str:
+    """Return what is hashed of an event, as JSON, up to the hash of the one before."""
+    return json.dumps([at.isoformat(), actor, action, detail, ""], sort_keys=True)[: -len(TAIL)]
 
 
 def refuse_locked(session: Session) -> None:
@@ -167,7 +188,11 @@ def refuse_locked(session: Session) -> None:
     NotAllowed
         Says since when, and what a coordinator can do.
     """
-    since = session.exec(_LOCKED).first()
+    refuse_locked_since(session.exec(_LOCKED).first())
+
+
+def refuse_locked_since(since: str | None) -> None:
+    """Raise NotAllowed if the study is locked since a time, as `refuse_locked` does."""
     if since is not None:
         raise NotAllowed(
             f"the study is locked since {since}; a coordinator can reopen it with "

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Float, and_, bindparam, case, exists, update
+from sqlalchemy import Engine, Select, and_, bindparam, exists, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
 from data.card import Marked, Reply
-from data.database import transaction
+from data.database import shared_transaction, write_last
 from data.errors import NotAllowed, Stale, Unexplained
 from data.rubric import Rubric, low_points
 from data.schema import (
@@ -26,17 +26,16 @@ from data.schema import (
     Submission,
     now,
 )
-from data.store.assignments import own, progress
-from data.store.audit import log, refuse_locked, write_rows
+from data.store.assignments import NOT_YOURS, progress
+from data.store.audit import LOCKED, log, refuse_locked_since, write_rows
 from data.store.calls import rating_rows
-from data.store.rubrics import RatingForm, form_of, form_on
+from data.store.rubrics import RatingForm, form_on
 
 STUDY_TEXT = "study_text"
 LAST_NUMBER = 2**31 - 1  # of a state: the greatest that a column holds
 CHANGED = "this response was changed in another window"
 GIVEN_BACK = "you gave this response back; another clinician rates it"
 MARKED = ("criterion", "start", "end", "error", "note", "side", "severity", "linked")
-_STUDY_TEXT = select(Setting.value).where(Setting.key == STUDY_TEXT)
 _EARLIER = aliased(Rating)
 # A rating that no earlier one of its showing precedes, by the order of storing: a clock may be set
 # back. One table is walked from its end, not each showing looked up: clinicians rate thousands.
@@ -74,32 +73,29 @@ _LAST_SCORES = (
     .order_by(col(Rating.id))
 )
 ENDED = (State.DONE, State.UNRATED)
-_MINE = (
-    select(Assignment.response, RubricText.body)
+# What a draft or a submission is checked against, in one query. It is sent after the study's lock is
+# held, so what only those write who hold it alone is as it stands.
+_LOCKED_SINCE = select(Setting.value).where(Setting.key == LOCKED).scalar_subquery()
+_STUDY_TEXT = select(Setting.value).where(Setting.key == STUDY_TEXT).scalar_subquery()
+_CHECKED: tuple[Any, ...] = (Assignment, RubricText.body, _LOCKED_SINCE, _STUDY_TEXT)
+_MINE: Select[*tuple[Any, ...]] = (
+    Select(*_CHECKED)
     .select_from(Assignment)
     .join(Response)
     .join(Instance)
     .join(Benchmark)
     .join(RubricText)
     .where(col(Assignment.code) == bindparam("code"), col(Assignment.rater) == bindparam("rater"))
+    .with_for_update(of=Assignment)
 )
-_SECONDS = bindparam("seconds", type_=Float)
-_KEEP = (
+_MOVED = (
+    *("draft", "draft_seq", "submitted_seq", "seconds_active"),
+    *("state", "revision", "done_at", "previous"),
+)
+_STORE = (
     update(Assignment)
-    .where(
-        col(Assignment.code) == bindparam("code_is"),
-        col(Assignment.rater) == bindparam("rater_is"),
-        col(Assignment.state) != State.RECUSED,
-        col(Assignment.draft_seq) == bindparam("base"),
-    )
-    .values(
-        draft=bindparam("draft"),
-        draft_seq=bindparam("base") + 1,
-        seconds_active=case(
-            (col(Assignment.seconds_active) < _SECONDS, _SECONDS),
-            else_=col(Assignment.seconds_active),
-        ),
-    )
+    .where(col(Assignment.id) == bindparam("id_is"))
+    .values({name: bindparam(f"{name}_is") for name in _MOVED})
     .execution_options(synchronize_session=False)
 )
 
@@ -232,15 +228,11 @@ def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int
     BadInput
         If a score, a comment or a mark cannot be: drafts are checked like submissions.
     """
-    values = {"rater_is": rater, "code_is": code, "draft": dict(entered.draft)}
-    with transaction(engine) as session:
-        refuse_locked(session)
-        _refuse_impossible(session, rater, code, entered.reply())
-        parameters = values | {"base": entered.base, "seconds": entered.seconds}
-        numbered = entered.base is not None and entered.base < LAST_NUMBER
-        if numbered and session.execute(_KEEP, parameters).rowcount:  # type: ignore[attr-defined] # of an update
-            return (entered.base or 0) + 1
-        assignment = own(session, rater, code)
+    with shared_transaction(engine) as session:
+        showing = _showing(session, rater, code)
+        assignment, reply = showing.assignment, entered.reply()
+        refuse_locked_since(showing.locked_since)
+        showing.form(session, reply).refuse_impossible(reply)
         if assignment.state == State.RECUSED:
             raise NotAllowed(GIVEN_BACK)
         if entered.known(assignment):
@@ -248,7 +240,7 @@ def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int
         if not entered.follows(assignment):
             raise Stale(CHANGED)
         _keep_state(assignment, entered)
-        session.add(assignment)
+        _store(session, assignment)
         return assignment.draft_seq
 
 
@@ -286,43 +278,66 @@ def submit(
         If a criterion is missing, unknown, or off the scale, or a stretch is not of its text, has
         no error type of the study, or no severity that there is.
     """
-    with transaction(engine) as session:
-        assignment = own(session, rater, code)
-        form = form_of(session, assignment.response, reply)
+    with shared_transaction(engine) as session:
+        showing = _showing(session, rater, code)
+        assignment, form = showing.assignment, showing.form(session, reply)
         scores = form.scores(reply)
-        if entered is not None and _is_stored(
-            session, assignment, entered, reply_content(reply, scores)
-        ):
+        content = reply_content(reply, scores)
+        if entered is not None and _is_stored(session, assignment, entered, content):
             return False
         refuse_unexplained(form.rubric, reply, ask_why)
-        refuse_locked(session)
-        if assignment.state in ENDED and submitted_content(session, assignment) == reply_content(
-            reply, scores
-        ):
+        refuse_locked_since(showing.locked_since)
+        is_same = assignment.state in ENDED and submitted_content(session, assignment) == content
+        if is_same:
             _keep_submitted(assignment, entered, seconds)
+            _store(session, assignment)
             return False
         if assignment.state == State.RECUSED:
             raise NotAllowed(GIVEN_BACK)
         if assignment.revision == 0:
             assignment.done_at, assignment.previous = now(), previous(session, assignment)
         state = entered or FormState({}, seconds, assignment.draft_seq)
-        written = _write(session, assignment, form, scores, reply, state)
+        written = _write(session, showing, form, scores, reply, state)
         assignment.state = State.DONE if scores else State.UNRATED
         assignment.revision += 1
         _keep_submitted(assignment, entered, seconds)
-        session.add(assignment)
-        content = {"assignment": assignment.id, "revision": assignment.revision, "scores": scores}
-        detail = content | {"written": written}
+        _store(session, assignment)
+        said = {"assignment": assignment.id, "revision": assignment.revision, "scores": scores}
+        detail = said | {"written": written}
         log(session, f"rater {rater}", "rated", detail, [progress(assignment)])
     return True
 
 
-def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) -> None:
-    """Refuse a draft that its form cannot have sent; whose it is, is asked elsewhere."""
+@dataclass(frozen=True, slots=True)
+class _Showing:
+    """A clinician's own assignment, its row locked, and what an entry for it is checked against."""
+
+    assignment: Assignment
+    rubric: Rubric
+    locked_since: str | None
+    study_text: str | None
+
+    def form(self, session: Session, reply: Reply) -> RatingForm:
+        return form_on(session, self.rubric, self.assignment.response, reply)
+
+
+def _showing(session: Session, rater: int, code: str) -> _Showing:
+    """Return the rater's own assignment of that code, locked until the transaction ends.
+
+    It is not the session's any more: what is changed in it is stored by `_store`.
+    """
     row = session.execute(_MINE, {"rater": rater, "code": code}).first()
-    if row is not None:
-        response, rubric = row
-        form_on(session, Rubric.from_json(rubric), response, reply).refuse_impossible(reply)
+    if row is None:
+        raise NotAllowed(NOT_YOURS)
+    assignment, rubric, locked_since, study_text = row
+    session.expunge(assignment)
+    return _Showing(assignment, Rubric.from_json(rubric), locked_since, study_text)
+
+
+def _store(session: Session, assignment: Assignment) -> None:
+    """Store how far an assignment has come, whose row is locked."""
+    values = {f"{name}_is": getattr(assignment, name) for name in _MOVED}
+    write_last(session, _STORE, values | {"id_is": assignment.id})
 
 
 def _is_stored(
@@ -390,19 +405,20 @@ def _keep_submitted(assignment: Assignment, entered: FormState | None, seconds: 
 
 def _write(
     session: Session,
-    assignment: Assignment,
+    showing: _Showing,
     form: RatingForm,
     scores: dict[str, float],
     reply: Reply,
     state: FormState,
 ) -> list[dict[str, Any]]:
     """Add all that a submission says; return what its event says of the rows."""
+    assignment = showing.assignment
     submission = {
         "assignment": assignment.id,
         "revision": assignment.revision,
         "comment": whole_comment(reply, scores),
         "seconds": float(state.seconds),  # as it is read back, or its digest would differ
-        "study_text": session.exec(_STUDY_TEXT).first(),
+        "study_text": showing.study_text,
         "appearance": state.appearance,
         "at": now(),
     }

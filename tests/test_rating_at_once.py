@@ -1,0 +1,162 @@
+"""Many clinicians who rate at once are stored in one chain, none lost and none doubled."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+from kit import postgres
+from kit.rating_study import build, codes_of, row, rubric
+from sqlalchemy import Engine, text
+from sqlmodel import Session, col, select
+
+from data import database
+from data.card import Reply
+from data.database import open_study, shared_transaction, transaction
+from data.errors import MedjuryError, NoStudy, NotAllowed
+from data.queries import next_task, situation
+from data.queries.record import verify
+from data.schema import Event, Setting, Submission
+from data.store import FormState, save_draft, submit
+from data.store.assignments import opened, own
+from data.store.study import lock, set_setting
+
+SCORES = {"accuracy": 4, "completeness": 3}
+NAMES = [f"dr-{n}" for n in range(8)]
+RESPONSES = 6
+
+
+@pytest.fixture
+def ward() -> Iterator[Engine]:
+    """Return a study on a server, where eight clinicians have six responses each."""
+    engine = open_study(postgres.new_study())
+    build(engine, [row(n, f"Note {n}.") for n in range(RESPONSES)], NAMES, rubric(*SCORES))
+    yield engine
+    engine.dispose()
+
+
+def draft(number: int, base: int | None = None) -> FormState:
+    return FormState({"by": "page", "seq": number, "scores": SCORES}, 3.0, base)
+
+
+def rate(engine: Engine, rater: int, code: str) -> bool:
+    opened(engine, rater, code)
+    save_draft(engine, rater, code, draft(1))
+    return submit(engine, rater, code, Reply(SCORES), 3.0, draft(2))
+
+
+def counts(engine: Engine) -> tuple[int, int, int]:
+    """Return how many submissions, ratings, and events of ratings are stored."""
+    tables = ("submission", "rating", "event WHERE action = 'rated'")
+    with engine.connect() as connection:
+        one, two, three = (
+            connection.scalar(text(f"SELECT COUNT(*) FROM {table}"))  # noqa: S608 our tables
+            for table in tables
+        )
+    return one or 0, two or 0, three or 0
+
+
+def test_no_submission_is_lost_or_doubled_when_all_submit_at_once(ward: Engine) -> None:
+    work = [
+        (rater, code)
+        for place in range(RESPONSES)
+        for rater, name in enumerate(NAMES, 1)
+        for code in [codes_of(ward, name)[place]] * 2  # from two windows at once
+    ]
+    with ThreadPoolExecutor(12) as pool:
+        stored = list(pool.map(lambda job: rate(ward, *job), work))
+    showings = len(NAMES) * RESPONSES
+    assert sum(stored) == showings
+    assert counts(ward) == (showings, showings * len(SCORES), showings)
+    assert verify(ward).findings == ()
+
+
+def test_the_chain_is_one_while_others_write_alone(ward: Engine) -> None:
+    jobs = [partial(set_setting, ward, "pause_minutes", str(n)) for n in range(1, 9)]
+    for rater, name in enumerate(NAMES, 1):
+        jobs += [partial(rate, ward, rater, code) for code in codes_of(ward, name)]  # type: ignore[misc] # either
+    with ThreadPoolExecutor(12) as pool:
+        for one in [pool.submit(job) for job in jobs[::-1]]:
+            one.result()
+    with Session(ward) as session:
+        events = session.exec(select(Event).order_by(col(Event.id))).all()
+    assert [one.previous for one in events[1:]] == [one.sha256 for one in events[:-1]]
+    assert verify(ward).findings == ()
+
+
+def test_nothing_is_stored_after_the_study_was_locked(ward: Engine) -> None:
+    jobs = [(n, code) for n, name in enumerate(NAMES, 1) for code in codes_of(ward, name)]
+    refused: list[MedjuryError] = []
+
+    def attempt(job: tuple[int, str]) -> None:
+        try:
+            rate(ward, *job)
+        except NotAllowed as error:
+            refused.append(error)
+
+    with ThreadPoolExecutor(8) as pool:
+        done = [pool.submit(attempt, job) for job in jobs]
+        done[len(jobs) // 3].result()
+        lock(ward, "boss")
+    with Session(ward) as session:
+        since = session.exec(select(Event).where(Event.action == "locked")).one()
+        late = select(Event.id).where(col(Event.id) > since.id, Event.action == "rated")
+        assert session.exec(late).all() == []
+        submissions = len(session.exec(select(Submission.id)).all())
+    assert submissions + len(refused) == len(jobs)
+    assert verify(ward).findings == ()
+
+
+def test_who_rates_does_not_wait_for_another_who_rates_another_response(
+    ward: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.5)
+    (mine, *_), (another, *_) = codes_of(ward, "dr-0"), codes_of(ward, "dr-1")
+    with shared_transaction(ward) as session:
+        own(session, 1, mine)
+        assert rate(ward, 2, another)
+        with pytest.raises(NoStudy, match="locked; wait"):
+            save_draft(ward, 1, mine, draft(1))
+        with pytest.raises(NoStudy, match="locked; wait"), transaction(ward) as alone:
+            alone.add(Setting(key="late", value="1"))
+
+
+def test_who_rates_waits_for_whoever_writes_alone(ward: Engine) -> None:
+    code, began = codes_of(ward, "dr-0")[0], threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(ward) as session:
+            session.add(Setting(key="held", value="1"))
+            session.flush()
+            late = pool.submit(lambda: (began.set(), save_draft(ward, 1, code, draft(1))))
+            began.wait(10)
+            assert not late.done()
+        assert late.result()[1] == 1
+
+
+def test_a_submission_that_fails_at_its_end_stores_nothing(ward: Engine) -> None:
+    code = codes_of(ward, "dr-0")[0]
+    with ward.begin() as connection:
+        connection.execute(
+            text("ALTER TABLE submission ADD CONSTRAINT none CHECK (seconds < 1) NOT VALID")
+        )
+    before = counts(ward)
+    with pytest.raises(Exception, match="none"):
+        submit(ward, 1, code, Reply(SCORES), 3.0)
+    assert counts(ward) == before
+    assert submit(ward, 1, code, Reply(SCORES), 0.5)
+    assert verify(ward).findings == ()
+
+
+def test_a_connection_that_the_server_has_ended_is_replaced_before_it_is_used(ward: Engine) -> None:
+    situation(ward, 1)
+    other = open_study(ward.url)
+    with other.begin() as connection:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+    other.dispose()
+    assert next_task(ward, 1).progress.total == RESPONSES
