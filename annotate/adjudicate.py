@@ -19,9 +19,11 @@ from data.queries.adjudication import (
     pool,
 )
 from data.queries.authors import author_names
+from data.queries.steering import names_to_mask
 from data.queries.study import settings
 from data.reading import Settling
 from data.store.adjudication import give_adjudication
+from data.store.flags import answer_flag_as
 
 OFF = (
     "differences are not settled in this study: set how many points apart clinicians must be, such "
@@ -213,3 +215,20 @@ def others_shown(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
         )
         for other in others_said(engine, rater, code)
     )
+
+
+def answer(person: Person, engine: Engine, remark: int, text: str) -> int:
+    """Answer a flag in a coordinator's name; return the answer's key.
+
+    Raises
+    ------
+    BadInput
+        If the text names a model of the study, or any that is well known: who reads it rates blind.
+    Unknown, NotAllowed
+        If there is no such flag; unless a coordinator asks.
+    """
+    hits = find_self_naming(text, names_to_mask(person, engine))
+    if hits:
+        names = ", ".join(dict.fromkeys(hit.text for hit in hits))
+        raise BadInput(f"the answer names what may be a model ({names}): who reads it rates blind")
+    return answer_flag_as(person, engine, person.actor, remark, text)

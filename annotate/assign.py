@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from annotate.balance import Table, connect, deal, gaps, improve, level
-from annotate.order import Showing, arrange
+from annotate.balance import Showing, Table, arrange, connect, deal, gaps, improve, level
 from annotate.plan import Assigned, Design, Item
 from data.errors import BadInput
 from data.store.assignments import Slot

@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotate import sessions
-from annotate.cookies import is_forwarded_https, session_token
+from annotate.sessions import is_forwarded_https, session_token
 from data.errors import MedjuryError
 from data.schema import Role
 

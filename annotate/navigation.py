@@ -8,8 +8,8 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import sessions
-from annotate.cookies import session_of_page
 from annotate.rating import text_html
+from annotate.sessions import session_of_page
 from annotate.study import study
 from data.errors import MedjuryError, NoStudy
 from data.queries import Person

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from annotate.balance import groups
-from annotate.order import GAP, Showing, adjacent
+from annotate.balance import GAP, Showing, adjacent, groups
 from data.pace import Pace, PaceSource, Work
 from data.store.assignments import Slot
 

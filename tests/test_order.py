@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.assign import Item, design
-from annotate.order import GAP, Showing, arrange
+from annotate.balance import GAP, Showing, arrange
 
 SIZES = st.tuples(
     st.integers(1, 60), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5), st.integers(0, 9)

@@ -14,13 +14,13 @@ from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate import sessions
+from annotate.protocols import LARGEST_OF_STEERING
 from annotate.rating import room
 from annotate.rating.answers import Answer, take_in
 from annotate.rating.requests import about
 from annotate.server import settings
+from annotate.signin import FAILURES, Throttle
 from annotate.study import study
-from annotate.throttle import FAILURES, Throttle
-from annotate.websockets import LARGEST_OF_STEERING
 from data import queries
 from data.queries import Person
 from data.schema import Role

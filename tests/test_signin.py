@@ -16,9 +16,8 @@ from sqlalchemy import Engine
 from annotate.headers import ARRIVALS
 from annotate.navigation import SCREENS
 from annotate.server import serve
-from annotate.signin import SLOWER, WRONG
+from annotate.signin import FAILURES, SLOWER, WRONG
 from annotate.study import study
-from annotate.throttle import FAILURES
 from data.database import open_study, transaction
 from data.errors import BadInput, NoStudy
 from data.person import OPERATOR

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from annotate import charts, tables, worker
 from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Pair, Section
 from annotate.screens import controls, frame
-from annotate.screens.markup import caption, heading, lead
+from annotate.screens.frame import caption, heading, lead
 from annotate.worker import ask
 from calibration.messages.form import listed
 from calibration.tables.numbers import fixed

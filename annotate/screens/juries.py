@@ -12,7 +12,7 @@ from annotate.figures import juries
 from annotate.figures.juries import MOST, ShownRanking
 from annotate.screens import frame
 from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
-from annotate.screens.markup import heading, lead
+from annotate.screens.frame import heading, lead
 from calibration.messages.form import listed
 from calibration.report.ways import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow

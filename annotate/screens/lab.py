@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs, worker
 from annotate.screens import frame, lab_run
-from annotate.screens.markup import heading, notice, paragraph
+from annotate.screens.frame import heading, notice, paragraph
 from data import queries
 from data.errors import BadPanel
 from data.person import Person, only

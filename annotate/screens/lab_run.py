@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import frame
-from annotate.screens.markup import Cell, paragraph, table
+from annotate.screens.frame import Cell, paragraph, table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person

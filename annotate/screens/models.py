@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from annotate import charts, tables, worker
 from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
-from annotate.screens.markup import caption, heading, paragraph, refused
+from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
 from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on

@@ -11,7 +11,7 @@ from annotate import charts, tables, worker
 from annotate.figures.shown import MonitoringAnswer, MonitoringBehind
 from annotate.screens import controls, frame
 from annotate.screens.controls import ALL, WHOLE
-from annotate.screens.markup import caption, good, heading, paragraph
+from annotate.screens.frame import caption, good, heading, paragraph
 from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_table
 from calibration.tables.numbers import DASH, fixed, interval
 from calibration.tables.spec import laid_out

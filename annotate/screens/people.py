@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame
-from annotate.screens.markup import refused
+from annotate.screens.frame import refused
 from data import queries, store
 from data.person import Person
 from data.queries import PersonView

@@ -13,7 +13,7 @@ from annotate import tables, worker
 from annotate.rating import text_html
 from annotate.screens import frame, rubrics_copy
 from annotate.screens.controls import panels_heard
-from annotate.screens.markup import heading, paragraph
+from annotate.screens.frame import heading, paragraph
 from annotate.screens.study_protocol import facts
 from calibration.tables.evidence import EvidenceRow, evidence_table
 from data import queries

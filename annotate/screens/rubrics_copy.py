@@ -7,7 +7,7 @@ import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
-from annotate.screens.markup import good, paragraph, refused
+from annotate.screens.frame import good, paragraph, refused
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person

@@ -20,7 +20,7 @@ from annotate.screens import (
     study_progress,
     study_protocol,
 )
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, refused, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
 from data import queries

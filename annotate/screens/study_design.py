@@ -10,7 +10,7 @@ from annotate.assign import Design
 from annotate.designs import DesignRequest, PlannedDesign, designed, planned_design
 from annotate.plan import pace_in_words, spread_in_words
 from annotate.screens import frame, people
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.people import HANDED, Handed
 from data import queries
 from data.errors import Conflict

@@ -3,10 +3,9 @@
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.adjudicate import Settlement, planned_settlement, settle
-from annotate.flags import answer
+from annotate.adjudicate import Settlement, answer, planned_settlement, settle
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from data import queries
 from data.person import Person
 from data.queries import Difference, Flagged

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from annotate.blind import find_self_naming, mask
 from annotate.rating import text_html
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.uploads import Upload, first_ratings, map_needed, rows_in
 from data import queries
 from data.errors import Conflict

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from annotate import reminders
 from annotate.reminders import is_due
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, paragraph, table
+from annotate.screens.frame import Cell, good, heading, paragraph, table
 from data import queries
 from data.person import Person
 from data.queries import Workload

@@ -6,7 +6,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, paragraph, table
+from annotate.screens.frame import Cell, good, heading, paragraph, table
 from calibration.messages.protocol import protocol_facts
 from calibration.protocol import Critical, Protocol
 from data import queries

@@ -8,7 +8,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame, workbench_response
-from annotate.screens.markup import notice, paragraph
+from annotate.screens.frame import notice, paragraph
 from data import queries
 from data.person import Person
 from data.queries import BenchmarkView

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from annotate.rating import text_html
 from annotate.rating.text_html import PICTURES
-from annotate.screens.markup import Cell, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, heading, notice, paragraph, table
 from data import queries
 from data.card import ERRORS, Card, Marked, Side
 from data.person import Person

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from annotate.adjudicate import Settlement, found_differences, planned_settlement, settle
-from annotate.flags import answer as answer_it
+from annotate.adjudicate import answer as answer_it
 from data.person import OPERATOR
 from data.queries import Difference, Flagged
 from data.queries import flags as all_flags

@@ -7,8 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from annotate.cookies import SESSION, cookie_name
-from annotate.sessions import issue
+from annotate.sessions import cookie_name, issue
 from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, ResponseRow
 from data.importers.table import TableFile
