@@ -7,7 +7,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.assign import Item, design
+from annotate.assign import design
+from annotate.plan import Item
 from annotate.balance import GAP, Showing, arrange
 
 SIZES = st.tuples(

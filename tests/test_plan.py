@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from annotate.assign import Item, design
+from annotate.assign import design
+from annotate.plan import Item
 from calibration.icc import f_interval
 from data.pace import said
 

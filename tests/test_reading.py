@@ -3,7 +3,8 @@
 import pytest
 from sqlalchemy import Engine
 
-from annotate.assign import Item, design
+from annotate.assign import design
+from annotate.plan import Item
 from annotate.plan import Plan, plan_of
 from data.pace import said
 from data.queries import check_code

@@ -7,7 +7,8 @@ from random import Random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from annotate.assign import Assigned, Design, Item, design, top_up
+from annotate.assign import design, top_up
+from annotate.plan import Assigned, Design, Item
 
 QUICK = settings(max_examples=60, deadline=None)
 

@@ -18,9 +18,9 @@ from annotate.screens import (
     study_differences,
     study_import,
     study_progress,
-    study_protocol,
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
+from annotate.screens.study_design import show_protocol
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
 from data import queries
@@ -96,7 +96,7 @@ def show(engine: Engine, person: Person) -> None:
         "Differences": study_differences.show,
         "Material": show_material,
         "Description": study_description.show,
-        "Protocol": study_protocol.show,
+        "Protocol": show_protocol,
         "Import": study_import.show,
         "Design": study_design.show,
         "Record": show_record,

@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from annotate.assign import Design
-from annotate.designs import DesignRequest, designed
-from annotate.plan import Plan, pace_in_words, plan_of, spread_in_words
+from annotate.assign import DesignRequest, designed
+from annotate.plan import Design, Plan, pace_in_words, plan_of, spread_in_words
 from data.errors import BadFile, BadInput
 from data.pace import Pace
 from data.person import OPERATOR
