@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.assign import design
-from annotate.plan import Item
 from annotate.balance import GAP, Showing, arrange
+from annotate.plan import Item
 
 SIZES = st.tuples(
     st.integers(1, 60), st.integers(1, 9), st.integers(1, 5), st.integers(1, 5), st.integers(0, 9)

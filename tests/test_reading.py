@@ -4,8 +4,7 @@ import pytest
 from sqlalchemy import Engine
 
 from annotate.assign import design
-from annotate.plan import Item
-from annotate.plan import Plan, plan_of
+from annotate.plan import Item, Plan, plan_of
 from data.pace import said
 from data.queries import check_code
 from data.schema import Role

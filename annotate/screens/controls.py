@@ -9,7 +9,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import jury_panels
-from annotate.figures.shown import AgreementQuestion
+from annotate.results import AgreementQuestion
 from calibration.values import AnalysisOptions, Method
 from data import queries
 from data.person import Person

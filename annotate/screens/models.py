@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
+from annotate.results import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
@@ -76,7 +76,7 @@ def show(engine: Engine, person: Person) -> None:
     worker.wake()
     jury, request = controls.of_models(engine, person)
     coming: Future[ModelsFigures] = worker.ask(
-        person, engine, "annotate.figures.models:compare", request
+        person, engine, "annotate.analyses:compared_models", request
     )
     figures = frame.computed(coming, "Comparing the models")
     if figures is None:
@@ -210,7 +210,7 @@ def _ask_to_lift(engine: Engine, person: Person, *, locked: bool) -> None:
 def _lift(person: Person, engine: Engine, reason: str) -> bool:
     """Lift the blind if the models can be compared at all; tell whether it was lifted."""
     request = ModelsRequest(by=(CLINICIANS,))
-    coming: Future[bool] = worker.ask(person, engine, "annotate.figures.models:check", request)
+    coming: Future[bool] = worker.ask(person, engine, "annotate.analyses:check_models", request)
     if frame.computed(coming, "Looking at the ratings") is None:
         return False
     try:
@@ -227,7 +227,7 @@ def show_costs(engine: Engine, person: Person, figures: ModelsFigures, panel: st
     text, kind = _given()
     request = CostsRequest(text, kind, figures.jury, panel)
     coming: Future[CostFigures] = worker.ask(
-        person, engine, "annotate.figures.models:costs", request
+        person, engine, "annotate.analyses:models_costs", request
     )
     costs = frame.computed(coming, "Reading what was spent")
     if costs is None:

@@ -8,7 +8,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.shown import MonitoringAnswer, MonitoringBehind
+from annotate.results import MonitoringAnswer, MonitoringBehind
 from annotate.screens import controls, frame
 from annotate.screens.controls import ALL, WHOLE
 from annotate.screens.frame import caption, good, heading, paragraph
@@ -29,7 +29,7 @@ NO_ANCHOR = (
     '"Verdicts of each juror" makes one; with it, a changed model can be told from other cases.'
 )
 UNKNOWN_ENDS = "A dash: no end is announced, or the model is not known."
-FIRST, THEN = "annotate.figures.monitoring:answer", "annotate.figures.monitoring:behind"
+FIRST, THEN = "annotate.analyses:monitoring", "annotate.analyses:monitoring_details"
 Row = Mapping[str, Any]
 MOST_DIGITS = 15
 LONGEST_NAME = 60

@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import tables, worker
-from annotate.figures.shown import AgreementQuestion
+from annotate.results import AgreementQuestion
 from annotate.screens import (
     frame,
     study_description,
@@ -111,7 +111,7 @@ def _decision(engine: Engine, person: Person) -> None:
     """Show what may be said of the jury so far, and what to do next."""
     question = AgreementQuestion(AnalysisOptions())
     coming: Future[Decision] = worker.ask(
-        person, engine, "annotate.figures.agreement:decision", question
+        person, engine, "annotate.analyses:agreement_decision", question
     )
     decision = frame.computed(coming, "Does the jury agree? It is being computed")
     if decision is not None:
