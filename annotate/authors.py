@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from annotate.spelling import SEPARATORS, folded
-from annotate.surroundings import Surroundings
+from annotate.searched_text import SEPARATORS, Surroundings, folded
 
 GAP = r"(?:[ \u00a0]?[-\u2010-\u2013][ \u00a0]?|[-\u2010-\u2013_./]{1,2}|[ \u00a0])"
 # Letters of scripts that put no space between words do not bound a name, nor does emphasis.

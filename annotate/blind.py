@@ -24,8 +24,7 @@ from annotate.authors import (
     vendors,
     well_known_words,
 )
-from annotate.spelling import Reading, readings, undisguised
-from annotate.surroundings import Surroundings
+from annotate.searched_text import Reading, Surroundings, readings, undisguised
 
 __all__ = ["MARK", "Found", "Masked", "Why", "default_names", "find_self_naming", "mask", "unmask"]
 

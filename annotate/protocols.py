@@ -21,7 +21,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.frames import CloseCode, Frame
 
 from annotate import sessions
-from annotate.headers import STEERING, is_own_origin
+from annotate.middleware import STEERING, is_own_origin
 from annotate.sessions import session_token
 from data.errors import MedjuryError
 

@@ -18,11 +18,10 @@ from starlette.middleware import Middleware
 from streamlit.web.bootstrap import load_config_options
 
 from annotate import appearance, oidc, protocols, signin
-from annotate.headers import Gate, Roles, SecurityHeaders
-from annotate.outgoing import Downloads, Outgoing
+from annotate.middleware import Downloads, Gate, Outgoing, Roles, SecurityHeaders
+from annotate.navigation import serve_study
 from annotate.protocols import WebSockets
 from annotate.rating import requests
-from annotate.study import serve_study
 from data.database import close_studies
 from data.errors import BadInput
 from data.queries import has_coordinator

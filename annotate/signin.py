@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from annotate import oidc, sessions
-from annotate.headers import from_elsewhere
+from annotate.middleware import from_elsewhere
 from annotate.sessions import (
     DEVICE_COOKIE,
     HOSPITAL_COOKIE,

@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.blind import MARK, find_self_naming, mask, unmask
-from annotate.spelling import folded
+from annotate.searched_text import folded
 
 STUDY = [
     "house-mistral-KKAUTHOR",

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotate import sessions
-from annotate.headers import from_elsewhere
+from annotate.middleware import from_elsewhere
 from annotate.rating import room
 from annotate.rating.answers import Answer, refused, take_in, take_in_training
 from annotate.sessions import session_token

@@ -9,8 +9,14 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from annotate.rating import text_html, training_messages
+from annotate.rating import text_html
 from annotate.rating.answers import Answer, label
+from annotate.rating.text_html import (
+    training_feedback,
+    training_progress,
+    training_result,
+    training_way_on,
+)
 from data import queries, store
 from data.card import SEVERITIES, Card
 from data.description import Description
@@ -243,20 +249,20 @@ def card_shown(view: View) -> Shown:
 
 def _training(now: Stage, house: House) -> Shown:
     """Return a training response with the form of the real work, its feedback, or how a round went."""
-    training = training_messages.progress(now)
+    training = training_progress(now)
     if isinstance(now, Exercise):
         view = View(now.task, replace(house, settings=replace(house.settings, pause_minutes=0)))
         return training | card_shown(view) | {"training": True}
     if isinstance(now, Feedback):
         texts = _texts(now.card, "asked")
-        also = {"code": now.card.code, "texts": texts, "html": training_messages.feedback(now)}
+        also = {"code": now.card.code, "texts": texts, "html": training_feedback(now)}
         label_ = "Next response" if now.number < now.total else "See how the round went"
         return training | also | {"stage": "feedback", "read": now.drill, "go": label_}
     return training | {
         "stage": "outcome",
-        "html": training_messages.result(now),
+        "html": training_result(now),
         "read": now.round_,
-        "go": training_messages.way_on(now),
+        "go": training_way_on(now),
     }
 
 
