@@ -21,8 +21,8 @@ from typing import Any
 from data.card import Reply
 from data.rubric import Rubric, Scale
 from data.schema import Status
+from jury.answer_text import TextSpan, member_spans
 from jury.call import Answer, Token
-from jury.json_objects import TextSpan, member_spans
 from jury.panel import Juror
 from jury.parse import ParsedAnswer, read_answer, verdict_spans
 

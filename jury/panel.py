@@ -71,7 +71,7 @@ class Juror(Part):
     rubric's own prompt. `scores` = "expected" takes the mean of each score's distribution for the
     score (`jury/expected_score.py`).
     `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
-    two limits a minute are the host's (`jury/rates.py`).
+    two limits a minute are the host's (`jury/session.py`).
     """
 
     name: Name

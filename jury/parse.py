@@ -20,9 +20,9 @@ from typing import Any
 from data.card import Reply
 from data.question import RubricLike as Rubric
 from data.status import Status
+from jury.answer_text import Conflicting, FoundObject, TextSpan, after_reasoning, find_objects
 from jury.call import Answer
 from jury.contradiction import objection_in_object, objection_in_text
-from jury.json_objects import Conflicting, FoundObject, TextSpan, after_reasoning, find_objects
 
 LONGEST = 200_000
 MOST = 1_000_000

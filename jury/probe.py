@@ -25,8 +25,14 @@ from jury.http_answers import refused_setting
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer, read_answer
 from jury.providers.registry import FORMS, open_provider
-from jury.rates import RateLimiter, estimated_tokens, rate_limiters, record_rate_limits, tokens_used
-from jury.session import Patience
+from jury.session import (
+    Patience,
+    RateLimiter,
+    estimated_tokens,
+    rate_limiters,
+    record_rate_limits,
+    tokens_used,
+)
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
 WRONG_FORM = (400, 422, 500, 501)

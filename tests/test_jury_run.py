@@ -23,8 +23,7 @@ from data.rubric import read_rubric
 from data.schema import Rater, Response, Status
 from data.store import import_responses
 from jury.panel import Panel
-from jury.run import RunResult, estimate
-from jury.run_lock import run_lock
+from jury.run import RunResult, estimate, run_lock
 from jury.session import Patience
 
 FREE = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}

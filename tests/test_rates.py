@@ -13,7 +13,8 @@ from sqlalchemy import Engine
 
 from jury.call import Call, Turn, Usage
 from jury.panel import Juror, Panel
-from jury.rates import (
+from jury.run import run_panel
+from jury.session import (
     MINUTE,
     Allowance,
     HostLimits,
@@ -22,7 +23,6 @@ from jury.rates import (
     rate_limiters,
     tokens_used,
 )
-from jury.run import run_panel
 
 
 class Clock:

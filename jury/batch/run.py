@@ -39,8 +39,7 @@ from jury.conversation import worst_case_usd
 from jury.cost import batch_price
 from jury.panel import Juror, Panel, refuse_ended
 from jury.providers.registry import PROVIDERS
-from jury.run import refuse_numbers
-from jury.run_lock import run_lock
+from jury.run import refuse_numbers, run_lock
 from jury.run_result import RunResult, run_cap, with_study_spending
 from jury.worklist import Job, Worklist, benchmarks_to_rate, juror_record, refuse_changed
 

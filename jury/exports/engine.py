@@ -12,7 +12,7 @@ from typing import Any
 from data.errors import BadInput
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, refuse_untold
-from jury.exports.settings import FORMAT, FORMAT_VERSION
+from jury.exports.exported_jury import FORMAT, FORMAT_VERSION
 from jury.panel import Juror
 from jury.providers.registry import PROVIDERS, forms_of
 
@@ -25,20 +25,16 @@ MODULES = (
     "data.rubrics.answer_form",
     "data.rubrics.tags",
     "jury.call",
-    "jury.answer_words",
-    "jury.json_objects",
+    "jury.answer_text",
     "jury.contradiction",
     "jury.parse",
     "jury.asking",
     "jury.http_answers",
-    "jury.chat_completions",
-    "jury.messages_api",
-    "jury.exports.settings",
-    "jury.exports.verdicts",
-    "jury.exports.asker",
+    "jury.api_protocols",
+    "jury.exports.exported_jury",
 )
 OWN_IMPORT = re.compile(r"^(from|import) (?=(?:data|jury)[. ])", re.MULTILINE)
-FACE = '"""Part of medjury: its own modules, written by `medjury rubric export`."""\n'
+FACE = '"""Part of medjury: its own modules, written by `medjury share rubric`."""\n'
 
 
 def engine_files() -> dict[str, str]:
@@ -79,7 +75,7 @@ def engine(export: Export) -> dict[str, str]:
 
 
 def _settings(export: Export) -> dict[str, Any]:
-    """Return what `jury/exports/settings.py` reads."""
+    """Return what `jury/exports/exported_jury.py` reads."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

@@ -23,9 +23,9 @@ from typing import Any
 
 from data.errors import BadPanel
 from data.schema import Status
+from jury.answer_text import member_spans
 from jury.call import Answer, Call, Token, Usage
 from jury.cost import CHARACTERS_PER_TOKEN
-from jury.json_objects import member_spans
 from jury.panel import Juror
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"

@@ -1,24 +1,34 @@
-"""The exported jury at work: asks every juror over HTTP as a run does, with the standard library.
-
-Pure: this module travels with the exports. What is sent and how answers are read are the modules
-that a run uses itself; this one makes the requests.
-"""
+"""The exported jury at work: its settings, how every juror is asked over HTTP, and its verdicts."""
 
 import json
 import os
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from email.message import Message as Headers
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 from data.card import Card
-from data.question import json_schema, render
+from data.question import json_schema, render, scale_text
 from data.status import Status
-from jury import chat_completions, messages_api
+from jury.api_protocols import (
+    CHAT_PATH,
+    LIMIT_NAMES,
+    MESSAGES_PATH,
+    MESSAGES_VERSION,
+    chat_body,
+    chat_settings,
+    limit_name,
+    messages_body,
+    read_chat,
+    read_message,
+    refused_parameter,
+)
 from jury.asking import (
     NO_TEXT,
     FormFallback,
@@ -28,11 +38,185 @@ from jury.asking import (
     retry_question,
     with_retry,
 )
-from jury.call import NO_CONNECTION, Answer, Call
-from jury.exports.settings import ExportedJuror, ExportedRubric, JurySettings, read_settings
-from jury.exports.verdicts import JuryVerdict
+from jury.call import NO_CONNECTION, Answer, Call, Form
 from jury.http_answers import http_failure
 from jury.parse import ParsedAnswer, read_answer
+
+FORMAT, FORMAT_VERSION = "medjury-jury", 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedScale:
+    """Whole-number points from min to max, both included."""
+
+    min: int
+    max: int
+
+    @property
+    def points(self) -> range:
+        """All points of the scale."""
+        return range(self.min, self.max + 1)
+
+    def __str__(self) -> str:
+        return scale_text(self.min, self.max)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedCriterion:
+    """One thing to rate."""
+
+    name: str
+    question: str
+    anchors: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRubric:
+    """A rubric as far as a juror is asked with it; `body` is all of it, `sha256` its hash."""
+
+    name: str
+    prompt: str
+    scale: ExportedScale
+    criterion: tuple[ExportedCriterion, ...]
+    body: Mapping[str, Any]
+    sha256: str
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Names of the criteria, in the order they are rated."""
+        return tuple(one.name for one in self.criterion)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedJuror:
+    """How a juror is asked; the name of its key's variable, never the key.
+
+    Attributes
+    ----------
+    forms
+        The forms of answer its endpoint may know, in the order in which they are tried.
+    own
+        Whether the host is OpenAI's own, which is told to keep no text.
+    profile
+        What the study knows the juror by.
+    """
+
+    name: str
+    family: str
+    provider: str
+    model: str
+    base_url: str
+    api_key_env: str
+    temperature: float | None
+    max_tokens: int
+    effort: str | None
+    forms: tuple[Form, ...]
+    own: bool
+    profile: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JurySettings:
+    """A jury with its rubric; `study` is the hash of the record's first event, "" if there is none."""
+
+    rubric: ExportedRubric
+    jurors: tuple[ExportedJuror, ...]
+    status: str
+    study: str
+
+    def origin(self) -> dict[str, Any]:
+        """Return the ids that travel with every verdict, so that it can rejoin its study."""
+        rubric = {"rubric": self.rubric.name, "rubric_sha256": self.rubric.sha256}
+        return {"format": FORMAT, "format_version": FORMAT_VERSION, "study": self.study, **rubric}
+
+
+def read_settings(path: Path) -> JurySettings:
+    """Read the file that an export wrote."""
+    told = json.loads(path.read_text("utf-8"))
+    jurors = tuple(ExportedJuror(**one | {"forms": tuple(one["forms"])}) for one in told["jurors"])
+    rubric = rubric_of(told["rubric"], told["rubric_sha256"])
+    return JurySettings(rubric, jurors, told["status"], told["study"])
+
+
+def rubric_of(body: Mapping[str, Any], sha256: str) -> ExportedRubric:
+    """Return a rubric out of its canonical JSON."""
+    criteria = tuple(
+        ExportedCriterion(
+            one["name"],
+            one["question"],
+            {int(point): words for point, words in one["anchors"].items()},
+        )
+        for one in body["criterion"]
+    )
+    scale = ExportedScale(body["scale"]["min"], body["scale"]["max"])
+    return ExportedRubric(body["name"], body["prompt"], scale, criteria, body, sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class JuryVerdict:
+    """The readings of all jurors, by name. A juror without a reply leaves the jury without scores."""
+
+    settings: JurySettings
+    readings: Mapping[str, ParsedAnswer]
+
+    @property
+    def rated(self) -> bool:
+        """Whether every juror gave a whole verdict."""
+        return all(one.reply is not None for one in self.readings.values())
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Return the mean of all jurors on each criterion; empty, never zeros, where not rated."""
+        replies = [one.reply.scores for one in self.readings.values() if one.reply is not None]
+        if not self.rated:
+            return {}
+        criteria = self.settings.rubric.criteria
+        return {name: sum(one[name] for one in replies) / len(replies) for name in criteria}
+
+    @property
+    def composite(self) -> float | None:
+        """Return the mean over all criteria, None where not rated."""
+        scores = self.scores
+        return sum(scores.values()) / len(scores) if scores else None
+
+    @property
+    def reason(self) -> str:
+        """Return who said what, or why there are no scores."""
+        if not self.rated:
+            failed = [
+                f"{name}: {one.reason or one.status}"
+                for name, one in self.readings.items()
+                if one.reply is None
+            ]
+            return f"NOT RATED: {'; '.join(failed)}"
+        told = [
+            f"{name} " + ", ".join(f"{key} {score:g}" for key, score in one.reply.scores.items())
+            for name, one in self.readings.items()
+            if one.reply is not None
+        ]
+        return f"{'; '.join(told)}; jury {self.settings.status} by medjury"
+
+    def told(self) -> dict[str, Any]:
+        """Return what goes along with the scores and what `medjury import` reads: JSON values."""
+        profiles = {one.name: one for one in self.settings.jurors}
+        jurors = {
+            name: {"family": profiles[name].family, "profile": dict(profiles[name].profile)}
+            | said(one)
+            for name, one in self.readings.items()
+        }
+        return self.settings.origin() | {"jury": self.settings.status, "jurors": jurors}
+
+
+def said(reading: ParsedAnswer) -> dict[str, Any]:
+    """Return a reading as JSON values."""
+    told: dict[str, Any] = {"status": Status(reading.status).value}
+    if reading.reply is None:
+        return told | {"reason": reading.remark}
+    return told | {
+        "scores": dict(reading.reply.scores),
+        "explanations": dict(reading.reply.comments),
+    }
+
 
 TIMEOUT_SECONDS = 300.0
 PATIENCE = Patience()
@@ -74,24 +258,22 @@ class JurorLine:
         """Return how one request ended; one refused for a parameter's name is made once more."""
         sent = self.body(call)
         answer = self._request(sent)
-        name = chat_completions.learnt(answer, sent) if self._speaks_chat else ""
+        name = refused_parameter(answer, sent) if self._speaks_chat else ""
         if not name:
             return answer
         self.unsupported = (*self.unsupported, name)
-        if set(chat_completions.LIMITS) <= set(self.unsupported):
+        if set(LIMIT_NAMES) <= set(self.unsupported):
             return answer
         return self._request(self.body(call))
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return a request as it travels."""
         if not self._speaks_chat:
-            return messages_api.body(self.juror, call)
+            return messages_body(self.juror, call)
         own = self.juror.own and "store" not in self.unsupported
-        limit = chat_completions.limit_name(newest=self.juror.own, unsupported=self.unsupported)
-        named = chat_completions.settings(
-            self.juror, model=self.juror.model, limit=limit, store=not own
-        )
-        return chat_completions.body(call, named)
+        limit = limit_name(newest=self.juror.own, unsupported=self.unsupported)
+        named = chat_settings(self.juror, model=self.juror.model, limit=limit, store=not own)
+        return chat_body(call, named)
 
     @property
     def _speaks_chat(self) -> bool:
@@ -104,7 +286,7 @@ class JurorLine:
         if not key:
             reason = f"the environment variable {variable} is not set"
             return Answer(Status.AUTH, reason, unsent=True)
-        path = chat_completions.PATH if self._speaks_chat else messages_api.PATH
+        path = CHAT_PATH if self._speaks_chat else MESSAGES_PATH
         url = self.juror.base_url.rstrip("/") + path
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         request = urllib.request.Request(  # noqa: S310 - the panel's own address
@@ -128,10 +310,10 @@ class JurorLine:
         own = {"Content-Type": "application/json"}
         if self._speaks_chat:
             return own | {"Authorization": f"Bearer {key}"}
-        return own | {"x-api-key": key, "anthropic-version": messages_api.VERSION}
+        return own | {"x-api-key": key, "anthropic-version": MESSAGES_VERSION}
 
     def _read(self, text: str, headers: Headers) -> Answer:
-        read = chat_completions.read if self._speaks_chat else messages_api.read
+        read = read_chat if self._speaks_chat else read_message
         return read(text, _lower(headers))
 
 
