@@ -16,13 +16,13 @@ from jury.exports.export import Export
 from jury.panel import Panel
 from medjury.services.rubric_validation import Resampling, Tick, seats_of, validation
 
-MODULES = {
-    "medjury": "bundle",
-    "helm": "helm",
-    "inspect": "inspect",
-    "promptfoo": "promptfoo",
-    "openai": "openai_grader",
-    "mlflow": "mlflow_judge",
+WRITERS = {  # tool -> module and function of `jury.exports`
+    "medjury": "bundle:write",
+    "helm": "helm:write",
+    "inspect": "scorers:write_inspect",
+    "promptfoo": "scorers:write_promptfoo",
+    "openai": "openai_grader:write",
+    "mlflow": "scorers:write_mlflow",
 }
 TOLD_WHERE = ("helm", "inspect", "promptfoo", "mlflow")  # with the names of keys' variables
 
@@ -73,7 +73,8 @@ class ExportedRubric:
 
 def tools() -> list[str]:
     """Return the tools that a rubric can be exported for."""
-    return [name for name, module in MODULES.items() if find_spec(f"jury.exports.{module}")]
+    modules = {name: writer.partition(":")[0] for name, writer in WRITERS.items()}
+    return [name for name, module in modules.items() if find_spec(f"jury.exports.{module}")]
 
 
 def exported_rubric(
@@ -95,7 +96,8 @@ def exported_rubric(
     validated = validation(engine, rubric, seats_of(panel), resampling, tick)
     record = validated.record
     rows = tuple(material(engine, rubric))
-    write: Write = import_module(f"jury.exports.{MODULES[asked.tool]}").write
+    module, _, function = WRITERS[asked.tool].partition(":")
+    write: Write = getattr(import_module(f"jury.exports.{module}"), function)
     return ExportedRubric(
         dict(write(Export(rubric, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",
