@@ -82,21 +82,23 @@ def planned_settlement(
     all_differences = found_differences(engine)
     ready = [difference for difference in all_differences if difference.is_ready]
     naming = _naming(engine, ready) if reading == "consensus" else frozenset[int]()
-    known = pool(engine)
+    candidates = pool(engine)
     if raters is not None:
-        known = replace(known, clinicians=tuple(raters))
-    able = {difference.response: known.able(difference.response, reading) for difference in ready}
+        candidates = replace(candidates, clinicians=tuple(raters))
+    able = {
+        difference.response: candidates.able(difference.response, reading) for difference in ready
+    }
     eligible = {key: names for key, names in able.items() if names and key not in naming}
     start = {
-        clinician: (known.settling.get(clinician, 0), known.open_.get(clinician, 0))
-        for clinician in known.clinicians
+        clinician: (candidates.settling.get(clinician, 0), candidates.open_.get(clinician, 0))
+        for clinician in candidates.clinicians
     }
     places = dealt(eligible, start, seed)
     load = Counter(places.values())
     return Settlement(
         reading,
         places,
-        {clinician: load[clinician] for clinician in sorted(known.clinicians)},
+        {clinician: load[clinician] for clinician in sorted(candidates.clinicians)},
         waiting=tuple(
             difference.response_id
             for difference in all_differences

@@ -40,7 +40,7 @@ class Start:
     def readers(self, *, done: bool) -> list[list[int]]:
         """Return who has each response by now: done, or open with someone still there."""
         able = self.everyone if done else self.everyone[: self.staff]
-        number = {rater: place for place, rater in enumerate(able)}
+        number = {rater: index for index, rater in enumerate(able)}
         readers: dict[int, list[int]] = {item.response: [] for item in self.items}
         for slot in self.existing:
             if not slot.pass_ and slot.done == done and slot.rater in number:
@@ -144,8 +144,8 @@ def _kept(start: Start, table: Table) -> list[Assigned]:
     staff = set(start.everyone[: start.staff])
     reads = {
         (start.everyone[rater], item.response)
-        for place, item in enumerate(start.items)
-        for rater in table.readers(place)
+        for index, item in enumerate(start.items)
+        for rater in table.readers(index)
     }
     return [
         slot
@@ -169,8 +169,8 @@ def _slots(
         own_rng = Random(repr((rng.random(), rater)))  # noqa: S311 - published, not a secret
         line = arrange(*_showings(own, mine, start.items), max(number_of_repeats, 0), own_rng)
         first = own[-1].position + 1 if own else 0
-        for place, showing in enumerate(line, first):
-            yield Slot(rater, showing.response, place, showing.pass_)
+        for position, showing in enumerate(line, first):
+            yield Slot(rater, showing.response, position, showing.pass_)
 
 
 def _showings(
@@ -178,9 +178,13 @@ def _showings(
 ) -> tuple[list[Showing], list[Showing]]:
     """Return a rater's earlier showings, in order, and the new ones."""
     instance = {item.response: item.instance for item in items}
-    known = {slot.response for slot in own if not slot.pass_}
+    responses_read = {slot.response for slot in own if not slot.pass_}
     before = [Showing(slot.response, instance[slot.response], slot.pass_) for slot in own]
-    new = [Showing(item.response, item.instance) for item in mine if item.response not in known]
+    new = [
+        Showing(item.response, item.instance)
+        for item in mine
+        if item.response not in responses_read
+    ]
     return before, new
 
 
@@ -194,7 +198,7 @@ def _check(
     """Refuse input that no design can be made of, and say what to do."""
     twice = _twice(raters)
     same = _twice([item.response for item in responses])
-    both = _twice([(slot.rater, slot.response, slot.pass_) for slot in existing])
+    duplicates = _twice([(slot.rater, slot.response, slot.pass_) for slot in existing])
     lost = sorted({slot.response for slot in existing} - {item.response for item in responses})
     faults = {
         "no responses to assign: import some first": not responses,
@@ -205,7 +209,7 @@ def _check(
         f"per_response={per_response} with {len(raters)} clinicians ({', '.join(raters)}): "
         "ask for fewer readings a response, or invite more": per_response > len(raters),
         f"repeats={repeats}: give a share from 0 to 0.5": not 0 <= repeats <= 0.5,
-        f"slots given twice: {both[:5]}; give each once": both,
+        f"slots given twice: {duplicates[:5]}; give each once": duplicates,
         f"work on responses that are not given: {lost[:5]}; give old and new ones": lost,
     }
     for fault, holds in faults.items():
@@ -258,7 +262,7 @@ def _staffed(start: Start, per_response: int, rng: Random) -> Table:
     staff = range(start.staff)
     _hold(table, before)
     order = rng.sample(range(len(start.items)), len(start.items))
-    order.sort(key=lambda place: (start.items[place].model, start.items[place].benchmark))
+    order.sort(key=lambda index: (start.items[index].model, start.items[index].benchmark))
     deal(table, per_response, staff, order)
     level(table, staff)
     _release(table, before)

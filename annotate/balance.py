@@ -46,8 +46,8 @@ class Table:
         sizes = [max(values, default=-1) + 1 for values in self.labels]
         self.counts = [[[0] * size for _ in range(self.raters)] for size in sizes]
         for response, block in enumerate(self.all_readers()):
-            for place, rater in enumerate(block):
-                self._count(rater, response, block[:place], 1)
+            for index, rater in enumerate(block):
+                self._count(rater, response, block[:index], 1)
 
     def readers(self, response: int) -> list[int]:
         """Return all raters of a response."""
@@ -270,7 +270,9 @@ def _joining(table: Table) -> Move | None:
         for rater in table.free[response] if len(block) > 1 else []:
             without = [*blocks[:response], [reader for reader in block if reader != rater]]
             if len(set(groups(without + blocks[response + 1 :], table.raters))) == len(set(group)):
-                other = next(there for number, there in home.items() if number != group[rater])
+                other = next(
+                    other_rater for number, other_rater in home.items() if number != group[rater]
+                )
                 return response, [rater], other, table.free[other][:1]
     return None
 
@@ -391,8 +393,8 @@ def _spread(before: Sequence[Showing], new: Sequence[Showing], rng: Random) -> l
 
 def _draw(pool: list[Showing], due: int | None, last: int | None, rng: Random) -> Showing:
     """Take a showing from the pool: of the instance that is due, or not of the last one."""
-    place = int(rng.random() * len(pool))
-    if due is not None or pool[place].instance == last:
+    index = int(rng.random() * len(pool))
+    if due is not None or pool[index].instance == last:
         places = range(len(pool))
         other = [candidate for candidate in places if pool[candidate].instance != last]
         fit = (
@@ -400,8 +402,8 @@ def _draw(pool: list[Showing], due: int | None, last: int | None, rng: Random) -
             or other
             or places
         )
-        place = rng.choice(fit)
-    pool[place], pool[-1] = pool[-1], pool[place]
+        index = rng.choice(fit)
+    pool[index], pool[-1] = pool[-1], pool[index]
     return pool.pop()
 
 
@@ -409,14 +411,14 @@ def _with_repeats(line: list[Showing], start: int, repeats: int, rng: Random) ->
     """Put `repeats` responses of the line into it once more, none before place `start`."""
     again = {showing.response for showing in line if showing.pass_}
     firsts = [
-        place
-        for place, showing in enumerate(line)
+        index
+        for index, showing in enumerate(line)
         if not showing.pass_ and showing.response not in again
     ]
-    early = [place for place in firsts if place + GAP <= len(line)]
+    early = [index for index in firsts if index + GAP <= len(line)]
     enough = repeats <= len(early)  # if not, each repeat makes room for the next one
     chosen = sorted(rng.sample(early, repeats)) if enough else firsts[:repeats]
-    for showing in [line[place] for place in chosen]:
+    for showing in [line[index] for index in chosen]:
         least = max(line.index(showing) + GAP, start)
         if least <= len(line):
             repeat = showing._replace(pass_=1)
@@ -428,11 +430,11 @@ def _gap_for(repeat: Showing, line: list[Showing], least: int, rng: Random) -> i
     """Return a place from `least` on where neither neighbour shows the same instance."""
     places = range(least, len(line) + 1)
     draws = (rng.choice(places) for _ in range(TRIES))
-    drawn = next((place for place in draws if _apart(repeat, line, place)), None)
+    drawn = next((index for index in draws if _apart(repeat, line, index)), None)
     if drawn is not None:
         return drawn
-    return rng.choice([place for place in places if _apart(repeat, line, place)] or places)
+    return rng.choice([index for index in places if _apart(repeat, line, index)] or places)
 
 
-def _apart(repeat: Showing, line: list[Showing], place: int) -> bool:
-    return all(neighbour.instance != repeat.instance for neighbour in line[place - 1 : place + 1])
+def _apart(repeat: Showing, line: list[Showing], index: int) -> bool:
+    return all(neighbour.instance != repeat.instance for neighbour in line[index - 1 : index + 1])

@@ -79,8 +79,8 @@ def as_html(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
-    made = _Parser("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
-    return made.enable("table")
+    parser = _Parser("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
+    return parser.enable("table")
 
 
 class _Parser(MarkdownIt):
@@ -93,27 +93,27 @@ class _Parser(MarkdownIt):
 class _Renderer(RendererHTML):
     """Writes no attribute that the text could choose, but how a table's cells are aligned."""
 
-    def link_open(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
+    def link_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
         return '<span class="mj-link">'
 
-    def link_close(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        opened = next(n for n in range(place, -1, -1) if tokens[n].type == "link_open")
-        words = "".join(token.content for token in tokens[opened:place])
+    def link_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        opened = next(n for n in range(index, -1, -1) if tokens[n].type == "link_open")
+        words = "".join(token.content for token in tokens[opened:index])
         return f"</span>{_address(tokens[opened].attrGet('href'), words)}"
 
-    def image(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        words = tokens[place].content
+    def image(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        words = tokens[index].content
         shown = f'<span class="mj-link">{html.escape(words)}</span>'
-        return shown + _address(tokens[place].attrGet("src"), words)
+        return shown + _address(tokens[index].attrGet("src"), words)
 
-    def heading_open(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        return f"<{_heading(tokens[place])}>"
+    def heading_open(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        return f"<{_heading(tokens[index])}>"
 
-    def heading_close(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        return f"</{_heading(tokens[place])}>\n"
+    def heading_close(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        return f"</{_heading(tokens[index])}>\n"
 
-    def fence(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
-        return f"<pre><code>{html.escape(tokens[place].content)}</code></pre>\n"
+    def fence(self, tokens: Sequence[Token], index: int, *_: Any) -> str:
+        return f"<pre><code>{html.escape(tokens[index].content)}</code></pre>\n"
 
 
 def _address(href: object, words: str) -> str:

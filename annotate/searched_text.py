@@ -48,9 +48,9 @@ class Reading:
 
 def readings(text: str) -> Iterator[Reading]:
     """Yield a text as it is read: as it stands, and with letters set apart closed up."""
-    seen = _seen(text)
-    yield seen
-    if closed := _closed(seen):
+    reading = _seen(text)
+    yield reading
+    if closed := _closed(reading):
         yield closed
 
 
@@ -79,7 +79,7 @@ def _seen(text: str) -> Reading:
     """Return a text without what is not drawn, its letters as the Latin ones they resemble."""
     if text.isascii() and not _CONTROL.search(text):
         return Reading(text, range(len(text) + 1), text)
-    places = [place for place, sign in enumerate(text) if not is_unseen(sign)]
+    places = [index for index, sign in enumerate(text) if not is_unseen(sign)]
     return Reading(folded("".join(text[at] for at in places)), [*places, len(text)], text)
 
 
@@ -93,7 +93,7 @@ def _closed(reading: Reading) -> Reading | None:
         parts += [reading.text[at : match.start()], *(sign for _, sign in letters)]
         places += [
             *reading.places[at : match.start()],
-            *(reading.places[place] for place, _ in letters),
+            *(reading.places[index] for index, _ in letters),
         ]
         at = match.end()
     if not at:
@@ -112,14 +112,14 @@ def _joined(match: re.Match[str]) -> Iterator[tuple[int, str]]:
     if match["dropped"]:
         return
     for part in _SIGNS.finditer(match.string, *match.span()):
-        word, place = part.group(), part.start()
+        word, start = part.group(), part.start()
         if part["letter"]:
-            yield place, word
+            yield start, word
         elif not usual:
             usual = word
         elif word != usual:
             signs = [sign for sign in word if not sign.isspace() and sign not in usual]
-            yield place, signs[0] if signs else " "
+            yield start, signs[0] if signs else " "
 
 
 _SIGNS = re.compile(rf"(?P<letter>{LETTER})|{SEPARATORS}+")
@@ -216,17 +216,17 @@ class Places:
         """
         first = bisect_left(self.starts, start)
         if first < len(self.starts) and (begins := self.starts[first]) < end:
-            whole = self.ends[first] <= end or self._pattern.match(self._text, begins, end)
+            match = self.ends[first] <= end or self._pattern.match(self._text, begins, end)
         else:
-            whole = None
-        return bool(whole) or self._behind_cut(start, end) or self._before_cut(start, end)
+            match = None
+        return bool(match) or self._behind_cut(start, end) or self._before_cut(start, end)
 
     def _behind_cut(self, start: int, end: int) -> bool:
         """Return whether what a cut leaves of a word, or of one of two parts, is one."""
         if not 0 < start < end or not _joins(self._text[start - 1]):
             return False
-        rest = self._text[start:end]
-        return any(self._pattern.match(rest, at) for at in (0, 1))
+        stretch = self._text[start:end]
+        return any(self._pattern.match(stretch, at) for at in (0, 1))
 
     def _before_cut(self, start: int, end: int) -> bool:
         cut = 0 < end < len(self._text) and _joins(self._text[end - 1]) and _joins(self._text[end])
@@ -239,61 +239,61 @@ class Surroundings:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def begins(self, place: int) -> int:
+    def begins(self, at: int) -> int:
         """Return where the sentence begins that goes up to a place; at most BEFORE characters back."""
-        earliest = max(0, place - BEFORE)
-        last = bisect_right(self._breaks, place) - 1
+        earliest = max(0, at - BEFORE)
+        last = bisect_right(self._breaks, at) - 1
         if last < 0:
             return earliest
         broken = self._breaks[last]
         needed = broken - (1 if self.text[broken - 1] == "\n" else 2)
         return broken if needed >= earliest else earliest
 
-    def ends(self, place: int) -> int:
+    def ends(self, at: int) -> int:
         """Return where the sentence ends that goes on from a place; at most AFTER characters on."""
-        match = _END.search(self.text, place, place + AFTER)
-        return match.start() if match else min(len(self.text), place + AFTER)
+        match = _END.search(self.text, at, at + AFTER)
+        return match.start() if match else min(len(self.text), at + AFTER)
 
-    def before(self, place: int) -> str:
+    def before(self, at: int) -> str:
         """Return the sentence up to a place."""
-        return self.text[self.begins(place) : place]
+        return self.text[self.begins(at) : at]
 
-    def someone_used(self, place: int) -> bool:
+    def someone_used(self, at: int) -> bool:
         """Return whether somebody is said to use what stands at a place: "her son asked ChatGPT".
 
         The word of use is one of the last five words of the sentence before the place, and who
         did it stands before that word.
         """
         used = self._used
-        last = bisect_right(used.ends, place) - 1
-        if last < 0 or used.starts[last] < (begins := self.begins(place)):
+        last = bisect_right(used.ends, at) - 1
+        if last < 0 or used.starts[last] < (begins := self.begins(at)):
             return False
         for position in range(last, max(-1, last - MOST_BETWEEN - 1), -1):
             start = used.starts[position]
-            if start < begins or not _FEW_WORDS.fullmatch(self.text, used.ends[position], place):
+            if start < begins or not _FEW_WORDS.fullmatch(self.text, used.ends[position], at):
                 return False
             if self._people_before(begins, start):
                 return True
         return False
 
-    def _people_before(self, begins: int, place: int) -> bool:
+    def _people_before(self, begins: int, at: int) -> bool:
         """Return whether somebody is named between a sentence's beginning and a place."""
-        stop = bisect_left(self._stops, place) - 1
+        stop = bisect_left(self._stops, at) - 1
         after = max(begins, self._stops[stop] + 1) if stop >= 0 else begins
-        return self._people.within(after, place)
+        return self._people.within(after, at)
 
-    def introduced(self, place: int) -> str:
+    def introduced(self, at: int) -> str:
         """Return the words that introduce what stands at a place: "I am", "as", a colon; or nothing."""
         heads = self._introductions
-        last = bisect_left(heads.ends, place) - 1
-        if last >= 0 and heads.ends[last] >= place - NEAR:
+        last = bisect_left(heads.ends, at) - 1
+        if last >= 0 and heads.ends[last] >= at - NEAR:
             start, end = heads.starts[last], heads.ends[last]
-            if start >= self.begins(place) and not any(
-                map(_joins, self.text[end:place].replace("-", " "))
+            if start >= self.begins(at) and not any(
+                map(_joins, self.text[end:at].replace("-", " "))
             ):
                 return self.text[start:end]
-        labelled = ":" in self.text[max(0, place - NEAR - 1) : place]
-        return ":" if labelled and _LABEL.match(self.before(place)) else ""
+        labelled = ":" in self.text[max(0, at - NEAR - 1) : at]
+        return ":" if labelled and _LABEL.match(self.before(at)) else ""
 
     def of_the_liver(self, start: int, end: int) -> bool:
         """Return whether laboratory values of the liver stand around a stretch."""

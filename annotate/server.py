@@ -46,7 +46,7 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     BadInput
         If the port is taken, or [auth] in `secrets` cannot be used.
     """
-    known = oidc.read_secrets(secrets)
+    accounts = oidc.read_secrets(secrets)
     engine = serve_study(db_url)
     _refuse_taken(host, port)
     _share_one_heap()
@@ -54,7 +54,7 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     if not has_coordinator(engine):
         print(NO_COORDINATOR, flush=True)  # noqa: T201 for whoever started it
     load_config_options(settings() | {"server.address": host, "server.port": port})
-    protocols.run(application(engine, known), host, port)
+    protocols.run(application(engine, accounts), host, port)
 
 
 def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.App:

@@ -59,12 +59,12 @@ class Sightings:
         with self._lock:
             self.last[session] = float("-inf")
 
-    def hear(self, engine: Engine, seen: Seen) -> None:
+    def hear(self, engine: Engine, sighting: Seen) -> None:
         """Note which sessions were signed out since it was last asked, at whichever replica."""
-        for session in seen.left:
+        for session in sighting.left:
             self.end(session)
         with self._lock:
-            self.heard[engine] = max(seen.newest, self.heard.get(engine, 0))
+            self.heard[engine] = max(sighting.newest, self.heard.get(engine, 0))
 
 
 _sightings = Sightings()
@@ -87,9 +87,9 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     # First: what a page asks while the study cannot be reached is use of the session too.
     if not sightings.alive(session[1]):
         return None
-    seen = queries.seen(engine, session[0], sightings.heard.get(engine, 0))
-    sightings.hear(engine, seen)
-    return seen.person if sightings.alive(session[1]) else None
+    sighting = queries.seen(engine, session[0], sightings.heard.get(engine, 0))
+    sightings.hear(engine, sighting)
+    return sighting.person if sightings.alive(session[1]) else None
 
 
 def end(engine: Engine, token: str | None, sightings: Sightings = _sightings) -> Person | None:

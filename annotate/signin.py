@@ -68,10 +68,10 @@ class Desk:
         try:
             if request.method == "POST":
                 return await self._take_in(request)
-            known = await run_in_threadpool(self._owner, request)
+            person = await run_in_threadpool(self._owner, request)
         except MedjuryError:
             return self._form(BUSY, 503)
-        return RedirectResponse("/", status_code=303) if known else self._form()
+        return RedirectResponse("/", status_code=303) if person else self._form()
 
     async def logout(self, request: Request) -> Response:
         """End the session, here and wherever its cookie was copied to; not for another site."""
@@ -145,9 +145,11 @@ class Desk:
             return self._form(SLOWER, 429)
         if not await run_in_threadpool(queries.is_opening, self.engine, opening):
             return await self._refuse_unknown(guesser)
-        known = guesser.startswith(KNOWN_DEVICE)
+        is_known_device = guesser.startswith(KNOWN_DEVICE)
         async with self.checking:
-            checked = await self._checked(code, guesser, *(() if known else (f"code {opening}",)))
+            checked = await self._checked(
+                code, guesser, *(() if is_known_device else (f"code {opening}",))
+            )
         if checked is None:
             return self._form(SLOWER, 429)
         if checked.person is None:
@@ -177,9 +179,9 @@ class Desk:
 
     def _guesser(self, request: Request) -> str:
         """Return who tries a code: a device that was signed in from before, or else a network."""
-        known = sessions.device(self.engine, cookie_of(self.engine, DEVICE_COOKIE, request))
-        if known is not None:
-            return KNOWN_DEVICE + known
+        device = sessions.device(self.engine, cookie_of(self.engine, DEVICE_COOKIE, request))
+        if device is not None:
+            return KNOWN_DEVICE + device
         return network(request.client.host if request.client else "")
 
     async def _open(self, request: Request, entered: Entered) -> Response:
@@ -356,12 +358,12 @@ class Throttle:
 def network(address: str) -> str:
     """Return what one guesser holds of the network: an IPv4 address, or an IPv6 prefix of 64 bits."""
     try:
-        known = ip_address(address.partition("%")[0])
+        ip = ip_address(address.partition("%")[0])
     except ValueError:  # a socket of this machine
         return f"address {address}"
-    if not isinstance(known, IPv6Address):
-        return f"address {known}"
-    if known.ipv4_mapped is not None:
-        return f"address {known.ipv4_mapped}"
+    if not isinstance(ip, IPv6Address):
+        return f"address {ip}"
+    if ip.ipv4_mapped is not None:
+        return f"address {ip.ipv4_mapped}"
     hidden = 128 - PREFIX_OF_A_HOUSEHOLD
-    return f"network {IPv6Address(int(known) >> hidden << hidden)}"
+    return f"network {IPv6Address(int(ip) >> hidden << hidden)}"

@@ -78,9 +78,9 @@ def find_objects(text: str) -> Iterator[FoundObject]:
 
     What begins as an object but does not end is yielded with its first key.
     """
-    whole = _load(text.strip())
-    if whole is not None:
-        yield FoundObject(0, len(text), whole)
+    whole_text = _load(text.strip())
+    if whole_text is not None:
+        yield FoundObject(0, len(text), whole_text)
         return
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
     at = text.find("{")
@@ -193,8 +193,8 @@ IN_WORDS = {word: f"{number}" for number, words in NUMBERS.items() for word in w
 WORD = re.compile(r"[^\W\d_]{2,8}")
 ONE_AS_NUMBER = re.compile(r"(?<=[aostef] )one(?=\s*(?:[.,;:!)]|$))")
 HAN = {
-    sign: f"{place}"
-    for place, sign in enumerate("\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d")
+    sign: f"{digit}"
+    for digit, sign in enumerate("\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d")
 }
 HAN_POINTS = re.compile(r"(?<=\d)\s*[\u5206\u70b9\u9ede\uc810]")
 HAN_SCORE = re.compile(rf"([{''.join(HAN)}])(?=\s*\u5206)")

@@ -440,5 +440,5 @@ def _usd(share: PaperShare) -> float | None:
 
 def _total(amounts: Sequence[float | None]) -> float | None:
     """Return the sum, None if any part is None."""
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None
+    known_amounts = [amount for amount in amounts if amount is not None]
+    return sum(known_amounts) if len(known_amounts) == len(amounts) else None

@@ -103,10 +103,12 @@ def parse(text: str, rubric: Rubric) -> ParsedAnswer:
 def verdict_spans(text: str, rubric: Rubric) -> list[TextSpan]:
     """Return the spans of the objects in an answer that hold its verdict, one each where it is repeated."""
     head = text[:LONGEST]
-    rest = after_reasoning(head)
-    first = len(head) - len(rest)
-    whole = [located for located in find_objects(rest) if _whole_verdict(located.value, rubric)]
-    return [TextSpan(first + located.start, first + located.end) for located in whole]
+    answer = after_reasoning(head)
+    first = len(head) - len(answer)
+    verdicts = [
+        located for located in find_objects(answer) if _whole_verdict(located.value, rubric)
+    ]
+    return [TextSpan(first + located.start, first + located.end) for located in verdicts]
 
 
 def storable(text: str) -> str:

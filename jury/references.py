@@ -120,9 +120,9 @@ def _unanswered(
     engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: RunTally
 ) -> Iterator[Sequence[ReferenceCard]]:
     """Yield each reference that a juror has not answered about; count those that it has."""
-    done = answered_references(engine, session.rater)
+    answered = answered_references(engine, session.rater)
     for card in reference_cards(engine, benchmarks):
-        if card.instance in done:
+        if card.instance in answered:
             tally.ended(session.juror.name, Status.OK)
         else:
             yield (card,)

@@ -126,10 +126,10 @@ def estimate(
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
         for group in pending_jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
-            for place, job in enumerate(job for job in group if job.has_text):
+            for index, job in enumerate(job for job in group if job.has_text):
                 prompt = job.rubric.parts(job.card, juror.explanation)
                 row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
-                row = row.repeating(prompt.shared) if place else row
+                row = row.repeating(prompt.shared) if index else row
         rows.append(row)
     return rows
 

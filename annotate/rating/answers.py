@@ -146,16 +146,16 @@ class Answer:
 
 def take_in(engine: Engine, person: Person, payload: object, house: House | None = None) -> Answer:
     """Save a draft or submit a rating; taking in the same message again changes nothing."""
-    held = house or queries.house(engine)
-    return _taken_in(payload, partial(_take_in, engine, person.rater or 0, held))
+    settings = house or queries.house(engine)
+    return _taken_in(payload, partial(_take_in, engine, person.rater or 0, settings))
 
 
 def take_in_training(
     engine: Engine, rater: int, payload: object, house: House | None = None
 ) -> Answer:
     """Save a draft or an answer of the training round: the same messages, other tables."""
-    held = house or queries.house(engine)
-    return _taken_in(payload, partial(_take_in_training, engine, rater, held))
+    settings = house or queries.house(engine)
+    return _taken_in(payload, partial(_take_in_training, engine, rater, settings))
 
 
 def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answer:
@@ -185,11 +185,11 @@ def plainly(error: MedjuryError) -> str:
         return CLOSED
     if isinstance(error, Unexplained):
         return f"{label(str(error))} is low: {WHY}"
-    known = (
+    field_name = (
         *((OffScale, OFF), (Unknown, OFF), (NotAllowed, FOREIGN)),
         *((NoStudy, BUSY), (Stale, CHANGED)),
     )
-    for kind, words in known:
+    for kind, words in field_name:
         if isinstance(error, kind):
             return words
     return str(error) if isinstance(error, BadInput) else BUSY

@@ -157,8 +157,8 @@ def _read(engine: Engine, person: Person, payload: Payload) -> Response:
 
 def _back(engine: Engine, person: Person, payload: Payload) -> Response:
     """Return to a response that was rated."""
-    there = Answer("", 0, 0, at=str(payload.get("code", "")))
-    return JSONResponse({"shown": room.shown(engine, person, there)}, headers=FRESH)
+    answer = Answer("", 0, 0, at=str(payload.get("code", "")))
+    return JSONResponse({"shown": room.shown(engine, person, answer)}, headers=FRESH)
 
 
 def _consent(engine: Engine, person: Person, payload: Payload) -> Response:

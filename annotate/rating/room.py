@@ -62,7 +62,7 @@ def arrival(engine: Engine, person: Person) -> Shown:
     rater = person.rater or 0
     now = queries.situation(engine, rater)
     description = queries.description(engine)
-    held = {
+    pinned = {
         "who": person.name,
         "tag": str(person.id),
         "title": description.title if description else "",
@@ -71,7 +71,7 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
     }
-    return {"room": held, "shown": shown(engine, person, situation=now)}
+    return {"room": pinned, "shown": shown(engine, person, situation=now)}
 
 
 def _answers(engine: Engine, rater: int) -> list[Shown]:
@@ -174,21 +174,23 @@ def _consent(engine: Engine) -> Shown:
 
 def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
     """Return the marks whose criterion is known; links are by the new places."""
-    places = [place for place, mark in enumerate(marks) if mark["criterion"] in criteria]
+    places = [index for index, mark in enumerate(marks) if mark["criterion"] in criteria]
     moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
     return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
 
 
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
     """Return the response a clinician is at, or that there is none."""
-    place = queries.place(engine, rater)
-    if place.task is None and place.progress.total and store.claim(engine, rater):
-        place = queries.place(engine, rater)
-    task = (queries.task(engine, rater, answer.at) if answer and answer.at else None) or place.task
-    done, total = place.progress.done, place.progress.total
+    current = queries.place(engine, rater)
+    if current.task is None and current.progress.total and store.claim(engine, rater):
+        current = queries.place(engine, rater)
+    task = (
+        queries.task(engine, rater, answer.at) if answer and answer.at else None
+    ) or current.task
+    done, total = current.progress.done, current.progress.total
     counted = {"progress": {"done": done, "total": total}}
     if task is None:
-        return counted | _end(engine, rater, place.progress)
+        return counted | _end(engine, rater, current.progress)
     after = answer is not None and answer.after and answer.at == task.card.code
     if after or not task.opened:
         store.opened(engine, rater, task.card.code, reference=after)
@@ -286,8 +288,8 @@ def _asked_for(card: Card, name: str) -> Shown | None:
 
 
 def _on_request(card: Card, name: str, is_open: bool) -> Shown:
-    whole = _asked_for(card, name) if is_open else None
-    return whole or {"name": name, "label": name.capitalize()}
+    shown_text = _asked_for(card, name) if is_open else None
+    return shown_text or {"name": name, "label": name.capitalize()}
 
 
 def _text(name: str, label_: str, text: str, *, folds: bool = False) -> Shown:

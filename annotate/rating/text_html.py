@@ -82,11 +82,11 @@ def _text(lines: list[str]) -> str:
 
 def _section(lines: list[str], goes_on: int | None) -> str:
     """Return a heading and what is under it, which folds away; no character is changed."""
-    rest = [*lines[1:], ""] if goes_on else lines[1:]
-    newline = chr(10) if rest else ""
+    body_lines = [*lines[1:], ""] if goes_on else lines[1:]
+    newline = chr(10) if body_lines else ""
     return (
         f'<details class="mj-section" open><summary>{html.escape(lines[0])}{newline}</summary>'
-        f"{_text(rest)}</details>"
+        f"{_text(body_lines)}</details>"
     )
 
 
@@ -122,9 +122,9 @@ MOST_MISSES = 3
 
 def training_progress(stage: Exercise | Feedback | Result) -> dict[str, Any]:
     """Return how far the round is, as the page's top line says it."""
-    decimals = stage.total if isinstance(stage, Result) else stage.number
-    done = decimals - isinstance(stage, Exercise)
-    counted = {"done": done, "total": stage.total, "number": decimals, "round": stage.round_}
+    number = stage.total if isinstance(stage, Result) else stage.number
+    done = number - isinstance(stage, Exercise)
+    counted = {"done": done, "total": stage.total, "number": number, "round": stage.round_}
     return {"progress": counted, "training": True}
 
 

@@ -212,8 +212,8 @@ def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:
         picked: dict[str, Mapping[str, Any]] = {}
         with st.container(key=f"beside-{number}"):
             places = st.columns(len(own), gap="medium")
-        for chart, place in zip(own, places, strict=True):
-            with place:
+        for chart, column in zip(own, places, strict=True):
+            with column:
                 picked |= {row["response"]: row for row in _picked(chart, rows)}
         if picked:
             selected = [*picked.values()]

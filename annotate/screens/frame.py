@@ -122,8 +122,8 @@ def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], word
         How many columns from the left hold words; the others are numbers, set to the right.
     """
     head_cells = "".join(
-        f'<th scope="col"{_side(place, words)}>{html.escape(head)}</th>'
-        for place, head in enumerate(heads)
+        f'<th scope="col"{_side(index, words)}>{html.escape(head)}</th>'
+        for index, head in enumerate(heads)
     )
     body = "".join(_row(row, words) for row in rows)
     return (
@@ -171,7 +171,7 @@ def refused(text: str) -> str:
 
 def _row(row: Sequence[Cell], words: int) -> str:
     first, *rest = (_cell(cell) for cell in row)
-    cells = "".join(f"<td{_side(place, words)}>{cell}</td>" for place, cell in enumerate(rest, 1))
+    cells = "".join(f"<td{_side(index, words)}>{cell}</td>" for index, cell in enumerate(rest, 1))
     return f'<tr><th scope="row">{first}</th>{cells}</tr>'
 
 
@@ -181,5 +181,5 @@ def _cell(value: Cell) -> str:
     return html.escape(f"{value:,}" if isinstance(value, int) else value)
 
 
-def _side(place: int, words: int) -> str:
-    return f' class="{"mj-word" if place < words else "mj-number"}"'
+def _side(index: int, words: int) -> str:
+    return f' class="{"mj-word" if index < words else "mj-number"}"'

@@ -124,18 +124,18 @@ def _drawn(row: ModelRow, kind: str) -> dict[str, str | float | None]:
 
 def _by_category(rows: Sequence[CategoryRow]) -> None:
     """Show each model's mean in each category, by one way of scoring."""
-    ways = _ways(rows)
-    if not ways:
+    scorings = _ways(rows)
+    if not scorings:
         return
     by = st.radio(
         "Categories, as scored by",
-        ways,
+        scorings,
         key="by",
         horizontal=True,
         bind="query-params",
         format_func=lambda way: WAYS[way],
     )
-    by = by if by in ways else ways[0]
+    by = by if by in scorings else scorings[0]
     own = [row for row in rows if row.by == by]
     cells = [
         {"model": row.model, "place": row.category or NO_CATEGORY, "value": _or_none(row.mean)}

@@ -85,13 +85,13 @@ class Known:
 def show(engine: Engine, person: Person) -> None:
     """Show all rubrics, and the chosen part of the chosen one."""
     frame.begin(person, "Rubrics", ABOUT, "monitoring.css")
-    known = _known(queries.study_rubrics(person, engine))
-    own = [entry for entry in known if entry.own]
+    entries = _known(queries.study_rubrics(person, engine))
+    own = [entry for entry in entries if entry.own]
     if own:
         st.html(_listed(own))
     else:
         st.html(paragraph("No rubric is in this study yet: importing responses brings one."))
-    labels = {entry.label: entry for entry in known}
+    labels = {entry.label: entry for entry in entries}
     parts: Mapping[str, Part] = {
         "Read": _read,
         "Evidence": show_evidence,
@@ -101,15 +101,15 @@ def show(engine: Engine, person: Person) -> None:
     which, part_place = st.columns((1, 1), vertical_alignment="bottom")
     name = which.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
     part = part_place.radio("Show", [*parts], key="part", horizontal=True, bind="query-params")
-    chosen = labels.get(name, known[0])
+    chosen = labels.get(name, entries[0])
     parts.get(part, _read)(engine, person, chosen.rubric)
 
 
 def _known(own: Sequence[StudyRubric]) -> list[Known]:
     """Return the study's rubrics, those in use first, and those that ship besides."""
     used = sorted(own, key=lambda entry: not entry.benchmarks)
-    there = {entry.rubric.sha256 for entry in own}
-    others = [rubric for rubric in map(read_rubric, shipped()) if rubric.sha256 not in there]
+    own_hashes = {entry.rubric.sha256 for entry in own}
+    others = [rubric for rubric in map(read_rubric, shipped()) if rubric.sha256 not in own_hashes]
     return [Known(entry.rubric, entry) for entry in used] + [
         Known(rubric, None) for rubric in others
     ]
@@ -253,14 +253,14 @@ def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
         name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
         with frame.refusals(), st.spinner("The files are being made", show_time=True):
             st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
-    made = st.session_state.get(FILES)
-    if made is not None and made.sha256 == rubric.sha256:
-        _handed(made)
+    archive = st.session_state.get(FILES)
+    if archive is not None and archive.sha256 == rubric.sha256:
+        _handed(archive)
 
 
-def _handed(made: Archive) -> None:
+def _handed(archive_made: Archive) -> None:
     """Show what the files say of their evidence, and hand them over."""
-    exported = made.exported
+    exported = archive_made.exported
     kind, status = (
         ("mj-well", "Validated") if exported.validated else ("mj-warned", "Not validated")
     )
@@ -268,7 +268,9 @@ def _handed(made: Archive) -> None:
     paragraphs = "".join(f"<p>{html.escape(reason)}</p>" for reason in reasons)
     st.html(f'<div class="mj-verdict {kind}" role="status"><b>{status}</b>{paragraphs}</div>')
     archive = _zipped(exported.files)
-    st.download_button("Save the files", archive, made.name, "application/zip", on_click="ignore")
+    st.download_button(
+        "Save the files", archive, archive_made.name, "application/zip", on_click="ignore"
+    )
 
 
 def _zipped(texts: Mapping[str, str]) -> bytes:
@@ -293,8 +295,8 @@ def show_copy(engine: Engine, person: Person, rubric: Rubric) -> None:
         st.html(paragraph(ONLY))
         return
     st.html(paragraph(_stays(engine, person, rubric)))
-    if made := st.session_state.pop(ADDED, None):
-        st.html(good(made))
+    if message := st.session_state.pop(ADDED, None):
+        st.html(good(message))
     entered = _form(rubric)
     if entered is None:
         return
@@ -345,8 +347,8 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
         st.html(paragraph("A criterion without a name is left out."))
         blank = Criterion(name="new", question="?", anchors={})
         criteria = [
-            _criterion(criterion, place, key, new=criterion is blank)
-            for place, criterion in enumerate([*rubric.criterion, blank], 1)
+            _criterion(criterion, number, key, new=criterion is blank)
+            for number, criterion in enumerate([*rubric.criterion, blank], 1)
         ]
         body["criterion"] = [entered for entered in criteria if entered["name"]]
         body["prompt"] = st.text_area(
@@ -361,11 +363,11 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
     return body if pressed else None
 
 
-def _criterion(criterion: Criterion, place: int, key: str, *, new: bool) -> dict[str, Any]:
+def _criterion(criterion: Criterion, number: int, key: str, *, new: bool) -> dict[str, Any]:
     """Ask for one criterion: its name, its question, and the words of its points, a line each."""
-    title = "One more criterion (optional)" if new else f"Criterion {place}"
-    mine = f"{place}-{key}"
-    with st.expander(title, expanded=not new and place == 1):
+    title = "One more criterion (optional)" if new else f"Criterion {number}"
+    mine = f"{number}-{key}"
+    with st.expander(title, expanded=not new and number == 1):
         first, second = st.columns((1, 3))
         name = first.text_input(
             "Its name", "" if new else criterion.name, max_chars=64, key=f"c{mine}"
@@ -406,8 +408,8 @@ def _checked(body: Mapping[str, Any]) -> tuple[Rubric | None, str]:
     if not body["version"].strip():
         return None, "version: give the new version, such as 2"
     try:
-        made = Rubric(**{**body, "version": body["version"].strip()})
+        rubric = Rubric(**{**body, "version": body["version"].strip()})
     except ValidationError as error:
         return None, first_complaint(error.errors())
-    why = too_wide(made.scale.min, made.scale.max) or unasked(made.prompt, made.criteria)
-    return (None, why) if why else (made, "")
+    why = too_wide(rubric.scale.min, rubric.scale.max) or unasked(rubric.prompt, rubric.criteria)
+    return (None, why) if why else (rubric, "")

@@ -58,15 +58,19 @@ def show(engine: Engine, person: Person) -> None:
         _store(engine, person, request, planned_for[1])
 
 
-def _ask(known: list[str]) -> DesignRequest:
+def _ask(clinicians: list[str]) -> DesignRequest:
     """Ask who rates, how often, how many are shown again, and the seed."""
     turn = st.session_state.get(TURN, 0)
-    raters = st.multiselect("Clinicians", known, known, key=f"raters-{turn}") if known else []
-    first, *rest = st.columns((5, 3, 3, 2))
+    raters = (
+        st.multiselect("Clinicians", clinicians, clinicians, key=f"raters-{turn}")
+        if clinicians
+        else []
+    )
+    first, *columns = st.columns((5, 3, 3, 2))
     new = first.text_area("New clinicians, one per line", key=f"design-new-{turn}", height=70)
-    per_response = rest[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
-    percent = rest[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
-    seed = rest[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
+    per_response = columns[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
+    percent = columns[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
+    seed = columns[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
     minutes = st.number_input(
         "Minutes per reading",
         *(0.1, 600.0, None, 0.5),
@@ -121,15 +125,15 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
     yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
 
 
-def _store(engine: Engine, person: Person, request: DesignRequest, seen: PlannedDesign) -> None:
+def _store(engine: Engine, person: Person, request: DesignRequest, planned: PlannedDesign) -> None:
     """Store the design that was seen, and hand the codes over."""
     with frame.refusals():
         with st.spinner("Assigning the responses"):
             design = deal(person, engine, request)
             if (design.load, design.overlap, design.repeats) != (
-                seen.load,
-                seen.overlap,
-                seen.repeats,
+                planned.load,
+                planned.overlap,
+                planned.repeats,
             ):
                 raise Conflict("the study has changed since this plan was made: show it anew")
             dropped = [
@@ -212,8 +216,8 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
                 critical=critical,
             ),
         )
-    if made := st.session_state.pop(MADE, None):
-        st.html(good(made))
+    if message := st.session_state.pop(MADE, None):
+        st.html(good(message))
 
 
 def _fix(engine: Engine, person: Person, protocol: Protocol) -> None:

@@ -207,8 +207,8 @@ def _show_reminders(engine: Engine, person: Person, present: datetime, days: int
     base = urlsplit(st.context.url or "")
     reminders_due = reminders.due(person, engine, present, f"{base.scheme}://{base.netloc}")
     st.html(heading("Reminders"))
-    if made := st.session_state.pop(SENT, None):
-        st.html(good(made))
+    if message := st.session_state.pop(SENT, None):
+        st.html(good(message))
     if not reminders_due:
         st.html(paragraph(NONE_DUE.format(days=days)))
         return

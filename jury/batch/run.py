@@ -278,8 +278,11 @@ def _bound(context: BatchContext, panel: Panel) -> None:
     """Set what the run may spend; what its jurors have in flight is part of `held` already."""
     context.cap = run_cap(context.engine, panel, context.max_usd)
     own = None if context.max_usd is None else context.max_usd - context.cap.carried.usd
-    budget_left, held = study_spending(context.engine).left, context.held()
-    bounds = [own, None if budget_left is None else budget_left + (held if held < inf else 0.0)]
+    budget_left, reserved = study_spending(context.engine).left, context.held()
+    bounds = [
+        own,
+        None if budget_left is None else budget_left + (reserved if reserved < inf else 0.0),
+    ]
     context.max_usd = min((bound for bound in bounds if bound is not None), default=None)
 
 

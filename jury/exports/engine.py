@@ -65,7 +65,7 @@ def engine(export: Export) -> dict[str, str]:
         at a cloud's own address.
     """
     refuse_untold(export.panel)
-    if names := [one.name for one in export.panel.juror if one.simulated]:
+    if names := [juror.name for juror in export.panel.juror if juror.simulated]:
         raise BadInput(
             f"panel {export.panel.name}: {', '.join(names)} simulated, and no other tool can ask "
             "them; give --panel with jurors that are models"
@@ -83,7 +83,7 @@ def _settings(export: Export) -> dict[str, Any]:
         "status": export.record["status"],
         "rubric_sha256": export.rubric.sha256,
         "rubric": export.rubric.model_dump(mode="json"),
-        "jurors": [exported_juror(one) for one in export.panel.juror],
+        "jurors": [exported_juror(juror) for juror in export.panel.juror],
     }
 
 

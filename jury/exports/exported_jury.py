@@ -84,7 +84,7 @@ class ExportedRubric:
     @property
     def criteria(self) -> tuple[str, ...]:
         """Names of the criteria, in the order they are rated."""
-        return tuple(one.name for one in self.criterion)
+        return tuple(criterion.name for criterion in self.criterion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +132,23 @@ class JurySettings:
 
 def read_settings(path: Path) -> JurySettings:
     """Read the file that an export wrote."""
-    told = json.loads(path.read_text("utf-8"))
-    jurors = tuple(ExportedJuror(**one | {"forms": tuple(one["forms"])}) for one in told["jurors"])
-    rubric = rubric_of(told["rubric"], told["rubric_sha256"])
-    return JurySettings(rubric, jurors, told["status"], told["study"])
+    body = json.loads(path.read_text("utf-8"))
+    jurors = tuple(
+        ExportedJuror(**juror | {"forms": tuple(juror["forms"])}) for juror in body["jurors"]
+    )
+    rubric = rubric_of(body["rubric"], body["rubric_sha256"])
+    return JurySettings(rubric, jurors, body["status"], body["study"])
 
 
 def rubric_of(body: Mapping[str, Any], sha256: str) -> ExportedRubric:
     """Return a rubric out of its canonical JSON."""
     criteria = tuple(
         ExportedCriterion(
-            one["name"],
-            one["question"],
-            {int(point): words for point, words in one["anchors"].items()},
+            criterion["name"],
+            criterion["question"],
+            {int(point): words for point, words in criterion["anchors"].items()},
         )
-        for one in body["criterion"]
+        for criterion in body["criterion"]
     )
     scale = ExportedScale(body["scale"]["min"], body["scale"]["max"])
     return ExportedRubric(body["name"], body["prompt"], scale, criteria, body, sha256)
@@ -162,16 +164,18 @@ class JuryVerdict:
     @property
     def rated(self) -> bool:
         """Whether every juror gave a whole verdict."""
-        return all(one.reply is not None for one in self.readings.values())
+        return all(reading.reply is not None for reading in self.readings.values())
 
     @property
     def scores(self) -> dict[str, float]:
         """Return the mean of all jurors on each criterion; empty, never zeros, where not rated."""
-        replies = [one.reply.scores for one in self.readings.values() if one.reply is not None]
+        replies = [
+            reading.reply.scores for reading in self.readings.values() if reading.reply is not None
+        ]
         if not self.rated:
             return {}
         criteria = self.settings.rubric.criteria
-        return {name: sum(one[name] for one in replies) / len(replies) for name in criteria}
+        return {name: sum(reply[name] for reply in replies) / len(replies) for name in criteria}
 
     @property
     def composite(self) -> float | None:
@@ -184,35 +188,36 @@ class JuryVerdict:
         """Return who said what, or why there are no scores."""
         if not self.rated:
             failed = [
-                f"{name}: {one.reason or one.status}"
-                for name, one in self.readings.items()
-                if one.reply is None
+                f"{name}: {reading.reason or reading.status}"
+                for name, reading in self.readings.items()
+                if reading.reply is None
             ]
             return f"NOT RATED: {'; '.join(failed)}"
-        told = [
-            f"{name} " + ", ".join(f"{key} {score:g}" for key, score in one.reply.scores.items())
-            for name, one in self.readings.items()
-            if one.reply is not None
+        scores = [
+            f"{name} "
+            + ", ".join(f"{key} {score:g}" for key, score in reading.reply.scores.items())
+            for name, reading in self.readings.items()
+            if reading.reply is not None
         ]
-        return f"{'; '.join(told)}; jury {self.settings.status} by medjury"
+        return f"{'; '.join(scores)}; jury {self.settings.status} by medjury"
 
     def told(self) -> dict[str, Any]:
         """Return what goes along with the scores and what `medjury import` reads: JSON values."""
-        profiles = {one.name: one for one in self.settings.jurors}
+        profiles = {juror.name: juror for juror in self.settings.jurors}
         jurors = {
             name: {"family": profiles[name].family, "profile": dict(profiles[name].profile)}
-            | said(one)
-            for name, one in self.readings.items()
+            | said(reading)
+            for name, reading in self.readings.items()
         }
         return self.settings.origin() | {"jury": self.settings.status, "jurors": jurors}
 
 
 def said(reading: ParsedAnswer) -> dict[str, Any]:
     """Return a reading as JSON values."""
-    told: dict[str, Any] = {"status": Status(reading.status).value}
+    body: dict[str, Any] = {"status": Status(reading.status).value}
     if reading.reply is None:
-        return told | {"reason": reading.remark}
-    return told | {
+        return body | {"reason": reading.remark}
+    return body | {
         "scores": dict(reading.reply.scores),
         "explanations": dict(reading.reply.comments),
     }
@@ -360,7 +365,7 @@ class Jury:
 
     def __init__(self, settings: JurySettings, patience: Patience = PATIENCE) -> None:
         self.settings = settings
-        self.lines = {one.name: JurorLine(one, patience) for one in settings.jurors}
+        self.lines = {juror.name: JurorLine(juror, patience) for juror in settings.jurors}
 
     @classmethod
     def beside(cls, program: str) -> "Jury":
@@ -377,8 +382,8 @@ class Jury:
             return self.unasked(Status.EMPTY_RESPONSE, NO_TEXT)
         rubric, prompt = self.settings.rubric, self.question(card)
         with ThreadPoolExecutor(len(self.lines)) as pool:
-            found = pool.map(lambda line: line.verdict(rubric, prompt), self.lines.values())
-            readings = dict(zip(self.lines, found, strict=True))
+            answers = pool.map(lambda line: line.verdict(rubric, prompt), self.lines.values())
+            readings = dict(zip(self.lines, answers, strict=True))
         return JuryVerdict(self.settings, readings)
 
     def unasked(self, status: Status, reason: str) -> JuryVerdict:

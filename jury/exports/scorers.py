@@ -35,9 +35,9 @@ def write_inspect(export: Export) -> dict[str, str]:
     BadInput
         If a juror is simulated: there is no model that Inspect could ask.
     """
-    told = engine(export)
-    models = {one.name: inspect_model(one) for one in export.panel.juror}
-    return told | {
+    files = engine(export)
+    models = {juror.name: inspect_model(juror) for juror in export.panel.juror}
+    return files | {
         SCORER_FILE: program("inspect_scorer"),
         TASK_FILE: program("inspect_task"),
         MODELS_FILE: json.dumps(models, indent=2) + "\n",
@@ -58,11 +58,11 @@ def inspect_model(juror: Juror) -> dict[str, Any]:
 
 def _samples(rows: tuple[ExportRow, ...]) -> list[dict[str, Any]]:
     """Return every response as a sample; one that only repeats an instance has a number after it."""
-    seen: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     names = _names(rows)
     samples = []
     for row in rows:
-        number = seen[row.instance_id] = seen.get(row.instance_id, 0) + 1
+        number = numbers[row.instance_id] = numbers.get(row.instance_id, 0) + 1
         name = names[row.instance_id]
         samples.append(
             {
@@ -87,7 +87,10 @@ def _names(rows: tuple[ExportRow, ...]) -> dict[str, str]:
     knows an instance by its place.
     """
     ids = dict.fromkeys(row.instance_id for row in rows)
-    return {one: one if PATH.fullmatch(one) else f"#{number}" for number, one in enumerate(ids, 1)}
+    return {
+        instance_id: instance_id if PATH.fullmatch(instance_id) else f"#{number}"
+        for number, instance_id in enumerate(ids, 1)
+    }
 
 
 INSTANCES_FILE = "instances.json"
@@ -99,7 +102,7 @@ def write_promptfoo(export: Export) -> dict[str, str]:
     """Return promptfoo's configuration, its tests, the assertion, and what was validated."""
     rows = {row.instance_id: row for row in export.rows}.values()
     texts = [{"instance_id": row.instance_id} | texts_of(row) for row in rows]
-    cases = [{"vars": {INSTANCE: place}} for place in range(len(texts))]
+    cases = [{"vars": {INSTANCE: index}} for index in range(len(texts))]
     return {
         "promptfooconfig.yaml": _configuration(export, bool(cases)),
         "tests.json": json.dumps(cases, indent=1) + "\n",
@@ -142,6 +145,6 @@ def write_mlflow(export: Export) -> dict[str, str]:
 def _datum(row: ExportRow) -> dict[str, Any]:
     """Return a row as `mlflow.genai.evaluate` takes it; `outputs` only where there is a response."""
     texts = texts_of(row)
-    asked = {name: texts.pop(name) for name in ("context", "prompt")}
-    one: dict[str, Any] = {"inputs": asked} | ({"expectations": texts} if texts else {})
-    return one if row.response is None else one | {"outputs": row.response}
+    inputs = {name: texts.pop(name) for name in ("context", "prompt")}
+    datum: dict[str, Any] = {"inputs": inputs} | ({"expectations": texts} if texts else {})
+    return datum if row.response is None else datum | {"outputs": row.response}

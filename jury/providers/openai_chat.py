@@ -187,8 +187,8 @@ def _bytes(entry: dict[str, Any]) -> bytes | None:
     """Return the bytes of a token: those of the entry, else those of its text."""
     values, text = entry.get("bytes"), entry.get("token")
     if isinstance(values, list):
-        whole = all(isinstance(value, int) and 0 <= value < 256 for value in values)
-        return bytes(values) if whole else None
+        are_bytes = all(isinstance(value, int) and 0 <= value < 256 for value in values)
+        return bytes(values) if are_bytes else None
     return text.encode("utf-8", "replace") if isinstance(text, str) else None
 
 
