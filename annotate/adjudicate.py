@@ -27,7 +27,7 @@ from data.store.flags import answer_flag_as
 
 OFF = (
     "differences are not settled in this study: set how many points apart clinicians must be, such "
-    "as `medjury settings adjudicate_from 2`"
+    "as `medjury study settings adjudicate_from 2`"
 )
 
 

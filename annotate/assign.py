@@ -292,7 +292,7 @@ def _even_out(table: Table, per_response: int, rng: Random) -> None:
         improve(table, rng, patience, whole=True)
 
 
-NOTHING = "the study has no responses yet: `medjury import FILE` brings them in"
+NOTHING = "the study has no responses yet: `medjury study import FILE` brings them in"
 
 
 @dataclass(frozen=True, slots=True)

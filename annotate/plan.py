@@ -150,7 +150,7 @@ class Design:
         return Work(len(shown), words, criteria)
 
     def to_json(self, pace: Pace | None = None) -> dict[str, Any]:
-        """Return the design's figures as `medjury assign --json` writes them."""
+        """Return the design's figures as `medjury rate assign --json` writes them."""
         return {
             "seed": self.seed,
             "per_response": self.per_response,

@@ -32,7 +32,7 @@ SECONDS_BETWEEN_TRIMS = 30
 M_ARENA_MAX = -8  # of glibc's malloc.h
 NO_COORDINATOR = (
     "medjury: nobody can steer this study here yet: "
-    "`medjury people add NAME --role coordinator` prints a code"
+    "`medjury rate people add NAME --role coordinator` prints a code"
 )
 
 

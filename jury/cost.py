@@ -99,7 +99,6 @@ class Budget:
     """A cap in US dollars on all calls; those in flight count at their highest possible cost."""
 
     def __init__(self, cap: float | None) -> None:
-        self.capped = cap is not None
         self._cap = cap
         self._held = 0.0
         self._in_flight = 0
@@ -272,7 +271,7 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
                 f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "
                 f"{juror.host}, so a cap cannot be kept; add usd_per_million_in and "
                 "usd_per_million_out to the juror (0 counts at private addresses only), or leave out --max-usd "
-                "and the study's budget (`medjury settings budget none`)"
+                "and the study's budget (`medjury study settings budget none`)"
             )
 
 

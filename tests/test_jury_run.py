@@ -307,7 +307,7 @@ def test_a_missing_key_is_told_before_anything(small_study: Engine, stub: Stub) 
 
 
 def test_a_model_that_has_ended_is_refused_with_what_to_do(small_study: Engine, stub: Stub) -> None:
-    with pytest.raises(BadPanel, match=r"ended on 2026-02-19.*medjury ratings"):
+    with pytest.raises(BadPanel, match=r"ended on 2026-02-19.*medjury rate ratings"):
         run(small_study, panel_at(stub, ended="2026-02-19"))
     assert stub.seen == []
 

@@ -1,6 +1,6 @@
 """Bringing files in by upload: first what they hold and would change, then, if wanted, the import.
 
-A file is read as `medjury import` and `medjury ratings` read it.
+A file is read as `medjury study import` and `medjury rate ratings` read it.
 """
 
 import hashlib

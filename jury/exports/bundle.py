@@ -25,7 +25,7 @@ NOT_SHOWN = {
     "undefined": "whether the jury agrees as well as a clinician is not known",
     "simulated": "the figures are of simulated raters",
 }
-COMMAND = "`medjury verify`"
+COMMAND = "`medjury study verify`"
 SIMULATED = "simulated raters can never validate a jury"
 
 

@@ -202,7 +202,7 @@ class JuryVerdict:
         return f"{'; '.join(scores)}; jury {self.settings.status} by medjury"
 
     def told(self) -> dict[str, Any]:
-        """Return what goes along with the scores and what `medjury import` reads: JSON values."""
+        """Return what goes along with the scores and what `medjury study import` reads: JSON values."""
         profiles = {juror.name: juror for juror in self.settings.jurors}
         jurors = {
             name: {"family": profiles[name].family, "profile": dict(profiles[name].profile)}

@@ -138,7 +138,7 @@ def _page(export: Export, helm_question: Question, data: str) -> str:
     if settings:
         lines += ["HELM alone has settings of its own:", "", *settings, ""]
     return "\n".join(
-        [*lines, "Take the run back: `medjury import benchmark_output/runs/medjury`", ""]
+        [*lines, "Take the run back: `medjury study import benchmark_output/runs/medjury`", ""]
     )
 
 

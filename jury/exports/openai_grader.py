@@ -129,6 +129,6 @@ def _warning(export: Export, jurors: list[Juror]) -> str:
         "not broken, so it can pose as the reference; a checklist is not shown; an answer with two "
         "verdicts or on another scale is not refused, and none is asked for again; and no ids come "
         f"back: another measurement. {others}"
-        "Let them rate the study's responses and bring the scores back with `medjury ratings` to "
+        "Let them rate the study's responses and bring the scores back with `medjury rate ratings` to "
         "know how well they agree.\n"
     )
