@@ -1,4 +1,4 @@
-"""Settling differences between clinicians: who reads what, and what they are shown of the others."""
+"""Settle differences between clinicians: who reads what, and what they see of the others; answer flags."""
 
 import hashlib
 from collections import Counter

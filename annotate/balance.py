@@ -1,8 +1,8 @@
-"""Who reads which response: a table dealt evenly, then made more even by exchanges.
+"""Who reads which response, dealt evenly, and in which order, with hidden repeats far from the first showing.
 
-Raters and responses are numbers here. What counts, in this order: equal loads, equal
+Raters and responses are numbers here. What counts in a table, in this order: equal loads, equal
 overlaps of every pair of raters, then equal parts of each label (model, benchmark, instance).
-Two guarantees that chance does not give come last: one connected whole, and equal loads.
+At the end all raters are linked by shared responses, and loads are equal, whatever chance did.
 """
 
 from collections import Counter

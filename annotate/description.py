@@ -1,4 +1,4 @@
-"""The description of a study as HTML: the same for clinicians and for its author."""
+"""The description of a study: its Markdown as HTML, the same for clinicians and for its author."""
 
 import html
 import re

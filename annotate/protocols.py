@@ -1,4 +1,4 @@
-"""uvicorn's protocols, changed to buffer nothing for clients that have not signed in.
+"""Who gets a WebSocket, and how much a client may send before and after it has signed in.
 
 uvicorn reads headers without an end, and a WebSocket's frames while the application still decides
 whether to accept it. Here a request's head has a bound, nothing is read before a WebSocket is

@@ -1,4 +1,4 @@
-"""Signing in with a code, an invitation or a hospital account, out again, and the pages for it."""
+"""Sign people in with a code, an invitation or a hospital account, and out again; slow down guessing."""
 
 import asyncio
 import html

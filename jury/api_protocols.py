@@ -1,6 +1,7 @@
-"""Requests and answers in the protocols that jurors speak: OpenAI's chat completions and Anthropic's Messages API.
+"""The protocols that jurors speak: OpenAI's chat completions and Anthropic's Messages API.
 
-Pure: what medjury asks with, and what the exports carry along. Many servers speak the first, some loosely.
+Pure: what medjury asks with, and what the exports carry along. Many servers speak the first, some of
+them loosely.
 """
 
 from collections.abc import Collection, Mapping

@@ -4,6 +4,7 @@ A juror is asked about an instance's first response, then about all its others a
 serves the beginning that an instance's prompts share from its cache only once a first answer to it
 has begun; requests sent beside that one would be billed in full, and some vendors bill the cache's
 writing besides. While the first request of a group is under way, those of other groups are sent.
+Only one run at a time asks about a study: `run_lock`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""One juror within a run, and what all jurors of a run share."""
+"""One juror within a run, what all jurors of a run share, and the limits of the hosts they call."""
 
 import asyncio
 import time

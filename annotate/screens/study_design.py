@@ -1,4 +1,4 @@
-"""Who rates what: a design is looked at before it is stored, then codes are handed out."""
+"""The design and the protocol of a study: who rates what, and what the study is to show."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,8 @@
-"""The exported jury at work: its settings, how every juror is asked over HTTP, and its verdicts."""
+"""The exported jury at work: its settings, how every juror is asked over HTTP, and its verdicts.
+
+Pure: this module travels with the exports and needs the standard library only. What is sent and how
+answers are read are the modules that a run uses itself; this one makes the requests.
+"""
 
 import json
 import os

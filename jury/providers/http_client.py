@@ -1,6 +1,7 @@
 """A juror's endpoint through a vendor's SDK, which sends to the panel's host and to no other.
 
-And what both SDKs' replies have in common: HTTP failures, unreadable bodies, silent loggers.
+Also its credentials, renewed before they end, and what both SDKs' replies have in common: HTTP
+failures, unreadable bodies, silent loggers.
 """
 
 import asyncio
