@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Engine
 
 from annotate.blind import find_self_naming, mask
+from data.card import Settling
 from data.errors import BadInput
 from data.person import Person
 from data.queries.adjudication import (
@@ -21,7 +22,6 @@ from data.queries.adjudication import (
 from data.queries.authors import author_names
 from data.queries.steering import names_to_mask
 from data.queries.study import settings
-from data.reading import Settling
 from data.store.adjudication import give_adjudication
 from data.store.flags import answer_flag_as
 

@@ -24,10 +24,17 @@ from typing import Any
 from sqlalchemy import Engine
 
 from annotate import jury_panels
+<<<<<<< HEAD
 from data.database import open_study
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
 from data.place import DEFAULT_URL, VARIABLE
+=======
+from annotate.study import study
+from data import STUDY_VARIABLE
+from data.errors import BadInput, MedjuryError
+from data.person import Person, only
+>>>>>>> main
 from data.schema import Role
 from data.store.jury_runs import RunOrder, beat_run, begin_run, end_run
 from medjury import own_packages
@@ -84,7 +91,7 @@ def _arguments(order: RunOrder, path: Path) -> list[str]:
 def environment(engine: Engine) -> dict[str, str]:
     """Return what a command on this study needs; its URL may hold a password: no `ps` shows it."""
     url = engine.url.render_as_string(hide_password=False)
-    ours = {VARIABLE: url, "OMP_NUM_THREADS": "1", "COLUMNS": f"{COLUMNS}"}
+    ours = {STUDY_VARIABLE: url, "OMP_NUM_THREADS": "1", "COLUMNS": f"{COLUMNS}"}
     return own_packages.environment() | ours
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.files import NotToml, read_toml
 from data.pace import Pace, PaceSource, Work, measured
 from data.person import Person
 from data.queries import Workload, people, workloads
@@ -21,7 +22,6 @@ from data.queries.people import last_reminded
 from data.queries.study import settings
 from data.schema import Role
 from data.store.people import reminded
-from data.toml_file import NotToml, read_toml
 
 FILE, PREFIX = "MEDJURY_SMTP", "MEDJURY_SMTP_"
 PASSWORD = "MEDJURY_SMTP_PASSWORD"  # noqa: S105 # of the variable

@@ -20,7 +20,7 @@ from calibration.writers.html import (
     html_notes,
     html_table,
 )
-from data.formula import guarded_name
+from data.safe_text import guarded_name
 
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]

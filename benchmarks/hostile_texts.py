@@ -13,7 +13,7 @@ from collections.abc import Callable
 from annotate.blind import find_self_naming, mask
 from annotate.rating.text_html import body
 from data.rubric import read_rubric
-from data.rubrics.planted import holds_verdict
+from data.rubrics.injection import holds_verdict
 from jury.parse import LONGEST, parse
 
 STUDY = ("nova", "house-mistral-x", "gpt-4o", "MyHospital-LM v2")

@@ -11,7 +11,7 @@ from calibration.detection_row import DetectionRow
 from calibration.scope import AgreementRow
 from calibration.scores import Scores
 from calibration.values import note
-from data.reading import CONSENSUS, FIRST, THIRD
+from data.card import CONSENSUS, FIRST, THIRD
 
 Row = TypeVar("Row", bound=AgreementRow | DetectionRow)
 

@@ -124,3 +124,20 @@ class Reply:
     comment: str = ""
     spans: tuple[Marked, ...] = ()
     flags: tuple[Flag, ...] = ()
+
+
+FIRST = 0
+THIRD = 100
+CONSENSUS = 101
+
+Reading = Literal["independent", "third", "consensus"]
+Settling = Literal["third", "consensus"]
+SETTLING: tuple[Settling, ...] = get_args(Settling)
+PASS_OF: dict[Settling, int] = {"third": THIRD, "consensus": CONSENSUS}
+
+
+def reading_of_pass(pass_: int) -> Reading:
+    """Return what kind of reading a pass number marks."""
+    if pass_ < THIRD:
+        return "independent"
+    return "third" if pass_ == THIRD else "consensus"

@@ -1,10 +1,11 @@
-"""Opening a study's database, and bringing its tables up to date."""
+"""A study's database: where it is, opening it, and bringing its tables up to date."""
 
 import atexit
+import os
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,8 @@ from sqlalchemy.exc import (
 )
 from sqlmodel import Session
 
-from data.address import ENCODED, absent, make_room, refuse_unclear, shown
+from data import DEFAULT_STUDY_URL
 from data.errors import BadInput, NoStudy
-from data.place import DEFAULT_URL
 
 BUSY_SECONDS = 10
 WRITER = 6_337_590  # the lock of PostgreSQL that whoever writes to a study holds
@@ -68,7 +68,7 @@ HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py")
 _opened: WeakSet[Engine] = WeakSet()
 
 
-def open_study(url: str | URL = DEFAULT_URL, create: bool = False) -> Engine:
+def open_study(url: str | URL = DEFAULT_STUDY_URL, create: bool = False) -> Engine:
     """Return an engine on the study at `url`, its tables migrated to the newest form.
 
     Parameters
@@ -125,8 +125,8 @@ def told(url: str | URL) -> Iterator[None]:
         forbidden = getattr(error.orig, "sqlstate", None) in FORBIDDEN
         if type(error) not in (DatabaseError, OperationalError) and not forbidden:
             raise
-        said = _said(error).replace("canceling statement due to lock timeout", "it is locked")
-        raise NoStudy(f"study {shown(url)}: {said}; {_hint(error, said)}") from error
+        reason = _said(error).replace("canceling statement due to lock timeout", "it is locked")
+        raise NoStudy(f"study {shown(url)}: {reason}; {_hint(error, reason)}") from error
 
 
 def _said(error: DatabaseError) -> str:
@@ -134,10 +134,10 @@ def _said(error: DatabaseError) -> str:
     return (str(error.orig).strip().splitlines() or ["it gave no reason"])[0]
 
 
-def _hint(error: DatabaseError, said: str) -> str:
+def _hint(error: DatabaseError, reason: str) -> str:
     """Return what to do; PostgreSQL gives its code only once a connection stands."""
     state = getattr(error.orig, "sqlstate", None) or ""
-    words = re.sub(r'"[^"]*"', '""', said).lower()
+    words = re.sub(r'"[^"]*"', '""', reason).lower()
     by_code = (hint for code, hint in STATES.items() if state.startswith(code))
     by_words = (hint for part, hint in HINTS if part in words)
     return next(by_code, "") or next(by_words, "check --db, or the URL you gave")
@@ -232,5 +232,69 @@ def _migrate(engine: Engine, create: bool) -> None:
 def _version(engine: Engine) -> str | None:
     """Return the migration this database stands at."""
     with engine.connect() as connection:
-        found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-    return found
+        version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return version
+
+
+OWNERS = 0o600  # a study holds patients' texts and who wrote what
+ENCODED = "in a password write @ as %40, : as %3A, / as %2F and # as %23"
+AFTER_USER = re.compile(r"(://[^:/]*):.*@", re.DOTALL)  # to the last "@": a password may hold one
+A_URL = re.compile(r"([a-z][\w+]+):/", re.IGNORECASE)
+SECRETS = re.compile(r"([?&](?:password|passwd|sslpassword)=)[^&]*", re.IGNORECASE)
+
+
+def shown(url: str | URL) -> str:
+    """Return a database URL as it may be printed: without its passwords."""
+    full = _written(url)
+    hidden = SECRETS.sub(r"\1***", AFTER_USER.sub(r"\1:***@", full))
+    try:
+        make_url(url)
+    except (ArgumentError, ValueError):
+        return hidden.rpartition("@")[2]
+    return hidden
+
+
+def refuse_unclear(url: str | URL) -> None:
+    """Raise NoStudy where a part of the password would be shown as a host, and of `postgres://`."""
+    if _written(url).startswith("postgres://"):
+        raise NoStudy(f"--db {shown(url)}: begin it with postgresql+psycopg://, not postgres://")
+    if make_url(url).password is not None and _written(url).count("@") > 1:
+        raise NoStudy(f"--db {shown(url)}: holds more than one @; {ENCODED}")
+
+
+def refuse_as_file(command: str, file: Path) -> None:
+    """Raise BadInput if a database URL stands where a file belongs; its password is not shown."""
+    match = A_URL.match(str(file))  # of which a path has made "//" to "/"
+    if match:
+        url = f"{match[1]}://{str(file)[match.end() :].lstrip('/')}"
+        raise BadInput(
+            f"{command} {shown(url)}: is a database, and a file belongs there; name the study's "
+            "database by MEDJURY_DB or --db"
+        )
+
+
+def make_room(url: URL, create: bool) -> None:
+    """Make the file of a new SQLite study its owner's alone; refuse an absent one if not `create`."""
+    path = url.database
+    if url.get_backend_name() != "sqlite" or not path or path == ":memory:":
+        return
+    if not create and not (Path(path).exists() and Path(path).stat().st_size):
+        raise absent(url)
+    if not Path(path).parent.is_dir():
+        raise NoStudy(f"study {path}: the folder {Path(path).parent} does not exist")
+    if create and not path.startswith("file:"):
+        with suppress(OSError):  # SQLite says why, or there is one already, which keeps its mode
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNERS))
+
+
+def absent(url: URL) -> NoStudy:
+    """Return the error that there is no study there."""
+    location = url.database if url.get_backend_name() == "sqlite" else shown(url)
+    return NoStudy(
+        f"there is no study at {location}: `medjury demo` makes a demo study, "
+        "`medjury import FILE` starts your own; --db or MEDJURY_DB names another place"
+    )
+
+
+def _written(url: str | URL) -> str:
+    return url if isinstance(url, str) else url.render_as_string(hide_password=False)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadInput
-from data.said import short
-from data.toml_file import MOST_BYTES, read_user_toml
+from data.files import MOST_BYTES, read_user_toml
+from data.safe_text import short
 
 TEXTS = ("purpose", "responsible", "contact", "instructions", "consent")  # as they are shown
 GUIDELINE = "guideline"
@@ -81,10 +81,10 @@ class Description:
             _check_text(name, getattr(self, name))
         if len(self.guideline) > MOST_PAGES:
             raise BadInput(f"{GUIDELINE}: has {len(self.guideline)} pages; at most {MOST_PAGES}")
-        titles = [one.title.casefold() for one in self.guideline]
-        for one in self.guideline:
-            if titles.count(one.title.casefold()) > 1:
-                raise BadInput(f"{GUIDELINE}: two pages have the title {short(one.title)}")
+        titles = [page.title.casefold() for page in self.guideline]
+        for page in self.guideline:
+            if titles.count(page.title.casefold()) > 1:
+                raise BadInput(f"{GUIDELINE}: two pages have the title {short(page.title)}")
         if (length := len(self.to_json())) > LONGEST:
             raise BadInput(f"has {length} characters in all; at most {LONGEST} can be shown")
 
@@ -121,7 +121,7 @@ class Description:
         """
         try:
             body = json.loads(text)
-            pages = tuple(GuidelinePage(**one) for one in body.pop(GUIDELINE))
+            pages = tuple(GuidelinePage(**page) for page in body.pop(GUIDELINE))
             return cls(**body, guideline=pages)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise BadInput("a description of the study cannot be read: set it again") from error
@@ -167,43 +167,43 @@ def clean(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
-def _description(found: Mapping[str, Any], folder: Path) -> Description:
+def _description(body: Mapping[str, Any], folder: Path) -> Description:
     """Return what a file holds as a description."""
-    _check_keys(found)
-    if "title" not in found:
+    _check_keys(body)
+    if "title" not in body:
         raise BadInput('title: is missing; write title = "..."')
-    texts = {name: clean(_text(found, name, folder)) for name in TEXTS}
-    pages = [guideline_page(Path(one).name, _bytes(one, folder)) for one in _names(found)]
-    return Description(_one_line(_string("title", found["title"])), **texts, guideline=tuple(pages))
+    texts = {name: clean(_text(body, name, folder)) for name in TEXTS}
+    pages = [guideline_page(Path(name).name, _bytes(name, folder)) for name in _names(body)]
+    return Description(_one_line(_string("title", body["title"])), **texts, guideline=tuple(pages))
 
 
-def _check_keys(found: Mapping[str, Any]) -> None:
+def _check_keys(body: Mapping[str, Any]) -> None:
     """Refuse a key that would be read by nobody."""
-    known = ["title", *TEXTS, *(f"{name}_file" for name in TEXTS), GUIDELINE]
-    for key in found:
-        if key not in known:
-            raise BadInput(f"{short(key)}: is no key of it; the keys are {', '.join(known)}")
+    keys = ["title", *TEXTS, *(f"{name}_file" for name in TEXTS), GUIDELINE]
+    for key in body:
+        if key not in keys:
+            raise BadInput(f"{short(key)}: is no key of it; the keys are {', '.join(keys)}")
 
 
-def _text(found: Mapping[str, Any], name: str, folder: Path) -> str:
+def _text(body: Mapping[str, Any], name: str, folder: Path) -> str:
     """Return a text that stands in the file, or in one that it names."""
     file = f"{name}_file"
-    if name in found and file in found:
+    if name in body and file in body:
         raise BadInput(f"{name}: is there twice, also as {file}; leave one of them")
-    if file in found:
-        path = _string(file, found[file])
+    if file in body:
+        path = _string(file, body[file])
         return _decoded(path, _bytes(path, folder))
-    return _string(name, found.get(name, ""))
+    return _string(name, body.get(name, ""))
 
 
-def _names(found: Mapping[str, Any]) -> list[str]:
+def _names(body: Mapping[str, Any]) -> list[str]:
     """Return the paths of the guideline's files."""
-    names = found.get(GUIDELINE, [])
+    names = body.get(GUIDELINE, [])
     if not isinstance(names, list):
         raise BadInput(f'{GUIDELINE}: must be a list of files, such as ["scores.md"]')
     if len(names) > MOST_PAGES:
         raise BadInput(f"{GUIDELINE}: has {len(names)} pages; at most {MOST_PAGES}")
-    return [_string(GUIDELINE, one) for one in names]
+    return [_string(GUIDELINE, name) for name in names]
 
 
 def _string(name: str, value: object) -> str:

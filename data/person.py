@@ -5,8 +5,12 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from data.database import reading
 from data.errors import NotAllowed
-from data.schema import Role
+from data.schema import Event, Role
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -81,3 +85,23 @@ def asking(
         return function(*args, **kwargs)
 
     return only(*roles)(asked)
+
+
+UNBLINDED, REOPENED = "unblinded", "reopened"
+_LAST_LIFTED = (
+    select(Event.action)
+    .where(col(Event.action).in_((UNBLINDED, REOPENED)))
+    .order_by(col(Event.id).desc())
+    .limit(1)
+)
+
+
+def is_blind_in(session: Session) -> bool:
+    """Tell whether the blind was never lifted, or not since the study was last reopened."""
+    return session.exec(_LAST_LIFTED).first() != UNBLINDED
+
+
+def is_blind(engine: Engine) -> bool:
+    """Tell whether a study is blind: see `is_blind_in`."""
+    with reading(engine) as session:
+        return is_blind_in(session)

@@ -6,6 +6,11 @@ ratings made on the old one stay with the old one.
 
 import hashlib
 import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,18 +27,16 @@ from pydantic import (
 
 from data import question
 from data.card import Card
-from data.errors import BadRubric, OffScale, Unknown
+from data.errors import BadFile, BadRubric, OffScale, Unknown
+from data.files import NotToml, read_toml
 from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
+from data.question import SLOT, Explanation, scale_text
 from data.question import Prompt as Prompt
-from data.question import scale_text
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
-from data.rubrics.answer_form import SLOT, Explanation
-from data.rubrics.complaints import first_complaint, too_wide
-from data.said import short
-from data.toml_file import NotToml, read_toml
+from data.safe_text import one_line, short
 
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
@@ -136,7 +139,7 @@ class Rubric(Part):
         """Read back what `to_json` wrote; the same text is read once."""
         return cls.model_validate_json(text)
 
-    def score(self, criterion: str, value: object, who: str, where: str) -> float:
+    def score(self, criterion: str, value: object, rater: str, where: str) -> float:
         """Return `value` as a score on this rubric's scale; fractions inside it are allowed.
 
         Raises
@@ -148,7 +151,7 @@ class Rubric(Part):
         """
         if criterion not in self.criteria:
             raise Unknown(
-                f"{short(repr(criterion), LONGEST_QUOTED)} by {short(who)} on {short(where)}: the criteria of {self.name} are "
+                f"{short(repr(criterion), LONGEST_QUOTED)} by {short(rater)} on {short(where)}: the criteria of {self.name} are "
                 + ", ".join(self.criteria)
             )
         try:
@@ -157,7 +160,7 @@ class Rubric(Part):
             number = float("nan")
         if not self.scale.min <= number <= self.scale.max:
             raise OffScale(
-                f"{criterion}={short(str(value), LONGEST_QUOTED)} by {short(who)} on {short(where)}: "
+                f"{criterion}={short(str(value), LONGEST_QUOTED)} by {short(rater)} on {short(where)}: "
                 f"the scale of {self.name} is {self.scale}" + OffScale.hint(str(value))
             )
         return number
@@ -239,10 +242,10 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
         body = read_toml(folder / "rubric.toml")
         if "prompt" in body:
             raise NotToml("prompt: is a file of its own, prompt.txt")
-        found = Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
-        if wide := too_wide(found.scale.min, found.scale.max):
+        rubric = Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
+        if wide := too_wide(rubric.scale.min, rubric.scale.max):
             raise BadRubric(f"rubric {folder}: {wide}")
-        return found
+        return rubric
     except OSError as error:
         why = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
         raise BadRubric(f"rubric {folder}: {Path(str(error.filename)).name} {why}") from error
@@ -256,3 +259,134 @@ def low_points(rubric: Rubric) -> tuple[int, ...]:
     """Return the lowest 40 % of the scale's points, rounded down, but at least the lowest."""
     points = rubric.scale.points
     return tuple(points[: max(1, int(LOW_SHARE * len(points) + 1e-9))])
+
+
+def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
+    """Write a folder for each rubric into `out`: all of them, or nothing.
+
+    Raises
+    ------
+    BadFile
+        If `out` holds something already or cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise BadFile(f"{out}: is there already; name a new folder")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".rubrics-", dir=out.parent))
+        for name, rubric in rubrics.items():
+            _write_rubric(temporary / name, rubric)
+        temporary.chmod(0o755)
+        if out.exists():
+            out.rmdir()
+        temporary.rename(out)
+    except OSError as error:
+        raise BadFile(f"{out}: {error.strerror}") from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def rubric_toml(rubric: Rubric) -> str:
+    """Return a rubric without its prompt as TOML."""
+    head = {name: getattr(rubric, name) for name in ("name", "version", "audience", "gold")}
+    lines = [f"{key} = {_toml_string(value)}" for key, value in head.items()]
+    lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]
+    for criterion in rubric.criterion:
+        lines += ["", "[[criterion]]", f"name = {_toml_string(criterion.name)}"]
+        lines += [f"question = {_toml_string(criterion.question)}"]
+        lines += [] if criterion.critical is None else [f"critical = {criterion.critical!r}"]
+        lines += ["", "[criterion.anchors]"]
+        lines += [
+            f"{point} = {_toml_string(criterion.anchors[point])}"
+            for point in sorted(criterion.anchors)
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_string(text: str) -> str:
+    """Return a TOML string: JSON's, but for DEL, which TOML wants escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _write_rubric(folder: Path, rubric: Rubric) -> None:
+    folder.mkdir()
+    (folder / "rubric.toml").write_text(rubric_toml(rubric), encoding="utf-8", newline="\n")
+    (folder / "prompt.txt").write_text(rubric.prompt, encoding="utf-8", newline="\n")
+
+
+LONGEST_COMPLAINT = 300  # characters of a message
+NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
+WIDEST = 1_000  # steps of a scale: jurors are sent all its points
+# The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
+TOML_KEYS = {
+    "": ("name", "version", "audience", "gold", "scale", "criterion"),
+    "scale": ("min", "max"),
+    "criterion": ("name", "question", "anchors", "critical"),
+}
+
+
+def first_complaint(problems: Iterable[Mapping[str, Any]]) -> str:
+    """Return pydantic's first complaint in one line; a key we do not know comes before all others.
+
+    A misspelt key is both unknown and missing, and only the first says what to change.
+    """
+    return one_line(_first_problem(problems), LONGEST_COMPLAINT)
+
+
+def _first_problem(problems: Iterable[Mapping[str, Any]]) -> str:
+    ordered = sorted(problems, key=lambda entry: entry["type"] != "extra_forbidden")
+    problem = ordered[0]
+    key = ".".join(one_line(str(step), 80) for step in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"{key}: unknown key{_instead(problem['loc'])}"
+    if problem["type"] == "string_pattern_mismatch":
+        suggestion = (
+            NOT_OF_A_NAME.sub("_", str(problem.get("input", "")).strip()).strip("_").lower()
+        )
+        shown = one_line(str(problem.get("input", "")), 40)
+        instead = f"; write {one_line(suggestion, 64)}" if suggestion else ""
+        return f"{key}: {shown!r}: a name has letters, digits, _ . - and no blanks{instead}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{key}: {message}" if key else message
+
+
+def unasked(prompt: str, criteria: Iterable[str]) -> str:
+    """Return what a juror would never learn from a prompt, or "".
+
+    Prompts of HELM have the criteria and the form of the answer in their own words: a criterion
+    counts as named where its name stands in the prompt, a form where the prompt speaks of JSON.
+    """
+    words = _plain(prompt)
+    lacking = [name for name in criteria if _plain(name) not in words]
+    if "{{criteria}}" not in prompt and lacking:
+        return (
+            f"prompt: {{{{criteria}}}} is missing, and {', '.join(lacking)} "
+            f"{'stands' if len(lacking) == 1 else 'stand'} nowhere in it: "
+            "a juror would not know what to rate"
+        )
+    if "{{schema}}" not in prompt and "json" not in words:
+        return (
+            "prompt: {{schema}} is missing, and JSON is not spoken of: "
+            "a juror would not know how to answer"
+        )
+    return ""
+
+
+def too_wide(low: int, high: int) -> str:
+    """Return what is wrong with the scale of a new rubric, or ""; a study may hold a wider one."""
+    return f"scale: has more than {WIDEST + 1} points" if high - low > WIDEST else ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace("_", " ").split())
+
+
+def _instead(keys: tuple[Any, ...]) -> str:
+    """Return the closest key that may stand there, or all of them."""
+    allowed = TOML_KEYS.get(str(keys[0]) if len(keys) > 1 else "", ())
+    close = get_close_matches(str(keys[-1]).lower(), allowed, n=1)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; the keys here are {', '.join(allowed)}" if allowed else ""

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Literal, get_args
 
-from data.card import ERRORS
+from data.card import ERRORS, SETTLING, Settling
 from data.errors import BadInput
-from data.reading import SETTLING, Settling
 
 Reference = Literal["hidden", "on_request", "after_rating"]
 WHOLE = ("pause_minutes", "remind_days")
@@ -87,8 +86,8 @@ def read_settings(stored: Mapping[str, str]) -> Settings:
     BadInput
         If a value is not allowed; the message says what is.
     """
-    known = {one.name for one in fields(Settings)}
-    values = {name: _value(name, text) for name, text in stored.items() if name in known}
+    names = {setting.name for setting in fields(Settings)}
+    values = {name: _value(name, text) for name, text in stored.items() if name in names}
     return Settings(**values)  # type: ignore[arg-type] # each checked by _value
 
 
@@ -100,13 +99,13 @@ def read_error_types(text: str) -> tuple[str, ...]:
     BadInput
         If there is none, one is no plain name or is named twice, or there are more than 12.
     """
-    names = tuple(one.strip() for one in text.split(","))
-    if odd := [one for one in names if not ERROR_TYPE.fullmatch(one)]:
+    names = tuple(part.strip() for part in text.split(","))
+    if odd := [name for name in names if not ERROR_TYPE.fullmatch(name)]:
         raise BadInput(
             f"{ERROR_TYPES}: {odd[0][:40]!r} is no name of an error type; each begins with a letter and "
             "has up to 30 letters, digits, blanks, - or _, with commas between"
         )
-    if len({one.casefold() for one in names}) < len(names):
+    if len({name.casefold() for name in names}) < len(names):
         raise BadInput(f"{ERROR_TYPES} {text!r}: one is named twice")
     if len(names) > MOST_ERROR_TYPES:
         raise BadInput(f"{ERROR_TYPES}: {len(names)}, and a study has at most {MOST_ERROR_TYPES}")
@@ -121,16 +120,16 @@ def read_families(text: str) -> tuple[tuple[str, str], ...]:
     BadInput
         If a part is no MODEL=FAMILY, or a model is named twice.
     """
-    found: dict[str, str] = {}
+    families: dict[str, str] = {}
     for part in text.split(",") if text.strip() else ():
-        model, _, family = (one.strip() for one in part.rpartition("="))
-        if not model or not FAMILY.fullmatch(family) or model in found:
+        model, _, family = (piece.strip() for piece in part.rpartition("="))
+        if not model or not FAMILY.fullmatch(family) or model in families:
             raise BadInput(
                 f"{FAMILIES} {part.strip()[:60]!r}: give each model once as MODEL=FAMILY, with commas "
                 "between, such as ward-notes-7b=llama; a family is one word of letters, digits, - or _"
             )
-        found[model] = family.casefold()
-    return tuple(found.items())
+        families[model] = family.casefold()
+    return tuple(families.items())
 
 
 def _value(name: str, text: str) -> object:

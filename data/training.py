@@ -79,10 +79,10 @@ def code(secret: str, rater: int, response: int, round_: int) -> str:
 
 def order(secret: str, rater: int, responses: Sequence[int], round_: int) -> list[int]:
     """Return a clinician's own order in a round; never that of the round before."""
-    found = sorted(responses, key=lambda one: _mac(secret, "order", rater, one, round_))
-    if round_ and found == order(secret, rater, responses, round_ - 1):
-        return [*found[1:], *found[:1]]
-    return found
+    ordered = sorted(responses, key=lambda response: _mac(secret, "order", rater, response, round_))
+    if round_ and ordered == order(secret, rater, responses, round_ - 1):
+        return [*ordered[1:], *ordered[:1]]
+    return ordered
 
 
 def distance(answers: Mapping[int, Scores], experts: Mapping[int, Scores]) -> float:
@@ -98,7 +98,9 @@ def distance(answers: Mapping[int, Scores], experts: Mapping[int, Scores]) -> fl
     Conflict
         If they have no criterion in common: the rubric was changed after the experts scored.
     """
-    gaps = [abs(gap) for one in differences(answers, experts).values() for gap in one]
+    gaps = [
+        abs(gap) for of_criterion in differences(answers, experts).values() for gap in of_criterion
+    ]
     if not gaps:
         raise Conflict("the experts scored on another rubric; import their scores on this one")
     return sum(gaps) / len(gaps)
@@ -108,12 +110,12 @@ def differences(
     answers: Mapping[int, Scores], experts: Mapping[int, Scores]
 ) -> dict[str, list[float]]:
     """Return criterion -> own score minus the expert's, for each response."""
-    found: dict[str, list[float]] = {}
+    gaps: dict[str, list[float]] = {}
     for response, scores in answers.items():
         for name, score in experts[response].items():
             if name in scores:
-                found.setdefault(name, []).append(scores[name] - score)
-    return found
+                gaps.setdefault(name, []).append(scores[name] - score)
+    return gaps
 
 
 def _mac(secret: str, *parts: object) -> bytes:

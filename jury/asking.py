@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from data.calls import Status
 from data.question import ScaleLike
-from data.status import Status
 from jury.call import TOO_LONG, Answer, Form, Turn
 from jury.parse import storable
 

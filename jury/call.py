@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from data.status import Status
+from data.calls import Status
 
 NO_CONNECTION = "no connection"
 NO_CREDENTIALS = "no credentials"

@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
+from data.calls import TokenCosts, token_costs
 from data.errors import BadPanel
-from data.token_costs import TokenCosts, token_costs
 from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
 

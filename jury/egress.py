@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from data.errors import BadFile, BadPanel
-from data.toml_file import read_user_toml
+from data.files import read_user_toml
 from jury.address import NAME, canonical, in_house, kind_of
 from jury.cost import rates
 from jury.panel import Juror, Panel, Price, shown

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from data.card import Card
+from data.question import Explanation
 from data.rubric import Rubric
-from data.rubrics.answer_form import Explanation
 from data.rubrics.pairs import MADE_UP, Pair, RubricPairs, read_pairs, with_pairs
 from jury.panel import Panel
 from jury.parse import ParsedAnswer

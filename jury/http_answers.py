@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from data.status import Status
+from data.calls import Status
 from jury.call import TOO_LONG, Answer
 
 AUTH = (401, 403)

@@ -17,9 +17,9 @@ from pydantic import (
 )
 
 from data.errors import BadPanel
+from data.files import NotToml, read_toml
+from data.question import Explanation
 from data.rubric import Rubric
-from data.rubrics.answer_form import Explanation
-from data.toml_file import NotToml, read_toml
 from jury.address import fault
 from jury.providers.registry import (
     PROVIDERS,

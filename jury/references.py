@@ -20,7 +20,7 @@ from sqlalchemy import Engine
 
 from data.queries.references import ReferenceCard, answered_references, reference_cards
 from data.rubric import PLACEHOLDER
-from data.rubrics.tags import disarm
+from data.rubrics.injection import disarm
 from data.schema import ReferenceCheck, Status, now
 from data.store.intents import Step
 from jury.admission import admit, api_keys

@@ -7,10 +7,10 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from data.calls import TokenCosts
 from data.queries.spending import StudySpending, study_spending
 from data.schema import Status, now
 from data.store.intents import CarriedOver, carry_over
-from data.token_costs import TokenCosts
 from jury.call import Usage
 from jury.cost import Price, refuse_unpriced
 from jury.panel import Panel

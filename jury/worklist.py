@@ -12,8 +12,8 @@ from data.card import Card
 from data.errors import BadPanel, Conflict, Unknown
 from data.importers.rows import JurorRecord
 from data.queries.jury import JurorCard, juror_profiles
+from data.question import Explanation
 from data.rubric import Rubric
-from data.rubrics.answer_form import Explanation
 from data.schema import Status
 from jury.call import Turn
 from jury.panel import Juror, Panel, refuse_form

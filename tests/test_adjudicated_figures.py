@@ -13,7 +13,7 @@ from calibration.adjudicated import adjudicated, with_independent
 from calibration.codes import NoteCode as Code
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from data.reading import CONSENSUS, THIRD
+from data.card import CONSENSUS, THIRD
 
 N = 40
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response"

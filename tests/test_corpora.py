@@ -10,7 +10,7 @@ import pytest
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from data.importers.corpora import aci_bench, mts_dialog
+from data.importers.published import aci_bench, mts_dialog
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.queries import pairs

@@ -16,8 +16,8 @@ from sqlalchemy import Engine
 
 from data.card import Card
 from data.errors import BadPanel, Conflict
+from data.question import ASKED
 from data.rubric import read_rubric, shipped
-from data.rubrics.answer_form import ASKED
 from data.schema import Status
 from jury.ask import request_sha256
 from jury.call import Call, Turn

@@ -11,10 +11,10 @@ from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
 from annotate.tables import csv_of
-from data.formula import FORMULA, guarded, guarded_name, unguarded
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.queries.frames import ratings_frame
+from data.safe_text import FORMULA, guarded, guarded_name, unguarded
 from medjury.cli.record import cells
 
 IDS = ["-5", "'-5", "-abc", "'-abc", "'x", "+1.5", "=1", "''=1", "5"]

@@ -8,7 +8,7 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.database import open_study
-from data.importers.groups import names_author, tells_authors
+from data.importers.responses import names_author, tells_authors
 from data.queries.frames import specialties, subgroups
 from data.queries.record import verify
 

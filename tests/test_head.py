@@ -10,8 +10,8 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.errors import BadFile
-from data.head import Head, head_given
 from data.queries.record import present_head
+from data.record import Head, head_given
 from data.store.settings import set_setting
 
 __all__ = ["made", "whole"]

@@ -14,8 +14,8 @@ from kit.exported_panels import helm_run as helm_run
 from kit.jurors import Do, Seen, Stub
 
 from data.card import Card
-from data.importers.helm_rubrics import read_helm
 from data.rubric import Rubric, read_rubric
+from data.rubrics.helm import read_helm
 from jury.exports.export import Export, write_folder
 from jury.exports.helm import write
 

@@ -12,9 +12,8 @@ import pytest
 
 from data.card import Card
 from data.errors import BadFile, Unknown
-from data.importers.helm_rubrics import read_helm
 from data.rubric import Scale
-from data.rubrics.helm import BENCHMARKS
+from data.rubrics.helm import BENCHMARKS, read_helm
 
 ANNOTATION = "helm/benchmark/annotation"
 JUDGE = """Grade the letter.

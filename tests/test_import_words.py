@@ -12,9 +12,8 @@ from data.errors import BadInput, BadRubric
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubric import Criterion, Rubric, Scale, read_rubric
+from data.rubric import TOML_KEYS, Criterion, Rubric, Scale, read_rubric, unasked
 from data.rubrics import shipped
-from data.rubrics.complaints import KEYS, unasked
 from medjury.cli.study import rubric_for
 
 Write = Callable[[str, str], Path]
@@ -125,9 +124,9 @@ def test_an_unknown_key_of_a_rubric_is_named_before_what_is_missing(
 
 
 def test_the_keys_a_rubric_may_have_are_the_models() -> None:
-    assert set(KEYS[""]) == set(Rubric.model_fields) - {"prompt"}
-    assert set(KEYS["scale"]) == set(Scale.model_fields)
-    assert set(KEYS["criterion"]) == set(Criterion.model_fields)
+    assert set(TOML_KEYS[""]) == set(Rubric.model_fields) - {"prompt"}
+    assert set(TOML_KEYS["scale"]) == set(Scale.model_fields)
+    assert set(TOML_KEYS["criterion"]) == set(Criterion.model_fields)
 
 
 @pytest.mark.parametrize(

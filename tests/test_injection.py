@@ -11,8 +11,8 @@ from kit.studies import Run
 
 from data.card import Reply
 from data.rubric import read_rubric
+from data.rubrics.injection import holds_verdict
 from data.rubrics.pairs import MADE_UP
-from data.rubrics.planted import holds_verdict
 from data.schema import Status
 from jury.fitness import INJECTIONS, SelfTest, _planted, compare_answers
 from jury.panel import Panel, read_panel

@@ -15,8 +15,7 @@ from kit.studies import RESPONSES, Run
 from sqlalchemy import Engine
 
 from data.errors import BadFile
-from data.importers.kinds import kind_of
-from data.importers.source import Source
+from data.importers.source import Source, kind_of
 from data.importers.table import TableFile
 from data.queries import benchmarks
 

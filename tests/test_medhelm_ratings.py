@@ -12,7 +12,7 @@ from kit.studies import Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 
-from data.importers.medhelm_ratings import plain, pseudonym
+from data.importers.published import plain, pseudonym
 
 RESPONSES = """instance_id,benchmark,context,prompt,model,response
 id1,aci_bench,Any fever? No.,Write the note.,openai/gpt-4o-2024-05-13,No fever.

@@ -10,8 +10,8 @@ from kit.rating_files import MODELS, model_ratings, model_responses
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from data.blind import is_blind
 from data.errors import BadInput
+from data.person import is_blind
 from data.queries.ledger import tried
 from data.queries.models import categories
 from data.queries.record import acts

@@ -14,7 +14,7 @@ from kit.studies import Run
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
-from data.blind import is_blind
+from data.person import is_blind
 from data.queries.record import acts
 from data.schema import Role
 

@@ -17,8 +17,8 @@ from annotate.analyses import check_models, compared_models, models_costs
 from annotate.results import CostsRequest
 from calibration.decision import DecisionKind
 from calibration.values import AnalysisOptions
-from data.blind import is_blind
 from data.errors import BadInput, NotAllowed, Unknown
+from data.person import is_blind
 from data.queries.ledger import tried
 from medjury.services.models import ModelsRequest, lift
 

@@ -12,9 +12,8 @@ from kit.studies import Run
 from sqlalchemy import Engine, make_url, text
 
 from data import database
-from data.address import shown
 from data.card import Reply
-from data.database import open_study, reading, transaction
+from data.database import open_study, reading, shown, transaction
 from data.errors import BadInput, Conflict, NoStudy
 from data.queries import place
 from data.queries.package import ALL_TABLES, Content, content

@@ -20,7 +20,7 @@ from data.errors import BadFile
 from data.importers.package import PARTS, Package, columns, part
 from data.queries.package import kept_setting
 from data.queries.record import acts, verify
-from data.seals import SEALS, table_of
+from data.record import SEALS, table_of
 from data.store.package import ACCEPTED, import_package
 from medjury import main
 

@@ -16,7 +16,7 @@ from data.person import OPERATOR
 from data.queries import opened_response
 from data.queries.planted import Planted, planted_texts
 from data.rubric import read_rubric
-from data.rubrics.planted import holds_verdict
+from data.rubrics.injection import holds_verdict
 from data.store import import_responses
 from jury.panel import Panel
 from jury.run import run_panel

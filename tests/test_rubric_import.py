@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from kit.studies import Run
 from kit.study_place import StudyIn
 
-from data.importers.helm_rubrics import HelmRubrics, read_helm
-from data.rubric import Criterion, Rubric, Scale, read_rubric
-from data.rubrics.files import write_rubrics
-from data.rubrics.helm import BENCHMARKS
+from data.rubric import Criterion, Rubric, Scale, read_rubric, write_rubrics
+from data.rubrics.helm import BENCHMARKS, HelmRubrics, read_helm
 
 LETTER = """
 PROMPT_TEMPLATE = "On a scale of 0-3 (0 = bad, 3 = good): {QUESTION} {RESPONSE}"

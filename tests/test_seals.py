@@ -32,8 +32,8 @@ from sqlmodel import Session, UTCDateTime
 
 from data.database import open_study
 from data.queries.record import verify, verify_in
+from data.record import SEALED_PARTS, SEALS, UNSEALED_PARTS, How, table_of
 from data.schema import Table as Model
-from data.seals import SEALED_PARTS, SEALS, UNSEALED_PARTS, How, table_of
 from data.store.access import SESSION_KEY
 
 DOCS = Path(__file__).parents[1] / "docs" / "record.md"

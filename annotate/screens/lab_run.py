@@ -11,12 +11,12 @@ from annotate import jury_panels, jury_runs
 from annotate.screens import frame
 from annotate.screens.frame import Cell, paragraph, table
 from data import queries
+from data.calls import TokenCosts
 from data.errors import MedjuryError
 from data.person import Person
 from data.queries.lab import JurorProgress
 from data.schema import now
 from data.store.jury_runs import RunRow, stop_run
-from data.token_costs import TokenCosts
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow

@@ -19,9 +19,8 @@ from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
 from calibration.tables.numbers import fixed, known, whole
 from calibration.tables.spec import Table
 from data import queries
-from data.blind import is_blind
 from data.errors import MedjuryError
-from data.person import Person, only
+from data.person import Person, is_blind, only
 from data.queries import Standing
 from data.schema import Role
 from medjury.services.model_costs import ModelCost, model_costs

@@ -7,11 +7,11 @@ from annotate.adjudicate import Settlement, answer, planned_settlement, settle
 from annotate.screens import frame
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from data import queries
+from data.card import Settling
 from data.person import Person
 from data.queries import Difference, Flagged
 from data.queries.adjudication import differences_of
 from data.queries.study import settings
-from data.reading import Settling
 from data.schema import Role
 
 ABOUT = (

@@ -18,8 +18,8 @@ from data.card import ERRORS, Card, Marked, Side
 from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
 from data.queries.lab_workbench import Compared
-from data.rubrics.answer_form import Explanation
-from data.rubrics.planted import holds_verdict
+from data.question import Explanation
+from data.rubrics.injection import holds_verdict
 from data.schema import Kind
 from jury.ask import request_sha256
 from jury.asking import first_question, retry_question, with_retry

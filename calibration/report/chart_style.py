@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from data.said import visible
+from data.safe_text import visible
 
 INK, SOFT, GRID, ACCENT = "#1f2328", "#5c636b", "#dfe2e5", "#0072b2"
 KINDS = ("jury", "juror", "metric", "clinicians")

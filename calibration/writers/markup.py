@@ -9,7 +9,7 @@ from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated
 from calibration.tables.spec import Table, laid_out
 from calibration.values import simulated_in
-from data.said import visible
+from data.safe_text import visible
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$^-])")
 NUMBERED = re.compile(r"^(\d+)(?=\.)")  # begins a list, where a line does

@@ -8,7 +8,7 @@ from typing import Any
 from calibration.messages import told
 from calibration.scope import AgreementRow
 from calibration.tables.numbers import known
-from data.formula import guarded_name
+from data.safe_text import guarded_name
 
 COLUMNS = (
     *("benchmark", "scorer", "simulated", "icc", "boot_low", "boot_high", "f_low", "f_high"),

@@ -18,16 +18,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from data.errors import BadFile
+from data.files import read_user_toml
 from data.importers.grades import grades_of, usable_name
 from data.importers.grades import plain as plain_grade
-from data.importers.groups import is_group
 from data.importers.ratings import KNOWN as OF_RATINGS
 from data.importers.ratings import LONG
 from data.importers.responses import COLUMNS as OF_RESPONSES
-from data.importers.responses import FORMER
+from data.importers.responses import FORMER, is_group
 from data.importers.rows import Origin, is_name, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.toml_file import read_user_toml
 
 What = Literal["responses", "ratings"]
 OURS: dict[What, tuple[str, ...]] = {
@@ -105,10 +104,10 @@ class ColumnMap:
                 row[ours] = values.get(theirs, "")
         return row
 
-    def score(self, said: str) -> str:
+    def score(self, grade: str) -> str:
         """Return the points of a grade in words; any other score as it is."""
-        known = {plain_grade(word): points for word, points in self.words.items()}
-        return known.get(plain_grade(said), said)
+        points_of = {plain_grade(word): points for word, points in self.words.items()}
+        return points_of.get(plain_grade(grade), grade)
 
     def criterion(self, name: str) -> str:
         """Return what a criterion of theirs is called here."""
@@ -135,16 +134,16 @@ def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
     tables = {name: body.get(name, {}) for name in ("columns", "constant", "scale")}
     for name, table in tables.items():
         if not isinstance(table, dict) or any(
-            isinstance(one, dict | list) for one in table.values()
+            isinstance(value, dict | list) for value in table.values()
         ):
             raise BadFile(f"{where}: [{name}] takes lines of NAME = VALUE; quote names with dots")
     columns = {str(theirs): str(ours) for theirs, ours in tables["columns"].items()}
     constant = {str(ours): str(value) for ours, value in tables["constant"].items()}
-    for ours in (*columns.values(), *(one for one in constant if one not in OF_TOOLS)):
+    for ours in (*columns.values(), *(name for name in constant if name not in OF_TOOLS)):
         if not _is_ours(ours, what):
-            known = ", ".join(OURS[what])
+            listed = ", ".join(OURS[what])
             wide = f"{CRITERION}NAME" if what == "ratings" else f"{RESPONSE}MODEL, group:NAME"
-            raise BadFile(f"{where}: {ours!r} is no column of {what}: {known}, {wide}")
+            raise BadFile(f"{where}: {ours!r} is no column of {what}: {listed}, {wide}")
     _refuse_twice(columns, where)
     words = {str(word): str(points) for word, points in tables["scale"].items()}
     sheet = body.get("sheet")
@@ -171,27 +170,29 @@ def guessed(columns: Sequence[str], what: What) -> ColumnMap:
 
     Of wide ratings every column that is left is a criterion.
     """
-    found: dict[str, str] = {name: name for name in columns if name in OURS[what] or is_group(name)}
+    mapping: dict[str, str] = {
+        name: name for name in columns if name in OURS[what] or is_group(name)
+    }
     for ours, listed in SYNONYMS[what].items():
         others = (_bare(ours), *listed.split(", "))
-        if ours in found.values():
+        if ours in mapping.values():
             continue
-        theirs = [one for one in columns if one not in found and _bare(one) in others]
+        theirs = [name for name in columns if name not in mapping and _bare(name) in others]
         if theirs:
-            found[min(theirs, key=lambda one, order=others: order.index(_bare(one)))] = ours  # type: ignore[misc]
+            mapping[min(theirs, key=lambda name, order=others: order.index(_bare(name)))] = ours  # type: ignore[misc]
     for name in columns:
-        free = [one for one in OURS[what] if one not in found.values()]
+        free = [ours for ours in OURS[what] if ours not in mapping.values()]
         close = get_close_matches(_bare(name).replace(" ", "_"), free, n=1, cutoff=0.85)
-        if name not in found and close:
-            found[name] = close[0]
-    return ColumnMap(found if what == "responses" else _with_criteria(columns, found))
+        if name not in mapping and close:
+            mapping[name] = close[0]
+    return ColumnMap(mapping if what == "responses" else _with_criteria(columns, mapping))
 
 
 def as_named(columns: Sequence[str], given: ColumnMap, what: What) -> ColumnMap:
     """Return a map without columns of its own, with those that have our names already."""
-    found = {name: name for name in columns if name in OURS[what] or is_group(name)}
-    found = found if what == "responses" else _with_criteria(columns, found)
-    return replace(given, columns=found)
+    mapping = {name: name for name in columns if name in OURS[what] or is_group(name)}
+    mapping = mapping if what == "responses" else _with_criteria(columns, mapping)
+    return replace(given, columns=mapping)
 
 
 def with_constants(chosen: ColumnMap, what: What, benchmark: str) -> ColumnMap:
@@ -203,22 +204,22 @@ def with_constants(chosen: ColumnMap, what: What, benchmark: str) -> ColumnMap:
 
 def scores_only(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
     """Return a guessed map without criteria whose values are texts: those are no scores."""
-    seen: dict[str, set[str]] = {}
+    values_of: dict[str, set[str]] = {}
     for row in rows:
         for name, value in flat(row).items():
             if value.strip():
-                seen.setdefault(name, set()).add(value.strip())
+                values_of.setdefault(name, set()).add(value.strip())
     columns = {
         theirs: ours
         for theirs, ours in chosen.columns.items()
-        if not ours.startswith(CRITERION) or _like_scores(seen.get(theirs, set()))
+        if not ours.startswith(CRITERION) or _like_scores(values_of.get(theirs, set()))
     }
     return replace(chosen, columns=columns)
 
 
 def _like_scores(values: set[str]) -> bool:
     """Tell whether values look like scores: numbers, or few short words."""
-    short = all(len(one) <= LONGEST_GRADE for one in values)
+    short = all(len(value) <= LONGEST_GRADE for value in values)
     return bool(values) and (
         all(map(NUMBER.fullmatch, values)) or (short and len(values) <= MOST_GRADES)
     )
@@ -226,10 +227,10 @@ def _like_scores(values: set[str]) -> bool:
 
 def with_grades(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
     """Return a map of ratings with the points of known grades in words, if scores are such."""
-    scored = [one for one, ours in chosen.columns.items() if ours == "score" or CRITERION in ours]
+    scored = [name for name, ours in chosen.columns.items() if ours == "score" or CRITERION in ours]
     values = (flat(row).get(name, "") for row in rows for name in scored)
     grades = grades_of(value for value in values if value.strip())
-    words = {word: str(place) for place, word in enumerate(grades.words)} if grades else {}
+    words = {word: str(points) for points, word in enumerate(grades.words)} if grades else {}
     return replace(chosen, words=words)
 
 
@@ -239,15 +240,15 @@ def _bare(name: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", apart.lower()))
 
 
-def _with_criteria(columns: Sequence[str], found: dict[str, str]) -> dict[str, str]:
+def _with_criteria(columns: Sequence[str], mapping: dict[str, str]) -> dict[str, str]:
     """Return a map in which, without criterion and score, what is left is a criterion each."""
-    if {"criterion", "score"} <= set(found.values()):
-        return found
-    kept = {theirs: ours for theirs, ours in found.items() if ours not in LONG}
+    if {"criterion", "score"} <= set(mapping.values()):
+        return mapping
+    wide = {theirs: ours for theirs, ours in mapping.items() if ours not in LONG}
     for name in columns:
-        if name not in kept and name.strip() and _bare(name) not in ASIDE:
-            kept[name] = f"{CRITERION}{usable_name(name).lower()}"
-    return kept
+        if name not in wide and name.strip() and _bare(name) not in ASIDE:
+            wide[name] = f"{CRITERION}{usable_name(name).lower()}"
+    return wide
 
 
 def toml_of(chosen: ColumnMap, columns: Sequence[str]) -> str:
@@ -255,7 +256,7 @@ def toml_of(chosen: ColumnMap, columns: Sequence[str]) -> str:
     lines = [f"sheet = {_quoted(chosen.sheet)}", ""] if chosen.sheet else []
     lines.append("[columns]  # theirs = ours")
     lines += [f"{_quoted(theirs)} = {_quoted(ours)}" for theirs, ours in chosen.columns.items()]
-    lines += [f"# {_quoted(one)} is not taken" for one in columns if one not in chosen.columns]
+    lines += [f"# {_quoted(name)} is not taken" for name in columns if name not in chosen.columns]
     lines += ["", "[constant]  # ours = what stands in every row"]
     lines += [f"{ours} = {_quoted(value)}" for ours, value in chosen.constant.items()]
     if chosen.words:
@@ -273,18 +274,18 @@ def _quoted(text: str | None) -> str:
 
 def flat(value: Mapping[str, Any], before: str = "") -> dict[str, str]:
     """Return nested values as text by the dotted names of their places."""
-    found: dict[str, str] = {}
-    for key, one in value.items():
+    texts: dict[str, str] = {}
+    for key, item in value.items():
         name = f"{before}{key}"
-        if isinstance(one, dict):
-            found |= flat(one, f"{name}.")
-        elif isinstance(one, list):
-            found |= flat({str(place): part for place, part in enumerate(one)}, f"{name}.")
-        elif isinstance(one, bool):
-            found[name] = str(one).lower()
+        if isinstance(item, dict):
+            texts |= flat(item, f"{name}.")
+        elif isinstance(item, list):
+            texts |= flat({str(index): part for index, part in enumerate(item)}, f"{name}.")
+        elif isinstance(item, bool):
+            texts[name] = str(item).lower()
         else:
-            found[name] = "" if one is None else str(one)
-    return found
+            texts[name] = "" if item is None else str(item)
+    return texts
 
 
 def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
@@ -296,8 +297,8 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
         If a column of the map is not in the file.
     """
     first = table.first(1)
-    known = {*table.columns, *(flat(first[0][1]) if first else ())}
-    if absent := [one for one in chosen.columns if one not in known]:
+    names = {*table.columns, *(flat(first[0][1]) if first else ())}
+    if absent := [name for name in chosen.columns if name not in names]:
         shown = repr(absent[0]) if is_name(absent[0]) else "one of them"
         raise table.wrong(f"the map's column {shown} is not in the file ({table.header})")
     left_out: dict[str, int] = {}
@@ -317,11 +318,11 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
 def _columns(chosen: ColumnMap, what: What) -> tuple[str, ...]:
     """Return the columns of rows that a map makes."""
     ours = dict.fromkeys((*chosen.columns.values(), *chosen.constant))
-    wide = {one for one in ours if one.startswith((CRITERION, RESPONSE))}
-    made = (*LONG,) if what == "ratings" else ("model", "response")
-    some = any(RATER in one for one in wide)
-    kept = [one for one in ours if one not in wide]
-    return tuple(dict.fromkeys([*kept, *(made if wide else ()), *(("rater",) if some else ())]))
+    wide = {name for name in ours if name.startswith((CRITERION, RESPONSE))}
+    long = (*LONG,) if what == "ratings" else ("model", "response")
+    some = any(RATER in name for name in wide)
+    narrow = [name for name in ours if name not in wide]
+    return tuple(dict.fromkeys([*narrow, *(long if wide else ()), *(("rater",) if some else ())]))
 
 
 def _count_left(values: Cells, chosen: ColumnMap, left_out: dict[str, int]) -> None:
@@ -333,12 +334,12 @@ def _count_left(values: Cells, chosen: ColumnMap, left_out: dict[str, int]) -> N
 
 def _long(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
     """Yield a row, or one for each of its wide columns; grades in words as points."""
-    wide = [one for one in row if one.startswith((CRITERION, RESPONSE))]
-    kept = {key: value for key, value in row.items() if key not in wide}
+    wide = [name for name in row if name.startswith((CRITERION, RESPONSE))]
+    shared = {key: value for key, value in row.items() if key not in wide}
     if not wide:
-        yield kept | ({"score": chosen.score(kept["score"])} if "score" in kept else {})
+        yield shared | ({"score": chosen.score(shared["score"])} if "score" in shared else {})
         return
-    yield from _responses(row, kept, [one for one in wide if one.startswith(RESPONSE)])
+    yield from _responses(row, shared, [name for name in wide if name.startswith(RESPONSE)])
     for number, column in enumerate(wide):
         if column.startswith(RESPONSE):
             continue
@@ -346,20 +347,20 @@ def _long(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
         score = {"criterion": named.strip(), "score": chosen.score(row[column])}
         first = number == 0 or bool(rater)
         comment = {} if first else {"comment": ""}
-        yield {**kept, **score, **comment, **({"rater": rater.strip()} if rater else {})}
+        yield {**shared, **score, **comment, **({"rater": rater.strip()} if rater else {})}
 
 
-def _responses(row: Mapping[str, str], kept: Cells, columns: Sequence[str]) -> Iterator[Cells]:
+def _responses(row: Mapping[str, str], shared: Cells, columns: Sequence[str]) -> Iterator[Cells]:
     """Yield a row for each response beside the others, in an order that tells no author.
 
     It is that of digests of the texts: the order of the columns is that of the models.
     """
-    given = [one for one in columns if row[one].strip()]
-    given.sort(key=lambda one: made_id(kept.get("instance_id", ""), row[one]))
-    for number, column in enumerate(given, 1):
-        name, before = kept.get("response_id"), f"/{columns.index(column) + 1}"
+    filled = [name for name in columns if row[name].strip()]
+    filled.sort(key=lambda name: made_id(shared.get("instance_id", ""), row[name]))
+    for number, column in enumerate(filled, 1):
+        name, before = shared.get("response_id"), f"/{columns.index(column) + 1}"
         own = {"response_id": f"{name}/{number}", FORMER: f"{name}{before}"} if name else {}
-        yield {**kept, **own, "model": column.removeprefix(RESPONSE), "response": row[column]}
+        yield {**shared, **own, "model": column.removeprefix(RESPONSE), "response": row[column]}
 
 
 def taken(columns: Iterable[str], what: What) -> bool:

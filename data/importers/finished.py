@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from data.importers.rows import JurorRecord, RatingRow, ResponseRow
 from data.rubric import Rubric
 from data.schema import Kind, Status
@@ -66,19 +68,19 @@ def verdict_of(
     scores: Mapping[str, float | None], comments: Mapping[str, str], rubric: Rubric
 ) -> Verdict:
     """Return scores on all criteria as a verdict: each a number on the rubric's scale, or none."""
-    if unread := [name for name, one in scores.items() if one is None]:
+    if unread := [name for name, score in scores.items() if score is None]:
         return Verdict({}, {}, Status.INVALID_JSON, f"no number for {', '.join(unread)}")
-    held = {name: one for name, one in scores.items() if one is not None}
+    numbers = {name: score for name, score in scores.items() if score is not None}
     low, high = rubric.scale.min, rubric.scale.max
-    if off := [f"{name} {one:g}" for name, one in held.items() if not low <= one <= high]:
+    if off := [f"{name} {score:g}" for name, score in numbers.items() if not low <= score <= high]:
         reason = f"{', '.join(off)}: off the scale {rubric.scale}"
         return Verdict({}, {}, Status.OUT_OF_RANGE, reason)
-    return Verdict(held, comments)
+    return Verdict(numbers, comments)
 
 
-def rating_rows(row: ResponseRow, juror: str, said: Verdict) -> Iterator[RatingRow]:
+def rating_rows(row: ResponseRow, juror: str, verdict: Verdict) -> Iterator[RatingRow]:
     """Yield a verdict as ratings; none where it does not stand."""
-    for name, score in said.scores.items():
+    for name, score in verdict.scores.items():
         yield RatingRow(
             origin=row.origin,
             response_id=row.response_id,
@@ -86,7 +88,7 @@ def rating_rows(row: ResponseRow, juror: str, said: Verdict) -> Iterator[RatingR
             kind=Kind.JUROR,
             criterion=name,
             score=repr(score),
-            comment=said.comments.get(name, ""),
+            comment=verdict.comments.get(name, ""),
         )
 
 
@@ -94,24 +96,24 @@ def run_of(
     source: str,
     rubric: Rubric,
     jurors: tuple[JurorRecord, ...],
-    said: Sequence[tuple[ResponseRow, Mapping[str, Verdict]]],
+    judged: Sequence[tuple[ResponseRow, Mapping[str, Verdict]]],
 ) -> FinishedRun:
     """Return responses, each with the verdict of every juror, as values to be stored."""
     ratings, failures = list[RatingRow](), list[Failure]()
-    for row, verdicts in said:
+    for row, verdicts in judged:
         for juror, verdict in verdicts.items():
             ratings += rating_rows(row, juror, verdict)
             if verdict.status != Status.OK:
                 failures.append(Failure(row.response_id, juror, verdict.status, verdict.reason))
-    rows = tuple(row for row, _ in said)
+    rows = tuple(row for row, _ in judged)
     return FinishedRun(source, rubric, rows, jurors, tuple(ratings), tuple(failures))
 
 
 def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:
     """Return juror -> status -> verdicts that do not stand."""
     counts: dict[str, Counter[str]] = {}
-    for one in runs:
-        for failure in one.failures:
+    for run in runs:
+        for failure in run.failures:
             counts.setdefault(failure.juror, Counter())[failure.status.value] += 1
     return {juror: dict(sorted(own.items())) for juror, own in sorted(counts.items())}
 
@@ -119,6 +121,115 @@ def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:
 def summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
     """Add up counts of the same things."""
     total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
+    for count in counts:
+        total.update(count)
     return total
+
+
+LONGEST_REASON = 200
+
+
+class ExportPart(BaseModel):
+    """A piece of what an export left."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class OwnJuror(ExportPart):
+    """A juror as its study knows it."""
+
+    name: str = Field(pattern=r"^[\w.-]{1,64}$")
+    family: str = Field("", max_length=64)
+    profile: dict[str, Any] = Field(min_length=1)
+
+    def record(self) -> JurorRecord:
+        """Return the juror as a study keeps it."""
+        made_up = self.profile.get("provider") == "simulated"
+        return JurorRecord(self.name, self.profile, self.family, made_up)
+
+
+class ExportOrigin(ExportPart):
+    """What an export is of; `body` is the whole rubric, where it travels along."""
+
+    study: str = ""
+    rubric_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    body: dict[str, Any] | None = None
+    jurors: dict[str, OwnJuror] = Field(default_factory=dict)
+
+    def rubric(self) -> Rubric | None:
+        """Return the rubric that travelled along, None where none did or it has another hash."""
+        try:
+            rubric = Rubric(**self.body) if self.body else None
+        except (ValidationError, TypeError):
+            return None
+        return rubric if rubric and rubric.sha256 == self.rubric_sha256 else None
+
+
+class ResponsePlace(ExportPart):
+    """Where a response belongs in its study; `response_id` where it is one of the study's own."""
+
+    benchmark: str = Field(min_length=1)
+    instance_id: str = Field(min_length=1)
+    response_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceTexts:
+    """An instance as its study has it."""
+
+    context: str
+    prompt: str
+    reference: str | None
+    checklist: str | None
+
+
+def origin_of(body: object) -> ExportOrigin | None:
+    """Return where a run came from, None where it does not say so in our form."""
+    try:
+        return ExportOrigin.model_validate(body)
+    except ValidationError:
+        return None
+
+
+def place_of(body: object) -> ResponsePlace | None:
+    """Return where a response belongs, None where the run does not say so in our form."""
+    try:
+        return ResponsePlace.model_validate(body)
+    except ValidationError:
+        return None
+
+
+def juror_of(name: str, settings: Mapping[str, Any]) -> JurorRecord | None:
+    """Return the juror that a verdict is of, None where its settings did not travel along."""
+    try:
+        return OwnJuror.model_validate({**settings, "name": name}).record()
+    except ValidationError:
+        return None
+
+
+def own_verdict(body: object, rubric: Rubric) -> Verdict:
+    """Return what a juror said, with all of the rubric's criteria on its scale or not at all."""
+    parts = body if isinstance(body, dict) else {}
+    scores, words = parts.get("scores"), parts.get("explanations")
+    if not isinstance(scores, dict):
+        return Verdict({}, {}, _status(parts.get("status")), _reason(parts.get("reason")))
+    if lacking := [name for name in rubric.criteria if scores.get(name) is None]:
+        return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
+    explanations = words if isinstance(words, dict) else {}
+    comments = {name: _storable(explanations.get(name)) for name in rubric.criteria}
+    return verdict_of({name: score_of(scores[name]) for name in rubric.criteria}, comments, rubric)
+
+
+def _status(text: object) -> Status:
+    """Return a status that a run names, other than the one of a verdict that stands."""
+    named = {status.value: status for status in Status if status != Status.OK}
+    return named.get(str(text), Status.REQUEST_FAILED)
+
+
+def _reason(text: object) -> str:
+    return (_storable(text) or "no reason is given")[:LONGEST_REASON]
+
+
+def _storable(text: object) -> str:
+    """Return a text without NUL, which a database cannot hold; empty where it is none."""
+    return text.replace("\x00", "\ufffd") if isinstance(text, str) else ""

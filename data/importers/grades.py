@@ -48,15 +48,15 @@ class Grades:
         low, high = (0, len(self.words) - 1) if self.words else self.ends
         return Scale(min=low, max=high)
 
-    def point(self, said: object) -> object:
+    def point(self, grade: object) -> object:
         """Return the point that a word stands for; what is no word of the scale, as it is."""
-        places = {plain(word): place for place, word in enumerate(self.words)}
-        return places.get(plain(said), said)
+        places = {plain(word): points for points, word in enumerate(self.words)}
+        return places.get(plain(grade), grade)
 
 
-def plain(said: object) -> str:
+def plain(grade: object) -> str:
     """Return a grade without case and blanks around it; True is "true"."""
-    return " ".join(str(said).split()).casefold()
+    return " ".join(str(grade).split()).casefold()
 
 
 def grades_named(scale: str) -> Grades:
@@ -67,8 +67,8 @@ def grades_named(scale: str) -> Grades:
     BadInput
         If it is neither.
     """
-    if found := NUMBERS.fullmatch(scale.strip()):
-        low, high = int(found[1]), int(found[2])
+    if ends := NUMBERS.fullmatch(scale.strip()):
+        low, high = int(ends[1]), int(ends[2])
         if low < high:
             return Grades(ends=(low, high))
     words = tuple(word.strip() for word in scale.split(","))
@@ -82,7 +82,7 @@ def grades_named(scale: str) -> Grades:
     return Grades(words)
 
 
-def grades_of(said: Iterable[object], wide: bool = False) -> Grades | None:
+def grades_of(values: Iterable[object], wide: bool = False) -> Grades | None:
     """Return the known grades that all of some values are; None where there are none such.
 
     Parameters
@@ -92,17 +92,17 @@ def grades_of(said: Iterable[object], wide: bool = False) -> Grades | None:
     wide
         Whether the middle grade was allowed, though nobody gave it.
     """
-    seen = {plain(one) for one in said} - NO_ANSWER - {"", "none"}
+    distinct = {plain(grade) for grade in values} - NO_ANSWER - {"", "none"}
     for words in KNOWN:
-        if seen and seen <= {plain(word) for word in words}:
-            middle = wide or any(plain(word) in seen for word in words if word in MIDDLE)
+        if distinct and distinct <= {plain(word) for word in words}:
+            middle = wide or any(plain(word) in distinct for word in words if word in MIDDLE)
             return Grades(tuple(word for word in words if middle or word not in MIDDLE))
     return None
 
 
-def no_answer(said: object) -> bool:
+def no_answer(grade: object) -> bool:
     """Tell whether a grade says that there was no answer to be graded."""
-    return plain(said) in NO_ANSWER
+    return plain(grade) in NO_ANSWER
 
 
 def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source: str) -> Rubric:
@@ -112,8 +112,8 @@ def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source:
         point: grades.words[point] if grades.words else "in the grader's own words"
         for point in (scale.points if grades.words else sorted({*_anchored(scale)}))
     }
-    known = "\0".join([name, str(scale), *grades.words, *criteria])
-    digest = hashlib.sha256(known.encode()).hexdigest()
+    identity = "\0".join([name, str(scale), *grades.words, *criteria])
+    digest = hashlib.sha256(identity.encode()).hexdigest()
     return Rubric(
         name=usable_name(name),
         version=f"scale of {source}, sha256 {digest}",
@@ -121,8 +121,8 @@ def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source:
         gold="when_needed",
         scale=scale,
         criterion=tuple(
-            Criterion(name=one, question=f"{one}, as {source} asks it", anchors=anchors)
-            for one in criteria
+            Criterion(name=criterion, question=f"{criterion}, as {source} asks it", anchors=anchors)
+            for criterion in criteria
         ),
         prompt=PROMPT,
     )

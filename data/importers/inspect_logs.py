@@ -12,8 +12,14 @@ from typing import Any
 
 from data.errors import BadFile
 from data.importers.finished import (
+    ExportOrigin,
     FinishedRun,
+    ResponsePlace,
     Verdict,
+    juror_of,
+    origin_of,
+    own_verdict,
+    place_of,
     run_of,
     score_of,
     verdict_of,
@@ -30,8 +36,6 @@ from data.importers.inspect_logs_files import (
     read_log,
     wrong,
 )
-from data.importers.own_runs import Origin as Exported
-from data.importers.own_runs import Place, juror_of, origin_of, own_verdict, place_of
 from data.importers.rows import JurorRecord, Origin, ResponseRow, ids_of
 from data.rubric import Rubric
 from data.schema import Status
@@ -56,7 +60,7 @@ class Scored:
 
     row: ResponseRow
     scores: Mapping[str, Score]
-    place: Place | None = None
+    place: ResponsePlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ class InspectLog:
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     rubric_sha256: str
-    origin: Exported | None = None
+    origin: ExportOrigin | None = None
     again: tuple[Scored, ...] = ()
     kept: frozenset[str] = frozenset()
 
@@ -104,11 +108,11 @@ def log_files(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    found = sorted(one for one in path.iterdir() if one.suffix == ".eval")
-    found = found or sorted(one for one in path.iterdir() if one.suffix == ".json")
-    if not found:
+    logs = sorted(file for file in path.iterdir() if file.suffix == ".eval")
+    logs = logs or sorted(file for file in path.iterdir() if file.suffix == ".json")
+    if not logs:
         raise wrong(path, "no log of Inspect in it (*.eval, *.json)")
-    return found
+    return logs
 
 
 def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
@@ -119,12 +123,12 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
     BadFile
         If it is no log, of a version not known here, unfinished, or without anything to rate.
     """
-    found, bodies = read_log(path)
-    if found.get("version") != VERSION or isinstance(found.get("version"), bool):
-        has = "version" in found and "eval" in found
+    header, bodies = read_log(path)
+    if header.get("version") != VERSION or isinstance(header.get("version"), bool):
+        has = "version" in header and "eval" in header
         why = f"a log of another version than {VERSION}" if has else "no log of Inspect"
         raise wrong(path, f"{why}; write it anew with `inspect log convert`" if has else why)
-    head = checked(path, "the head", found, Head)
+    head = checked(path, "the head", header, Head)
     if head.status == "started":
         raise wrong(path, "the run has not ended; wait for it, or `inspect log recover`")
     if head.invalidated:
@@ -138,9 +142,9 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
             continue
         row = _row(Origin(path.name, number), name, head.eval.model, sample)
         own = sample.metadata.get(OWN)
-        place = place_of(own)
+        response_place = place_of(own)
         stored = isinstance(own, dict) and bool(own.get("stored"))
-        (again if stored else taken).append(Scored(row, sample.scores or {}, place))
+        (again if stored else taken).append(Scored(row, sample.scores or {}, response_place))
         notes.update({} if stored else _notes(sample))
     if not taken and not (again and benchmark is None):
         left_out.update({AGAIN: len(again)} if again else {})
@@ -155,15 +159,15 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
 
 def nothing_in(name: str, status: str, left_out: Mapping[str, int]) -> BadFile:
     """Return the error that says why nothing of a log can be taken."""
-    told = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "no samples"
-    return wrong(Path(name), f"nothing to rate in it: {told} (status {status[:20]})")
+    reasons = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "no samples"
+    return wrong(Path(name), f"nothing to rate in it: {reasons} (status {status[:20]})")
 
 
-def _origin(head: Head, scored: Sequence[Scored]) -> Exported | None:
+def _origin(head: Head, scored: Sequence[Scored]) -> ExportOrigin | None:
     """Return what our own export was of: the task says it with the rubric, else the scores."""
-    told = (head.eval.metadata or {}).get(OWN)
-    each = (score.own for one in scored for score in one.scores.values() if score.own)
-    return origin_of(told) or origin_of(next(each, None))
+    of_task = (head.eval.metadata or {}).get(OWN)
+    of_scores = (score.own for answer in scored for score in answer.scores.values() if score.own)
+    return origin_of(of_task) or origin_of(next(of_scores, None))
 
 
 def _why_not(sample: Sample) -> str:
@@ -180,11 +184,11 @@ def _why_not(sample: Sample) -> str:
 def _notes(sample: Sample) -> dict[str, int]:
     """Count what of a sample is not in the study."""
     messages = sample.input if isinstance(sample.input, list) else []
-    found = {
+    counts = {
         "further reference": max(0, len(_targets(sample)) - 1),
-        "input that is no text": int(any(one.pictures for one in messages)),
+        "input that is no text": int(any(message.pictures for message in messages)),
     }
-    return {what: number for what, number in found.items() if number}
+    return {note: number for note, number in counts.items() if number}
 
 
 def _row(origin: Origin, benchmark: str, model: str, sample: Sample) -> ResponseRow:
@@ -221,12 +225,12 @@ def _asked(sample: Sample) -> tuple[str, str]:
     turns: Sequence[Message] = sample.input
     if len(turns) == 1:
         return _text(sample, turns[0].text), ""
-    return "\n\n".join(f"[{one.role}]\n{_text(sample, one.text)}" for one in turns), ""
+    return "\n\n".join(f"[{turn.role}]\n{_text(sample, turn.text)}" for turn in turns), ""
 
 
 def _targets(sample: Sample) -> list[str]:
-    given = [sample.target] if isinstance(sample.target, str) else sample.target
-    return [text for one in given if (text := _text(sample, one)).strip()]
+    targets = [sample.target] if isinstance(sample.target, str) else sample.target
+    return [text for target in targets if (text := _text(sample, target)).strip()]
 
 
 def _text(sample: Sample, text: str) -> str:
@@ -238,11 +242,11 @@ def _text(sample: Sample, text: str) -> str:
 
 def _rubric_sha256(path: Path, scored: Sequence[Scored]) -> str:
     """Return the hash of the one rubric our own scorer rated on, "" where it did not."""
-    own = (score.own for one in scored for score in one.scores.values())
-    found = {str(said.get("rubric_sha256")) for said in own if said}
-    if len(found) > 1:
+    own = (score.own for answer in scored for score in answer.scores.values())
+    hashes = {str(body.get("rubric_sha256")) for body in own if body}
+    if len(hashes) > 1:
         raise wrong(path, "medjury's scorer rated on several rubrics in it: log each by itself")
-    return next(iter(found), "")
+    return next(iter(hashes), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,17 +265,18 @@ class Taken:
 
 def finished(log: InspectLog, rubric: Rubric) -> Taken:
     """Return a log as values: every scorer that rates the rubric's criteria is a juror."""
-    names = dict.fromkeys(name for one in log.scored for name in one.scores)
+    names = dict.fromkeys(name for answer in log.scored for name in answer.scores)
     forms = _whole({name: _form(log, name, rubric) for name in names}, rubric)
-    heard = [(one, _said(one, forms, rubric)) for one in log.scored]
+    judged = [(answer, _said(answer, forms, rubric)) for answer in log.scored]
     jurors = _jurors(log, forms)
     lacking = Verdict({}, {}, Status.REQUEST_FAILED, "the log has no score of this scorer")
-    names_of = [one.handle for one in jurors]
+    names_of = [juror.handle for juror in jurors]
     verdicts = [
-        (one.row, {name: said.get(name, lacking) for name in names_of}) for one, said in heard
+        (answer.row, {name: verdicts.get(name, lacking) for name in names_of})
+        for answer, verdicts in judged
     ]
     values = run_of(SOURCE, rubric, jurors, verdicts)
-    new = tuple(one for one in values.responses if one.response_id not in log.kept)
+    new = tuple(row for row in values.responses if row.response_id not in log.kept)
     values = replace(values, responses=new)
     return Taken(log, values, tuple(name for name, form in forms.items() if not form))
 
@@ -281,11 +286,14 @@ def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None
 
     None where no scorer gives single values, or the words are of no scale that is known.
     """
-    values = [score.value for one in log.scored for score in one.scores.values() if not score.own]
-    single = [one for one in values if isinstance(one, str | int | float)]
-    words = [one for one in single if isinstance(one, bool) or score_of(one) is None]
+    values = [
+        score.value for answer in log.scored for score in answer.scores.values() if not score.own
+    ]
+    single = [value for value in values if isinstance(value, str | int | float)]
+    words = [value for value in single if isinstance(value, bool) or score_of(value) is None]
     partial = any(
-        bool((one.get("options") or {}).get("partial_credit")) for one in log.spec.scorers or ()
+        bool((scorer.get("options") or {}).get("partial_credit"))
+        for scorer in log.spec.scorers or ()
     )
     grades = named or (grades_of(words, partial) if words else None)
     return rubric_of_grades(GRADED, [GRADE], grades, SOURCE) if grades and single else None
@@ -296,17 +304,17 @@ def _point(value: Any, criterion: str, rubric: Rubric) -> float | None:
     number = score_of(value)
     if number is not None or not isinstance(value, str | bool):
         return number
-    anchors = next(one.anchors for one in rubric.criterion if one.name == criterion)
-    said = plain(value)
-    return next((float(point) for point, word in anchors.items() if plain(word) == said), None)
+    anchors = next(item.anchors for item in rubric.criterion if item.name == criterion)
+    grade = plain(value)
+    return next((float(point) for point, word in anchors.items() if plain(word) == grade), None)
 
 
 def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
     """Return how a scorer rates: own, points by key, the criterion of its name, the only one; or ""."""
-    found = [one.scores[name] for one in log.scored if name in one.scores]
-    keyed = [score.value for score in found if isinstance(score.value, dict)]
-    single = any(_point(score.value, rubric.criteria[0], rubric) is not None for score in found)
-    if any(score.own for score in found):
+    scores = [answer.scores[name] for answer in log.scored if name in answer.scores]
+    keyed = [score.value for score in scores if isinstance(score.value, dict)]
+    single = any(_point(score.value, rubric.criteria[0], rubric) is not None for score in scores)
+    if any(score.own for score in scores):
         return OWN
     if any(criterion in value for value in keyed for criterion in rubric.criteria):
         return "keys"
@@ -327,33 +335,33 @@ def _bare(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _said(one: Scored, forms: Mapping[str, str], rubric: Rubric) -> Said:
+def _said(answer: Scored, forms: Mapping[str, str], rubric: Rubric) -> Said:
     """Return juror -> what it said of a response."""
-    said: dict[str, Verdict] = {}
+    verdicts: dict[str, Verdict] = {}
     apart: dict[str, Score] = {}
-    for name, score in one.scores.items():
+    for name, score in answer.scores.items():
         form = forms[name]
         if form == OWN:
-            for juror, told in score.own.get("jurors", {}).items():
-                said[_own_juror(str(juror), told).handle] = own_verdict(told, rubric)
+            for juror, body in score.own.get("jurors", {}).items():
+                verdicts[_own_juror(str(juror), body).handle] = own_verdict(body, rubric)
         elif form == "criterion":
             apart[_bare(name)] = score
         elif form == "only":
-            said[PREFIX + name] = _verdict({rubric.criteria[0]: score.value}, score, rubric)
+            verdicts[PREFIX + name] = _verdict({rubric.criteria[0]: score.value}, score, rubric)
         elif form == "keys":
             value = score.value if isinstance(score.value, dict) else None
-            said[PREFIX + name] = _verdict(value, score, rubric)
+            verdicts[PREFIX + name] = _verdict(value, score, rubric)
     if apart:
         points = {name: score.value for name, score in apart.items()}
-        said[CRITERIA] = _verdict(points, next(iter(apart.values())), rubric, apart)
-    return said
+        verdicts[CRITERIA] = _verdict(points, next(iter(apart.values())), rubric, apart)
+    return verdicts
 
 
-def _own_juror(name: str, told: object) -> JurorRecord:
+def _own_juror(name: str, body: object) -> JurorRecord:
     """Return a juror of our own scorer, named after Inspect where its settings did not come along."""
-    found = told if isinstance(told, dict) else {}
-    model = {"model": str(found["model"])} if found.get("model") else {}
-    return juror_of(name, found) or JurorRecord(PREFIX + name, {"provider": SOURCE} | model)
+    settings = body if isinstance(body, dict) else {}
+    model = {"model": str(settings["model"])} if settings.get("model") else {}
+    return juror_of(name, settings) or JurorRecord(PREFIX + name, {"provider": SOURCE} | model)
 
 
 def _verdict(
@@ -369,49 +377,51 @@ def _verdict(
     lacking = [name for name in rubric.criteria if points.get(name) is None]
     if lacking:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
-    whole = {rubric.criteria[0]: score.explanation or ""}
-    told = {name: one.explanation or "" for name, one in (apart or {}).items()}
+    of_whole = {rubric.criteria[0]: score.explanation or ""}
+    explanations = {
+        name: criterion_score.explanation or "" for name, criterion_score in (apart or {}).items()
+    }
     scores = {name: _point(points.get(name), name, rubric) for name in rubric.criteria}
     if any(scores[name] is None and no_answer(points.get(name)) for name in scores):
         reason = "graded as no answer, which is no point of the scale"
         return Verdict({}, {}, Status.REQUEST_FAILED, reason)
-    return verdict_of(scores, told or whole, rubric)
+    return verdict_of(scores, explanations or of_whole, rubric)
 
 
 def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[JurorRecord, ...]:
     """Return the jurors of a log with what it says of them, in the order in which they stand."""
-    found: dict[str, JurorRecord] = {}
-    for one in log.scored:
-        for name, told in _own_jurors(one, forms):
-            juror = _own_juror(name, told)
-            found.setdefault(juror.handle, juror)
+    jurors: dict[str, JurorRecord] = {}
+    for answer in log.scored:
+        for name, body in _own_jurors(answer, forms):
+            juror = _own_juror(name, body)
+            jurors.setdefault(juror.handle, juror)
     for name, form in forms.items():
         if form in ("keys", "only"):
-            found[PREFIX + name] = JurorRecord(PREFIX + name, _profile(log, name))
+            jurors[PREFIX + name] = JurorRecord(PREFIX + name, _profile(log, name))
         elif form == "criterion":
-            known = found.get(CRITERIA)
-            profile = _profile(log, name) if known is None else dict(known.profile)
-            names = [*([known.profile["scorer"]] if known else []), name]
-            found[CRITERIA] = JurorRecord(CRITERIA, profile | {"scorer": "+".join(names)})
-    return tuple(found.values())
+            before = jurors.get(CRITERIA)
+            profile = _profile(log, name) if before is None else dict(before.profile)
+            names = [*([before.profile["scorer"]] if before else []), name]
+            jurors[CRITERIA] = JurorRecord(CRITERIA, profile | {"scorer": "+".join(names)})
+    return tuple(jurors.values())
 
 
-def _own_jurors(one: Scored, forms: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name, score in one.scores.items():
+def _own_jurors(answer: Scored, forms: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, score in answer.scores.items():
         if forms[name] == OWN:
-            for juror, told in score.own.get("jurors", {}).items():
-                yield str(juror), told if isinstance(told, dict) else {}
+            for juror, body in score.own.get("jurors", {}).items():
+                yield str(juror), body if isinstance(body, dict) else {}
 
 
 def _profile(log: InspectLog, name: str) -> dict[str, Any]:
     """Return what a log says of a scorer: its name, and its model where that is named."""
-    told = next((one for one in log.spec.scorers or () if one.get("name") == name), {})
-    options = told.get("options")
+    settings = next((scorer for scorer in log.spec.scorers or () if scorer.get("name") == name), {})
+    options = settings.get("options")
     model = options.get("model") if isinstance(options, dict) else None
     model = (
         model.get("model") if isinstance(model, dict) else model
     )  # with its settings, in newer logs
     grader = (log.spec.model_roles or {}).get("grader")
     model = model or (grader.get("model") if isinstance(grader, dict) else grader)
-    known = {"model": model} if isinstance(model, str) and model else {}
-    return {"provider": SOURCE, "scorer": name} | known
+    named = {"model": model} if isinstance(model, str) and model else {}
+    return {"provider": SOURCE, "scorer": name} | named

@@ -19,7 +19,7 @@ from backports import zstd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from data.errors import BadFile
-from data.importers.broken_zip import BROKEN
+from data.importers.source import BROKEN
 
 HEADER, STARTED, SAMPLES = "header.json", "_journal/start.json", "samples/"
 ZSTANDARD = 93
@@ -60,13 +60,13 @@ def read_log(path: Path) -> Found:
     if size > MOST_JSON:
         raise wrong(path, "over 1 GiB of JSON; `inspect log convert --to eval` makes it readable")
     try:
-        whole = _object(path, path.name, path.read_bytes())
+        log = _object(path, path.name, path.read_bytes())
     except OSError as error:
         raise wrong(path, str(error.strerror)) from error
-    samples = whole.pop("samples", None)
+    samples = log.pop("samples", None)
     if not isinstance(samples or [], list):
         raise wrong(path, "samples are not a list, as Inspect writes them")
-    return whole, iter(samples or [])
+    return log, iter(samples or [])
 
 
 def _zipped(path: Path) -> Found:
@@ -76,35 +76,37 @@ def _zipped(path: Path) -> Found:
     except BROKEN as error:
         raise wrong(path, "not a whole zip, as an .eval log is; copy it again") from error
     _check_parts(path, parts)
-    known = {one.filename: one for one in parts}
-    if HEADER not in known:
+    part_of = {part.filename: part for part in parts}
+    if HEADER not in part_of:
         why = (
             "the run did not end (no header.json); `inspect log recover` may save what there is"
-            if STARTED in known
+            if STARTED in part_of
             else "a zip, but no log of Inspect (no header.json)"
         )
         raise wrong(path, why)
-    head = _object(path, HEADER, _bytes(path, known[HEADER]))
-    own = [one for one in parts if one.filename.startswith(SAMPLES)]
-    return head, (_object(path, "a sample", _bytes(path, one)) for one in own)
+    head = _object(path, HEADER, _bytes(path, part_of[HEADER]))
+    own = [part for part in parts if part.filename.startswith(SAMPLES)]
+    return head, (_object(path, "a sample", _bytes(path, part)) for part in own)
 
 
 def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
     """Refuse names that lead out of the log, and sizes that no log has, before reading any."""
     if len(parts) > MOST_PARTS:
         raise wrong(path, f"over {MOST_PARTS} parts")
-    if len({one.filename for one in parts}) < len(parts):
+    if len({part.filename for part in parts}) < len(parts):
         raise wrong(path, "a part of it stands in it twice")
-    for one in parts:
-        steps = PurePosixPath(one.filename.replace("\\", "/"))
-        if steps.is_absolute() or ".." in steps.parts or stat.S_ISLNK(one.external_attr >> 16):
+    for part in parts:
+        steps = PurePosixPath(part.filename.replace("\\", "/"))
+        if steps.is_absolute() or ".." in steps.parts or stat.S_ISLNK(part.external_attr >> 16):
             raise wrong(path, "a part of it leads out of it: this is no log of Inspect")
-        if one.flag_bits & 1:
+        if part.flag_bits & 1:
             raise wrong(path, "it is encrypted; import it without a password")
-        if one.file_size > MOST_PART or _dense(one.file_size, one.compress_size, FREE_BYTES):
+        if part.file_size > MOST_PART or _dense(part.file_size, part.compress_size, FREE_BYTES):
             raise wrong(path, "a part of it would unpack to more than any sample has")
-    whole = sum(one.file_size for one in parts)
-    if whole > MOST_BYTES or _dense(whole, sum(one.compress_size for one in parts), FREE_WHOLE):
+    unpacked = sum(part.file_size for part in parts)
+    if unpacked > MOST_BYTES or _dense(
+        unpacked, sum(part.compress_size for part in parts), FREE_WHOLE
+    ):
         raise wrong(path, "it would unpack to more than any log has")
 
 
@@ -117,15 +119,15 @@ def _bytes(path: Path, part: zipfile.ZipInfo) -> bytes:
     """Return a part, never more of it than its zip declares."""
     try:
         if part.compress_type == ZSTANDARD:
-            found = _zstandard(path, part)
+            content = _zstandard(path, part)
         else:
             with zipfile.ZipFile(path) as archive, archive.open(part) as stream:
-                found = stream.read(part.file_size + 1)
+                content = stream.read(part.file_size + 1)
     except (*BROKEN, zstd.ZstdError) as error:
         raise wrong(path, "a part of it is damaged or cut short; copy it again") from error
-    if len(found) != part.file_size:
+    if len(content) != part.file_size:
         raise wrong(path, "a part of it has another length than the zip says; copy it again")
-    return found
+    return content
 
 
 def _zstandard(path: Path, part: zipfile.ZipInfo) -> bytes:
@@ -139,27 +141,27 @@ def _zstandard(path: Path, part: zipfile.ZipInfo) -> bytes:
         file.seek(name + extra, io.SEEK_CUR)
         packed = file.read(part.compress_size)
     with zstd.ZstdFile(io.BytesIO(packed)) as stream:
-        found = stream.read(part.file_size + 1)
-    if zlib.crc32(found) != part.CRC:
+        content = stream.read(part.file_size + 1)
+    if zlib.crc32(content) != part.CRC:
         raise zipfile.BadZipFile
-    return found
+    return content
 
 
-def _object(path: Path, what: str, body: bytes) -> dict[str, Any]:
+def _object(path: Path, name: str, body: bytes) -> dict[str, Any]:
     """Return a JSON object; bare NaN, which Inspect writes for what is unscored, is read."""
     try:
-        found = json.loads(body.decode("utf-8-sig"))
-        json.dumps(found, ensure_ascii=False).encode()
+        value = json.loads(body.decode("utf-8-sig"))
+        json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        place = f"{error.msg} at line {error.lineno}, column {error.colno}"
-        raise wrong(path, f"{what} is not whole JSON ({place}); copy the log again") from error
+        position = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        raise wrong(path, f"{name} is not whole JSON ({position}); copy the log again") from error
     except UnicodeError as error:
-        raise wrong(path, f"{what} is not text in UTF-8") from error
+        raise wrong(path, f"{name} is not text in UTF-8") from error
     except (RecursionError, ValueError) as error:
-        raise wrong(path, f"{what} is nested too deep, or has a number too long") from error
-    if not isinstance(found, dict):
-        raise wrong(path, f"{what} is no JSON object: this is no log of Inspect")
-    return found
+        raise wrong(path, f"{name} is nested too deep, or has a number too long") from error
+    if not isinstance(value, dict):
+        raise wrong(path, f"{name} is no JSON object: this is no log of Inspect")
+    return value
 
 
 class Part(BaseModel):
@@ -182,13 +184,15 @@ class Message(Part):
         """Return its text, pieces of it on lines of their own."""
         if isinstance(self.content, str):
             return self.content
-        return "\n".join(str(one.get("text")) for one in self.content if one.get("type") == "text")
+        return "\n".join(
+            str(piece.get("text")) for piece in self.content if piece.get("type") == "text"
+        )
 
     @property
     def pictures(self) -> bool:
         """Whether there is anything in it that is no text, and no thought either."""
         pieces = self.content if isinstance(self.content, list) else []
-        return any(one.get("type") not in ("text", "reasoning") for one in pieces)
+        return any(piece.get("type") not in ("text", "reasoning") for piece in pieces)
 
 
 class Choice(Part):
@@ -220,8 +224,8 @@ class Score(Part):
     @property
     def own(self) -> Mapping[str, Any]:
         """Return what our own scorer says, empty where it is another's."""
-        found = (self.metadata or {}).get(OWN)
-        return found if isinstance(found, dict) and isinstance(found.get("jurors"), dict) else {}
+        body = (self.metadata or {}).get(OWN)
+        return body if isinstance(body, dict) and isinstance(body.get("jurors"), dict) else {}
 
 
 class Sample(Part):
@@ -258,13 +262,11 @@ class Head(Part):
     invalidated: bool = False
 
 
-def checked(path: Path, what: str, found: Any, form: type[P]) -> P:
+def checked(path: Path, name: str, value: Any, form: type[P]) -> P:
     """Return a part of a log, or refuse the log without quoting it."""
     try:
-        return form.model_validate(found)
+        return form.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(step)[:40] for step in first["loc"][:2])
-        raise wrong(
-            path, f"{what}: {place} is not as Inspect writes it ({first['type']})"
-        ) from error
+        key = ".".join(str(step)[:40] for step in first["loc"][:2])
+        raise wrong(path, f"{name}: {key} is not as Inspect writes it ({first['type']})") from error

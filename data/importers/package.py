@@ -27,8 +27,8 @@ from typing import IO, Any, Union, get_args, get_origin
 from data import schema
 from data.database import HEAD
 from data.errors import BadFile
-from data.formula import FORMULA
-from data.importers.broken_zip import BROKEN
+from data.importers.source import BROKEN
+from data.safe_text import FORMULA
 
 VERSION = 1
 FORMAT = "medjury-package"
@@ -80,14 +80,14 @@ PARTS = {"with": (*TABLES, *AUTHORS), "without": tuple(TABLES), "only": tuple(AU
 def columns(table: str) -> dict[str, tuple[type, bool]]:
     """Return a table's columns as a package has them: name -> type, and whether it can be missing."""
     fields = EVERY[table].model_fields
-    given = {
-        name: _type(one.annotation)
-        for name, one in fields.items()
+    kinds = {
+        name: _type(column.annotation)
+        for name, column in fields.items()
         if name not in LEFT_OUT.get(table, ())
     }
-    if "id" in given:
-        given["id"] = (int, False)
-    return given | OWN.get(table, {})
+    if "id" in kinds:
+        kinds["id"] = (int, False)
+    return kinds | OWN.get(table, {})
 
 
 def written(value: object, missing_allowed: bool) -> object:
@@ -123,19 +123,19 @@ def read(cell: str, kind: type, missing_allowed: bool) -> Any:
     if kind in (dict, list):
         return _json(cell, kind)
     if issubclass(kind, StrEnum):
-        return _one(cell, {one.value: one for one in kind}, "one of " + ", ".join(kind))
+        return _one(cell, {member.value: member for member in kind}, "one of " + ", ".join(kind))
     return cell.removeprefix("'")
 
 
 def row(table: str, cells: Mapping[str, str], where: str) -> dict[str, Any]:
     """Return one row as values; `where` names file and row for the message."""
-    found = {}
+    values = {}
     for name, (kind, missing_allowed) in columns(table).items():
         try:
-            found[name] = read(cells[name], kind, missing_allowed)
+            values[name] = read(cells[name], kind, missing_allowed)
         except ValueError as error:
             raise BadFile(f"{where}, column {name}: not {error}; nothing was imported") from error
-    return found
+    return values
 
 
 def _type(annotation: Any) -> tuple[type, bool]:
@@ -145,14 +145,14 @@ def _type(annotation: Any) -> tuple[type, bool]:
         if get_origin(annotation) in (types.UnionType, Union)
         else (annotation,)
     )
-    kind = next(one for one in parts if one is not types.NoneType)
+    kind = next(part for part in parts if part is not types.NoneType)
     return get_origin(kind) or kind, types.NoneType in parts
 
 
-def _one(cell: str, known: Mapping[str, Any], what: str) -> Any:
-    if cell not in known:
-        raise ValueError(what)
-    return known[cell]
+def _one(cell: str, choices: Mapping[str, Any], expected: str) -> Any:
+    if cell not in choices:
+        raise ValueError(expected)
+    return choices[cell]
 
 
 def _whole(cell: str) -> int:
@@ -164,44 +164,44 @@ def _whole(cell: str) -> int:
 
 def _number(cell: str) -> float:
     try:
-        found = float(cell)
+        number = float(cell)
     except ValueError as error:
         raise ValueError("a number") from error
-    if not math.isfinite(found):
+    if not math.isfinite(number):
         raise ValueError("a finite number")
-    return found
+    return number
 
 
 def _time(cell: str) -> datetime:
     try:
-        found = datetime.fromisoformat(cell)
+        time = datetime.fromisoformat(cell)
     except ValueError as error:
         raise ValueError("a time such as 2026-05-31T14:00:00+00:00") from error
-    if found.tzinfo is None:
+    if time.tzinfo is None:
         raise ValueError("a time with its zone, such as 2026-05-31T14:00:00+00:00")
     try:
-        return found.astimezone(UTC)
+        return time.astimezone(UTC)
     except OverflowError as error:
         raise ValueError("a time from year 1 to 9999") from error
 
 
 def _json(cell: str, kind: type) -> Any:
     try:
-        found = json.loads(cell)
+        value = json.loads(cell)
     except (ValueError, RecursionError) as error:
         raise ValueError("JSON") from error
-    if not isinstance(found, kind):
+    if not isinstance(value, kind):
         raise ValueError("a JSON " + ("object" if kind is dict else "list"))
-    return found
+    return value
 
 
-def _another(said: Mapping[str, Any]) -> str:
+def _another(manifest: Mapping[str, Any]) -> str:
     """Return what is other in a package of another version, and what to do."""
-    made, tables = str(said.get("medjury", ""))[:20], str(said.get("tables", "?"))[:8]
-    form = str(said.get("version", "?"))[:8]
-    what, theirs, ours = "tables of revision", tables, HEAD
+    version, tables = str(manifest.get("medjury", ""))[:20], str(manifest.get("tables", "?"))[:8]
+    form = str(manifest.get("version", "?"))[:8]
+    subject, theirs, ours = "tables of revision", tables, HEAD
     if form != str(VERSION):
-        what, theirs, ours = "a package's format", form, str(VERSION)
+        subject, theirs, ours = "a package's format", form, str(VERSION)
     newer = theirs.isdecimal() and int(theirs) > int(ours)
     to_do = (
         "update medjury here"
@@ -209,7 +209,7 @@ def _another(said: Mapping[str, Any]) -> str:
         else "import it with the medjury that wrote it, and open that study with this one, which "
         "brings its tables up to date"
     )
-    return f"was written by medjury {made or 'unnamed'} with {what} {theirs}, here {ours}; {to_do}"
+    return f"was written by medjury {version or 'unnamed'} with {subject} {theirs}, here {ours}; {to_do}"
 
 
 class Package:
@@ -258,8 +258,8 @@ class Package:
     def _check_rows(self, table: str) -> None:
         """Read every row of a table; refuse another number of them than the manifest says."""
         number = sum(1 for _ in self.rows(table))
-        said = self.manifest["files"][part(table)].get("rows")
-        if said != number:
+        expected = self.manifest["files"][part(table)].get("rows")
+        if expected != number:
             raise self.wrong(f"{part(table)} has {number} rows, and its {MANIFEST} says otherwise")
 
     def wrong(self, why: str) -> BadFile:
@@ -299,21 +299,21 @@ class Package:
         parts = archive.infolist()
         if len(parts) > MOST_PARTS:
             raise self.wrong(f"holds {len(parts)} files, and a package has at most {MOST_PARTS}")
-        names = [one.filename for one in parts]
+        names = [info.filename for info in parts]
         if len(set(names)) < len(names):
             raise self.wrong("holds two files of the same name")
-        for one in parts:
-            self._check_part(one)
-        if sum(one.file_size for one in parts) > MOST_BYTES:
+        for info in parts:
+            self._check_part(info)
+        if sum(info.file_size for info in parts) > MOST_BYTES:
             raise self.wrong(f"would unpack to more than {MOST_BYTES >> 30} GiB")
 
-    def _check_part(self, one: zipfile.ZipInfo) -> None:
-        if ".." in one.filename or one.filename.startswith("/") or "\\" in one.filename:
+    def _check_part(self, info: zipfile.ZipInfo) -> None:
+        if ".." in info.filename or info.filename.startswith("/") or "\\" in info.filename:
             raise self.wrong("holds a file whose path leads out of the package")
-        if stat.S_ISLNK(one.external_attr >> 16):
+        if stat.S_ISLNK(info.external_attr >> 16):
             raise self.wrong("holds a link, and a package has only files")
-        dense = one.file_size > MOST_RATIO * max(one.compress_size, 1)
-        if dense and one.file_size > FREE_BYTES:
+        dense = info.file_size > MOST_RATIO * max(info.compress_size, 1)
+        if dense and info.file_size > FREE_BYTES:
             raise self.wrong(f"holds a file that unpacks to over {MOST_RATIO} times its size")
 
     def _read_manifest(self, archive: zipfile.ZipFile) -> Mapping[str, Any]:
@@ -325,27 +325,29 @@ class Package:
         if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST:
             raise self.wrong(f"its {MANIFEST} is too long to be one")
         try:
-            found = json.loads(archive.read(MANIFEST))
+            manifest = json.loads(archive.read(MANIFEST))
         except (ValueError, RecursionError) as error:
             raise self.wrong(f"its {MANIFEST} is not JSON") from error
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise self.wrong(f"its {MANIFEST} is not that of a medjury package")
-        return found
+        return manifest
 
     def _check_kind(self) -> None:
         """Refuse a package of another version, naming the one that can read it."""
-        said = self.manifest
-        if said.get("version") != VERSION or said.get("tables") != HEAD:
-            raise self.wrong(_another(said))
-        if said.get("authors") not in PARTS or not isinstance(said.get("head"), str):
+        manifest = self.manifest
+        if manifest.get("version") != VERSION or manifest.get("tables") != HEAD:
+            raise self.wrong(_another(manifest))
+        if manifest.get("authors") not in PARTS or not isinstance(manifest.get("head"), str):
             raise self.wrong(f"its {MANIFEST} does not say what it holds")
 
     def _check_digests(self, archive: zipfile.ZipFile) -> None:
         """Refuse a package whose files are not exactly those its manifest vouches for."""
         files = self.manifest.get("files")
-        if not isinstance(files, dict) or not all(isinstance(one, dict) for one in files.values()):
+        if not isinstance(files, dict) or not all(
+            isinstance(entry, dict) for entry in files.values()
+        ):
             raise self.wrong(f"its {MANIFEST} lists no files")
-        present = {one for one in archive.namelist() if one != MANIFEST}
+        present = {name for name in archive.namelist() if name != MANIFEST}
         needed = {part(table) for table in PARTS[self.manifest["authors"]]}
         for name in sorted(present ^ set(files)):
             raise self.wrong(

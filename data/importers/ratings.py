@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import get_args
 
-from data.formula import unguarded
+from data.card import CONSENSUS, FIRST, PASS_OF, THIRD, Reading, reading_of_pass
 from data.importers.grades import Grades, usable_name
 from data.importers.rows import Origin, RatingRow, filled, is_name
 from data.importers.table import Cells, TableFile
-from data.reading import CONSENSUS, FIRST, PASS_OF, THIRD, Reading, reading_of_pass
+from data.safe_text import unguarded
 from data.schema import Kind
 
 REQUIRED = ("response_id", "rater", "kind")
@@ -54,8 +54,8 @@ class RatingFile:
         self.missing = 0
         for origin, cells in self.table:
             for criterion, score in self._scores(origin, cells):
-                if said := score.strip():
-                    points = str(self.scale.point(said)) if self.scale else said
+                if text := score.strip():
+                    points = str(self.scale.point(text)) if self.scale else text
                     yield _row(origin, cells, self._usable(criterion), points)
                 else:
                     self.missing += 1
@@ -104,11 +104,11 @@ def time_of(origin: Origin, value: str) -> datetime | None:
     if not value:
         return None
     try:
-        found = datetime.fromisoformat(value)
+        time = datetime.fromisoformat(value)
     except ValueError as error:
         raise origin.wrong("rated_at", value, "must be like 2026-05-31T14:00:00+02:00") from error
     try:
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError as error:
         raise origin.wrong("rated_at", value, "is before the first year, or after 9999") from error
 
@@ -166,7 +166,7 @@ class ExpertFile:
     def __init__(self, table: TableFile) -> None:
         self.table = table
         self.long = set(LONG) <= set(table.columns)
-        self.criteria = tuple(one for one in table.columns if one not in ("response_id", "why"))
+        self.criteria = tuple(name for name in table.columns if name not in ("response_id", "why"))
         absent = "response_id" if "response_id" not in table.columns else "criterion"
         if absent == "response_id" or not self.criteria:
             raise table.wrong(

@@ -11,9 +11,8 @@ from typing import Any
 from data.errors import BadFile, BadInput
 from data.importers.columns import ColumnMap, What, as_named, mapped
 from data.importers.helm import is_helm
-from data.importers.kinds import Form, kind_of
 from data.importers.rows import is_name
-from data.importers.source import Source
+from data.importers.source import Form, Source, kind_of
 from data.importers.table import Cells, DerivedTable, TableFile, opened_as
 from data.importers.tools import every_eval_ever, healthbench, label_studio, lm_eval, potato
 from data.rubric import Rubric
@@ -87,15 +86,15 @@ def _alone(make: Callable[[TableFile, Cells], DerivedTable]) -> Make:
 
 # What is stored as a whole by `medjury import` itself, not as rows.
 RUNS: tuple[Reader, ...] = (
-    Reader("package", "a package of medjury", lambda one: one.form == "package"),
-    Reader("helm", "a run of HELM", lambda one: is_helm(one.path)),
-    Reader("inspect", "a log of Inspect", lambda one: _is_inspect(one)),
+    Reader("package", "a package of medjury", lambda opening: opening.form == "package"),
+    Reader("helm", "a run of HELM", lambda opening: is_helm(opening.path)),
+    Reader("inspect", "a log of Inspect", lambda opening: _is_inspect(opening)),
 )
 TOOLS: tuple[Reader, ...] = (
     Reader(
         "lm-eval",
         "a file of samples of lm-evaluation-harness",
-        lambda one: one.has(lm_eval.KEYS),
+        lambda opening: opening.has(lm_eval.KEYS),
         _alone(lm_eval.responses),
         _alone(lm_eval.ratings),
         within="samples_*.jsonl",
@@ -103,21 +102,21 @@ TOOLS: tuple[Reader, ...] = (
     Reader(
         "every-eval-ever",
         "a file of evaluations of Every Eval Ever",
-        lambda one: one.has(every_eval_ever.KEYS),
+        lambda opening: opening.has(every_eval_ever.KEYS),
         _alone(every_eval_ever.responses),
         _alone(every_eval_ever.ratings),
     ),
     Reader(
         "label-studio",
         "an export of Label Studio",
-        lambda one: one.has(label_studio.KEYS),
+        lambda opening: opening.has(label_studio.KEYS),
         label_studio.responses,
         label_studio.ratings,
     ),
     Reader(
         "potato",
         "an annotator's state of Potato",
-        lambda one: one.has(potato.STATE),
+        lambda opening: opening.has(potato.STATE),
         ratings=_alone(potato.state_ratings),
         instead="it holds no texts: `medjury import` takes the data file that Potato read, then "
         "`medjury ratings` this one",
@@ -126,7 +125,7 @@ TOOLS: tuple[Reader, ...] = (
     Reader(
         "potato-export",
         "Potato's export of annotations",
-        lambda one: one.has(potato.EXPORT) and isinstance(one.first["labels"], dict),
+        lambda opening: opening.has(potato.EXPORT) and isinstance(opening.first["labels"], dict),
         ratings=_alone(potato.export_ratings),
         instead="it holds no texts: `medjury import` takes the data file that Potato read, then "
         "`medjury ratings` this one",
@@ -134,7 +133,7 @@ TOOLS: tuple[Reader, ...] = (
     Reader(
         "healthbench",
         "HealthBench's set of questions",
-        lambda one: one.has(healthbench.SET) and isinstance(one.first["rubrics"], list),
+        lambda opening: opening.has(healthbench.SET) and isinstance(opening.first["rubrics"], list),
         _alone(healthbench.set_responses),
         instead="it holds rubrics and no ratings; those of the physicians are in its meta-evaluation",
         rubric=healthbench.SHARE,
@@ -142,7 +141,7 @@ TOOLS: tuple[Reader, ...] = (
     Reader(
         "healthbench-meta",
         "HealthBench's meta-evaluation",
-        lambda one: one.has(healthbench.META),
+        lambda opening: opening.has(healthbench.META),
         _alone(healthbench.meta_responses),
         _alone(healthbench.meta_ratings),
         rubric=healthbench.MET,
@@ -150,7 +149,7 @@ TOOLS: tuple[Reader, ...] = (
     Reader(
         "healthbench-results",
         "HealthBench's results by simple-evals",
-        lambda one: healthbench.is_results(one.first),
+        lambda opening: healthbench.is_results(opening.first),
         _alone(healthbench.results_responses),
         _alone(healthbench.results_ratings),
         rubric=healthbench.SHARE,
@@ -160,26 +159,26 @@ TOOLS: tuple[Reader, ...] = (
 OTHERS: tuple[tuple[str, Callable[[Opening], bool], str], ...] = (
     (
         "the summary of a run of lm-evaluation-harness",
-        lambda one: one.has({"results", "configs", "versions"}),
+        lambda opening: opening.has({"results", "configs", "versions"}),
         "the responses are in samples_*.jsonl beside it (lm_eval --log_samples)",
     ),
     (
         "the summary of an evaluation of Every Eval Ever",
-        lambda one: one.has(every_eval_ever.SUMMARY),
+        lambda opening: opening.has(every_eval_ever.SUMMARY),
         "the responses are in the .jsonl that it names under detailed_evaluation_results",
     ),
     (
         "the results of promptfoo",
-        lambda one: one.has({"evalId", "results"}),
+        lambda opening: opening.has({"evalId", "results"}),
         "save them as CSV there (promptfoo export), and name the columns in --map FILE",
     ),
     (
         "a JSON object of no tool known here",
-        lambda one: one.form == "object" and not _rows_under(one.first),
+        lambda opening: opening.form == "object" and not _rows_under(opening.first),
         "save its rows as a JSON array or as JSON Lines",
     ),
 )
-NAMED = {one.name: one for one in (*RUNS, *TOOLS)}
+NAMED = {reader.name: reader for reader in (*RUNS, *TOOLS)}
 
 
 def opening_of(source: Source | Path) -> Opening:
@@ -191,8 +190,8 @@ def opening_of(source: Source | Path) -> Opening:
     form = opened_as(source)
     if form in ("inspect", "package", "xlsx"):  # no tool known here writes workbooks
         return Opening(source.path, form)
-    found = TableFile(source, "object" if form == "object" else None).first(1)
-    return Opening(source.path, form, found[0][1] if found else {})
+    rows = TableFile(source, "object" if form == "object" else None).first(1)
+    return Opening(source.path, form, rows[0][1] if rows else {})
 
 
 def reader_of(opening: Opening) -> Reader | None:
@@ -203,30 +202,30 @@ def reader_of(opening: Opening) -> Reader | None:
     BadFile
         If it is known, and is not read.
     """
-    found = next((one for one in (*RUNS, *TOOLS) if one.fits(opening)), None)
-    if found is None:
-        for what, fits, to_do in OTHERS:
+    reader = next((candidate for candidate in (*RUNS, *TOOLS) if candidate.fits(opening)), None)
+    if reader is None:
+        for title, fits, to_do in OTHERS:
             if fits(opening):
-                raise BadFile(f"{opening.path}: this is {what}; {to_do}")
+                raise BadFile(f"{opening.path}: this is {title}; {to_do}")
         if opening.form == "object":
-            place = _rows_under(opening.first)
-            named = repr(place) if is_name(place) else "one of its keys"
+            key = _rows_under(opening.first)
+            named = repr(key) if is_name(key) else "one of its keys"
             raise BadFile(
                 f"{opening.path}: this is a JSON object, and its rows may stand under {named}; save "
                 "them alone, as a JSON array or JSON Lines"
             )
-    return found
+    return reader
 
 
 def within(folder: Path) -> tuple[Reader, list[Path]] | None:
     """Return the reader of a folder's files and the files, None where no tool's are in it."""
     for reader in TOOLS:
         if reader.within:
-            found = sorted(folder.rglob(reader.within))[: MOST_FILES + 1]
-            if len(found) > MOST_FILES:
+            paths = sorted(folder.rglob(reader.within))[: MOST_FILES + 1]
+            if len(paths) > MOST_FILES:
                 raise BadFile(f"{folder}: over {MOST_FILES} files; name one folder after another")
-            if found:
-                return reader, found
+            if paths:
+                return reader, paths
     return None
 
 
@@ -257,8 +256,8 @@ def rows_of(
         return plain_rows(_only(sources), "csv" if form == "csv" else "jsonl", what, given), None
     reader = NAMED[form] if form else reader_of(opening_of(sources[0]))
     if reader is not None and reader in RUNS:
-        whole = f"this is {reader.title}; `medjury import` takes it whole, from a file"
-        raise BadFile(f"{sources[0].path}: {whole}")
+        why = f"this is {reader.title}; `medjury import` takes it whole, from a file"
+        raise BadFile(f"{sources[0].path}: {why}")
     if reader is None:
         return plain_rows(_only(sources), None, what, given), None
     constant = {
@@ -287,7 +286,7 @@ def tool_rows(
     make = reader.responses if what == "responses" else reader.ratings
     if make is None:
         raise BadFile(f"{sources[0].path}: this is {reader.title}; {reader.instead}")
-    tables = [make(_table(one), constant, given) for one in sources]
+    tables = [make(_table(source), constant, given) for source in sources]
     if len(tables) == 1:
         return tables[0]
     left_out: dict[str, int] = {}
@@ -298,7 +297,7 @@ def tool_rows(
             for reason, number in table.left_out.items():
                 left_out[reason] = left_out.get(reason, 0) + number
 
-    columns = tuple(dict.fromkeys(name for one in tables for name in one.columns))
+    columns = tuple(dict.fromkeys(name for table in tables for name in table.columns))
     return DerivedTable(tables[0], columns, rows, left_out)
 
 
@@ -315,18 +314,18 @@ def _table(source: Source) -> TableFile:
     return TableFile(source, "object" if kind.form == "object" else None)
 
 
-def _is_inspect(one: Opening) -> bool:
+def _is_inspect(opening: Opening) -> bool:
     """Tell whether a file is a log of Inspect, or a folder has logs in it by their endings."""
-    if one.form is None:
-        return one.path.is_dir() and any(one.path.glob("*.eval"))
-    return one.form == "inspect" or one.has({"version", "eval"})
+    if opening.form is None:
+        return opening.path.is_dir() and any(opening.path.glob("*.eval"))
+    return opening.form == "inspect" or opening.has({"version", "eval"})
 
 
 def _rows_under(keys: Mapping[str, Any]) -> str:
     """Return the key of an object under which a list of objects stands, "" where there is none."""
     lists = (
         key
-        for key, one in keys.items()
-        if isinstance(one, list) and one and isinstance(one[0], dict)
+        for key, value in keys.items()
+        if isinstance(value, list) and value and isinstance(value[0], dict)
     )
     return next(lists, "")

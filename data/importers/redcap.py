@@ -52,13 +52,16 @@ class Reading:
 
 def forms(rubrics: Sequence[Rubric]) -> list[Form]:
     """Return the form of each rubric, with variables by REDCap's rules, all of them different."""
-    found, names, variables = [], set[str](), set[str]()
-    for number, rubric in enumerate(sorted(rubrics, key=lambda one: (one.name, one.sha256)), 1):
+    forms, names, variables = [], set[str](), set[str]()
+    for number, rubric in enumerate(sorted(rubrics, key=lambda each: (each.name, each.sha256)), 1):
         name = variable(f"rate_{rubric.name}", names)
         comment = variable(f"r{number}_comment", variables)
-        own = {one: variable(f"r{number}_{one}", variables) for one in rubric.criteria}
-        found.append(Form(name, rubric, own, comment))
-    return found
+        own = {
+            criterion: variable(f"r{number}_{criterion}", variables)
+            for criterion in rubric.criteria
+        }
+        forms.append(Form(name, rubric, own, comment))
+    return forms
 
 
 def variable(wanted: str, taken: set[str]) -> str:
@@ -106,41 +109,41 @@ class RedcapFile:
     def __init__(
         self,
         table: TableFile,
-        known: Sequence[Form],
+        forms: Sequence[Form],
         readings: Mapping[str, Reading],
         incomplete: bool = False,
     ) -> None:
         self.table, self.readings, self.incomplete = table, readings, incomplete
         self.missing, self.left = 0, Counter[str]()
-        self.forms = [one for one in known if one.complete in table.columns]
+        self.forms = [form for form in forms if form.complete in table.columns]
         if "Record ID" in table.columns or "Complete?" in table.columns:
             raise table.wrong(RAW)
         for column in (RECORD, CODE):
             if column not in table.columns:
                 raise table.wrong(f"column {column!r} is missing; {RAW}, with all fields")
         if not self.forms:
-            asked = ", ".join(one.complete for one in known)
-            raise table.wrong(f"no rating form is in it ({asked}); export all instruments")
+            expected = ", ".join(form.complete for form in forms)
+            raise table.wrong(f"no rating form is in it ({expected}); export all instruments")
         for form in self.forms:
-            absent = [one for one in form.variables.values() if one not in table.columns]
+            absent = [name for name in form.variables.values() if name not in table.columns]
             if absent:
                 raise table.wrong(f"column {absent[0]!r} is missing; export all fields")
 
     def __iter__(self) -> Iterator[RatingRow]:
         codes = self._codes()
-        seen: dict[tuple[str, str], Origin] = {}
+        origins: dict[tuple[str, str], Origin] = {}
         for origin, cells in self.table:
             record = cells[RECORD].strip()
             for form in self.forms:
                 if self._taken(origin, cells, form):
-                    if first := seen.get((record, form.name)):
+                    if first := origins.get((record, form.name)):
                         raise origin.wrong(
                             INSTANCE if cells.get(INSTANCE) else RECORD,
                             record,
                             f"{form.name} of this record is filled in row {first.row} too (an event "
                             "or a repeat): a record is one reading; keep one of them",
                         )
-                    seen[record, form.name] = origin
+                    origins[record, form.name] = origin
                     yield from self._scores(
                         origin, cells, form, self._reading(origin, codes[record])
                     )
@@ -164,7 +167,7 @@ class RedcapFile:
             raise self.table.wrong(RAW)
         if state != COMPLETE and state not in NOT_COMPLETE:
             raise origin.wrong(form.complete, "", "must be 0, 1 or 2; " + RAW)
-        empty = not any(cells[one].strip() for one in form.variables.values())
+        empty = not any(cells[name].strip() for name in form.variables.values())
         if empty and state != COMPLETE:
             self.left["not begun"] += state != ""
             return False
@@ -183,8 +186,8 @@ class RedcapFile:
     def _scores(
         self, origin: Origin, cells: Cells, form: Form, reading: Reading
     ) -> Iterator[RatingRow]:
-        when = cells.get(f"{form.name}_timestamp", "").strip()
-        at = time_of(origin, when) if when and when != "[not completed]" else None
+        timestamp = cells.get(f"{form.name}_timestamp", "").strip()
+        at = time_of(origin, timestamp) if timestamp and timestamp != "[not completed]" else None
         for criterion, name in form.variables.items():
             score = cells[name].strip()
             if not score:
@@ -205,7 +208,7 @@ class RedcapFile:
 
 
 def _refuse_label(table: TableFile, rubric: Rubric, criterion: str, score: str) -> None:
-    anchors = next(one.anchors for one in rubric.criterion if one.name == criterion)
+    anchors = next(item.anchors for item in rubric.criterion if item.name == criterion)
     named = any(_plain(score).endswith(_plain(words)) for words in anchors.values())
     if named and any(sign.isalpha() for sign in score):
         raise table.wrong(RAW)

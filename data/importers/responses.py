@@ -1,17 +1,22 @@
 """Rows of responses: one row a response, its instance repeated beside it."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from data.formula import unguarded
-from data.importers.groups import GroupColumns
 from data.importers.rows import UNNAMED, Origin, ResponseRow, ids_of, is_name, meant
 from data.importers.table import Cells, TableFile
+from data.safe_text import unguarded
 
 REQUIRED = ("instance_id", "model", "response")
 TEXTS = ("context", "prompt", "reference", "checklist")
 FORMER = "former_id"  # of rows that a tool's reader makes
 COLUMNS = ("benchmark", "response_id", *REQUIRED, *TEXTS)
+GROUP = "group:"
+GROUP_NAME = re.compile(r"[^\W\d][\w.-]{0,39}")
+LONGEST_GROUP = 60  # characters: a longer one is a text, and may be a patient's
+RESERVED = "specialty"  # clinicians have one; it groups them by itself
+AUTHORS = {"model", "author", "system", "llm", "provider", "vendor", "developer", "generator"}
 
 
 class ResponseFile:
@@ -69,7 +74,7 @@ class ResponseFile:
         self.not_taken.clear()
         for origin, cells in self.table:
             self._ignore(cells)
-            self.not_taken.update(one for one in self.ignored if cells.get(one, "").strip())
+            self.not_taken.update(name for name in self.ignored if cells.get(name, "").strip())
             row = self._row(origin, cells)
             self.contexts += bool(row.context.strip())
             yield row
@@ -85,7 +90,7 @@ class ResponseFile:
             ):
                 continue
             self.ignored += (named,)
-            absent = [one for one in COLUMNS if one not in self.table.columns]
+            absent = [name for name in COLUMNS if name not in self.table.columns]
             if close := meant(name, absent):
                 self.meant[name] = close
 
@@ -119,8 +124,8 @@ class ResponseFile:
         """Return the id that the file has, or one of what was asked and answered."""
         if own := _name(cells, "response_id"):
             return {"response_id": own, FORMER: cells.get(FORMER, "")}
-        asked = (cells[name] for name in ("instance_id", "model", "response"))
-        return ids_of(self._benchmark(origin, cells), *asked)
+        required = (cells[name] for name in ("instance_id", "model", "response"))
+        return ids_of(self._benchmark(origin, cells), *required)
 
     def _benchmark(self, origin: Origin, cells: Cells) -> str:
         own = _name(cells, "benchmark")
@@ -135,3 +140,77 @@ class ResponseFile:
 def _name(cells: Cells, column: str) -> str:
     """Return a name as it was before an export guarded it."""
     return unguarded(cells.get(column, "").strip())
+
+
+class GroupColumns:
+    """The group columns of a file, checked by name; `of` reads a row's values.
+
+    Raises
+    ------
+    BadFile
+        If a column names an author or what rates, has no proper name, or is there twice.
+    """
+
+    def __init__(self, table: TableFile) -> None:
+        self.columns: dict[str, str] = {}
+        for column in table.columns:
+            if is_group(column):
+                self._take(table, column)
+
+    def of(self, origin: Origin, cells: Cells) -> tuple[tuple[str, str], ...]:
+        """Return each group's name with the row's value; an empty cell is in no group."""
+        if later := [key for key in cells if is_group(key) and key not in self.columns.values()]:
+            shown = later[0].strip()[:LONGEST_GROUP]
+            raise origin.wrong(
+                "group", "", f"the first row has no {shown!r}; give it there, or null"
+            )
+        groups = []
+        for name, column in self.columns.items():
+            value = cells.get(column, "").strip()
+            if len(value) > LONGEST_GROUP or not value.isprintable():
+                raise origin.wrong(
+                    "group", "", f"{GROUP}{name} takes a short name, such as de or over 65"
+                )
+            if value:
+                groups.append((name, value))
+        return tuple(groups)
+
+    def _take(self, table: TableFile, column: str) -> None:
+        name = column.strip()[len(GROUP) :].strip().lower()
+        if not GROUP_NAME.fullmatch(name):
+            raise table.wrong("a column group:NAME takes a name of letters, digits, _ . -")
+        if name in self.columns:
+            raise table.wrong(f"the column {GROUP}{name} is there twice")
+        if names_author(name):
+            raise table.wrong(
+                f"the column {GROUP}{name} would tell who wrote a response; the author belongs in the "
+                "column model, which nobody who rates or computes agreement sees",
+            )
+        if name == RESERVED:
+            raise table.wrong(f"{GROUP}{name} is the clinicians' own: name the column otherwise")
+        self.columns[name] = column
+
+
+def is_group(column: str) -> bool:
+    """Tell whether a column means to be a group."""
+    return column.strip().lower().startswith(GROUP)
+
+
+def names_author(name: str) -> bool:
+    """Tell whether a group's name says that it is the responses' authors."""
+    parts = set(re.split(r"[\W_]+", name.lower()))
+    return bool({part.removesuffix("s") for part in parts} & AUTHORS)
+
+
+def tells_authors(pairs: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether values correspond one to one with authors, or are authors' names.
+
+    Parameters
+    ----------
+    pairs : value and author of each response that has the group
+    """
+    distinct = set(pairs)
+    values, authors = {value for value, _ in distinct}, {author for _, author in distinct}
+    if {value.casefold() for value in values} & {value.casefold() for value in authors}:
+        return True
+    return len(authors) > 1 and len(distinct) == len(values) == len(authors)

@@ -138,17 +138,17 @@ def filled(origin: Origin, cells: Mapping[str, str], column: str) -> str:
 
 def batches(rows: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
     """Yield lists of at most `size` rows, in order."""
-    rest = iter(rows)
-    while batch := list(islice(rest, size)):
+    remaining = iter(rows)
+    while batch := list(islice(remaining, size)):
         yield batch
 
 
 def checklist_of(items: Iterable[Any] | None) -> str:
     """Return the points of a rubric as lines, each with what it earns."""
-    points = [one for one in items or () if isinstance(one, Mapping)]
-    return "\n".join(f"({_worth(one)}) {one.get('criterion', '')}" for one in points)
+    points = [item for item in items or () if isinstance(item, Mapping)]
+    return "\n".join(f"({_worth(point)}) {point.get('criterion', '')}" for point in points)
 
 
-def _worth(one: Mapping[str, Any]) -> str:
-    points = one.get("points", 0)
+def _worth(point: Mapping[str, Any]) -> str:
+    points = point.get("points", 0)
     return f"{points:+g}" if isinstance(points, int | float) else str(points)

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile
-from data.importers.columnar import parquet_rows
-from data.importers.kinds import Form, kind_of
+from data.importers.binary_rows import parquet_rows, workbook_rows
 from data.importers.rows import Origin, is_name
-from data.importers.source import Source
+from data.importers.source import Form, Source, kind_of
 from data.importers.text_rows import Rows, object_row, plain, text_rows
 from data.importers.text_rows import wrong as wrong_file
-from data.importers.workbook import workbook_rows
 
 Format = Form
 Cells = Mapping[str, str]
@@ -167,23 +165,23 @@ def opened_as(source: Source) -> Form:
 
 def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
     """Return the rows of a file by what it is; a text may be told to be CSV or JSON Lines."""
-    known = opened_as(source)
-    if known == "xlsx":
+    recognised = opened_as(source)
+    if recognised == "xlsx":
         return workbook_rows(source, sheet)
-    if known == "parquet":
+    if recognised == "parquet":
         return parquet_rows(source)
-    if known in ("inspect", "package"):
-        what = "a log of Inspect" if known == "inspect" else "a package of medjury"
-        raise BadFile(f"{source.path}: this is {what}: `medjury import` takes it, not as rows")
+    if recognised in ("inspect", "package"):
+        title = "a log of Inspect" if recognised == "inspect" else "a package of medjury"
+        raise BadFile(f"{source.path}: this is {title}: `medjury import` takes it, not as rows")
     if form == "object":
         return object_row(source)
-    if form is None and known == "object":
+    if form is None and recognised == "object":
         raise wrong_file(
             source,
             "this is one JSON object of no tool known here, not rows; save its rows as a JSON "
             "array or JSON Lines",
         )
-    return text_rows(source, form or known)
+    return text_rows(source, form or recognised)
 
 
 def _cell(origin: Origin, column: str, value: object) -> str:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.errors import BadFile
-from data.importers.kinds import Form, bom_of
 from data.importers.rows import UNNAMED, is_name
-from data.importers.source import CHUNK, Source
+from data.importers.source import CHUNK, Form, Source, bom_of
 
 MOST_JSON = 1 << 30  # bytes of an array, which is read whole
 ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell
@@ -65,10 +64,10 @@ def pairs_of(line: str) -> Pairs:
     NotARow
         If it is no object, gives a key twice, or holds what no database can.
     """
-    found = _parsed(line)
-    if not isinstance(found, Pairs):
-        raise NotARow(f"is {type(found).__name__}, not a JSON object")
-    return _each_once(found)
+    record = _parsed(line)
+    if not isinstance(record, Pairs):
+        raise NotARow(f"is {type(record).__name__}, not a JSON object")
+    return _each_once(record)
 
 
 def text_rows(source: Source, form: Form) -> Rows:
@@ -195,17 +194,17 @@ class _Lines:
 
 def _array(source: Source, encoding: str) -> Rows:
     """Return the objects of a JSON array."""
-    found = json_text(source, encoding)
-    if not isinstance(found, list) or isinstance(found, Pairs):
+    items = json_text(source, encoding)
+    if not isinstance(items, list) or isinstance(items, Pairs):
         raise wrong(source, "JSON, and not an array of rows")
-    if not found:
+    if not items:
         raise wrong(source, "the JSON array is empty")
     records: list[Record] = []
-    for number, one in enumerate(found, start=1):
-        if not isinstance(one, Pairs):
-            raise wrong(source, f"row {number} is {type(one).__name__}, not a JSON object")
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, Pairs):
+            raise wrong(source, f"row {number} is {type(item).__name__}, not a JSON object")
         try:
-            records.append((number, dict(_each_once(one))))
+            records.append((number, dict(_each_once(item))))
         except NotARow as error:
             raise wrong(source, f"row {number} {error}") from error
     return Rows("json", tuple(records[0][1]), lambda: iter(records), encoding)
@@ -225,10 +224,10 @@ def json_text(source: Source, encoding: str | None = None) -> Any:
 
 def top_keys(source: Source) -> Mapping[str, Any]:
     """Return a file's one JSON object, as a dictionary all the way down."""
-    found = json_text(source)
-    if not isinstance(found, Pairs):
+    body = json_text(source)
+    if not isinstance(body, Pairs):
         raise wrong(source, "not a JSON object")
-    plainly = plain(found)
+    plainly = plain(body)
     return plainly if isinstance(plainly, dict) else {}
 
 
@@ -241,29 +240,29 @@ def object_row(source: Source) -> Rows:
 def plain(value: Any) -> Any:
     """Return JSON with its objects as dictionaries; of a key that stands twice the last."""
     if isinstance(value, Pairs):
-        return {key: plain(one) for key, one in value}
-    return [plain(one) for one in value] if isinstance(value, list) else value
+        return {key: plain(item) for key, item in value}
+    return [plain(item) for item in value] if isinstance(value, list) else value
 
 
-def _each_once(found: Pairs) -> Pairs:
-    if len(found) > len({key for key, _ in found}):
+def _each_once(pairs: Pairs) -> Pairs:
+    if len(pairs) > len({key for key, _ in pairs}):
         raise NotARow("gives a value twice, under the same key")
-    return found
+    return pairs
 
 
-def _parsed(text: str, what: str = "JSON") -> Any:
+def _parsed(text: str, name: str = "JSON") -> Any:
     """Return JSON, or say what is wrong with it; bare NaN is read."""
     try:
-        found = json.loads(text, strict=False, object_pairs_hook=Pairs)
+        value = json.loads(text, strict=False, object_pairs_hook=Pairs)
         if "\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        place = f"at {error.colno}" if error.lineno == 1 else f"in line {error.lineno}"
-        raise NotARow(f"is not {what} ({error.msg} {place})") from error
+        position = f"at {error.colno}" if error.lineno == 1 else f"in line {error.lineno}"
+        raise NotARow(f"is not {name} ({error.msg} {position})") from error
     except UnicodeEncodeError as error:
         raise NotARow("holds half a surrogate pair, which is no text") from error
     except RecursionError as error:
         raise NotARow("is nested too deep") from error
     except ValueError as error:  # of int(), which takes no number of any length
         raise NotARow("has a number that is too long") from error
-    return found
+    return value

@@ -1,4 +1,4 @@
-"""How rows were sealed when 0011 was written; kept so, whatever `data.seals` does."""
+"""How rows were sealed when 0011 was written; kept so, whatever `data.record` does."""
 
 import hashlib
 import json

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import Engine, bindparam, func
 from sqlmodel import Session, col, select
 
+from data.card import CONSENSUS, FIRST, SETTLING, THIRD, Settling
 from data.database import reading
 from data.person import Person, asking, only
 from data.queries.base import (
@@ -24,7 +25,6 @@ from data.queries.base import (
     counting_ratings,
     every_reading,
 )
-from data.reading import CONSENSUS, FIRST, SETTLING, THIRD, Settling
 from data.schema import (
     Account,
     Assignment,

@@ -1,6 +1,6 @@
 """Who wrote which response: what is read of it, for what, and what of it a blind study tells.
 
-While a study is blind (`data/blind.py`), nothing here tells one author from another: what depends
+While a study is blind (`data/person.py`), nothing here tells one author from another: what depends
 on who wrote a response is refused, or absent. Two things are read all the same, and neither says
 which response is whose: the names of the study's models, which no response may name, and how many
 there are. No other module that reads a study knows the table of authors but those that check it
@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from data.blind import is_blind_in
 from data.database import reading
 from data.errors import NotAllowed
+from data.person import is_blind_in
 from data.queries.base import FOR_STUDY
 from data.schema import Authorship, Instance, Response
 

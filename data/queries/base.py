@@ -9,8 +9,7 @@ from sqlalchemy import func
 from sqlmodel import col, select
 from sqlmodel.sql.expression import Select
 
-from data.card import Card
-from data.reading import THIRD
+from data.card import THIRD, Card
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -31,7 +30,7 @@ RATED_THING = (
     *(col(Rating.response), col(Rating.rater), col(Rating.criterion)),
     *(col(Rating.rubric_sha256), col(Rating.pass_), col(Rating.replicate)),
 )
-# What no clinician gave to settle a difference between clinicians; see data/reading.py.
+# What no clinician gave to settle a difference between clinicians; see data/card.py.
 INDEPENDENT = col(Rating.pass_) < THIRD
 # What clinicians say of a response: no answer to it.
 BY_CLINICIAN = col(Remark.about).is_(None)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from data.card import Card
+from data.card import CONSENSUS, SETTLING, THIRD, Card, reading_of_pass
 from data.database import reading
 from data.importers.redcap import Reading
 from data.queries.authors import number_of_authors
@@ -25,7 +25,6 @@ from data.queries.base import (
     shown,
 )
 from data.queries.study import benchmarks
-from data.reading import CONSENSUS, SETTLING, THIRD, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Assignment,

@@ -68,7 +68,7 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
 def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
     """Return the ratings by which clinicians settled differences, as `ratings_frame` has its own.
 
-    `pass_` is `data.reading.THIRD` or `CONSENSUS`.
+    `pass_` is `data.card.THIRD` or `CONSENSUS`.
     """
     import pandas as pd
 

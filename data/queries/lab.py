@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from data.card import Card, Marked
+from data.calls import TokenCosts
+from data.card import Card, Marked, Reading, reading_of_pass
 from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
@@ -18,7 +19,7 @@ from data.queries.jury import without_texts
 from data.queries.people import person_by_access
 from data.queries.study import BenchmarkView, benchmarks
 from data.queries.token_costs import token_costs_by_juror
-from data.reading import Reading, reading_of_pass
+from data.record import RUN
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -37,9 +38,7 @@ from data.schema import (
     Status,
     Submission,
 )
-from data.seals import RUN
 from data.store.jury_runs import PANEL, RunRow, read_run
-from data.token_costs import TokenCosts
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 MARKED = tuple(one.name for one in fields(Marked))

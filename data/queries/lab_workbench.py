@@ -11,10 +11,10 @@ from typing import Literal
 from sqlalchemy import Engine, text
 from sqlmodel import col, select
 
+from data.card import THIRD
 from data.database import reading
 from data.person import Person, only
 from data.queries.study import benchmarks, version
-from data.reading import THIRD
 from data.schema import Instance, Kind, Rater, Rating, Response, Role
 
 COMPOSITES = text("""

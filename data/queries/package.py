@@ -17,8 +17,8 @@ from data.database import HEAD, reading
 from data.description import CONSENT_OF, CONSENT_TEXT
 from data.importers.package import EVERY, FORMAT, VERSION, columns, written
 from data.queries.base import Columns, columns_of
+from data.record import canonical_values
 from data.schema import Authorship, Event, Rater, Response, Setting, Table
-from data.seals import canonical_values
 from data.settings import Settings
 from data.store.access import SESSION_KEY
 from data.store.audit import GENESIS, LOCKED

@@ -13,7 +13,7 @@ from data.card import Card
 from data.database import reading
 from data.queries.base import FOR_STUDY, card, shown
 from data.queries.study import BenchmarkView, benchmarks
-from data.rubrics.planted import holds_verdict
+from data.rubrics.injection import holds_verdict
 from data.schema import Instance, Response
 
 PAGE = 200

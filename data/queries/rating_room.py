@@ -10,11 +10,10 @@ from sqlalchemy import BindParameter, Engine, bindparam, func
 from sqlmodel import Session, col, select
 
 from data import training
-from data.card import Card
+from data.card import Card, Reading, reading_of_pass
 from data.database import reading
 from data.description import CONSENT_TEXT, consent_key
 from data.queries.base import Columns, card, shown
-from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Account,

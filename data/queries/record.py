@@ -10,7 +10,6 @@ from sqlalchemy import Engine, Row, exists, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.head import Head, head_given
 from data.importers.package import EVERY, RESTORED
 from data.queries.base import columns_of
 from data.queries.descriptions import description_findings
@@ -24,6 +23,7 @@ from data.queries.promises import (
     stream,
 )
 from data.queries.seals import PARTS, SEALED, Seals, sealed_findings
+from data.record import Head, commitment, head_given
 from data.schema import (
     Authorship,
     Drill,
@@ -34,7 +34,6 @@ from data.schema import (
     Setting,
     Table,
 )
-from data.seals import commitment
 from data.store.audit import COLUMNS, GENESIS, LOCKED, event_hash
 from data.store.masks import MASKED, mask_digest, places_digest, shown_digest
 from data.store.training import ANSWERED, IMPORTED, experts_digest
@@ -73,7 +72,7 @@ class Verified:
 
 
 def verify(engine: Engine, head: str | None = None) -> Verified:
-    """Check every event and every row: `data.seals` says what is under which digest.
+    """Check every event and every row: `data.record` says what is under which digest.
 
     Finds a row that was changed, deleted, added or moved within its table, and an event that
     was changed, deleted or moved. What was cut off from the end together with its rows can

@@ -6,7 +6,7 @@ from sqlalchemy import Engine, func
 from sqlmodel import col, select
 
 from data.database import reading
-from data.importers.own_runs import InstanceTexts
+from data.importers.finished import InstanceTexts
 from data.queries.base import columns_of
 from data.rubric import Rubric
 from data.schema import Instance, Response, RubricText

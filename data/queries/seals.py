@@ -13,8 +13,7 @@ from sqlmodel import Session
 from data.importers.package import AUTHORS_ADDED, EVERY, RESTORED, WITHHELD
 from data.queries.base import columns_of
 from data.queries.package import kept_setting
-from data.schema import Table
-from data.seals import (
+from data.record import (
     SEALS,
     SHORT,
     How,
@@ -25,6 +24,7 @@ from data.seals import (
     sealed_setting,
     table_of,
 )
+from data.schema import Table
 from data.store.access import SESSION_KEY
 from data.store.seals import SHORTEST
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, and_, func
 from sqlmodel import col, desc, select
 
+from data.card import THIRD
 from data.database import reading
 from data.queries.authors import authors_unless_blind
 from data.queries.base import FOR_STUDY, columns_of
-from data.reading import THIRD
 from data.rubric import Rubric
 from data.schema import (
     Assignment,

@@ -3,10 +3,10 @@
 from sqlalchemy import Engine, case, func
 from sqlmodel import col
 
+from data.calls import TokenCosts, token_costs
 from data.database import reading
 from data.queries.base import columns_of
 from data.schema import Attempt, Rater
-from data.token_costs import TokenCosts, token_costs
 
 TOKENS = (
     *(Attempt.tokens_in, Attempt.tokens_cached, Attempt.tokens_cache_write),

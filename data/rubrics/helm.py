@@ -1,8 +1,20 @@
 """One jury prompt of HELM as a rubric: word for word, its placeholders in our form."""
 
+import ast
 import hashlib
 import re
+import warnings
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+from zipfile import Path as ZipPath
 
+from pydantic import ValidationError
+
+from data.errors import BadFile, Unknown
+from data.importers.source import BROKEN
 from data.rubric import PLACEHOLDER, Criterion, Gold, Rubric, Scale
 
 # The open-ended benchmarks of MedHELM, by HELM's names; a rubric of ours ships for each.
@@ -56,8 +68,8 @@ def rubric_of(name: str, template: str, criteria: list[str], release: str) -> Ru
         gold=gold_of(prompt),
         scale=Scale(min=low, max=high),
         criterion=tuple(
-            Criterion(name=one, question=_question(template, one), anchors=anchors)
-            for one in criteria
+            Criterion(name=criterion, question=_question(template, criterion), anchors=anchors)
+            for criterion in criteria
         ),
         prompt=prompt,
     )
@@ -67,7 +79,7 @@ def our_prompt(template: str) -> str:
     """Return a template with HELM's placeholders in our form, or refuse one with others."""
     if PLACEHOLDER.search(THEIRS.sub("", template)):
         raise Unusable("its prompt holds a placeholder that is not HELM's")
-    return THEIRS.sub(lambda found: OURS[found[1] or found[2]], template)
+    return THEIRS.sub(lambda match: OURS[match[1] or match[2]], template)
 
 
 def version_of(template: str, release: str) -> str:
@@ -87,16 +99,207 @@ def _anchors(template: str, low: int, high: int) -> dict[int, str]:
     """Return what the prompt says of each point; HELM says it of the two ends, for all criteria."""
     if not 0 < high - low < WIDEST:
         raise Unusable(f"its prompt names the scale {low}-{high}")
-    said = {int(point): " ".join(words.split()) for point, words in POINT.findall(template)}
-    return {point: said.get(point, UNDESCRIBED) for point in range(low, high + 1)}
+    words_of = {int(point): " ".join(words.split()) for point, words in POINT.findall(template)}
+    return {point: words_of.get(point, UNDESCRIBED) for point in range(low, high + 1)}
 
 
 def _question(template: str, criterion: str) -> str:
     """Return the lines under the criterion's heading, else a pointer to the prompt."""
     word = re.escape(criterion).replace("_", "[ _]")
     heading = rf"^[ \t]*{word}[ \t]*\([^()\n]*\):?[ \t]*\n((?:.*\S.*(?:\n|\Z))+)"
-    found = re.search(heading, template, re.IGNORECASE | re.MULTILINE)
-    if found is None:
+    match = re.search(heading, template, re.IGNORECASE | re.MULTILINE)
+    if match is None:
         return f"{criterion}, as HELM's prompt puts it"
-    lines = (line.strip().removeprefix("-").strip() for line in found[1].splitlines())
+    lines = (line.strip().removeprefix("-").strip() for line in match[1].splitlines())
     return " ".join(lines)
+
+
+ANNOTATORS = ("benchmark", "annotation")
+ROOTS = (("helm",), ("src", "helm"), ())  # installed or a wheel; a checkout; the package itself
+INSTALLED = re.compile(r"(crfm_helm|medhelm)-(\w[\w.!+]*)\.dist-info")
+CHECKOUT = re.compile(
+    r'^name\s*=\s*"?crfm-helm\b[^\[]*?^version\s*=\s*"?(\w[\w.!+]*)', re.MULTILINE
+)
+JURY = "LLMAsJuryAnnotator"
+ENDING = "_annotator.py"
+BENCHMARK_NAME = re.compile(r"\w[\w.-]{0,48}")
+WORDS = ("name", "prompt_template", "annotation_criteria")
+ASKED = {"score", "explanation"}
+LONGEST = 2_000_000  # bytes of one source file
+
+
+@dataclass(frozen=True, slots=True)
+class HelmRubrics:
+    """What was found: the release it is from, rubrics by benchmark, and why others are not there."""
+
+    release: str
+    rubrics: dict[str, Rubric]
+    refused: dict[str, str]
+
+
+def read_helm(path_or_name: str) -> HelmRubrics:
+    """Read the jury prompts of a HELM wheel, checkout, package folder or installed distribution.
+
+    Returns
+    -------
+    HelmRubrics
+        At least one rubric. `refused` holds each of the 13 open-ended benchmarks of MedHELM that
+        is not there, and each annotator that could not be read, with the reason.
+
+    Raises
+    ------
+    Unknown
+        If there is neither such a path nor such an installed distribution.
+    BadFile
+        If it is no HELM, or a HELM without a jury.
+    """
+    try:
+        root = _root(path_or_name)
+        annotators = _annotators(root)
+        release = _release(root)
+    except (*BROKEN, Unusable) as error:
+        raise BadFile(f"{path_or_name}: cannot be read as a wheel or a folder") from error
+    if not annotators:
+        raise BadFile(f"{path_or_name}: no HELM: there is no helm/{'/'.join(ANNOTATORS)} in it")
+    rubrics, refused = _read(annotators, release)
+    if not rubrics:
+        raise BadFile(
+            f"{path_or_name}: no jury prompt can be read from it; HELM has them since 0.5.5"
+        )
+    lacking = dict.fromkeys(sorted(set(BENCHMARKS) - set(rubrics)), "not in this release")
+    return HelmRubrics(release, rubrics, lacking | refused)
+
+
+def _read(annotators: list[Traversable], release: str) -> tuple[dict[str, Rubric], dict[str, str]]:
+    """Return the rubrics of the annotators that use a jury, and why some have none."""
+    rubrics: dict[str, Rubric] = {}
+    refused: dict[str, str] = {}
+    for file in annotators:
+        name = file.name.removesuffix(ENDING)
+        try:
+            source = _text(file)
+            if JURY not in source:
+                continue
+            name, rubric = _annotator_rubric(name, source, release)
+        except Unusable as reason:
+            refused[name] = str(reason)
+            continue
+        if name in rubrics:
+            refused[file.name] = f"{name} is there already"
+        rubrics.setdefault(name, rubric)
+    return rubrics, refused
+
+
+def _root(path_or_name: str) -> Traversable:
+    """Return the folder or wheel that is meant."""
+    path = Path(path_or_name)
+    if path.is_dir():
+        return path.resolve()
+    if path.is_file():
+        return ZipPath(path)
+    try:
+        return Path(str(distribution(path_or_name).locate_file("")))
+    except (PackageNotFoundError, ValueError) as error:
+        raise Unknown(
+            f"{path_or_name!r}: neither a wheel, a folder nor an installed package; get a wheel "
+            "with `pip download crfm-helm --no-deps`"
+        ) from error
+
+
+def _annotators(root: Traversable) -> list[Traversable]:
+    """Return the annotators' files in order of their names; none where it is no HELM."""
+    for inner in ROOTS:
+        folder = root.joinpath(*inner, *ANNOTATORS)
+        if folder.is_dir():
+            files = (file for file in folder.iterdir() if file.name.endswith(ENDING))
+            return sorted(files, key=lambda file: file.name)
+    return []
+
+
+def _release(root: Traversable) -> str:
+    """Return the distribution's name and version, as far as the files beside the code say."""
+    around = [root]
+    if isinstance(root, Path) and root.joinpath(*ANNOTATORS).is_dir():
+        around += root.parents[:2]  # the package itself was named
+    for folder in around:
+        for entry in folder.iterdir():
+            if match := INSTALLED.fullmatch(entry.name):
+                return f"{match[1].replace('_', '-')} {match[2]}"
+        for name in ("pyproject.toml", "setup.cfg"):
+            file = folder.joinpath(name)
+            if file.is_file() and (match := CHECKOUT.search(_text(file))):
+                return f"crfm-helm {match[1]}"
+    return "HELM of unknown version"
+
+
+def _text(file: Traversable) -> str:
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(LONGEST + 1)
+        text = raw.decode("utf-8") if len(raw) <= LONGEST else None
+    except BROKEN as error:
+        raise Unusable("the file cannot be read as text") from error
+    if text is None:
+        raise Unusable(f"longer than {LONGEST} bytes")
+    return text
+
+
+def _annotator_rubric(name: str, source: str, release: str) -> tuple[str, Rubric]:
+    """Return the benchmark's name and its rubric."""
+    arguments = _handed_over(source)
+    name = arguments.get("name", name)
+    template, criteria = arguments.get("prompt_template"), arguments.get("annotation_criteria")
+    if not isinstance(name, str) or not BENCHMARK_NAME.fullmatch(name):
+        raise Unusable("its name is no plain word")
+    if not isinstance(template, str):
+        raise Unusable("its prompt template is no literal text")
+    if not isinstance(criteria, dict) or not criteria:
+        raise Unusable("its criteria are no literal")
+    if any(not isinstance(keys, set) or keys != ASKED for keys in criteria.values()):
+        raise Unusable("it asks for something else than a score and an explanation")
+    try:
+        return name, rubric_of(name, template, [str(criterion) for criterion in criteria], release)
+    except (ValidationError, UnicodeEncodeError) as error:
+        raise Unusable("its prompt or its criteria cannot be a rubric") from error
+
+
+def _handed_over(source: str) -> dict[str, Any]:
+    """Return the literals that the subclass of the jury hands to it, by keyword."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Unusable("not Python source") from error
+    classes = (statement for statement in tree.body if isinstance(statement, ast.ClassDef))
+    jury = next((class_ for class_ in classes if JURY in map(ast.unparse, class_.bases)), None)
+    if jury is None:
+        raise Unusable(f"no class in it is a {JURY}")
+    constants = _literals(tree.body)
+    calls = (node for node in ast.walk(jury) if isinstance(node, ast.Call))
+    arguments = {
+        word.arg: word.value for call in calls for word in call.keywords if word.arg in WORDS
+    }
+    read = {
+        str(word): constants.get(value.id) if isinstance(value, ast.Name) else _literal(value)
+        for word, value in arguments.items()
+    }
+    return {key: value for key, value in _literals(jury.body).items() if key in WORDS} | read
+
+
+def _literals(body: list[ast.stmt]) -> dict[str, Any]:
+    """Return the literals that statements give names to."""
+    literals: dict[str, Any] = {}
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            literals |= {ast.unparse(name): _literal(statement.value) for name in statement.targets}
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            literals[ast.unparse(statement.target)] = _literal(statement.value)
+    return literals
+
+
+def _literal(value: ast.expr) -> Any:
+    """Return the value of a literal, None for any other expression."""
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        return None

@@ -11,10 +11,9 @@ from pydantic import Field, ValidationError, model_validator
 
 from data.card import Card
 from data.errors import BadRubric
-from data.rubric import Name, Part, Rubric, read_rubric
+from data.files import NotToml, read_toml
+from data.rubric import Name, Part, Rubric, first_complaint, read_rubric
 from data.rubrics import FOLDER, folder_of
-from data.rubrics.complaints import first_complaint
-from data.toml_file import NotToml, read_toml
 
 FILE = "pairs.toml"
 FEWEST = 5  # with fewer, whoever guesses passes too often
@@ -83,17 +82,17 @@ class RubricPairs(Part):
 
     @model_validator(mode="after")
     def _belong_to_the_rubric(self) -> Self:
-        names = [one.name for one in self.pair]
+        names = [pair.name for pair in self.pair]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"two pairs are named {twice}")
-        for one in self.pair:
-            if one.criterion not in self.rubric.criteria:
-                known = ", ".join(self.rubric.criteria)
+        for pair in self.pair:
+            if pair.criterion not in self.rubric.criteria:
+                criteria = ", ".join(self.rubric.criteria)
                 raise ValueError(
-                    f"pair {one.name}: criterion {one.criterion}: the criteria are {known}"
+                    f"pair {pair.name}: criterion {pair.criterion}: the criteria are {criteria}"
                 )
-            if self.rubric.gold == "always" and not one.reference:
-                raise ValueError(f"pair {one.name}: the rubric always shows a reference; give one")
+            if self.rubric.gold == "always" and not pair.reference:
+                raise ValueError(f"pair {pair.name}: the rubric always shows a reference; give one")
         return self
 
 

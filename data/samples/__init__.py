@@ -37,10 +37,10 @@ class Reading(NamedTuple):
 
 def benchmarks() -> list[dict[str, str]]:
     """Return the demo's benchmarks: name, category, subcategory, rubric."""
-    found: list[dict[str, str]] = tomllib.loads((FOLDER / "benchmarks.toml").read_text("utf-8"))[
+    listed: list[dict[str, str]] = tomllib.loads((FOLDER / "benchmarks.toml").read_text("utf-8"))[
         "benchmark"
     ]
-    return found
+    return listed
 
 
 def planned() -> Planned:
@@ -59,20 +59,20 @@ def clinicians_ratings(readings: Iterable[Reading], seed: int = 0) -> Iterator[R
     reads the response again; the noise is drawn anew. Scores are whole points.
     """
     quality = planned()
-    for one in sorted(readings):
-        leaning, noise = CLINICIANS[one.clinician]
-        key = f"{seed} {one.clinician} {one.response_id}"
+    for reading in sorted(readings):
+        leaning, noise = CLINICIANS[reading.clinician]
+        key = f"{seed} {reading.clinician} {reading.response_id}"
         impression = Random(key).gauss(leaning, IMPRESSION)  # noqa: S311 a simulation, not a secret
-        random = Random(f"{key} {one.pass_}")  # noqa: S311
-        for criterion, planned_score in quality[one.response_id].items():
+        random = Random(f"{key} {reading.pass_}")  # noqa: S311
+        for criterion, planned_score in quality[reading.response_id].items():
             drawn = planned_score + impression + random.gauss(0, noise)
             yield RatingRow(
                 origin=Origin("simulated", 0),
-                response_id=one.response_id,
-                rater=one.clinician,
+                response_id=reading.response_id,
+                rater=reading.clinician,
                 kind=Kind.CLINICIAN,
                 criterion=criterion,
                 score=str(min(5, max(1, round(drawn)))),
                 comment="simulated",
-                pass_=one.pass_,
+                pass_=reading.pass_,
             )

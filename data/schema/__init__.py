@@ -5,6 +5,7 @@ response stands in a table of its own, Authorship, which nothing that serves
 raters ever reads.
 """
 
+from data.calls import Status
 from data.schema.base import Table, now
 from data.schema.jury import Attempt, Intent, ReferenceCheck
 from data.schema.study import (
@@ -36,4 +37,3 @@ from data.schema.study import (
     Subgroup,
     Submission,
 )
-from data.status import Status

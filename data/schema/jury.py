@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import JSON, Column, Index
 from sqlmodel import AutoString, Field
 
+from data.calls import Status
 from data.schema.base import Table, now
-from data.status import Status
 
 
 class Attempt(Table, table=True):

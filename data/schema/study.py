@@ -190,7 +190,7 @@ class Rating(Table, table=True):
 
     Append-only: a changed mind is a new row, and of rows that agree in response,
     rater, criterion, rubric, pass and replicate the one with the highest id counts.
-    `pass_` says which reading it is of, as `data.reading` has it.
+    `pass_` says which reading it is of, as `data.card` has it.
     `batch` names the act that wrote it, whose event holds its digest.
     """
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
+from data.card import PASS_OF, THIRD, Settling
 from data.database import transaction
 from data.errors import Conflict, NotAllowed, Unknown
 from data.person import asking
-from data.reading import PASS_OF, THIRD, Settling
 from data.schema import Assignment, Kind, Rater, Rating, Role, Setting, State
 from data.store.access import PSEUDONYM_KEY
 from data.store.assignments import add_last

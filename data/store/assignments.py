@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from sqlalchemy import Engine, bindparam, func, update
 from sqlmodel import Session, col, select
 
+from data.card import THIRD
 from data.database import transaction
 from data.errors import BadInput, Conflict, NotAllowed
-from data.reading import THIRD
 from data.schema import Assignment, Rater, Remark, Setting, State, now
 from data.store.audit import log, refuse_locked, write_rows
 from data.store.seals import Seal, keep_setting, seal_together, sealed, taken_away

@@ -12,8 +12,8 @@ from sqlalchemy import Insert, Row, func, insert
 from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
+from data.record import SEALS, How, canonical_values
 from data.schema import Event, Setting, Table, now
-from data.seals import SEALS, How, canonical_values
 
 GENESIS = "0" * 64
 LOCKED = "locked"

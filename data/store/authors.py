@@ -1,6 +1,6 @@
 """Authors as the store writes and compares them, and what a blind study leaves uncompared.
 
-Whoever brings a file in says in it who wrote what. While the study is blind (`data/blind.py`) what
+Whoever brings a file in says in it who wrote what. While the study is blind (`data/person.py`) what
 the file says is held against itself alone, never against the authors that are stored: an answer
 that depends on them would tell one who guesses whether the guess is right.
 """
@@ -11,9 +11,9 @@ from dataclasses import replace
 from sqlalchemy import delete, func
 from sqlmodel import Session, col, select
 
-from data.blind import is_blind_in
 from data.importers.package import WITHHELD
 from data.importers.rows import ResponseRow, made_id
+from data.person import is_blind_in
 from data.schema import Authorship, Response, Subgroup
 from data.store.seals import new_salt
 

@@ -13,7 +13,7 @@ from data.errors import Conflict
 from data.importers.finished import Failure, FinishedRun
 from data.importers.rows import JurorRecord, RatingRow, batches
 from data.rubric import Rubric
-from data.said import short
+from data.safe_text import short
 from data.schema import Attempt, Rater, Response
 from data.store.attempts import keep_juror, write_attempts
 from data.store.audit import log, refuse_locked

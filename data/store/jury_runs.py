@@ -17,8 +17,8 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import Conflict, Unknown
 from data.person import Person, only
+from data.record import RUN
 from data.schema import Attempt, Role, Setting, now
-from data.seals import RUN
 from data.store.audit import log, refuse_locked
 from data.store.seals import Seal, keep_setting, taken_away
 

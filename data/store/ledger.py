@@ -20,8 +20,8 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import Unknown
+from data.record import canonical_values
 from data.schema import Composition, Kind, Rater, Report, now
-from data.seals import canonical_values
 from data.store.audit import log
 
 EVALUATED = "juries evaluated"

@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Unknown
+from data.record import canonical_values
 from data.schema import (
     Assignment,
     Attempt,
@@ -20,7 +21,6 @@ from data.schema import (
     State,
     Status,
 )
-from data.seals import canonical_values
 from data.store.audit import log, refuse_locked
 from data.store.authors import salt_of
 from data.store.seals import keep_setting

@@ -13,13 +13,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.pool import NullPool
 from sqlmodel import Session
 
-from data.address import shown
-from data.database import open_study, reading, transaction
+from data.database import open_study, reading, shown, transaction
 from data.errors import BadFile, Conflict, NoStudy
+from data.files import part_of, publish
 from data.queries.package import ALL_TABLES, Content, content, counts, has_event, head, pages
 from data.queries.record import verify
 from data.store.access import SESSION_KEY
-from data.whole_files import part_of, publish
 
 Step = Callable[[int], None]
 BESIDE = ("", "-wal", "-shm", "-journal")

@@ -12,7 +12,7 @@ from data.database import transaction
 from data.errors import OffScale, Unknown
 from data.importers.rows import Origin, RatingRow, Tick, batches
 from data.rubric import Rubric
-from data.said import short
+from data.safe_text import short
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
 from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric, move_to_rubric

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from data.blind import REOPENED, UNBLINDED
+from data.card import THIRD
 from data.database import transaction
 from data.errors import BadInput, Conflict
-from data.reading import THIRD
+from data.person import REOPENED, UNBLINDED
 from data.schema import (
     Event,
     Expert,

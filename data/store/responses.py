@@ -11,10 +11,10 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import BadRow, Conflict
 from data.importers.rows import Origin, ResponseRow, Tick, batches
+from data.record import commitment
 from data.rubric import Rubric
-from data.said import short
+from data.safe_text import short
 from data.schema import Benchmark, Instance, Response, Table
-from data.seals import commitment
 from data.store.audit import INSTANCE, Batch, log, refuse_locked
 from data.store.authors import Ids, add_authors, contradicted
 from data.store.rubrics import keep_rubric, move_to_rubric

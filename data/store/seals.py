@@ -11,8 +11,7 @@ from typing import Any
 from sqlalchemy import Float, func
 from sqlmodel import Session, select
 
-from data.schema import Setting, Table
-from data.seals import (
+from data.record import (
     SALT_BYTES,
     SEALS,
     Key,
@@ -22,6 +21,7 @@ from data.seals import (
     sealed_setting,
     table_of,
 )
+from data.schema import Setting, Table
 
 Seal = dict[str, Any]
 SHORTEST = 4  # signs of a row's hint, among rows that were sealed together

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from sqlmodel import Session, col, select
 
 from data.errors import Conflict
-from data.importers.groups import PREFIX, tells_authors
+from data.importers.responses import GROUP, tells_authors
 from data.importers.rows import ResponseRow
 from data.schema import Subgroup
 from data.store.audit import Batch
@@ -42,7 +42,7 @@ def keep_subgroups(
                 raise row.origin.wrong(
                     "group",
                     "",
-                    f"the study has another {PREFIX}{name} for this response; groups never change",
+                    f"the study has another {GROUP}{name} for this response; groups never change",
                 )
     session.add_all(new)
     session.flush()
@@ -74,11 +74,11 @@ def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], batch: st
         if tells_authors(pairs) or (apart and len(pairs) == 1 and not values & apart):
             more = "; bring all files with it in as one" if apart else ""
             raise Conflict(
-                f"{PREFIX}{name} tells who wrote a response: its values are authors, or go one to one "
+                f"{GROUP}{name} tells who wrote a response: its values are authors, or go one to one "
                 f"with them, which would lift the blind{more}; nothing was imported"
             )
         if len(apart | values) > MOST_VALUES:
             raise Conflict(
-                f"{PREFIX}{name} has more than {MOST_VALUES} values: give a few groups, such as bands "
+                f"{GROUP}{name} has more than {MOST_VALUES} values: give a few groups, such as bands "
                 "of age; nothing was imported"
             )

@@ -7,9 +7,9 @@ from math import inf
 
 from sqlalchemy import Engine
 
+from data.calls import TokenCosts
 from data.queries.jury import BatchRequest, in_flight
 from data.schema import Status
-from data.token_costs import TokenCosts
 from jury.ask import SamePrompts
 from jury.batch.client import BatchClient, BatchError
 from jury.call import Call, Turn

@@ -5,10 +5,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from data.rubric import Rubric
-from data.rubrics.answer_form import Explanation, asked_for
-from data.rubrics.files import rubric_toml
-from data.said import in_markdown
+from data.question import Explanation, asked_for
+from data.rubric import Rubric, rubric_toml
+from data.safe_text import in_markdown
 from jury.exports.export import Export
 from jury.panel import Panel
 

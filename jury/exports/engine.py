@@ -19,11 +19,10 @@ from jury.providers.registry import PROVIDERS, forms_of
 PACKAGE = "medjury_engine"
 SETTINGS_FILE = "medjury_jury.json"
 MODULES = (
-    "data.status",
+    "data.calls",
     "data.card",
     "data.question",
-    "data.rubrics.answer_form",
-    "data.rubrics.tags",
+    "data.rubrics.injection",
     "jury.call",
     "jury.answer_text",
     "jury.contradiction",

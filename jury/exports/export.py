@@ -11,7 +11,7 @@ from typing import Any
 from data.card import ExportRow
 from data.errors import BadFile, BadInput
 from data.rubric import Rubric
-from data.said import short
+from data.safe_text import short
 from jury.panel import Panel
 
 

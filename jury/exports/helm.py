@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from data.card import ExportRow
 from data.errors import BadInput
 from data.rubrics.helm import BENCHMARKS
-from data.said import in_markdown
+from data.safe_text import in_markdown
 from jury.exports.engine import engine
 from jury.exports.export import Export, place_of, program, refuse_untold, texts_of
 from jury.exports.helm_question import ASKED, Question, asked_of, question, table

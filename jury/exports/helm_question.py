@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from data.card import ExportRow
 from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Rubric
-from data.rubrics.tags import disarm
+from data.rubrics.injection import disarm
 
 ASKED = ("context", "prompt")
 QUESTION = "{QUESTION}"

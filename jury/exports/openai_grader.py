@@ -12,7 +12,7 @@ from typing import Any
 from data.card import ExportRow
 from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Criterion, Rubric
-from data.said import in_markdown
+from data.safe_text import in_markdown
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, refuse_order
 from jury.panel import Juror

@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from annotate.adjudicate import Settlement, found_differences, planned_settlement, settle
+<<<<<<< HEAD
 from annotate.adjudicate import answer as answer_it
+=======
+from annotate.flags import answer as answer_it
+from data.card import SETTLING, Settling
+>>>>>>> main
 from data.person import OPERATOR
 from data.queries import Difference, Flagged
 from data.queries import flags as all_flags
 from data.queries.study import settings
-from data.reading import SETTLING, Settling
 from data.store import invite
 from medjury.cli.options import Db, Json, Seed, study_of
 from medjury.cli.output import counted, say, show

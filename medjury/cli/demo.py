@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate.assign import design
 from annotate.plan import Item
-from data.address import shown
+from data.database import shown
 from data.errors import Conflict
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile

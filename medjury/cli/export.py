@@ -16,15 +16,15 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
-from data.head import ENDING
+from data.files import whole_file
 from data.importers.package import MANIFEST, PARTS, columns, part
 from data.queries import export as rows_of
 from data.queries.descriptions import CONSENTS, DESCRIPTIONS, consent_rows, described_rows
 from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
 from data.queries.record import present_head
+from data.record import HEAD_ENDING
 from data.store.record import unblind
-from data.whole_files import whole_file
 from medjury.cli import leaderboards, methods, redcap
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, say
@@ -154,7 +154,7 @@ def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
 def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> int:
     """Write the package and its head; return the number of rows."""
     rows = write_package(engine, path, authors, files_of(engine, authors, who_wrote))
-    head = path.with_suffix(ENDING)
+    head = path.with_suffix(HEAD_ENDING)
     if write_head(head, present_head(engine)):
         say(f"{head}: the head of the record; sign it, and send it by another way")
     into = "an empty study"
@@ -173,7 +173,7 @@ def _check(package: Path | None) -> None:
         return
     if package.suffix.lower() != ".zip" or not package.parent.is_dir():
         raise BadFile(f"--package {package}: not a .zip in a folder that exists")
-    for path in (package, package.with_suffix(ENDING)):
+    for path in (package, package.with_suffix(HEAD_ENDING)):
         if path.exists():
             raise BadFile(f"--package {package}: {path.name} is there already; name another file")
 

@@ -22,7 +22,7 @@ from data.importers.columns import (
     with_grades,
 )
 from data.importers.grades import Grades, grades_named
-from data.importers.medhelm_ratings import MedhelmFile
+from data.importers.published import MedhelmFile
 from data.importers.ratings import RatingFile
 from data.importers.readers import NAMED, RUNS, Reader, opening_of, reader_of, rows_of, within
 from data.importers.responses import ResponseFile

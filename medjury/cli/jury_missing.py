@@ -6,12 +6,12 @@ from typing import Any
 
 import typer
 
+from data.calls import TokenCosts
 from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
 from data.queries.jury import by_juror as missing_by_juror
 from data.queries.planted import Planted, planted_texts
 from data.queries.spending import InFlight, in_flight
 from data.queries.token_costs import token_costs_by_juror
-from data.token_costs import TokenCosts
 from medjury.cli.jury_words import in_flight_words, planted_words, token_words
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, room, say, show, width

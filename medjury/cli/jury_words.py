@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from data.calls import TokenCosts
 from data.queries.jury import waiting_in_batches
 from data.queries.planted import Planted
 from data.schema import Status
-from data.token_costs import TokenCosts
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
 from jury.panel import Panel

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.rubric import Rubric
-from data.said import in_markdown
+from data.safe_text import in_markdown
 from medjury.cli.output import counted, progress, say, say_unnoted
 from medjury.cli.places import write_files
 from medjury.services.methods import StudyFacts, study_facts

@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.address import refuse_as_file, shown
-from data.database import open_study, reading
+from data.database import open_study, reading, refuse_as_file, shown
 from data.errors import BadFile, BadInput
 from data.queries.package import counts
 from data.queries.record import verify

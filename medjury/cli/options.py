@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.errors import BadInput
-from data.place import DEFAULT_URL, VARIABLE
 from medjury.cli.places import forget_streaming, writes_to
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Db = Annotated[
     typer.Option(
         "--db",
         metavar="URL",
-        help=f"The study's database; by default {VARIABLE}, else {DEFAULT_URL} in this folder.",
+        help=f"The study's database; by default {STUDY_VARIABLE}, else {DEFAULT_STUDY_URL} in this folder.",
     ),
 ]
 Json = Annotated[
@@ -113,8 +113,7 @@ def begin() -> None:
 
 def study_of(context: typer.Context, db: str | None, create: bool = False) -> "Engine":
     """Return the study the user means; the command's last line names it, so that nobody errs."""
-    from data.address import shown
-    from data.database import open_study
+    from data.database import open_study, shown
 
     url = url_of(context, db)
     engine = open_study(url, create=create)
@@ -127,10 +126,14 @@ def url_of(context: typer.Context, db: str | None) -> str:
 
     A plain path is taken as a SQLite file.
     """
-    given = next((one for one in (db, context.obj) if one is not None), os.environ.get(VARIABLE))
+    given = next(
+        (one for one in (db, context.obj) if one is not None), os.environ.get(STUDY_VARIABLE)
+    )
     if given is not None and not given.strip():
-        raise BadInput(f"--db (or {VARIABLE}) is empty: give a URL such as {DEFAULT_URL}")
-    url = given or DEFAULT_URL
+        raise BadInput(
+            f"--db (or {STUDY_VARIABLE}) is empty: give a URL such as {DEFAULT_STUDY_URL}"
+        )
+    url = given or DEFAULT_STUDY_URL
     return url if "://" in url else f"sqlite:///{url}"
 
 

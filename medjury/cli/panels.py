@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from data.errors import BadPanel
-from data.toml_file import NotToml, read_toml
+from data.files import NotToml, read_toml
 from jury.call import Usage
 from jury.cost import price
 from jury.panel import Juror, Panel, read_panel, shipped

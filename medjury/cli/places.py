@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from data.errors import BadFile
-from data.whole_files import part_of
+from data.files import part_of
 
 STANDARD_OUTPUT = Path("-")
 STREAMED = ("--json", "--openmetrics")  # options that take "-" for standard output

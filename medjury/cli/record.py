@@ -14,19 +14,19 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.address import refuse_as_file
+from data.database import refuse_as_file
 from data.errors import BadFile, BadInput
-from data.formula import guarded, guarded_name
-from data.head import ENDING, Head
+from data.files import whole_file
 from data.queries.record import Verified, locked_since, present_head
 from data.queries.record import verify as verify_record
 from data.queries.study import settings as stored_settings
+from data.record import HEAD_ENDING, Head
 from data.rubric import Rubric
+from data.safe_text import guarded, guarded_name
 from data.store.record import lock as lock_study
 from data.store.record import reopen
 from data.store.record import unblind as lift_blind
 from data.store.settings import set_setting
-from data.whole_files import whole_file
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import hint, say, say_unnoted, show
@@ -143,7 +143,7 @@ def head_beside(engine: Engine, head: Head) -> Path | None:
     if engine.dialect.name != "sqlite" or not engine.url.database:
         return None
     study = Path(engine.url.database)
-    return study.with_name(f"{study.stem}-{head.sha256[:12]}{ENDING}")
+    return study.with_name(f"{study.stem}-{head.sha256[:12]}{HEAD_ENDING}")
 
 
 def write_head(path: Path, head: Head) -> bool:

@@ -9,11 +9,10 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.helm_rubrics import read_helm
 from data.queries import benchmarks
 from data.queries.jury import juror_profiles
-from data.rubric import Gold, Rubric, read_rubric, shipped
-from data.rubrics.files import write_rubrics
+from data.rubric import Gold, Rubric, read_rubric, shipped, write_rubrics
+from data.rubrics.helm import read_helm
 from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel

@@ -10,10 +10,9 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput, Conflict
-from data.importers.corpora import aci_bench, mts_dialog
 from data.importers.grades import Grades, rubric_of_grades
-from data.importers.medhelm_ratings import Known, MedhelmFile, needed
 from data.importers.package import Package
+from data.importers.published import Known, MedhelmFile, aci_bench, mts_dialog, needed
 from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
@@ -22,9 +21,8 @@ from data.importers.source import PIPE, Source
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.frames import responses_frame
-from data.rubric import Rubric, read_rubric
+from data.rubric import Rubric, read_rubric, unasked
 from data.rubrics import known_as
-from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses

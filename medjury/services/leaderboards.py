@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from data.blind import is_blind
 from data.errors import NotAllowed
+from data.person import is_blind
 from data.queries import benchmarks
 from data.queries.authors import authors
 from data.queries.jury import juror_profiles

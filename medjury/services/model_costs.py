@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from calibration.codes import NoteCode as Code
 from calibration.values import Note, Noted, note, noted
 from data.errors import BadFile, BadRow, Unknown
+from data.files import read_user_toml
 from data.importers.table import TableFile
 from data.queries.models import Recorded
-from data.said import short
+from data.safe_text import short
 from data.schema import now
-from data.toml_file import read_user_toml
 from jury.cost import PaperShare, rates, upper_bound
 from jury.panel import Panel
 

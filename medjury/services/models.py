@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 
 from calibration.models.rows import CLINICIANS, JURY, WAYS
 from calibration.values import COMBINED, AnalysisOptions
-from data.blind import is_blind
 from data.errors import NotAllowed
+from data.person import is_blind
 from data.queries.authors import authors
 from data.queries.ledger import fingerprint
 from data.queries.models import categories

@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 
 from calibration.json_values import json_value
 from calibration.protocol import Critical, Protocol
-from data.blind import is_blind
 from data.errors import NotAllowed
+from data.person import is_blind
 from data.queries.authors import authors
 from data.queries.record import acts, locked_since
 from data.store.record import PROTOCOL_SET, unblind

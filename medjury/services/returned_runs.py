@@ -12,22 +12,22 @@ from sqlalchemy import Engine
 
 from data.card import Card
 from data.errors import BadInput
+from data.importers.finished import ExportOrigin, InstanceTexts, ResponsePlace
 from data.importers.helm.run import HelmRun, Judged
 from data.importers.inspect_logs import AGAIN, InspectLog, Scored, nothing_in
-from data.importers.own_runs import InstanceTexts, Origin, Place
 from data.importers.rows import ResponseRow, made_id
 from data.queries.returned import instance_texts, rubrics_known, shown_responses
 from data.queries.study import study_id
 from data.rubric import NO_CHECKLIST, Rubric, read_rubric, shipped
-from data.rubrics.tags import disarm
-from data.said import short
+from data.rubrics.injection import disarm
+from data.safe_text import short
 from jury.exports.helm_question import question
 
 OTHER_TEXT = "a study's own response, which reads otherwise now"
 Texts = dict[tuple[str, str], InstanceTexts]
 
 
-def known_rubric(engine: Engine, sha256: str, origin: Origin | None) -> Rubric | None:
+def known_rubric(engine: Engine, sha256: str, origin: ExportOrigin | None) -> Rubric | None:
     """Return the rubric with a hash: the study's, one that ships, or the one that came along."""
     known = {one.sha256: one for one in rubrics_of(engine)}
     return known.get(sha256) or (origin.rubric() if origin else None)
@@ -51,7 +51,7 @@ def rubric_of_prompt(rubrics: Iterable[Rubric], run: HelmRun) -> Rubric | None:
     )
 
 
-def is_at_home(engine: Engine, origin: Origin | None) -> bool:
+def is_at_home(engine: Engine, origin: ExportOrigin | None) -> bool:
     """Tell whether a run comes of an export of this study."""
     return origin is not None and origin.study != "" and origin.study == study_id(engine)
 
@@ -107,7 +107,7 @@ def apart(log: InspectLog) -> InspectLog:
 
 
 def _is_shown(
-    place: Place, row: ResponseRow, shown: dict[str, tuple[tuple[str, str], str]]
+    place: ResponsePlace, row: ResponseRow, shown: dict[str, tuple[tuple[str, str], str]]
 ) -> bool:
     """Tell whether a response of the study has the place and the text that a run rated again."""
     known = shown.get(place.response_id or "")
@@ -122,7 +122,7 @@ def _scored_at_home(log: InspectLog, one: Scored, texts: Texts) -> Scored:
 
 
 def _row_at_home(
-    run: str, row: ResponseRow, place: Place, texts: Texts, *, apart: bool
+    run: str, row: ResponseRow, place: ResponsePlace, texts: Texts, *, apart: bool
 ) -> ResponseRow:
     """Return a row with its instance as the study has it; `apart`, if the run tells both its texts.
 

@@ -9,8 +9,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from calibration.values import COMBINED
-from data.blind import UNBLINDED
-from data.person import OPERATOR
+from data.person import OPERATOR, UNBLINDED
 from data.queries import (
     benchmarks,
     frozen_reports,

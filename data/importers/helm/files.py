@@ -90,7 +90,10 @@ class Question(Output):
         """Return the text; of a talk its turns, each of several with [role] before it."""
         if not self.messages or (isinstance(self.text, str) and self.text.strip()):
             return super().said
-        turns = [(str(one.get("role")), str(one.get("content") or "")) for one in self.messages]
+        turns = [
+            (str(message.get("role")), str(message.get("content") or ""))
+            for message in self.messages
+        ]
         if len(turns) == 1:
             return turns[0][1]
         return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
@@ -130,14 +133,14 @@ class RequestState(Part):
     @property
     def output(self) -> Output:
         """Return the completion that HELM's jury reads: the first."""
-        found = self.result.completions if self.result else []
-        return found[0] if found else Output()
+        completions = self.result.completions if self.result else []
+        return completions[0] if completions else Output()
 
     @property
     def gold(self) -> Output:
         """Return the reference that HELM's jury reads: the first."""
-        found = self.instance.references
-        return found[0].output if found else Output()
+        references = self.instance.references
+        return references[0].output if references else Output()
 
 
 class States(Part):
@@ -185,21 +188,21 @@ def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
     """Read a file of a run that is a list of objects; empty where there is no such file."""
     if not (folder / name).is_file():
         return []
-    found = read_json(folder, name)
-    if not isinstance(found, list):
+    values = read_json(folder, name)
+    if not isinstance(values, list):
         raise wrong(folder, name, "not a list, as HELM writes it")
-    return [_checked(folder, name, one, form) for one in found]
+    return [_checked(folder, name, value, form) for value in values]
 
 
 def read_json(folder: Path, name: str) -> Any:
     """Return what stands in a file of a run; bare NaN, which HELM writes, is read."""
     try:
-        found = json.loads((folder / name).read_text(encoding="utf-8-sig"))
-        json.dumps(found, ensure_ascii=False).encode()
-        return found
+        value = json.loads((folder / name).read_text(encoding="utf-8-sig"))
+        json.dumps(value, ensure_ascii=False).encode()
+        return value
     except json.JSONDecodeError as error:
-        place = f"{error.msg} at line {error.lineno}, column {error.colno}"
-        raise wrong(folder, name, f"not whole JSON ({place}); copy the run again") from error
+        position = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        raise wrong(folder, name, f"not whole JSON ({position}); copy the run again") from error
     except UnicodeError as error:
         raise wrong(folder, name, "not text in UTF-8") from error
     except (RecursionError, ValueError) as error:
@@ -213,18 +216,18 @@ def wrong(folder: Path, name: str, why: str) -> BadFile:
     return BadFile(f"{folder / name}: {why}; nothing was imported")
 
 
-def _checked(folder: Path, name: str, found: Any, form: type[P]) -> P:
+def _checked(folder: Path, name: str, value: Any, form: type[P]) -> P:
     try:
-        return form.model_validate(found)
+        return form.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(step)[:40] for step in first["loc"]) or "the whole"
+        key = ".".join(str(step)[:40] for step in first["loc"]) or "the whole"
         why = (
             "is missing"
             if first["type"] == "missing"
             else f"is not of HELM's form ({first['type']})"
         )
-        raise wrong(folder, name, f"{place} {why}; is it a run of HELM?") from error
+        raise wrong(folder, name, f"{key} {why}; is it a run of HELM?") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,14 +246,14 @@ def read_stored(folder: Path, metric: Spec | None, annotator: str) -> Stored:
     """Read the jury's figures; there are none where HELM wrote no such file."""
     name = str(metric.args.get("metric_name")) if metric else f"{annotator}_accuracy"
     scores: dict[AnswerKey, float] = {}
-    for one in read_parts(folder, PER_INSTANCE, InstanceStats):
-        if one.perturbation is None:
-            for mean in _means(one.stats, name):
-                scores[one.instance_id, one.train_trial_index] = mean
+    for entry in read_parts(folder, PER_INSTANCE, InstanceStats):
+        if entry.perturbation is None:
+            for mean in _means(entry.stats, name):
+                scores[entry.instance_id, entry.train_trial_index] = mean
     return Stored(scores, next(iter(_means(read_parts(folder, STATS, Stat), name)), None))
 
 
 def _means(stats: list[Stat], name: str) -> list[float]:
     """Return the means of one figure, those of perturbed texts left out."""
-    ours = (one for one in stats if one.name.name == name and one.name.perturbation is None)
-    return [one.mean for one in ours if one.mean is not None and math.isfinite(one.mean)]
+    ours = (stat for stat in stats if stat.name.name == name and stat.name.perturbation is None)
+    return [stat.mean for stat in ours if stat.mean is not None and math.isfinite(stat.mean)]

@@ -58,8 +58,8 @@ def in_own_words(name: str, template: str, criteria: tuple[str, ...], scale: Sca
         gold=gold_of(prompt),
         scale=scale,
         criterion=tuple(
-            Criterion(name=one, question=_question(template, one), anchors=anchors)
-            for one in criteria
+            Criterion(name=criterion, question=_question(template, criterion), anchors=anchors)
+            for criterion in criteria
         ),
         prompt=prompt,
     )
@@ -69,16 +69,18 @@ def without_prompt(name: str, criteria: tuple[str, ...], scale: Scale | None) ->
     """Return a rubric of what is known: ratings on it never mix with those on a known prompt."""
     if scale is None and name not in (*BENCHMARKS, *SHARES):
         raise Unusable("the run does not hold its prompt; name its rubric with --rubric")
-    held = scale or (SHARE if name in SHARES else MEDHELMS)
-    known = hashlib.sha256("\0".join([name, str(held), *criteria]).encode()).hexdigest()
-    anchors = dict.fromkeys(held.points, NO_WORDS)
+    known_scale = scale or (SHARE if name in SHARES else MEDHELMS)
+    digest = hashlib.sha256("\0".join([name, str(known_scale), *criteria]).encode()).hexdigest()
+    anchors = dict.fromkeys(known_scale.points, NO_WORDS)
     return Rubric(
         name=f"helm_{name}",
-        version=f"prompt unknown, name, scale and criteria sha256 {known}",
+        version=f"prompt unknown, name, scale and criteria sha256 {digest}",
         audience="not known",
         gold="when_needed",
-        scale=held,
-        criterion=tuple(Criterion(name=one, question=one, anchors=anchors) for one in criteria),
+        scale=known_scale,
+        criterion=tuple(
+            Criterion(name=criterion, question=criterion, anchors=anchors) for criterion in criteria
+        ),
         prompt=UNKNOWN,
     )
 
@@ -91,8 +93,10 @@ def scale_of(template: str) -> Scale:
     Unusable
         If it names none, or two that differ.
     """
-    said = (found for one in SCALES for found in re.findall(one, template, re.IGNORECASE))
-    ends = {(int(low), int(high)) for low, high in said if 0 < int(high) - int(low) < WIDEST}
+    matches = (
+        match for pattern in SCALES for match in re.findall(pattern, template, re.IGNORECASE)
+    )
+    ends = {(int(low), int(high)) for low, high in matches if 0 < int(high) - int(low) < WIDEST}
     if len(ends) != 1:
         raise Unusable(
             f"its prompt names {'no scale' if not ends else 'more than one scale'}; name its "
@@ -104,15 +108,15 @@ def scale_of(template: str) -> Scale:
 
 def _anchor(template: str, point: int) -> str:
     """Return what stands in brackets behind a point, or behind its equals sign."""
-    found = re.search(rf"\b{point}\s*(?:\(([^()\n]+)\)|=\s*([^,;()\n]+))", template)
-    return (found[1] or found[2]).strip() if found else UNDESCRIBED
+    match = re.search(rf"\b{point}\s*(?:\(([^()\n]+)\)|=\s*([^,;()\n]+))", template)
+    return (match[1] or match[2]).strip() if match else UNDESCRIBED
 
 
 def _question(template: str, criterion: str) -> str:
     """Return what stands on the criterion's line behind a dash or a colon."""
     word = re.escape(criterion).replace("_", "[ _]")
-    found = re.search(rf"^\W*{word}\W*?\s*[:\u2013-]\s*(\w[^\n]+)$", template, re.I | re.M)
-    return found[1].strip() if found else f"{criterion}, as the jurors' prompt puts it"
+    match = re.search(rf"^\W*{word}\W*?\s*[:\u2013-]\s*(\w[^\n]+)$", template, re.I | re.M)
+    return match[1].strip() if match else f"{criterion}, as the jurors' prompt puts it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,7 @@ class Prompt:
         """Return the template with placeholders in our form; braces around HELM's are the prompt's."""
         if self.template is None:
             return None
-        return PLACE.sub(lambda found: OURS[found[1]], self.template)
+        return PLACE.sub(lambda match: OURS[match[1]], self.template)
 
     def _as_sent(self, rubric: Rubric) -> Rubric:
         """Return the rubric with the braces that HELM since 0.5.8 leaves around a text."""
@@ -188,7 +192,7 @@ class Prompt:
         return in_own_words(name, self.template, self.criteria, scale or scale_of(self.template))
 
 
-def prompt_of(name: str, args: Mapping[str, Any], asked: Sequence[Asked]) -> Prompt:
+def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[Asked]) -> Prompt:
     """Return what a run gives away of its jury's prompt.
 
     Parameters
@@ -196,23 +200,31 @@ def prompt_of(name: str, args: Mapping[str, Any], asked: Sequence[Asked]) -> Pro
     args
         Of the jury's annotator; a configurable benchmark's hold template and criteria.
     """
-    sent = [one for one in asked if one.prompt is not None]
-    ordered = sorted(sent, key=lambda one: len(one.response), reverse=True)[:TRIED]
-    candidates = [found for one in ordered for found in _templates(one)]
-    held = (one for one in candidates if all(_filled(one, other) == other.prompt for other in sent))
-    template = next(held, None)
+    sent = [question for question in questions if question.prompt is not None]
+    ordered = sorted(sent, key=lambda question: len(question.response), reverse=True)[:TRIED]
+    candidates = [filled for question in ordered for filled in _templates(question)]
+    fitting = (
+        candidate
+        for candidate in candidates
+        if all(_filled(candidate, other) == other.prompt for other in sent)
+    )
+    template = next(fitting, None)
     if template is None and not sent and isinstance(args.get("prompt_template"), str):
         template = args["prompt_template"].replace("$$", "$")
     criteria = args.get("annotation_criteria")
-    known = [str(one) for one in criteria] if isinstance(criteria, dict) else _common(asked)
-    return Prompt(name, _ordered(known, template), template, len(sent) if template else 0)
+    names = (
+        [str(criterion) for criterion in criteria]
+        if isinstance(criteria, dict)
+        else _common(questions)
+    )
+    return Prompt(name, _ordered(names, template), template, len(sent) if template else 0)
 
 
-def _templates(one: Asked) -> Iterator[str]:
+def _templates(question: Asked) -> Iterator[str]:
     """Yield a prompt with what was filled in taken out: wherever it stands, or where it is first."""
-    longest = sorted(one.parts.items(), key=lambda part: -len(part[1]))
+    longest = sorted(question.parts.items(), key=lambda part: -len(part[1]))
     for everywhere in (True, False):
-        pieces = [one.prompt or ""]
+        pieces = [question.prompt or ""]
         for name, text in longest:
             if text.strip():
                 pieces = _taken_out(pieces, text, f"{{{name}}}", everywhere)
@@ -222,26 +234,26 @@ def _templates(one: Asked) -> Iterator[str]:
 
 def _taken_out(pieces: list[str], text: str, mark: str, everywhere: bool) -> list[str]:
     """Return pieces with a text replaced by a mark, in which no later text is looked for."""
-    found: list[str] = []
+    replaced: list[str] = []
     for piece in pieces:
-        if PLACE.fullmatch(piece) or (mark in found and not everywhere):
-            found.append(piece)
+        if PLACE.fullmatch(piece) or (mark in replaced and not everywhere):
+            replaced.append(piece)
             continue
-        first, *rest = piece.split(text, -1 if everywhere else 1)
-        found.append(first)
-        for part in rest:
-            found += [mark, part]
-    return found
+        first, *others = piece.split(text, -1 if everywhere else 1)
+        replaced.append(first)
+        for part in others:
+            replaced += [mark, part]
+    return replaced
 
 
-def _filled(template: str, one: Asked) -> str:
-    parts = one.parts
-    return PLACE.sub(lambda found: parts[found[1]], template)
+def _filled(template: str, question: Asked) -> str:
+    parts = question.parts
+    return PLACE.sub(lambda match: parts[match[1]], template)
 
 
-def _common(asked: Sequence[Asked]) -> list[str]:
+def _common(questions: Sequence[Asked]) -> list[str]:
     """Return the criteria that every verdict has: HELM takes none without all that it asks for."""
-    verdicts = [verdict for one in asked for verdict in one.answered]
+    verdicts = [verdict for question in questions for verdict in question.answered]
     first = verdicts[0] if verdicts else ()
     return [name for name in first if all(name in verdict for verdict in verdicts)]
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.errors import BadInput
-from data.importers.finished import FinishedRun, Verdict, run_of, score_of, verdict_of
+from data.importers.finished import FinishedRun, Verdict, own_verdict, run_of, score_of, verdict_of
 from data.importers.helm.run import SOURCE, HelmRun, Judged
-from data.importers.own_runs import own_verdict
 from data.importers.rows import JurorRecord
 from data.rubric import Rubric
 from data.schema import Status
@@ -41,27 +40,37 @@ class Difference:
 def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[Difference]]:
     """Return a run as values to be stored, and where HELM's scores are others."""
     jurors = jurors_of_study(run)
-    heard = [(one, _verdicts(one, jurors, rubric)) for one in run.judged]
+    judged = [(answer, _verdicts(answer, jurors, rubric)) for answer in run.judged]
     records = tuple(jurors.values())
-    made = run_of(SOURCE, rubric, records, [(one.row, verdicts) for one, verdicts in heard])
-    return made, [found for one, said in heard for found in _differences(one, said, rubric)]
+    values = run_of(
+        SOURCE, rubric, records, [(answer.row, verdicts) for answer, verdicts in judged]
+    )
+    return values, [
+        difference
+        for answer, verdicts in judged
+        for difference in _differences(answer, verdicts, rubric)
+    ]
 
 
 def jurors_of_study(run: HelmRun) -> dict[str, JurorRecord]:
     """Return the jurors by their names in the run; those of our own export are its study's."""
     own = run.origin.jurors if run.origin else {}
     return {
-        one.handle: own[one.handle].record() if one.handle in own else one for one in run.jurors
+        juror.handle: own[juror.handle].record() if juror.handle in own else juror
+        for juror in run.jurors
     }
 
 
-def _verdicts(one: Judged, jurors: Mapping[str, JurorRecord], rubric: Rubric) -> dict[str, Verdict]:
+def _verdicts(
+    answer: Judged, jurors: Mapping[str, JurorRecord], rubric: Rubric
+) -> dict[str, Verdict]:
     """Return what each juror said, as our own plugin or else as HELM keeps it."""
-    if one.own is not None:
+    if answer.own is not None:
         return {
-            juror.handle: own_verdict(one.own.get(name), rubric) for name, juror in jurors.items()
+            juror.handle: own_verdict(answer.own.get(name), rubric)
+            for name, juror in jurors.items()
         }
-    return {juror.handle: verdict(one.said.get(name), rubric) for name, juror in jurors.items()}
+    return {juror.handle: verdict(answer.said.get(name), rubric) for name, juror in jurors.items()}
 
 
 def usable(run: HelmRun, rubric: Rubric) -> Rubric:
@@ -93,41 +102,41 @@ def usable(run: HelmRun, rubric: Rubric) -> Rubric:
     return rubric
 
 
-def verdict(said: Any, rubric: Rubric) -> Verdict:
+def verdict(body: Any, rubric: Rubric) -> Verdict:
     """Return what a juror said, with all of the rubric's criteria on its scale or not at all."""
-    if said is None:
+    if body is None:
         return Verdict({}, {}, Status.REQUEST_FAILED, NOTHING)
-    asked = {name: said.get(name) for name in rubric.criteria}
-    if lacking := [name for name, one in asked.items() if not isinstance(one, dict)]:
+    answers = {name: body.get(name) for name in rubric.criteria}
+    if lacking := [name for name, answer in answers.items() if not isinstance(answer, dict)]:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no {', '.join(lacking)} in HELM's file")
-    comments = {name: str(one.get("explanation") or "") for name, one in asked.items()}
-    return verdict_of({name: number(one) for name, one in asked.items()}, comments, rubric)
+    comments = {name: str(answer.get("explanation") or "") for name, answer in answers.items()}
+    return verdict_of({name: number(answer) for name, answer in answers.items()}, comments, rubric)
 
 
-def number(said: Any) -> float | None:
+def number(answer: Any) -> float | None:
     """Return the score of a criterion as a number; None where there is none."""
-    return score_of(said.get("score")) if isinstance(said, dict) else None
+    return score_of(answer.get("score")) if isinstance(answer, dict) else None
 
 
 def _differences(
-    one: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric
+    answer: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric
 ) -> Iterator[Difference]:
     """Yield the difference between HELM's score and what its jurors said, if there is one."""
-    found = _mean(score for said in verdicts.values() for score in said.scores.values())
-    if one.stored is None or (found is not None and abs(found - one.stored) <= CLOSE):
+    mean = _mean(score for verdict in verdicts.values() for score in verdict.scores.values())
+    if answer.stored is None or (mean is not None and abs(mean - answer.stored) <= CLOSE):
         return
-    causes = tuple(dict.fromkeys(_causes(one, verdicts, rubric))) or ("unexplained",)
-    yield Difference(one.row.benchmark, one.row.instance_id, one.stored, found, causes)
+    causes = tuple(dict.fromkeys(_causes(answer, verdicts, rubric))) or ("unexplained",)
+    yield Difference(answer.row.benchmark, answer.row.instance_id, answer.stored, mean, causes)
 
 
-def _causes(one: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric) -> Iterator[str]:
+def _causes(answer: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric) -> Iterator[str]:
     """Yield what HELM did otherwise: one that has no verdict gives its default, and so on."""
-    if not one.said:
+    if not answer.said:
         yield "default"
     for said in verdicts.values():
         if said.status not in (Status.OK, Status.REQUEST_FAILED):
             yield "off_scale" if said.status == Status.OUT_OF_RANGE else "unreadable"
-    for said in one.said.values():
+    for said in answer.said.values():
         if set(said) - set(rubric.criteria):
             yield "extra_criterion"
         scores = [number(score) for score in said.values()]
@@ -136,8 +145,8 @@ def _causes(one: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric) -> Ite
 
 
 def _mean(scores: Iterable[float]) -> float | None:
-    found = list(scores)
-    return sum(found) / len(found) if found else None
+    numbers = list(scores)
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,37 +164,39 @@ class Taken:
         return self.values.benchmarks or [self.run.benchmark]
 
 
-def _recomputed(one: Taken) -> tuple[float | None, int, int]:
+def _recomputed(run: Taken) -> tuple[float | None, int, int]:
     """Return the mean over responses with a verdict, how many they are, and how many have all."""
     scores: dict[str, list[float]] = {}
-    for row in one.values.ratings:
+    for row in run.values.ratings:
         scores.setdefault(row.response_id, []).append(float(row.score))
     means = [sum(own) / len(own) for own in scores.values()]
-    whole = len(one.rubric.criteria) * len(one.values.jurors)
-    all_jurors = sum(len(own) == whole for own in scores.values())
+    complete = len(run.rubric.criteria) * len(run.values.jurors)
+    all_jurors = sum(len(own) == complete for own in scores.values())
     return (sum(means) / len(means) if means else None), len(means), all_jurors
 
 
-def run_figures(one: Taken) -> dict[str, Any]:
+def run_figures(judged_run: Taken) -> dict[str, Any]:
     """Return the figures of one run, as `medjury import --json` writes them."""
-    mean, heard, whole = _recomputed(one)
+    mean, with_any, with_all = _recomputed(judged_run)
     return {
-        "run": one.run.name,
-        "benchmark": one.run.benchmark,
-        "rubric": one.rubric.name,
-        "rubric_sha256": one.rubric.sha256,
-        "prompt_known": one.run.prompt.template is not None,
-        "prompts_checked": one.run.prompt.checked,
-        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in one.values.jurors],
-        "jurors_assumed": one.run.assumed,
-        "instances": len({row.instance_id for row in one.values.responses}),
-        "responses": len(one.values.responses),
-        "ratings": len(one.values.ratings),
-        "missing": len(one.values.failures),
-        "left_out": dict(one.run.left_out),
-        "notes": dict(one.run.notes),
-        "helm_mean": one.run.stored.mean,
+        "run": judged_run.run.name,
+        "benchmark": judged_run.run.benchmark,
+        "rubric": judged_run.rubric.name,
+        "rubric_sha256": judged_run.rubric.sha256,
+        "prompt_known": judged_run.run.prompt.template is not None,
+        "prompts_checked": judged_run.run.prompt.checked,
+        "jurors": [
+            {"name": j.handle, "model": j.profile.get("model")} for j in judged_run.values.jurors
+        ],
+        "jurors_assumed": judged_run.run.assumed,
+        "instances": len({row.instance_id for row in judged_run.values.responses}),
+        "responses": len(judged_run.values.responses),
+        "ratings": len(judged_run.values.ratings),
+        "missing": len(judged_run.values.failures),
+        "left_out": dict(judged_run.run.left_out),
+        "notes": dict(judged_run.run.notes),
+        "helm_mean": judged_run.run.stored.mean,
         "recomputed_mean": mean,
-        "with_any_juror": heard,
-        "with_all_jurors": whole,
+        "with_any_juror": with_any,
+        "with_all_jurors": with_all,
     }

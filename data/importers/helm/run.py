@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadInput
+from data.importers.finished import ExportOrigin, ResponsePlace, origin_of, place_of
 from data.importers.helm.files import (
     SPEC,
     STATE,
@@ -23,8 +24,6 @@ from data.importers.helm.files import (
     wrong,
 )
 from data.importers.helm.prompts import Asked, Prompt, prompt_of
-from data.importers.own_runs import Origin as Exported
-from data.importers.own_runs import Place, origin_of, place_of
 from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, ids_of
 
 METRIC = "LLMJuryMetric"
@@ -55,12 +54,12 @@ def taken_of(states: list[RequestState]) -> tuple[list[tuple[int, RequestState]]
 
 def _why_not(state: RequestState) -> str:
     """Return why an answer cannot be rated, or ""."""
-    one = state.instance
+    instance = state.instance
     reasons = {
-        "perturbed": one.perturbation is not None,
-        "training instance": one.split == "train",
-        "redacted": one.input.redacted or state.output.redacted,
-        "empty question": one.input.absent,
+        "perturbed": instance.perturbation is not None,
+        "training instance": instance.split == "train",
+        "redacted": instance.input.redacted or state.output.redacted,
+        "empty question": instance.input.absent,
         "empty response": state.output.absent,
     }
     return next((why for why, holds in reasons.items() if holds), "")
@@ -68,38 +67,42 @@ def _why_not(state: RequestState) -> str:
 
 def notes_of(states: Iterator[RequestState]) -> dict[str, int]:
     """Count what of the answers that were taken is not in the study."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for state in states:
-        found["redacted reference"] += state.gold.redacted
-        found["further reference"] += max(0, len(state.instance.references) - 1)
-        found["further completion"] += len(state.result.completions) - 1 if state.result else 0
-    return {what: number for what, number in found.items() if number}
+        counts["redacted reference"] += state.gold.redacted
+        counts["further reference"] += max(0, len(state.instance.references) - 1)
+        counts["further completion"] += len(state.result.completions) - 1 if state.result else 0
+    return {note: number for note, number in counts.items() if number}
 
 
 def metric_of(spec: RunSpec) -> Spec | None:
     """Return the specification of the jury's metric, which 0.5.5 to 0.5.7 do not have."""
-    ours = (one for one in spec.metric_specs if one.class_name.endswith(f".{METRIC}"))
+    ours = (metric for metric in spec.metric_specs if metric.class_name.endswith(f".{METRIC}"))
     return next(ours, None)
 
 
 def jurors_of(spec: RunSpec, verdicts: Iterable[Said]) -> tuple[tuple[JurorRecord, ...], bool]:
     """Return the jurors that were asked, and whether their models are assumed."""
-    specs = [one.args for one in (metric_of(spec), *(spec.annotators or ())) if one]
+    specs = [
+        class_spec.args for class_spec in (metric_of(spec), *(spec.annotators or ())) if class_spec
+    ]
     models = (args.get("annotator_models") for args in specs)
-    named = next((one for one in models if one and isinstance(one, dict)), None)
-    heard = dict.fromkeys(name for said in verdicts for name in said)
-    assumed = named is None and set(heard) <= set(PAPERS)
-    known = named or ({name: {"model_name": PAPERS[name]} for name in PAPERS} if assumed else {})
-    names = dict.fromkeys([*known, *heard])
-    return tuple(_juror(name, known.get(name)) for name in names), assumed
+    named = next((listed for listed in models if listed and isinstance(listed, dict)), None)
+    answering = dict.fromkeys(name for verdict in verdicts for name in verdict)
+    assumed = named is None and set(answering) <= set(PAPERS)
+    settings_of = named or (
+        {name: {"model_name": PAPERS[name]} for name in PAPERS} if assumed else {}
+    )
+    names = dict.fromkeys([*settings_of, *answering])
+    return tuple(_juror(name, settings_of.get(name)) for name in names), assumed
 
 
-def _juror(name: str, known: object) -> JurorRecord:
+def _juror(name: str, body: object) -> JurorRecord:
     """Return a juror with what the run says of it."""
-    told = known if isinstance(known, dict) else {}
+    settings = body if isinstance(body, dict) else {}
     keys = {"model": "model_name", "deployment": "model_deployment"}
-    said = {ours: str(told[theirs]) for ours, theirs in keys.items() if told.get(theirs)}
-    return JurorRecord(name, {"provider": SOURCE} | said)
+    profile = {ours: str(settings[theirs]) for ours, theirs in keys.items() if settings.get(theirs)}
+    return JurorRecord(name, {"provider": SOURCE} | profile)
 
 
 class NoJury(ValueError):
@@ -130,7 +133,7 @@ class Judged:
     said: Said
     stored: float | None
     own: Said | None = None
-    place: Place | None = None
+    place: ResponsePlace | None = None
     sent: str | None = None
     gold: str = ""
 
@@ -165,7 +168,7 @@ class HelmRun:
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     assumed: bool
-    origin: Exported | None = None
+    origin: ExportOrigin | None = None
     template: str = ""
 
     @property
@@ -182,7 +185,7 @@ def with_task(run: HelmRun, task: str) -> HelmRun:
     """
     if run.task == task:
         return run
-    judged = tuple(replace(one, row=replace(one.row, prompt=task)) for one in run.judged)
+    judged = tuple(replace(answer, row=replace(answer.row, prompt=task)) for answer in run.judged)
     notes = {"instruction of its own": len(judged)} | dict(run.notes)
     return replace(run, judged=judged, notes=notes)
 
@@ -207,13 +210,13 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     benchmark = benchmark or own_name
     taken, left_out = taken_of(states)
     if not taken:
-        told = ", ".join(f"{number} {why}" for why, number in left_out.items())
-        raise NoJury(f"nothing to rate in it: {told or 'no answers'}")
+        reasons = ", ".join(f"{number} {why}" for why, number in left_out.items())
+        raise NoJury(f"nothing to rate in it: {reasons or 'no answers'}")
     stored = read_stored(folder, metric_of(spec), key)
     model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
     if not model.strip():
         raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
-    asked = [_asked(state, key) for _, state in taken]
+    questions = [_asked(state, key) for _, state in taken]
     judged = tuple(
         Judged(
             _row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
@@ -223,11 +226,11 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
             sent=question.prompt,
             gold=state.gold.said,
         )
-        for (number, state), question in zip(taken, asked, strict=True)
+        for (number, state), question in zip(taken, questions, strict=True)
     )
-    jurors, assumed = jurors_of(spec, [one.said for one in judged])
+    jurors, assumed = jurors_of(spec, [answer.said for answer in judged])
     args = _of_template(spec)
-    prompt = prompt_of(key, args, asked)
+    prompt = prompt_of(key, args, questions)
     notes = _further(key, states) | notes_of(state for _, state in taken)
     return HelmRun(
         *(name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed),
@@ -245,14 +248,19 @@ def _refuse_unfinished(folder: Path) -> None:
 
 def _of_template(spec: RunSpec) -> dict[str, Any]:
     """Return the settings of the annotator that has a template of its own; none where no one has."""
-    given = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
-    return next(given, {})
+    settings = (
+        annotator.args for annotator in spec.annotators or () if "prompt_template" in annotator.args
+    )
+    return next(settings, {})
 
 
 def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
     """Return the name that the jury's annotations stand under."""
     stands = [
-        key for state in states for key, one in (state.annotations or {}).items() if _jury(one)
+        key
+        for state in states
+        for key, annotation in (state.annotations or {}).items()
+        if _jury(annotation)
     ]
     metric = metric_of(spec)
     named = metric.args.get("scenario_name") if metric else None
@@ -262,7 +270,10 @@ def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
 def _further(key: str, states: list[RequestState]) -> dict[str, int]:
     """Return how many other annotators asked models too, which is not taken."""
     stands = {
-        name for state in states for name, one in (state.annotations or {}).items() if _jury(one)
+        name
+        for state in states
+        for name, annotation in (state.annotations or {}).items()
+        if _jury(annotation)
     }
     return {"further annotator": len(stands) - 1} if stands - {key} else {}
 
@@ -276,24 +287,24 @@ def _jury(annotation: object) -> bool:
     )
 
 
-def _scored(said: object) -> bool:
+def _scored(verdict: object) -> bool:
     return (
-        isinstance(said, dict)
-        and bool(said)
-        and all(isinstance(one, dict) and "score" in one for one in said.values())
+        isinstance(verdict, dict)
+        and bool(verdict)
+        and all(isinstance(answer, dict) and "score" in answer for answer in verdict.values())
     )
 
 
-def _checklist(one: HelmInstance) -> str:
+def _checklist(instance: HelmInstance) -> str:
     """Return the points of an instance's own rubric, as HealthBench has them in medhelm."""
-    items = (one.extra_data or {}).get("rubrics")
+    items = (instance.extra_data or {}).get("rubrics")
     return checklist_of(items if isinstance(items, list) else ())
 
 
 def _benchmark(spec: RunSpec) -> str:
     """Return the run's name without what says how and by whom: the base and the scenario's arguments."""
-    base, *rest = PARTS.split(spec.name)
-    pairs = (part.partition("=") for part in rest)
+    base, *parts = PARTS.split(spec.name)
+    pairs = (part.partition("=") for part in parts)
     own = [
         f"{key}={value}"
         for key, _, value in pairs
@@ -306,18 +317,18 @@ def _row(
     spec: RunSpec, benchmark: str, model: str, origin: Origin, state: RequestState
 ) -> ResponseRow:
     """Return an answer as a row; its id says nothing of the model."""
-    one, text, trial = state.instance, state.output.said, state.train_trial_index
+    instance, text, trial = state.instance, state.output.said, state.train_trial_index
     again = [str(trial)] if trial else []
-    if not one.id:
+    if not instance.id:
         raise origin.wrong("instance_id", "", "HELM gives every instance an id")
-    ids = ids_of(benchmark, one.id, model, text, *again)
+    ids = ids_of(benchmark, instance.id, model, text, *again)
     return ResponseRow(
         origin=origin,
-        instance_id=one.id,
+        instance_id=instance.id,
         benchmark=benchmark,
-        context=one.input.said,
+        context=instance.input.said,
         prompt=spec.adapter_spec.task,
-        checklist=_checklist(one) or None,
+        checklist=_checklist(instance) or None,
         reference=None if state.gold.absent else state.gold.said,
         response_id=ids["response_id"],
         former_id=ids["former_id"],
@@ -328,31 +339,39 @@ def _row(
 
 def _said(state: RequestState, key: str) -> Said:
     """Return what stands under each juror's name."""
-    found = (state.annotations or {}).get(key)
-    if not isinstance(found, dict):
+    annotation = (state.annotations or {}).get(key)
+    if not isinstance(annotation, dict):
         return {}
-    return {name: one for name, one in found.items() if isinstance(one, dict) and name != OWN}
+    return {
+        name: verdict
+        for name, verdict in annotation.items()
+        if isinstance(verdict, dict) and name != OWN
+    }
 
 
-def _own(state: RequestState, key: str) -> tuple[Said | None, Place | None]:
+def _own(state: RequestState, key: str) -> tuple[Said | None, ResponsePlace | None]:
     """Return what our own plugin keeps of each juror and of where the response belongs."""
-    told = ((state.annotations or {}).get(key) or {}).get(OWN)
-    if not isinstance(told, dict) or not isinstance(told.get("jurors"), dict):
+    body = ((state.annotations or {}).get(key) or {}).get(OWN)
+    if not isinstance(body, dict) or not isinstance(body.get("jurors"), dict):
         return None, None
-    return told["jurors"], place_of(told.get("place"))
+    return body["jurors"], place_of(body.get("place"))
 
 
 def _asked(state: RequestState, key: str) -> Asked:
     """Return a filled prompt with what was filled in."""
-    found = (state.annotations or {}).get(key)
-    said = found if isinstance(found, dict) else {}
-    prompt = said.get("prompt_text")
+    annotation = (state.annotations or {}).get(key)
+    verdicts = annotation if isinstance(annotation, dict) else {}
+    prompt = verdicts.get("prompt_text")
     return Asked(
         prompt if isinstance(prompt, str) and "[redacted]" not in prompt else None,
         state.instance.input.said,
         state.output.said,
         state.gold.said,
-        tuple(tuple(one) for name, one in said.items() if isinstance(one, dict) and name != OWN),
+        tuple(
+            tuple(verdict)
+            for name, verdict in verdicts.items()
+            if isinstance(verdict, dict) and name != OWN
+        ),
     )
 
 
@@ -385,24 +404,24 @@ def read_runs(path: Path, benchmark: str | None = None) -> tuple[list[HelmRun], 
             skipped[name] = str(reason)
     if not runs:
         raise BadFile(f"{path}: {_none(skipped)}; nothing was imported")
-    if benchmark and len({one.own_name for one in runs}) > 1:
-        several = ", ".join(sorted({one.own_name for one in runs}))
+    if benchmark and len({run.own_name for run in runs}) > 1:
+        several = ", ".join(sorted({run.own_name for run in runs}))
         raise BadInput(f"--benchmark {benchmark}: there are several in it: {several}")
     return runs, skipped
 
 
 def run_folders(start: Path) -> list[Path]:
     """Return the run folders at or under a folder, in the order of their names."""
-    found = []
-    for here, below, files in os.walk(start):
-        folder = Path(here)
+    folders = []
+    for path, below, files in os.walk(start):
+        folder = Path(path)
         if SPEC in files or STATE in files:
-            found.append(folder)
+            folders.append(folder)
             below.clear()
         if len(folder.relative_to(start).parts) >= DEEPEST:
             below.clear()
         below[:] = sorted(set(below) - ASIDE)
-    return sorted(found)
+    return sorted(folders)
 
 
 def _none(skipped: dict[str, str]) -> str:

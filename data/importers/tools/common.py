@@ -34,18 +34,18 @@ def derived(
     left_out = Counter[str]()
 
     def rows() -> Iterator[Row]:
-        seen, given = set[tuple[str, ...]](), False
+        keys, any_row = set[tuple[str, ...]](), False
         for origin, record in (records or table.records)():
             for cells in _made(origin, record, make, left_out):
                 key = (cells["response_id"], cells["model"]) if each_once else ()
-                if each_once and key in seen:
+                if each_once and key in keys:
                     continue
-                seen.add(key)
-                given = True
+                keys.add(key)
+                any_row = True
                 yield origin, cells
-        if not given:
-            told = ", ".join(f"{what}: {number}" for what, number in left_out.items())
-            raise table.wrong(f"nothing of it can be taken ({told or 'no rows'})")
+        if not any_row:
+            reasons = ", ".join(f"{reason}: {number}" for reason, number in left_out.items())
+            raise table.wrong(f"nothing of it can be taken ({reasons or 'no rows'})")
 
     return DerivedTable(table, columns, rows, left_out)
 
@@ -83,19 +83,19 @@ def response_cells(
 
 def talk(messages: Any) -> str:
     """Return the turns of a talk as text: one alone as it is, several with [role] before each."""
-    turns = [one for one in messages if isinstance(one, Mapping)] if messages else []
-    texts = [(str(one.get("role", "user")), content(one.get("content"))) for one in turns]
+    turns = [turn for turn in messages if isinstance(turn, Mapping)] if messages else []
+    texts = [(str(turn.get("role", "user")), content(turn.get("content"))) for turn in turns]
     if len(texts) == 1:
         return texts[0][1]
     return "\n\n".join(f"[{role}]\n{text}" for role, text in texts)
 
 
-def content(said: Any) -> str:
+def content(body: Any) -> str:
     """Return the text of a turn; of one in pieces those that are text."""
-    if isinstance(said, list):
-        pieces = (one.get("text") for one in said if isinstance(one, Mapping))
+    if isinstance(body, list):
+        pieces = (piece.get("text") for piece in body if isinstance(piece, Mapping))
         return "\n".join(str(piece) for piece in pieces if piece)
-    return said if isinstance(said, str) else ""
+    return body if isinstance(body, str) else ""
 
 
 def score_text(value: Any) -> str:

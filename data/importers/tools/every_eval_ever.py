@@ -39,9 +39,9 @@ def ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         evaluation = record.get("evaluation")
-        said = evaluation if isinstance(evaluation, dict) else {}
+        result = evaluation if isinstance(evaluation, dict) else {}
         cells = _cells(record, constant)
-        score = score_text(said.get("score"))
+        score = score_text(result.get("score"))
         if len(cells) != 1 or not cells[0]["response"].strip() or not score:
             left_out["samples without one text and one score"] += 1
             return
@@ -59,11 +59,11 @@ def ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
 def _cells(record: Record, constant: Cells) -> list[Cells]:
     """Return a sample's outputs."""
-    asked = record.get("input")
-    given = asked if isinstance(asked, dict) else {}
-    before, texts = _said(record, given)
+    body = record.get("input")
+    question = body if isinstance(body, dict) else {}
+    before, texts = _said(record, question)
     benchmark = constant.get("benchmark") or text_of(record, "evaluation_name")
-    reference = _listed(given.get("reference"))
+    reference = _listed(question.get("reference"))
     return [
         response_cells(
             benchmark or text_of(record, "evaluation_id"),
@@ -78,16 +78,16 @@ def _cells(record: Record, constant: Cells) -> list[Cells]:
     ]
 
 
-def _said(record: Record, given: Record) -> tuple[str, list[str]]:
+def _said(record: Record, question: Record) -> tuple[str, list[str]]:
     """Return what was asked, and the outputs: of a talk all that went before its last turn."""
     turns = record.get("messages") or record.get("interactions")
     if not isinstance(turns, list) or not turns:
         output = record.get("output")
-        found = output.get("raw") if isinstance(output, dict) else None
-        return text_of(given, "raw"), _listed(found) or [""]
-    own = [place for place, one in enumerate(turns) if _role(one) == "assistant"]
+        raw = output.get("raw") if isinstance(output, dict) else None
+        return text_of(question, "raw"), _listed(raw) or [""]
+    own = [index for index, turn in enumerate(turns) if _role(turn) == "assistant"]
     if not own:
-        return text_of(given, "raw"), [""]
+        return text_of(question, "raw"), [""]
     last = turns[own[-1]].get("content")
     return talk(turns[: own[-1]]), [last if isinstance(last, str) else ""]
 
@@ -96,8 +96,8 @@ def _role(turn: Any) -> str:
     return str(turn.get("role", "")) if isinstance(turn, dict) else ""
 
 
-def _listed(said: Any) -> list[str]:
+def _listed(body: Any) -> list[str]:
     """Return texts that stand alone, as in the schema up to 0.2.0, or in a list."""
-    if isinstance(said, str):
-        return [said]
-    return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []
+    if isinstance(body, str):
+        return [body]
+    return [text for text in body if isinstance(text, str)] if isinstance(body, list) else []

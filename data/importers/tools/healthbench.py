@@ -69,13 +69,17 @@ def set_responses(table: TableFile, constant: Cells) -> DerivedTable:
     """Return the responses that physicians saw; what they wrote themselves is the reference."""
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        found = record.get("ideal_completions_data")
-        data: Record = found if isinstance(found, dict) else {}
-        seen = [one for one in data.get("ideal_completions_ref_completions") or () if one]
-        if not seen:
+        body = record.get("ideal_completions_data")
+        data: Record = body if isinstance(body, dict) else {}
+        completions = [
+            completion
+            for completion in data.get("ideal_completions_ref_completions") or ()
+            if completion
+        ]
+        if not completions:
             left_out["questions without a response"] += 1
         group = text_of(data, "ideal_completions_group") or "reference"
-        for number, text in enumerate(seen, start=1):
+        for number, text in enumerate(completions, start=1):
             yield response_cells(
                 constant.get("benchmark") or BENCHMARK,
                 text_of(record, "prompt_id"),
@@ -103,8 +107,8 @@ def meta_ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         response = _meta(record, constant)["response_id"]
-        who, labels = record.get("anonymized_physician_ids"), record.get("binary_labels")
-        for physician, label in zip(who or (), labels or (), strict=False):
+        physicians, labels = record.get("anonymized_physician_ids"), record.get("binary_labels")
+        for physician, label in zip(physicians or (), labels or (), strict=False):
             yield {
                 "response_id": response,
                 "rater": f"{PHYSICIAN}{physician}",
@@ -169,13 +173,13 @@ def results_ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
 
 def _results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
-    found = top_keys(table.source)["metadata"]["example_level_metadata"]
-    for number, one in enumerate(found if isinstance(found, list) else (), start=1):
-        if isinstance(one, dict):
-            yield Origin(table.path.name, number), one
+    body = top_keys(table.source)["metadata"]["example_level_metadata"]
+    for number, result in enumerate(body if isinstance(body, list) else (), start=1):
+        if isinstance(result, dict):
+            yield Origin(table.path.name, number), result
 
 
-def _result(table: TableFile, one: Record, constant: Cells) -> Cells:
+def _result(table: TableFile, result: Record, constant: Cells) -> Cells:
     if "model" not in constant:
         raise table.wrong(
             "these are HealthBench's results by simple-evals, which do not name the model; "
@@ -183,9 +187,9 @@ def _result(table: TableFile, one: Record, constant: Cells) -> Cells:
         )
     return response_cells(
         constant.get("benchmark") or BENCHMARK,
-        text_of(one, "prompt_id"),
-        talk(one.get("prompt")),
+        text_of(result, "prompt_id"),
+        talk(result.get("prompt")),
         constant["model"],
-        talk(one.get("completion")),
-        checklist=checklist_of(one.get("rubric_items")),
+        talk(result.get("completion")),
+        checklist=checklist_of(result.get("rubric_items")),
     )

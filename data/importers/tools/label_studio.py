@@ -32,8 +32,10 @@ def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None)
         else:
             left_out["tasks without a response"] += 1
 
-    found = {*chosen.columns.values(), *chosen.constant, *constant}
-    named = tuple(one for one in RESPONSES if one in found | {"instance_id", "response_id", FORMER})
+    ours = {*chosen.columns.values(), *chosen.constant, *constant}
+    named = tuple(
+        name for name in RESPONSES if name in ours | {"instance_id", "response_id", FORMER}
+    )
     return derived(table, named, make)
 
 
@@ -45,50 +47,50 @@ def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -
         response = _response(record, chosen, constant)["response_id"]
         if record.get("predictions"):
             left_out["tasks with predictions by a model, which are not taken"] += 1
-        for one in record.get("annotations") or ():
-            if one.get("was_cancelled"):
+        for annotation in record.get("annotations") or ():
+            if annotation.get("was_cancelled"):
                 left_out["annotations that were skipped"] += 1
                 continue
-            yield from _scores(one, response, chosen, left_out)
+            yield from _scores(annotation, response, chosen, left_out)
 
     return derived(table, RATINGS, make)
 
 
 def _scores(
-    one: Mapping[str, Any], response: str, chosen: ColumnMap, left_out: Counter[str]
+    annotation: Mapping[str, Any], response: str, chosen: ColumnMap, left_out: Counter[str]
 ) -> Iterator[Cells]:
     """Yield an annotation's scores; a text stands as the comment on the first of them."""
-    found = [said for said in one.get("result") or () if isinstance(said, dict)]
-    texts = [_said(said) for said in found if said.get("type") == "textarea"]
+    results = [result for result in annotation.get("result") or () if isinstance(result, dict)]
+    texts = [_said(result) for result in results if result.get("type") == "textarea"]
     comment = "\n".join(text for text in texts if text)
-    for said in found:
-        if said.get("type") in ("rating", "number", "choices", "likert"):
+    for result in results:
+        if result.get("type") in ("rating", "number", "choices", "likert"):
             yield {
                 "response_id": response,
-                "rater": f"{RATER}{_who(one.get('completed_by'))}",
+                "rater": f"{RATER}{_who(annotation.get('completed_by'))}",
                 "kind": "clinician",
-                "criterion": chosen.criterion(usable_name(str(said.get("from_name")))),
-                "score": _said(said),
+                "criterion": chosen.criterion(usable_name(str(result.get("from_name")))),
+                "score": _said(result),
                 "comment": comment,
-                "rated_at": text_of(one, "created_at"),
+                "rated_at": text_of(annotation, "created_at"),
             }
             comment = ""
-        elif said.get("type") != "textarea":
-            left_out[f"marks of type {str(said.get('type'))[:20]}"] += 1
+        elif result.get("type") != "textarea":
+            left_out[f"marks of type {str(result.get('type'))[:20]}"] += 1
 
 
-def _said(said: Mapping[str, Any]) -> str:
+def _said(result: Mapping[str, Any]) -> str:
     """Return the value of a result: its rating, number, one choice or text."""
-    value = said.get("value")
-    held = value.get(said.get("type"), value.get("text")) if isinstance(value, dict) else value
-    if isinstance(held, list):
-        return "; ".join(str(one) for one in held)
-    return "" if held is None else str(held)
+    value = result.get("value")
+    content = value.get(result.get("type"), value.get("text")) if isinstance(value, dict) else value
+    if isinstance(content, list):
+        return "; ".join(str(item) for item in content)
+    return "" if content is None else str(content)
 
 
-def _who(said: Any) -> str:
+def _who(user: Any) -> str:
     """Return an annotator's number; nothing else of them is read."""
-    number = said.get("id") if isinstance(said, dict) else said
+    number = user.get("id") if isinstance(user, dict) else user
     return str(number) if isinstance(number, int) else "unknown"
 
 
@@ -98,8 +100,8 @@ def _map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
         return given
     first = table.first(1)[0][1].get("data")
     data = flat(first) if isinstance(first, dict) else {}
-    made = guessed(tuple(data), "responses")
-    return ColumnMap(made.columns, given.constant if given else {}, given.words if given else {})
+    mapping = guessed(tuple(data), "responses")
+    return ColumnMap(mapping.columns, given.constant if given else {}, given.words if given else {})
 
 
 def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:

@@ -55,8 +55,8 @@ def ratings(table: TableFile, constant: Cells) -> DerivedTable:
             left_out["samples with several answers, an empty one or none"] += 1
             return
         response = _cells(record, answers[0], 0, own)["response_id"]
-        kept = text_of(record, "filter")
-        suffix = "" if kept in ("", "none") else f".{kept}"
+        filter_name = text_of(record, "filter")
+        suffix = "" if filter_name in ("", "none") else f".{filter_name}"
         for name in record.get("metrics") or ():
             if score := score_text(record.get(name)):
                 yield {
@@ -89,7 +89,7 @@ def _answers(record: Record) -> list[str]:
     while isinstance(first, list) and first and isinstance(first[0], list):
         first = first[0]
     answers = first if isinstance(first, list) else []
-    return [one for one in answers if isinstance(one, str)] if _texts(answers) else []
+    return [answer for answer in answers if isinstance(answer, str)] if _texts(answers) else []
 
 
 def _texts(answers: list[Any]) -> bool:
@@ -97,16 +97,16 @@ def _texts(answers: list[Any]) -> bool:
     likelihood = (
         len(answers) == 2 and answers[1] in ("True", "False") and NUMBER.fullmatch(answers[0])
     )
-    return all(isinstance(one, str) for one in answers) and not likelihood
+    return all(isinstance(answer, str) for answer in answers) and not likelihood
 
 
 def _prompt(record: Record) -> str:
     """Return what the model was sent: the first argument of the first request."""
     arguments = record.get("arguments")
-    found: Any = arguments
-    while isinstance(found, dict | list) and found:
-        found = next(iter(found.values())) if isinstance(found, dict) else found[0]
-    return found if isinstance(found, str) else json.dumps(record.get("doc"), ensure_ascii=False)
+    body: Any = arguments
+    while isinstance(body, dict | list) and body:
+        body = next(iter(body.values())) if isinstance(body, dict) else body[0]
+    return body if isinstance(body, str) else json.dumps(record.get("doc"), ensure_ascii=False)
 
 
 def _own(table: TableFile, constant: Cells) -> Cells:

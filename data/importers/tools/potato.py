@@ -27,16 +27,16 @@ def state_ratings(table: TableFile, constant: Cells) -> DerivedTable:
     """Return one annotator's labels as ratings by a clinician."""
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
-        said = _pairs(record["labels"])
-        yield from _scores(record["instance"], record["user"], said, left_out)
+        labels = _pairs(record["labels"])
+        yield from _scores(record["instance"], record["user"], labels, left_out)
 
     def records() -> Iterator[tuple[Origin, Record]]:
         keys = top_keys(table.source)
-        found = keys["instance_id_to_label_to_value"]
-        items = found.items() if isinstance(found, dict) else ()
+        instances = keys["instance_id_to_label_to_value"]
+        items = instances.items() if isinstance(instances, dict) else ()
         for number, (instance, labels) in enumerate(items, start=1):
-            said = {"instance": str(instance), "user": str(keys["user_id"]), "labels": labels}
-            yield Origin(table.path.name, number), said
+            row = {"instance": str(instance), "user": str(keys["user_id"]), "labels": labels}
+            yield Origin(table.path.name, number), row
 
     return derived(table, RATINGS, make, records)
 
@@ -46,27 +46,27 @@ def export_ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         labels = record.get("labels")
-        instance, who = text_of(record, "instance_id"), text_of(record, "user_id")
-        yield from _scores(instance, who, labels if isinstance(labels, dict) else {}, left_out)
+        instance, user = text_of(record, "instance_id"), text_of(record, "user_id")
+        yield from _scores(instance, user, labels if isinstance(labels, dict) else {}, left_out)
 
     return derived(table, RATINGS, make)
 
 
 def _pairs(labels: Any) -> dict[str, Any]:
     """Return schema -> label -> value of what user_state.json has as a list of pairs."""
-    found: dict[str, dict[str, Any]] = {}
+    pairs: dict[str, dict[str, Any]] = {}
     for label, value in labels if isinstance(labels, list) else ():
-        found.setdefault(str(label["schema"]), {})[str(label["name"])] = value
-    return found
+        pairs.setdefault(str(label["schema"]), {})[str(label["name"])] = value
+    return pairs
 
 
 def _scores(
-    instance: str, who: str, labels: Mapping[str, Any], left_out: Counter[str]
+    instance: str, user: str, labels: Mapping[str, Any], left_out: Counter[str]
 ) -> Iterator[Cells]:
     """Yield a score for each schema with one label, or for each label of a schema with several."""
     comment = _comment(labels)
-    for schema, said in labels.items():
-        values = said if isinstance(said, Mapping) else {"": said}
+    for schema, answer in labels.items():
+        values = answer if isinstance(answer, Mapping) else {"": answer}
         if set(map(str, values)) <= TEXTS:
             continue
         for label, value in values.items():
@@ -76,7 +76,7 @@ def _scores(
                 continue
             yield {
                 "response_id": instance,
-                "rater": f"{RATER}{who}",
+                "rater": f"{RATER}{user}",
                 "kind": "clinician",
                 "criterion": usable_name(str(label) if named else schema),
                 "score": score,
@@ -91,14 +91,16 @@ def _score(label: str, value: Any) -> tuple[str, bool]:
     A point of a scale and a choice are stored under their own names, a row of a grid under the
     row's: there the label is the criterion, and the value the score.
     """
-    said = value.strip() if isinstance(value, str) else score_text(value)
-    if isinstance(value, bool) or said.lower() in ("true", "on", "false"):
-        return (label if value is True or said.lower() in ("true", "on") else ""), False
-    named = said != label and not NUMBER.fullmatch(label) and label not in WIDGETS
-    return said, named and bool(NUMBER.fullmatch(said))
+    text = value.strip() if isinstance(value, str) else score_text(value)
+    if isinstance(value, bool) or text.lower() in ("true", "on", "false"):
+        return (label if value is True or text.lower() in ("true", "on") else ""), False
+    named = text != label and not NUMBER.fullmatch(label) and label not in WIDGETS
+    return text, named and bool(NUMBER.fullmatch(text))
 
 
 def _comment(labels: Mapping[str, Any]) -> str:
     """Return what was written in boxes for text."""
-    boxes = [one for one in labels.values() if isinstance(one, Mapping) and set(one) <= TEXTS]
-    return "\n".join(str(text) for one in boxes for text in one.values() if text)
+    boxes = [
+        label for label in labels.values() if isinstance(label, Mapping) and set(label) <= TEXTS
+    ]
+    return "\n".join(str(text) for box in boxes for text in box.values() if text)

@@ -12,19 +12,17 @@ from pathlib import Path
 from annotate.description import as_page
 from data.description import Description, read_description
 from data.errors import BadFile
-from data.importers.corpora import aci_bench, mts_dialog
 from data.importers.helm import finished, read_runs
-from data.importers.helm_rubrics import read_helm
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
-from data.importers.medhelm_ratings import Known, MedhelmFile
 from data.importers.package import EVERY, Package
+from data.importers.published import Known, MedhelmFile, aci_bench, mts_dialog
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.redcap import Reading, RedcapFile, forms
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import Rubric, read_rubric
-from data.rubrics.helm import Unusable
+from data.rubrics.helm import Unusable, read_helm
 from jury.panel import read_panel
 from jury.parse import parse
 from medjury.cli.reading import names

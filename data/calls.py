@@ -1,8 +1,31 @@
-"""What calls to jurors took and cost, by kind of token."""
+"""Calls to jurors: how each ended, and which tokens they took at which cost."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
+
+
+class Status(StrEnum):
+    """How a call to a juror ended; only OK makes ratings."""
+
+    OK = "ok"
+    INVALID_JSON = "invalid_json"
+    TWO_VERDICTS = "two_verdicts"
+    MISSING_CRITERION = "missing_criterion"
+    OUT_OF_RANGE = "out_of_range"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    CONTENT_FILTER = "content_filter"
+    RATE_LIMITED = "rate_limited"
+    TIMEOUT = "timeout"
+    AUTH = "auth"
+    QUOTA = "quota"
+    BUDGET_STOPPED = "budget_stopped"
+    EMPTY_RESPONSE = "empty_response"
+    REQUEST_FAILED = "request_failed"
+    OFF_CONTRACT = "off_contract"
+    NO_PROBABILITIES = "no_probabilities"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +81,8 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
         In all, of cached input, of what was written to a cache, of output, and of calls whose
         cost is one figure only; None counts as 0.
     """
-    all_input, cached, written, output, reasoning = (int(one or 0) for one in tokens)
-    total, usd_cached, usd_written, usd_output, whole = (float(one or 0.0) for one in usd)
+    all_input, cached, written, output, reasoning = (int(count or 0) for count in tokens)
+    total, usd_cached, usd_written, usd_output, undivided = (float(amount or 0.0) for amount in usd)
     return TokenCosts(
         input=all_input - cached - written,
         cached=cached,
@@ -70,13 +93,13 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
         usd_cached=usd_cached,
         usd_cache_write=usd_written,
         usd_output=usd_output,
-        usd_whole=whole,
+        usd_whole=undivided,
     )
 
 
 def added(costs: Iterable[TokenCosts]) -> TokenCosts:
     """Return the sum of any number."""
     total = TokenCosts()
-    for one in costs:
-        total = total.plus(one)
+    for cost in costs:
+        total = total.plus(cost)
     return total

@@ -1,4 +1,4 @@
-"""What others wrote, as messages and pages may say it: in one line, cut short, without effect."""
+"""How texts of others are written where they could do harm: messages, Markdown, spreadsheets."""
 
 import re
 from unicodedata import category
@@ -16,9 +16,9 @@ def short(name: str, longest: int = LONGEST_NAME) -> str:
     return name if fits else f"(a text of {len(name)} characters)"
 
 
-def one_line(said: str, longest: int) -> str:
+def one_line(message: str, longest: int) -> str:
     """Return a message in one line that a terminal can show, cut short."""
-    plain = "".join(sign if sign.isprintable() else " " for sign in said)
+    plain = "".join(sign if sign.isprintable() else " " for sign in message)
     line = " ".join(plain.split())
     return line if len(line) <= longest else line[: longest - 3] + "..."
 
@@ -28,9 +28,29 @@ def visible(text: str) -> str:
     line = " ".join(text.split())
     if line.isprintable():
         return line
-    return "".join(f"U+{ord(one):04X}" if category(one) in UNSEEN else one for one in line)
+    return "".join(f"U+{ord(sign):04X}" if category(sign) in UNSEEN else sign for sign in line)
 
 
 def in_markdown(text: object) -> str:
     """Return what others wrote as Markdown shows it word for word, in one line."""
     return MARKS.sub(r"\\\g<0>", visible(str(text)))
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
+COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # with what a guard has put before it
+NUMBER = re.compile(r"[+-]\d+(\.\d*)?|[+-]\.\d+")
+
+
+def guarded(text: str) -> str:
+    """Return a text with a ' before what a spreadsheet would compute; `unguarded` takes it away."""
+    return f"'{text}" if COMPUTED.match(text) else text
+
+
+def guarded_name(name: str) -> str:
+    """Return a name or an id as `guarded` does; one that is a number, such as -5, as it is."""
+    return name if NUMBER.fullmatch(name) else guarded(name)
+
+
+def unguarded(text: str) -> str:
+    """Return the text that `guarded` or `guarded_name` was given."""
+    return text[1:] if text.startswith("'") and COMPUTED.match(text, 1) else text

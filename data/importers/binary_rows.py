@@ -1,8 +1,11 @@
-"""Rows of an Excel workbook (.xlsx): one sheet with a header, no merged cells.
+"""Rows of Excel workbooks (.xlsx) and of Parquet files.
 
-Sizes are held to bounds before anything is unpacked: a workbook is a zip, and may come from a stranger.
+Of a workbook one sheet with a header and no merged cells is read. Sizes are held to bounds before
+anything is unpacked: a file may come from a stranger. Nested columns of Parquet are lists and
+dictionaries, as in JSON.
 """
 
+import math
 import re
 import warnings
 import zipfile
@@ -11,8 +14,7 @@ from contextlib import contextmanager
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from data.importers.broken_zip import BROKEN
-from data.importers.source import Source
+from data.importers.source import BROKEN, Source
 from data.importers.text_rows import Record, Rows, header, wrong
 
 MOST_PART, MOST_PARTS, MOST_RATIO, FREE = 1 << 30, 5_000, 200, 32 << 20
@@ -26,18 +28,18 @@ def workbook_rows(source: Source, sheet: str | None = None) -> Rows:
     _check(source)
     with _opened(source) as book:
         name = _sheet(source, book, sheet)
-        columns, kept = _columns(source, next(book[name].iter_rows(values_only=True), ()))
+        columns, indices = _columns(source, next(book[name].iter_rows(values_only=True), ()))
     parts = _parts_of(source)
     _refuse_merged(source, name, parts)
 
     def records() -> Iterator[Record]:
-        yield from _records(source, name, columns, kept, any(map(FORMULA.search, parts)))
+        yield from _records(source, name, columns, indices, any(map(FORMULA.search, parts)))
 
     return Rows("xlsx", columns, records, f"sheet {name}")
 
 
 def _records(
-    source: Source, name: str, columns: Sequence[str], kept: Sequence[int], formulas: bool
+    source: Source, name: str, columns: Sequence[str], indices: Sequence[int], formulas: bool
 ) -> Iterator[Record]:
     with _opened(source) as book:
         uncomputed = _uncomputed(source, name) if formulas else frozenset[tuple[int, int]]()
@@ -45,10 +47,10 @@ def _records(
         for number, cells in enumerate(rows, start=2):
             values = [cell.value for cell in cells]
             filled = any(value is not None and value != "" for value in values)
-            if not filled and all((number, place) not in uncomputed for place in range(len(cells))):
+            if not filled and all((number, index) not in uncomputed for index in range(len(cells))):
                 continue
-            _refuse_odd(source, number, cells, kept, uncomputed)
-            row = (values[place] if place < len(values) else None for place in kept)
+            _refuse_odd(source, number, cells, indices, uncomputed)
+            row = (values[index] if index < len(values) else None for index in indices)
             yield number, {key: _text(value) for key, value in zip(columns, row, strict=True)}
 
 
@@ -56,18 +58,18 @@ def _refuse_odd(
     source: Source,
     number: int,
     cells: Sequence[Any],
-    kept: Sequence[int],
+    indices: Sequence[int],
     uncomputed: frozenset[tuple[int, int]],
 ) -> None:
     """Refuse an error, a formula without its value, and a value outside the columns."""
-    for place, cell in enumerate(cells):
-        if cell.value is None and (number, place) not in uncomputed:
+    for index, cell in enumerate(cells):
+        if cell.value is None and (number, index) not in uncomputed:
             continue
-        if place not in kept:
+        if index not in indices:
             raise wrong(source, f"row {number} has a value beyond the header's columns")
         if cell.data_type == "e":
-            raise wrong(source, f"row {number} has an error of Excel in column {place + 1}")
-        if (number, place) in uncomputed and cell.value is None:
+            raise wrong(source, f"row {number} has an error of Excel in column {index + 1}")
+        if (number, index) in uncomputed and cell.value is None:
             why = "a formula that Excel has not computed yet; open it in Excel and save it"
             raise wrong(source, f"row {number} has {why}")
 
@@ -76,22 +78,22 @@ def _uncomputed(source: Source, name: str) -> frozenset[tuple[int, int]]:
     """Return row and place of the cells that hold a formula."""
     with _opened(source, values=False) as book:
         return frozenset(
-            (number, place)
+            (number, index)
             for number, cells in enumerate(book[name].iter_rows(), start=1)
-            for place, cell in enumerate(cells)
+            for index, cell in enumerate(cells)
             if cell.data_type == "f"
         )
 
 
-def _sheet(source: Source, book: Any, wanted: str | None) -> str:
+def _sheet(source: Source, book: Any, named: str | None) -> str:
     """Return the name of the sheet to be read."""
-    names = [one.title for one in book.worksheets]
-    if wanted is not None:
-        if wanted not in names:
-            raise wrong(source, f"no sheet {wanted!r}; there are {', '.join(names)}")
-        return wanted
-    filled = [one.title for one in book.worksheets if next(one.iter_rows(min_row=2), None)]
-    filled = filled or [one.title for one in book.worksheets if next(one.iter_rows(), None)]
+    names = [sheet.title for sheet in book.worksheets]
+    if named is not None:
+        if named not in names:
+            raise wrong(source, f"no sheet {named!r}; there are {', '.join(names)}")
+        return named
+    filled = [sheet.title for sheet in book.worksheets if next(sheet.iter_rows(min_row=2), None)]
+    filled = filled or [sheet.title for sheet in book.worksheets if next(sheet.iter_rows(), None)]
     if len(filled) > 1:
         why = f'has several sheets with rows: {", ".join(filled)}; say sheet = "NAME" in a map'
         raise wrong(source, f"{why}, or save the one that is meant by itself")
@@ -102,10 +104,10 @@ def _sheet(source: Source, book: Any, wanted: str | None) -> str:
 
 def _columns(source: Source, first: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the header's names and their places; empty ones behind it are no columns."""
-    kept = tuple(place for place, name in enumerate(first) if _text(name).strip())
-    if not kept:
+    indices = tuple(index for index, name in enumerate(first) if _text(name).strip())
+    if not indices:
         raise wrong(source, "the first row of its sheet is no header: it is empty")
-    return header(source, [_text(first[place]) for place in kept]), kept
+    return header(source, [_text(first[index]) for index in indices]), indices
 
 
 def _text(value: Any) -> str:
@@ -146,15 +148,15 @@ def _check(source: Source) -> None:
         with source.raw() as file, zipfile.ZipFile(file) as archive:
             parts = archive.infolist()
             unpacked, packed = (
-                sum(one.file_size for one in parts),
-                sum(one.compress_size for one in parts),
+                sum(part.file_size for part in parts),
+                sum(part.compress_size for part in parts),
             )
             dense = unpacked > FREE and unpacked > MOST_RATIO * max(packed, 1)
             if len(parts) > MOST_PARTS or unpacked > MOST_PART or dense:
                 raise wrong(source, "it would unpack to more than any workbook of rows")
-            for one in parts:
-                if one.filename.endswith((".xml", ".rels")):
-                    with archive.open(one) as part:
+            for info in parts:
+                if info.filename.endswith((".xml", ".rels")):
+                    with archive.open(info) as part:
                         if any(mark in part.read(1024) for mark in DECLARED):
                             raise wrong(source, "it declares what no workbook of Excel does")
     except BROKEN as error:
@@ -164,12 +166,70 @@ def _check(source: Source) -> None:
 def _parts_of(source: Source) -> list[bytes]:
     """Return the sheets as XML, to see what a stream of rows does not show."""
     with source.raw() as file, zipfile.ZipFile(file) as archive:
-        names = [one for one in archive.namelist() if one.startswith("xl/worksheets/sheet")]
-        return [archive.read(one) for one in names]
+        names = [name for name in archive.namelist() if name.startswith("xl/worksheets/sheet")]
+        return [archive.read(name) for name in names]
 
 
 def _refuse_merged(source: Source, name: str, parts: Sequence[bytes]) -> None:
-    if found := next((cells for one in parts if (cells := MERGED.search(one))), None):
-        where = found[1].decode("ascii")
+    if merged := next((cells for part in parts if (cells := MERGED.search(part))), None):
+        where = merged[1].decode("ascii")
         why = f"cells {where} are merged; unmerge them and write the value in every row"
         raise wrong(source, f"{why} (sheet {name})" if len(parts) == 1 else why)
+
+
+BATCH = 256
+INSTALL = "`uv sync --no-dev --extra parquet`, or `pip install pyarrow`"
+MOST_PARQUET, MOST_PARQUET_RATIO, FREE_PARQUET = 8 << 30, 1_000, 64 << 20
+
+
+def parquet_rows(source: Source) -> Rows:
+    """Return the rows of a Parquet file."""
+    with _opened_parquet(source) as file:
+        columns = header(source, list(file.schema_arrow.names))
+        meta = file.metadata
+        size = sum(meta.row_group(group).total_byte_size for group in range(meta.num_row_groups))
+    if size > MOST_PARQUET or size > max(FREE_PARQUET, MOST_PARQUET_RATIO * source.size):
+        raise wrong(source, "it would unpack to more than any file of rows")
+    return Rows("parquet", columns, lambda: _parquet_records(source, columns), "Parquet")
+
+
+def _parquet_records(source: Source, columns: tuple[str, ...]) -> Iterator[Record]:
+    number = 1
+    with _opened_parquet(source) as file:
+        for batch in file.iter_batches(batch_size=BATCH):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, {key.strip(): _json_value(value) for key, value in row.items()}
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value as JSON has it: NaN is missing, times are ISO 8601, whole floats are whole."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {key: _json_value(item) for key, item in value.items()}
+    return [_json_value(item) for item in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def _opened_parquet(source: Source) -> Iterator[Any]:
+    """Open the file; what Arrow cannot read is refused."""
+    try:
+        import pyarrow  # type: ignore[import-untyped]  # slow to load
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise wrong(
+            source, f"reading Parquet needs pyarrow, which is not installed: {INSTALL}"
+        ) from error
+    with source.raw() as raw:
+        try:
+            with parquet.ParquetFile(raw) as file:
+                yield file
+        except (pyarrow.ArrowException, OSError, EOFError) as error:
+            raise wrong(source, "a Parquet file that is damaged or cut short") from error

@@ -1,4 +1,4 @@
-"""How each table is held to the record: the one place that says what is under which digest.
+"""The record of a study: what each table has under its digest, and the record's head as a file.
 
 `SEALS` drives what the store digests, what `verify` compares, and the test that changes every cell
 of a study. A column that stands nowhere here fails that test.
@@ -6,10 +6,14 @@ of a study. A column that stands nowhere here fails that test.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
+
+from data.errors import BadFile, BadInput
 
 Key = int | str
 RUN, TRAINING = "jury_run", "training:"
@@ -253,8 +257,8 @@ def sealed_setting(key: str, value: str) -> object:
     if names is None:
         return value
     try:
-        held = json.loads(value)
-        return [held.get(name) for name in names]
+        stored = json.loads(value)
+        return [stored.get(name) for name in names]
     except (ValueError, AttributeError):
         return value
 
@@ -264,3 +268,73 @@ def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     return value
+
+
+FIRST_LINE = "medjury head 1"
+HEAD_ENDING = ".head"
+MOST_HEAD_BYTES = 10_000
+EVENT_HASH = re.compile("[0-9a-f]{64}")
+HEAD_LINES = re.compile(
+    rf"{FIRST_LINE}\nstudy ([0-9a-f]{{64}})\nevents (0|[1-9][0-9]{{0,17}})\nhead ([0-9a-f]{{64}})\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last event of a record at some time.
+
+    Attributes
+    ----------
+    sha256
+        Its hash.
+    events
+        How many events there were; None where only the hash was kept.
+    study
+        Hash of the first event: of which study it is; "" where only the hash was kept.
+    """
+
+    sha256: str
+    events: int | None = None
+    study: str = ""
+
+    def to_text(self) -> str:
+        """Return the file's content, always the same for the same head."""
+        return f"{FIRST_LINE}\nstudy {self.study}\nevents {self.events}\nhead {self.sha256}\n"
+
+
+def head_given(given: str) -> Head:
+    """Return a head from its hash, or from the file that has it.
+
+    Raises
+    ------
+    BadInput
+        If it is neither: a slip of the pen is no forgery.
+    BadFile
+        If the file is no head, or was changed so that it cannot be one.
+    """
+    text = given.strip()
+    if EVENT_HASH.fullmatch(text.lower()):
+        return Head(text.lower())
+    path = Path(text)
+    if path.is_file():
+        return _head_of_file(path)
+    raise BadInput(
+        f"head {text[:80]!r}: neither a file nor a hash of the record; a hash has 64 characters 0-9 "
+        "and a-f, as `medjury verify` and `medjury lock` print it"
+    )
+
+
+def _head_of_file(path: Path) -> Head:
+    try:
+        with path.open("rb") as file:
+            body = file.read(MOST_HEAD_BYTES).decode("ascii", "replace").replace("\r\n", "\n")
+    except OSError as error:
+        raise BadFile(f"head {path}: {error.strerror}") from error
+    match = HEAD_LINES.fullmatch(body)
+    if match is None:
+        raise BadFile(
+            f"head {path}: not a head as `medjury lock` and `medjury export --package` write it "
+            f"(its first line is {FIRST_LINE!r}); check its signature, or take another copy"
+        )
+    study, events, sha256 = match.groups()
+    return Head(sha256, int(events), study)
