@@ -52,8 +52,8 @@ from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_tab
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
 from calibration.values import NAN, AnalysisOptions, note, simulated_in
-from data.blind import is_blind
 from data.errors import BadInput, NotAllowed, TooFew, Unrated
+from data.person import is_blind
 from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.models import recorded

@@ -24,17 +24,10 @@ from typing import Any
 from sqlalchemy import Engine
 
 from annotate import jury_panels
-<<<<<<< HEAD
+from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.database import open_study
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
-from data.place import DEFAULT_URL, VARIABLE
-=======
-from annotate.study import study
-from data import STUDY_VARIABLE
-from data.errors import BadInput, MedjuryError
-from data.person import Person, only
->>>>>>> main
 from data.schema import Role
 from data.store.jury_runs import RunOrder, beat_run, begin_run, end_run
 from medjury import own_packages
@@ -201,4 +194,4 @@ def _keys(order: RunOrder) -> list[str]:
 
 
 if __name__ == "__main__":
-    keep(open_study(os.environ.get(VARIABLE, DEFAULT_URL)), sys.argv[1])
+    keep(open_study(os.environ.get(STUDY_VARIABLE, DEFAULT_STUDY_URL)), sys.argv[1])

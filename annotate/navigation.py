@@ -15,9 +15,9 @@ from annotate import sessions
 from annotate.middleware import STEERING
 from annotate.rating import text_html
 from annotate.sessions import session_of_page
+from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.database import open_study
 from data.errors import MedjuryError, NoStudy
-from data.place import DEFAULT_URL, VARIABLE
 from data.queries import Person
 from data.schema import Role
 
@@ -117,13 +117,13 @@ def _nothing(person: Person) -> None:
 
 def serve_study(url: str) -> Engine:
     """Make `url` the study of this process and return its engine."""
-    os.environ[VARIABLE] = url
+    os.environ[STUDY_VARIABLE] = url
     return study()
 
 
 def study() -> Engine:
     """Return the engine of the study that MEDJURY_DB names, opened once."""
-    return _opened(os.environ.get(VARIABLE, DEFAULT_URL))
+    return _opened(os.environ.get(STUDY_VARIABLE, DEFAULT_STUDY_URL))
 
 
 @lru_cache(maxsize=4)

@@ -7,7 +7,7 @@ them loosely.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from data.status import Status
+from data.calls import Status
 from jury.call import Answer, Call, JurorSettings, Usage
 from jury.http_answers import body_of, count, text_of, unreadable, unsupported_parameter
 

@@ -21,15 +21,8 @@ from typing import Any
 
 from data.calls import Status
 from data.question import RubricLike as Rubric
-<<<<<<< HEAD
-from data.status import Status
 from jury import answer_text as words
 from jury.answer_text import CLOSES, normalize
-=======
-from jury import answer_words as words
-from jury.answer_words import normalize
-from jury.json_objects import CLOSES
->>>>>>> main
 
 PERCENT = 100
 HEADING = re.compile(r"\s*(?:#+|\*\*|__|\d+\.|-)\s*\w")

@@ -20,11 +20,7 @@ from typing import Any
 from data.calls import Status
 from data.card import Reply
 from data.question import RubricLike as Rubric
-<<<<<<< HEAD
-from data.status import Status
 from jury.answer_text import Conflicting, FoundObject, TextSpan, after_reasoning, find_objects
-=======
->>>>>>> main
 from jury.call import Answer
 from jury.contradiction import objection_in_object, objection_in_text
 

@@ -21,8 +21,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from data.address import shown
-from data.database import told
+from data.database import shown, told
 from data.errors import BadInput, Conflict
 from data.schema import Status, now
 from data.store.attempts import add_jurors, known_jurors

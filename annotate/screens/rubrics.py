@@ -22,8 +22,16 @@ from data import queries
 from data.errors import MedjuryError
 from data.person import Person
 from data.queries import StudyRubric, Validation
-from data.rubric import Criterion, Gold, Rubric, read_rubric, shipped
-from data.rubrics.complaints import first_complaint, too_wide, unasked
+from data.rubric import (
+    Criterion,
+    Gold,
+    Rubric,
+    first_complaint,
+    read_rubric,
+    shipped,
+    too_wide,
+    unasked,
+)
 from data.schema import Role
 from data.store.steering import keep_version
 from jury.panel import read_panel

@@ -17,9 +17,9 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
+from data.calls import Status
 from data.card import Card
 from data.question import json_schema, render, scale_text
-from data.status import Status
 from jury.api_protocols import (
     CHAT_PATH,
     LIMIT_NAMES,

@@ -16,13 +16,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 import aiohttp
 import httpx2
 
-<<<<<<< HEAD
-from data.status import Status
-from jury.call import NO_CONNECTION, NO_CREDENTIALS, Answer, Call
-=======
 from data.calls import Status
-from jury.call import NO_CONNECTION, Answer, Call
->>>>>>> main
+from jury.call import NO_CONNECTION, NO_CREDENTIALS, Answer, Call
 from jury.http_answers import AUTH, http_failure
 from jury.panel import Juror
 

@@ -8,12 +8,8 @@ from typing import Annotated
 import typer
 
 from annotate.adjudicate import Settlement, found_differences, planned_settlement, settle
-<<<<<<< HEAD
 from annotate.adjudicate import answer as answer_it
-=======
-from annotate.flags import answer as answer_it
 from data.card import SETTLING, Settling
->>>>>>> main
 from data.person import OPERATOR
 from data.queries import Difference, Flagged
 from data.queries import flags as all_flags
