@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
-from kit import postgres, study_place
+from kit import postgres, study_place, tiers
 from kit.browsers import chromium, new_context
 from kit.jurors import Stub
 from kit.servers import Server, serving
@@ -26,9 +26,12 @@ from medjury.cli import output  # noqa: F401 rich reads COLUMNS once: before any
 
 LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 
+WATCH = pytest.StashKey[tiers.Watch]()
+
 MARKS = {
     "database": "works on a study, so it is worth a run on PostgreSQL too",
     "first": "the first browser test of its file",
+    "quick": "no process, browser or server, and moments; given by kit/tiers.py to what has no other tier",
 }
 
 
@@ -41,8 +44,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("busy")
     for name, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
+    config.stash[WATCH] = tiers.Watch()
     if postgres.wanted() and not hasattr(config, "workerinput"):
         postgres.share()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file for the quick tier that has nothing of it."""
+    is_test = collection_path.match("test_*.py")
+    asked = config.option.markexpr == "quick" and is_test
+    return True if asked and not tiers.has_quick_tests(collection_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -51,6 +62,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     begun: set[Path] = set()
     for item in items:
         asked = getattr(item, "fixturenames", ())
+        if tiers.is_quick(item):
+            item.add_marker("quick")
         if "study_in" in asked:
             item.add_marker("database")
         if "study_file" in asked and postgres.wanted():
@@ -60,6 +73,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("first")
     # The long files begin first, or one worker is left with them when the others have ended.
     items.sort(key=lambda item: not item.path.stem.endswith("_e2e"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Watch what a quick test's fixtures start."""
+    with item.config.stash[WATCH].over(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Watch what a quick test starts."""
+    with item.config.stash[WATCH].over(item):
+        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kit.scores import rated
-from kit.studies import Run
+from kit.studies import HEAD, Run
 
 from calibration.adjudicated import adjudicated, with_independent
 from calibration.codes import NoteCode as Code
@@ -16,7 +16,6 @@ from calibration.values import AnalysisOptions
 from data.card import CONSENSUS, THIRD
 
 N = 40
-HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response"
 
 
 def study(seed=0):

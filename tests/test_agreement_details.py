@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.studies import Run
+from kit.studies import HEAD, Run
 from kit.study_place import StudyIn, fill
 from sqlalchemy import Engine
 
@@ -31,7 +31,7 @@ CRITERIA = ("accuracy", "completeness", "clarity")
 def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     """Make a study of 30 instances with three clinicians and three jurors once."""
     folder = tmp_path_factory.mktemp("made")
-    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows = [HEAD]
     rows += [f"i{n},visits,Pain.,Write.,Word.,r{n},m{n % 3},Word {'more ' * n}" for n in range(30)]
     scores = ["response_id,rater,kind,criterion,score"]
     for n in range(30):
@@ -131,7 +131,7 @@ def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
     run: Run, shown: Details, tmp_path: Path
 ) -> None:
     """A benchmark's own figures do not depend on what else the study holds."""
-    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows = [HEAD]
     rows += [f"i{n},letters,Pain.,Write.,,l{n},m,Word {n}" for n in range(6)]
     scores = ["response_id,rater,kind,criterion,score"]
     for n in range(6):

@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,11 +15,11 @@ from annotate.rating.answers import LARGEST, Answer, take_in
 from annotate.rating.room import entry
 from data import queries
 from data.card import Reply
-from data.errors import NotAllowed
+from data.errors import NotAllowed, Stale
 from data.queries import Person
 from data.rubric import low_points
 from data.schema import Assignment, Rating, Span, Submission
-from data.store import submit
+from data.store import FormState, save_draft, submit
 from data.store.record import lock
 from data.store.settings import set_setting
 
@@ -336,3 +337,38 @@ def test_a_response_at_the_last_number_of_a_state_can_be_drafted_and_submitted(
     final = message(code, 2, base=1, by="p", scores=FULL | {"clarity": 2}, submit=True)
     assert take_in(engine, me, final).error == ""
     assert scores_of(engine, "dr-a")[-1][2] == 2
+
+
+REPLY = Reply(FULL, comment="The dose is 2 mg.")
+
+
+@pytest.fixture
+def code(engine: Engine) -> str:
+    build(engine, [row(1, "Note 1.")], ["dr-two"], rubric())
+    return codes_of(engine, "dr-two")[0]
+
+
+def state(page: str, seq: int, base: int) -> FormState:
+    return FormState({"by": page, "seq": seq}, 1, base)
+
+
+def test_what_another_page_submitted_already_is_stored_once(engine: Engine, code: str) -> None:
+    assert submit(engine, 1, code, REPLY, 1, state("first", 1, 0))
+    assert not submit(engine, 1, code, REPLY, 1, state("second", 1, 0))
+    assert len(scores_of(engine, "dr-two")) == len(FULL)
+
+
+def test_what_another_page_submitted_otherwise_is_not_replaced(engine: Engine, code: str) -> None:
+    submit(engine, 1, code, REPLY, 1, state("first", 1, 0))
+    with pytest.raises(Stale):
+        submit(engine, 1, code, replace(REPLY, comment="3 mg."), 1, state("second", 1, 0))
+    assert len(scores_of(engine, "dr-two")) == len(FULL)
+
+
+def test_what_another_page_has_entered_since_its_submission_is_not_replaced(
+    engine: Engine, code: str
+) -> None:
+    submit(engine, 1, code, REPLY, 1, state("first", 1, 0))
+    save_draft(engine, 1, code, state("first", 2, 1))
+    with pytest.raises(Stale):
+        submit(engine, 1, code, REPLY, 1, state("second", 1, 0))

@@ -11,19 +11,16 @@ from pathlib import Path
 import pytest
 from kit import postgres
 from kit.packaged_study import SCORES, made, whole
-from kit.studies import RESPONSES, Run
+from kit.studies import RESPONSES, Run, import_file
 from sqlalchemy import Engine, text
 
 from data.card import Reply
 from data.database import open_study, reading, transaction
 from data.errors import BadFile
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
 from data.queries import place
 from data.queries.package import ALL_TABLES, content, has_event
 from data.queries.record import verify
-from data.rubric import read_rubric
-from data.store import Slot, assign, import_responses, invite, submit
+from data.store import Slot, assign, invite, submit
 from data.store.moving import back_up
 
 __all__ = ["made", "whole"]
@@ -38,8 +35,7 @@ def ward(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     engine = open_study(postgres.new_database() if request.param == "postgres" else file, True)
     rows = [f"i{n},visits,dialogue {n},write,,r{n},model,answer {n}" for n in range(SHOWN)]
     (tmp_path / "responses.csv").write_text("\n".join([HEADER, *rows]), encoding="utf-8")
-    file_read = ResponseFile(TableFile(tmp_path / "responses.csv"))
-    import_responses(engine, file_read, lambda _: read_rubric("generic"))
+    import_file(engine, tmp_path / "responses.csv")
     names = [f"dr_{n}" for n in range(CLINICIANS)]
     invite(engine, names)
     slots = [Slot(who, place, place) for who in names for place in range(1, SHOWN + 1)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.studies import Run
+from kit.studies import HEAD, Run
 from kit.study_place import StudyIn, copy_study
 from sqlalchemy import Engine, text
 
@@ -43,7 +43,7 @@ EXPORT = ("rubric", "export", "generic", "--to", "medjury", "--reps", "1000")
 def rows(n: int = 60) -> tuple[str, str]:
     """Return n responses to n / 2 instances, and their ratings by clinicians and jurors."""
     random = np.random.default_rng(3)
-    texts = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    texts = [HEAD]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
     raters = [(name, "clinician", 0.9) for name in DOCTORS]
     raters += [(name, "juror", 0.4) for name in ("gpt", "llama")]
@@ -268,8 +268,7 @@ def test_a_jury_is_validated_only_where_it_keeps_the_limit_on_missed_unsafe_resp
 def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing(
     run: Run, exported: Path, panel: str, write: Write, tmp_path: Path
 ) -> None:
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-    plans = str(write("plans.csv", head + "p,plans,Note.,Plan.,Word.,p1,m,Rest.\n"))
+    plans = str(write("plans.csv", HEAD + "\n" + "p,plans,Note.,Plan.,Word.,p1,m,Rest.\n"))
     assert run("import", plans, "--rubric", "chw_care_plan")[0] == 0
     unsafe = ("--critical", "structure<=2", "--miss-at-most", "0.5")
     assert run("protocol", "set", "--margin", "0.1", *unsafe)[0] == 0

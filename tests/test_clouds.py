@@ -14,14 +14,11 @@ from urllib.parse import quote
 import pytest
 from kit.identity_servers import TokenServer
 from kit.jurors import CALL, Do, Seen, Stub, answers, juror
+from kit.jury_runs import many
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
-from data.rubric import read_rubric
 from data.schema import Status
-from data.store import import_responses
 from jury.batch.run import run_batches
 from jury.call import Answer
 from jury.panel import Juror, Panel
@@ -386,10 +383,7 @@ def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     set_all(monkeypatch, tokens.managed_identity())
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-    lines = [f"i{n},visits,Context {n}.,Write.,,r{n},m,Response {n}." for n in range(130)]
-    rows = ResponseFile(TableFile(write("many.csv", head + "\n".join(lines))))
-    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    many(engine, write, 130)
     taken: Counter[str] = Counter()
 
     def script(seen: Seen) -> Do:

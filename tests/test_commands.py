@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import numpy as np
 import pytest
+from kit.commands import helm_wheel
 from kit.studies import RESPONSES, Run
 
 from jury.panel import shipped
@@ -43,14 +43,6 @@ STUDY = (
 )
 ALONE = {"demo", "serve"}  # the one makes a study of its own, the other does not end
 INSTANCES, MODELS, UNRATED = 100, 2, 20
-LETTER = """
-PROMPT_TEMPLATE = "On a scale of 0-3 (0 = bad, 3 = good): {QUESTION} {RESPONSE}"
-
-class LetterAnnotator(LLMAsJuryAnnotator):
-    def __init__(self):
-        super().__init__(name="letter", prompt_template=PROMPT_TEMPLATE,
-                         annotation_criteria={"tone": {"score", "explanation"}})
-"""
 
 
 def test_the_help_lists_the_groups_and_no_former_name() -> None:
@@ -347,6 +339,4 @@ def write_files(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines) + "\n", "utf-8")
-    with ZipFile(folder / "crfm_helm-0.5.9-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("helm/benchmark/annotation/letter_annotator.py", LETTER)
-        wheel.writestr("crfm_helm-0.5.9.dist-info/METADATA", "Name: crfm-helm")
+    helm_wheel(folder)

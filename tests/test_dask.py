@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kit.dask_place import Place, certified, dask_place, dask_reads
-from kit.studies import Run
+from kit.studies import HEAD, Run
 from kit.study_place import StudyIn, copy_study
 from sqlalchemy import create_engine, text
 
@@ -47,7 +47,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
     """Make a study on two benchmarks: three clinicians, three jurors, references; one score is lost."""
     folder = tmp_path_factory.mktemp("study")
     random = np.random.default_rng(0)
-    lines = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    lines = [HEAD]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
     for n in range(RESPONSES):
         texts = f"{SECRET} pain {n // 2} since May,r{n},m,pain {n % 7} of {SECRET}"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from kit.dask_place import Place, Variables, certified, dask_reads
 from kit.jurors import Do, Seen, Stub
-from kit.studies import RESPONSES, Run
+from kit.studies import HEAD, RESPONSES, Run
 from sqlalchemy import Engine
 
 from medjury.cli.dask_connect import CA, CERT, ENCRYPTION, KEY
@@ -52,7 +52,7 @@ def let_in(place: TlsPlace, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def rated(run: Run, folder: Path) -> None:
     """Import 24 responses that two clinicians and a juror have rated."""
     random = np.random.default_rng(0)
-    texts = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    texts = [HEAD]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
     for n in range(24):
         texts.append(f"i{n},visits,c {n},Write.,,r{n},m,pain {n}")

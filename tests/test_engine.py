@@ -14,16 +14,14 @@ from kit.exported_panels import RECORD, ROWS, TRICKY, export, panel
 from kit.hostile_answers import HUMAN, KINDS
 from kit.hostile_variants import VARIANTS
 from kit.jurors import Do, Seen, Stub, verdict
+from kit.studies import import_file
 from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.card import Card
 from data.database import reading
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
 from data.rubric import Rubric, read_rubric, shipped
 from data.schema import Attempt, Rater, Rating, Response
-from data.store import import_responses
 from jury.asking import Patience
 from jury.exports.engine import MODULES, PACKAGE, carried, engine_files
 from jury.exports.engine import engine as engine_of
@@ -170,7 +168,7 @@ def rated(engine: Engine, write: Write) -> Engine:
         for at, one in enumerate(CARDS)
     ]
     path = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in rows))
-    import_responses(engine, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
+    import_file(engine, path)
     return engine
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from kit.batches import BatchStub
-from kit.batches import panel_at as batch_panel_at
 from kit.batches import run as run_in_batches
 from kit.jurors import Do, Seen, Stub, served, verdict_of
 from kit.jury_runs import attempts, panel_at, ratings, run
@@ -191,7 +190,7 @@ def test_the_probe_says_whether_they_are_served(stub: Stub) -> None:
 
 def test_a_batch_asks_for_them_and_reads_them_as_a_live_run_does(small_study: Engine) -> None:
     with BatchStub() as stub:
-        panel = batch_panel_at(stub, "a", **EXPECTED)
+        panel = panel_at(stub, "a", **EXPECTED)
         stub.script = served
         result = run_in_batches(small_study, panel)
     assert result.rated == 4

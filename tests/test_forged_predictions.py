@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.studies import Run
+from kit.studies import HEAD, Run
 from sqlalchemy import Engine, text
 
 from calibration.values import simulated_in
@@ -25,7 +25,7 @@ REAL = ("dr_a", "dr_b", "gpt", "llama")
 def forged(run: Run, tmp_path: Path) -> None:
     """Make a real study of 30 responses; one clinician's name is forged, and never varies."""
     random = np.random.default_rng(1)
-    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows = [HEAD]
     out = io.StringIO()
     scores = csv.writer(out)
     scores.writerow(["response_id", "rater", "kind", "accuracy", "completeness", "clarity"])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 from kit.commands import told_by
+from kit.studies import COLUMNS
 from kit.study_place import all_rows, study_in
 from sqlalchemy import Engine
 
@@ -34,16 +35,6 @@ FEW = settings(
     phases=set(Phase) - {Phase.explain},  # it follows every line of a command
 )
 MORE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-HEAD = (
-    "instance_id",
-    "benchmark",
-    "context",
-    "prompt",
-    "reference",
-    "response_id",
-    "model",
-    "response",
-)
 KEPT = ("rubric", "benchmark", "instance", "response", "authorship", "rater", "rating")
 
 
@@ -59,7 +50,7 @@ def study(folder: Path, name: str, texts: list[str], names: tuple[str, str]) -> 
     rows = [
         ("i1", "b", texts[0], "p", texts[-1], f"r{n}", "m", text) for n, text in enumerate(texts)
     ]
-    assert told_by(url, "import", put(folder, "r.csv", HEAD, rows))[0] == 0
+    assert told_by(url, "import", put(folder, "r.csv", COLUMNS, rows))[0] == 0
     rated = [
         (f"r{n}", who, "clinician", criterion, 1 + n % 5, text)
         for n, text in enumerate(texts)
@@ -108,9 +99,10 @@ def test_responses_read_alike_from_csv_and_json_lines(
     folder = tmp_path_factory.mktemp("trip")
     rows = [(i, b, context, "", ref, f"r{n}", "m", said) for n, (i, b, context, ref, said) in enumerate(cells)]  # fmt: skip
     (folder / "r.jsonl").write_text(
-        "\n".join(json.dumps(dict(zip(HEAD, row, strict=True))) for row in rows), encoding="utf-8"
+        "\n".join(json.dumps(dict(zip(COLUMNS, row, strict=True))) for row in rows),
+        encoding="utf-8",
     )
-    one = ResponseFile(TableFile(Path(put(folder, "r.csv", HEAD, rows))))
+    one = ResponseFile(TableFile(Path(put(folder, "r.csv", COLUMNS, rows))))
     two = ResponseFile(TableFile(folder / "r.jsonl"))
     for left, right, row in zip(one, two, rows, strict=True):
         assert (left.context, left.response) == (right.context, right.response) == (row[2], row[7])
@@ -201,6 +193,6 @@ def test_a_log_of_inspect_brings_its_texts_to_the_last_sign(
 
 def test_a_text_that_no_file_can_hold_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text(json.dumps(dict.fromkeys(HEAD, "\ud800")), encoding="ascii")
+    path.write_text(json.dumps(dict.fromkeys(COLUMNS, "\ud800")), encoding="ascii")
     with pytest.raises(BadInput, match="half a surrogate pair"):
         list(ResponseFile(TableFile(path)))

@@ -1,23 +1,26 @@
-"""Every figure of `calibrate --details` on four public data sets, as recorded at commit 90f9e59.
+"""What was recorded stays: figures on four public data sets, words on the demo study.
 
-The figures were recorded by `benchmarks/goldens.py` before notes became values; whatever is made of
-the code since, they stay. Clinicians and jurors of ACI-Bench are drawn with a seed: nobody rated it.
+The figures are those of `calibrate --details` at commit 90f9e59, recorded by `benchmarks/goldens.py`
+before notes became values. Clinicians and jurors of ACI-Bench are drawn with a seed: nobody rated it.
+The words are those of the terminal and the report page; `make words` records them anew.
 """
 
 import csv
 import json
 import subprocess
 import sys
+from difflib import unified_diff
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from kit import demo_words
 from sqlalchemy import text
 
 from data.database import open_study
 
-pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[1]
 DATASETS = ROOT.parent / "shared" / "datasets"
@@ -27,6 +30,7 @@ CRITERIA = ("accuracy", "completeness", "clarity")
 JURORS = (("jx", 0.7), ("jy", 0.9), ("jz", 1.4))
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("name", "folder", "responses"),
     [
@@ -48,6 +52,7 @@ def test_the_figures_of_a_public_study_are_those_recorded(
     assert differences(golden(name), calibrated(tmp_path)) == []
 
 
+@pytest.mark.real
 def test_the_figures_of_drawn_ratings_of_aci_bench_are_those_recorded(tmp_path: Path) -> None:
     have("aci_bench")
     medjury(tmp_path, "import", DATASETS / "aci_bench", "--format", "aci-bench")
@@ -61,6 +66,13 @@ def test_a_figure_that_differs_is_told_with_its_place() -> None:
     old = {"rows": [{"icc": 0.5, "scorer": "jury"}]}
     new = {"rows": [{"icc": 0.5 + 1e-9, "scorer": "jury", "notes": []}]}
     assert differences(old, new) == [".rows[0].icc: 0.5 became 0.500000001"]
+
+
+def test_the_words_for_the_demo_study_are_those_recorded() -> None:
+    lines = (demo_words.recorded().splitlines(), demo_words.said().splitlines())
+    changed = [*unified_diff(*lines, "recorded", "said", lineterm="", n=1)]
+    shown = "\n".join(changed[:80])
+    assert not changed, f"if they are meant, `make words` records them anew:\n{shown}"
 
 
 def have(folder: str) -> None:

@@ -1,8 +1,14 @@
-"""The architecture that no contract of import-linter can say: modules import in no circle."""
+"""The architecture that no contract of import-linter can say: no circles, and values that load no library of figures."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import grimp
+import pytest
+
+import calibration.tables
 
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 
@@ -37,3 +43,35 @@ def _reached(start: str, imports: dict[str, set[str]]) -> set[str]:
             found.add(one)
             open_ += imports.get(one, ())
     return found
+
+
+HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "altair", "sqlalchemy", "streamlit", "typer")
+TABLES = sorted(
+    one.stem for one in Path(calibration.tables.__file__).parent.glob("*.py") if one.stem[0] != "_"
+)
+MODULES = [
+    *(f"calibration.{name}" for name in ("values", "codes", "messages", "json_values", "decision")),
+    *(f"calibration.tables.{name}" for name in TABLES),
+    "calibration.writers.html",
+    "annotate.results",
+]
+LOADED = "import sys, {}\nprint(*(one for one in {} if one in sys.modules))"
+
+
+def loaded(modules: str) -> list[str]:
+    """Return which heavy modules a fresh interpreter has loaded with these."""
+    call = [sys.executable, "-c", LOADED.format(modules, HEAVY)]
+    return subprocess.run(call, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_the_values_that_screens_are_handed_load_no_library_of_figures() -> None:
+    assert loaded(", ".join(MODULES)) == []
+
+
+def test_what_is_heavy_would_be_seen() -> None:
+    assert set(loaded("calibration.table")) >= {"numpy", "pandas"}
+
+
+@pytest.mark.parametrize("name", ["agreement", "jurors", "notes", "numbers", "spec"])
+def test_no_table_of_this_vertical_is_forgotten(name: str) -> None:
+    assert f"calibration.tables.{name}" in MODULES

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.studies import THREE_JURORS, Run, rated_by_three
+from kit.studies import HEAD, THREE_JURORS, Run, rated_by_three
 from kit.study_place import StudyIn, copy_study, only_reading
 from sqlalchemy import Engine, event
 from sqlmodel import select
@@ -189,8 +189,7 @@ def test_bad_options_get_one_message_and_nothing_is_noted(
 
 
 def test_a_study_without_jurors_says_how_to_get_some(run: Run, write: Write) -> None:
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-    run("import", str(write("r.csv", head + "i,visits,c,Write.,,r1,m,said")))
+    run("import", str(write("r.csv", HEAD + "\n" + "i,visits,c,Write.,,r1,m,said")))
     ratings = "response_id,rater,kind,accuracy,completeness,clarity\nr1,dr_a,clinician,3,3,3\n"
     run("ratings", str(write("s.csv", ratings)))
     code, _, err = run("juries")

@@ -1,8 +1,10 @@
-"""Juries by median and by learnt weights, beside numpy's median and scipy's least squares."""
+"""Juries by median and by learnt weights, beside numpy and scipy; juries without an ICC."""
+
+import math
 
 import numpy as np
 import pytest
-from kit.composites import METHODS, simulate
+from kit.composites import METHODS, NAN, simulate
 from kit.scores import note_of, scope_of
 from scipy.optimize import nnls
 
@@ -72,3 +74,48 @@ def test_the_median_of_members_is_numpys(method):
 def test_the_middle_is_the_median_of_any_number(size):
     values = np.random.default_rng(size).integers(0, 5, (size, 200)).astype(float)
     assert median_of_columns(values).tolist() == np.median(values, axis=0).tolist()
+
+
+def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():
+    table = simulate(jurors=3)
+    table[:, 4], table[:, 5] = 4.0, NAN
+    found = jury_ranking(scope_of(table, 3), RankingOptions())
+    assert found.pool == ("j0",)
+    assert "left out, with no scores or all scores equal: j1, j2" in note_of(found)
+
+
+def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
+    table = simulate(jurors=3)
+    table[:30, 3], table[30:, 4] = NAN, NAN
+    found = jury_ranking(scope_of(table, 3, reps=20), RankingOptions())
+    lost = found.rows[-1]
+    assert math.isnan(lost.icc)
+    assert lost.rank is None
+    assert (lost.n_responses, lost.on_front) == (0, False)
+    assert note_of(lost) == "undefined: no response has all the scores needed, and 3 are required"
+    assert {row.jurors for row in found.rows if row.rank is None} == {
+        ("j0", "j1"),
+        ("j0", "j1", "j2"),
+    }
+
+
+def test_two_responses_are_too_few_for_an_icc():
+    table = simulate(jurors=2)
+    table[2:, 4] = NAN
+    found = jury_ranking(scope_of(table, 3, reps=20), RankingOptions())
+    assert [row.rank for row in found.rows] == [1, None, None]
+    assert note_of(found.rows[1]).startswith("undefined: 2 responses have")
+
+
+def test_resamples_without_an_icc_are_counted():
+    table = simulate(n=12, jurors=2)
+    table[3:, 4] = NAN
+    found = jury_ranking(scope_of(table, 3, reps=200), RankingOptions())
+    assert "of 200 resamples undefined and left out" in note_of(found.rows[1])
+
+
+def test_no_resamples_give_iccs_without_intervals():
+    found = jury_ranking(scope_of(simulate(), 3, reps=0), RankingOptions())
+    assert math.isfinite(found.winner.row.icc)
+    assert math.isnan(found.winner.row.low)
+    assert math.isnan(found.winner.row.icc_honest)

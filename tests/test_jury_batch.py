@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from kit.batches import BatchStub, batches, panel_at, requests, run
+from kit.batches import BatchStub, batches, requests, run
 from kit.batches import stub as stub
 from kit.jurors import Do, Stub, verdict
-from kit.jury_runs import attempts, many, ratings
-from kit.jury_runs import panel_at as live_panel_at
+from kit.jury_runs import attempts, many, panel_at, ratings
 from sqlalchemy import Engine
 from sqlmodel import select
 
@@ -80,7 +79,7 @@ def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(
     settings = {"temperature": 0.0, "effort": "low", "provider": vendor}
     with Stub(lambda _: Do(refusal="No.")) as live:
         url = live.openai_url if vendor == "openai" else live.anthropic_url
-        run_panel(small_study, live_panel_at(live, base_url=url, **settings))
+        run_panel(small_study, panel_at(live, base_url=url, **settings))
         bodies = sorted(
             json.dumps(
                 seen.body | {"messages": [{"role": "user", "content": seen.prompt}]}, sort_keys=True

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.batches import BatchStub, batches, panel_at, run
+from kit.batches import BatchStub, batches, run
 from kit.batches import stub as stub
 from kit.jurors import Do
-from kit.jury_runs import attempts
+from kit.jury_runs import attempts, panel_at
 from sqlalchemy import Engine
 
 VENDORS = ("openai", "anthropic")

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from kit.batches import BatchStub, batches, panel_at, requests, run
+from kit.batches import BatchStub, batches, requests, run
 from kit.batches import stub as stub
 from kit.jurors import Do
-from kit.jury_runs import many, ratings
+from kit.jury_runs import many, panel_at, ratings
 from sqlalchemy import Engine
 
 from data.errors import BadPanel

@@ -1,9 +1,9 @@
 """Batches in trouble: dropped, refused, doubted, cut short; nothing twice and nothing lost."""
 
 import pytest
-from kit.batches import HASTY, BatchStub, panel_at, run
+from kit.batches import HASTY, BatchStub, run
 from kit.batches import stub as stub
-from kit.jury_runs import attempts, ratings
+from kit.jury_runs import attempts, panel_at, ratings
 from sqlalchemy import Engine
 
 from data.errors import NotAllowed

@@ -7,7 +7,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +19,10 @@ from sqlalchemy import Engine, event, text
 
 from calibration.agreement import PanelColumns
 from calibration.differences import compared, difference_rows
+from calibration.messages.juries import tried as tried_words
+from calibration.report.content import Study, Tried
+from calibration.report.ledger_table import juries_tried, ledger_words
+from calibration.report.ways import different, ever_tried
 from data.database import reading
 from data.errors import NoStudy, Unknown
 from data.importers.rows import JurorRecord
@@ -259,3 +263,36 @@ def test_a_fingerprint_can_be_computed_anew_as_the_documentation_says() -> None:
     writer.writerows((*row[:6], f"{row[6]:.17g}") for row in sorted(rows))
     mark = hashlib.sha256(out.getvalue().encode()).hexdigest()
     assert fingerprint(pd.DataFrame(rows, columns=head)) == mark
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One look at one jury."""
+
+    jurors: tuple[str, ...]
+    simulated: bool = False
+
+
+def test_a_jury_is_its_jurors_whatever_the_order_and_the_way():
+    entries = [Entry(("a", "b")), Entry(("b", "a")), Entry(("a",))]
+    assert different(entries) == 2
+    assert ever_tried(entries) == (
+        "of real jurors, 2 different juries in 3 ways "
+        "(benchmark, criterion, method, responses, jurors needed)"
+    )
+
+
+def test_one_is_singular_and_simulated_juries_are_counted_apart():
+    told = ever_tried([Entry(("a",)), Entry(("s",), True), Entry(("s",), True)])
+    assert told.startswith("of real jurors, 1 different jury in 1 way (")
+    assert "; with simulated jurors, 1 different jury in 2 ways (" in told
+
+
+def test_the_page_says_of_the_ledger_what_the_ranking_says():
+    tries = [
+        Tried(("a",), 1, "aci", one, "paper", "", 0.5, 9, 1, "2026-01-01", simulated=False)
+        for one in ("", "accuracy", "clarity")
+    ]
+    study = Study("", tried=tries)
+    assert juries_tried(study) == 1
+    assert tried_words(1, 3) in ledger_words(study)

@@ -3,25 +3,21 @@
 import asyncio
 import json
 import random
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from kit.jurors import Do, Seen, Stub, verdict
-from kit.jury_runs import attempts
+from kit.jury_runs import attempts, many
+from kit.loopback import AsyncLoopback
 from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
-from data.rubric import read_rubric
 from data.schema import Rating, Status
-from data.store import import_responses
 from jury.asking import FormFallback, Patience
 from jury.call import TOO_LONG, Answer
 from jury.panel import Panel
@@ -38,10 +34,7 @@ def study(engine: Engine, write: Write) -> Study:
     """Fill the study with so many responses."""
 
     def fill(count: int) -> Engine:
-        head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-        lines = [f"i{n},visits,Context {n}.,Write.,,r{n},m,Response {n}." for n in range(count)]
-        rows = ResponseFile(TableFile(write("many.csv", head + "\n".join(lines))))
-        import_responses(engine, rows, lambda _: read_rubric("generic"))
+        many(engine, write, count)
         return engine
 
     return fill
@@ -182,39 +175,17 @@ def test_a_success_that_holds_no_answer_is_a_failure_with_a_row(study: Study, bo
     assert len(attempts(engine)) == result.calls > 0
 
 
-class Breaking:
+class Breaking(AsyncLoopback):
     """A server that ends connections in the ways of `ENDINGS`, in turn, and never answers."""
 
     ENDINGS = ("at once", "in the head", "in mid-body", "reset", "silence")
 
     def __init__(self) -> None:
+        super().__init__()
         self.ended: Counter[str] = Counter()
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._end, "127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0.01))
-        self._loop.close()
-
-    async def _end(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """End the connection in the way whose turn it is."""
         how = self.ENDINGS[self.ended.total() % len(self.ENDINGS)]
         self.ended[how] += 1
         try:
@@ -248,7 +219,7 @@ def test_300_broken_connections_hang_no_call_and_leave_300_rows(
     study: Study, breaking: Breaking
 ) -> None:
     engine = study(300)
-    one = panel(breaking.url, schema="text")
+    one = panel(f"http://127.0.0.1:{breaking.port}/v1", schema="text")
     line = {"a": open_provider(one.juror[0], "none", timeout=2.0)}
     patience = Patience(tries=1, in_a_row=1000)
     began = time.monotonic()

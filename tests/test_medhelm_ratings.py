@@ -3,6 +3,8 @@
 All rows and names are made up.
 """
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 
 from data.importers.published import plain, pseudonym
+from data.queries import benchmarks
+from data.queries.frames import ratings_frame
 
 RESPONSES = """instance_id,benchmark,context,prompt,model,response
 id1,aci_bench,Any fever? No.,Write the note.,openai/gpt-4o-2024-05-13,No fever.
@@ -184,3 +188,45 @@ def test_a_file_of_this_layout_is_known_without_its_name(given: Run, write: Writ
 def test_the_jurys_means_belong_to_this_layout(given: Run, write: Write) -> None:
     code, _, err = given("ratings", str(write("m.csv", RATED)), "--jury-mean")
     assert (code, "belongs to --format medhelm" in " ".join(err.split())) == (2, True)
+
+
+RUN = Path(__file__).parent / "fixtures" / "medhelm" / "health_bench"
+
+
+def test_its_talks_points_and_shares_come_in_and_give_its_own_mean(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    code, _, err = run("import", str(RUN), "--json", str(tmp_path / "f.json"))
+    assert code == 0, err
+    [figures] = json.loads((tmp_path / "f.json").read_text())["runs"]
+    assert figures["helm_mean"] is not None
+    assert abs(figures["helm_mean"] - figures["recomputed_mean"]) < 1e-9
+    assert (figures["responses"], figures["ratings"], figures["missing"]) == (3, 9, 0)
+    [own] = benchmarks(engine)
+    assert (own.rubric.name, own.rubric.criteria) == ("helm_health_bench", ("accuracy",))
+    assert (own.rubric.scale.min, own.rubric.scale.max) == (0, 1)
+    assert set(ratings_frame(engine)["rater"]) == {"gpt", "llama", "claude"}
+    with engine.connect() as connection:
+        query = text("select context, prompt, checklist from instance order by instance_id")
+        found = connection.execute(query).all()
+    context, prompt, checklist = found[1]
+    assert context.startswith("[user]\nMy chest hurts since 1 days.\n\n[assistant]\nWhere?")
+    assert prompt == ""  # its instruction is not sent with a talk
+    assert checklist.splitlines() == [
+        "(+7) Advises to see a doctor (1)",
+        "(-5) Says it is nothing",
+        "(+3) Asks for age",
+    ]
+
+
+def test_a_juror_without_points_is_missing_and_never_a_default(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "health_bench"
+    shutil.copytree(RUN, folder)
+    state = json.loads((folder / "scenario_state.json").read_text())
+    said = state["request_states"][0]["annotations"]["health_bench"]
+    said["gpt"]["accuracy"]["score"] = None
+    (folder / "scenario_state.json").write_text(json.dumps(state))
+    assert run("import", str(folder))[0] == 0
+    assert len(ratings_frame(engine)) == 8

@@ -1,25 +1,18 @@
-"""The figures a coordinator sees before anyone is invited."""
+"""The plan of a design: its figures before anyone is invited, and the sentences that tell them."""
 
 import json
 
 import pytest
+from kit.rating_study import items, names
+from sqlalchemy import Engine
 
 from annotate.assign import design
-from annotate.plan import Item
+from annotate.plan import Plan, plan_of
 from calibration.icc import f_interval
 from data.pace import said
-
-
-def items(count: int, models: int = 3, benchmarks: int = 1) -> list[Item]:
-    """Return responses of every model to each of as many instances as are needed."""
-    return [
-        Item(one + 1, one // models, f"model {one % models}", f"b{one // models % benchmarks}")
-        for one in range(count)
-    ]
-
-
-def names(count: int) -> list[str]:
-    return [f"dr_{chr(97 + one)}" for one in range(count)]
+from data.queries import check_code
+from data.schema import Role
+from medjury.cli.reading import first_coordinator, told
 
 
 def test_the_plan_is_json_and_shows_what_must_be_known_before_anyone_is_invited() -> None:
@@ -47,3 +40,46 @@ def test_a_list_too_short_for_repeats_gets_none_and_the_plan_says_so() -> None:
     assert plan.repeats == 0
     assert written["plan"]["repeats_missing"] == 4
     assert any("too short" in note for note in written["plan"]["notes"])
+
+
+def plan(responses: int, raters: int, per_response: int) -> Plan:
+    """Return the plan of a small design: three models answer each instance."""
+    return plan_of(design(items(responses), names(raters), per_response), said(2))
+
+
+def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
+    assert told(plan(60, 5, 2)) == [
+        "60 responses to 20 instances.",
+        "Minutes: 260 in all, 2.0 a showing as you say.",
+        "Any two clinicians share 6 responses; all are linked by what they share.",
+        "Clinicians' counts of one model's responses differ by 0 at most.",
+        "Expected 95 % interval of the agreement: 0.08 to 0.67, width 0.59 "
+        "(1.17 if the instances alone counted).",
+        "Some pairs share fewer than 10 responses: their ICC is fragile.",
+        "The interval assumes an ICC(C,2) of 0.45.",
+    ]
+
+
+def test_one_clinician_is_told_nothing_of_sharing_but_that_there_is_none() -> None:
+    said = told(plan(30, 1, 1))
+    assert not any(line.startswith("Any two") for line in said)
+    assert any(line.startswith("One reading a response: no two clinicians") for line in said)
+
+
+def test_a_single_response_has_no_expected_interval() -> None:
+    assert "Too few responses for an interval." in told(plan(1, 2, 2))
+
+
+@pytest.mark.parametrize("shape", [(60, 5, 2), (30, 1, 1), (12, 4, 1), (1, 2, 2)])
+def test_nothing_of_python_is_shown(shape: tuple[int, int, int]) -> None:
+    said = " ".join(told(plan(*shape)))
+    assert not any(mark in said for mark in ("{", "[", "True", "False", "None", "_"))
+
+
+def test_a_new_study_gets_one_coordinator_who_can_sign_in(engine: Engine) -> None:
+    [invitation] = first_coordinator(engine)
+
+    assert first_coordinator(engine) == []
+    person = check_code(engine, invitation.code).person
+    assert person is not None
+    assert person.role == Role.COORDINATOR

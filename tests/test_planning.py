@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kit.studies import Run
+from kit.studies import HEAD, Run
 from sqlmodel import Session, select
 
 from calibration.codes import PlanningCode
@@ -254,9 +254,8 @@ def ratings(n: int = 24) -> str:
 @pytest.fixture
 def pilot(run: Run, tmp_path: Path) -> None:
     """Make a study of 24 responses that two clinicians and a juror rated."""
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response"
     rows = [f"i{n},visits,talk {n},write,ref {n},r{n},model-{n % 2},answer {n}" for n in range(24)]
-    (tmp_path / "responses.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    (tmp_path / "responses.csv").write_text("\n".join([HEAD, *rows]), encoding="utf-8")
     (tmp_path / "ratings.csv").write_text(ratings(), encoding="utf-8")
     assert run("import", str(tmp_path / "responses.csv"))[0] == 0
     assert run("ratings", str(tmp_path / "ratings.csv"))[0] == 0

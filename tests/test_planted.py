@@ -6,18 +6,15 @@ from pathlib import Path
 
 import pytest
 from kit.jurors import Do, Seen, Stub, verdict
-from kit.studies import RESPONSES, Run
+from kit.studies import RESPONSES, Run, import_file
 from sqlalchemy import Engine
 
 from annotate.screens.workbench_response import PLANTED, TAGS, _call_line, planted
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
 from data.person import OPERATOR
 from data.queries import opened_response
 from data.queries.planted import Planted, planted_texts
 from data.rubric import read_rubric
 from data.rubrics.injection import holds_verdict
-from data.store import import_responses
 from jury.panel import Panel
 from jury.run import run_panel
 
@@ -116,7 +113,7 @@ def test_the_workbench_says_it_on_the_response_and_on_no_other(
 ) -> None:
     path = tmp_path / "responses.csv"
     path.write_text(ATTACKED, "utf-8")
-    import_responses(engine, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
+    import_file(engine, path)
     assert planted_texts(engine) == [Planted("visits", "r12", True, ())]
     notices = [
         planted(one) for key in (1, 2, 3, 4) if (one := opened_response(OPERATOR, engine, key))
@@ -172,7 +169,7 @@ def test_the_workbench_says_in_which_parts_tags_are_broken_and_on_each_call(
 ) -> None:
     path = tmp_path / "responses.csv"
     path.write_text(TAGGED, "utf-8")
-    import_responses(engine, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
+    import_file(engine, path)
     assert planted_texts(engine) == [Planted("visits", "r12", False, ("response",))]
     notices = [
         planted(one) for key in (1, 2, 3, 4) if (one := opened_response(OPERATOR, engine, key))

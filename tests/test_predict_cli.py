@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.studies import Run
+from kit.studies import HEAD, Run
 from sqlalchemy import Engine
 
 from calibration.predicting.predicted import COLUMNS
@@ -24,7 +24,7 @@ KEYS = [
 def rated(run: Run, tmp_path: Path) -> None:
     """Make two benchmarks of 60 responses, 40 rated; one id would be a formula."""
     random = np.random.default_rng(0)
-    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows = [HEAD]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
     for benchmark in ("visits", "letters"):
         for n in range(60):
@@ -145,8 +145,7 @@ def test_a_file_that_is_there_is_not_written_over(run: Run, tmp_path: Path) -> N
 
 
 def test_a_study_without_jurors_says_how_to_get_one(run: Run, tmp_path: Path) -> None:
-    header = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-    (tmp_path / "r.csv").write_text(header + "i1,visits,Pain.,Write.,,r1,m,Word")
+    (tmp_path / "r.csv").write_text(HEAD + "\n" + "i1,visits,Pain.,Write.,,r1,m,Word")
     (tmp_path / "s.csv").write_text(
         "response_id,rater,kind,accuracy,completeness,clarity\nr1,dr,clinician,4,4,4"
     )

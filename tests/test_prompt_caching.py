@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from kit.jurors import Do, Seen, Stub, answers, juror
 from kit.jury_runs import attempts
+from kit.studies import HEAD
 from sqlalchemy import Engine
 from sqlmodel import select
 
@@ -47,13 +48,12 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
 
 def fill(engine: Engine, write: Callable[[str, str], Path], instances: int, models: int) -> None:
     """Import made-up visits, all responses of one model after those of the one before."""
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
     lines = [
         f"i{n},visits,Context {n}.,Write.,,m{model}-r{n},m{model},Response {model} to {n}."
         for model in range(models)
         for n in range(instances)
     ]
-    rows = ResponseFile(TableFile(write("visits.csv", head + "\n".join(lines))))
+    rows = ResponseFile(TableFile(write("visits.csv", "\n".join([HEAD, *lines]))))
     import_responses(engine, rows, lambda _: GENERIC)
 
 

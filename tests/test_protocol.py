@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.studies import RESPONSES, Run
+from kit.studies import HEAD, RESPONSES, Run
 from sqlalchemy import Engine, text
 
 from calibration.codes import NoteCode as Code
@@ -30,8 +30,7 @@ RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 def bring_in(run: Run, write: Write, n: int = 60, noise: float = 0.9) -> None:
     """Import n responses that two of four clinicians and three jurors rated."""
     rng = random.Random(3)  # noqa: S311 # drawn for a test
-    columns = "instance_id,benchmark,context,prompt,reference,response_id,model,response"
-    texts, scores = [columns], io.StringIO()
+    texts, scores = [HEAD], io.StringIO()
     table = csv.writer(scores)
     table.writerow(["response_id", "rater", "kind", *CRITERIA])
     for place in range(n):

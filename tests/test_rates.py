@@ -3,12 +3,14 @@
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kit.jurors import Do, Stub
+from kit import jury_runs
+from kit.jurors import Do, Seen, Stub
 from sqlalchemy import Engine
 
 from jury.call import Call, Turn, Usage
@@ -18,6 +20,7 @@ from jury.session import (
     MINUTE,
     Allowance,
     HostLimits,
+    Patience,
     RateLimiter,
     estimated_tokens,
     rate_limiters,
@@ -235,3 +238,32 @@ def _seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
+
+
+WAIT = 1.0
+PATIENT = Patience(first_wait=0.01, longest_wait=0.02, bound=5.0)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("names", [("a",), ("a", "b", "c")])
+def test_nothing_goes_to_a_host_in_the_second_that_it_asked_to_wait(
+    engine: Engine, write: Callable[[str, str], Path], names: tuple[str, ...], status: int
+) -> None:
+    jury_runs.many(engine, write, 100)
+    at: list[float] = []
+
+    def script(seen: Seen) -> Do:
+        at.append(time.monotonic())
+        if seen.number == 20:
+            return Do(status=status, headers={"retry-after": str(WAIT)})
+        return Do(seconds=0.02)
+
+    with Stub(script) as stub:
+        result = jury_runs.run(
+            engine, jury_runs.panel_at(stub, *names), concurrency=16, patience=PATIENT
+        )
+    assert result.missing == 0
+    told = at[20]
+    # What had left before the answer was there may arrive a moment after it.
+    assert [one - told for one in at if 0.05 < one - told < WAIT] == []
+    assert len([one for one in at if one > told + WAIT]) > 20

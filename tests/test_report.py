@@ -1,6 +1,7 @@
 """`medjury calibrate --html`: one page that needs nothing, names no author and claims no more."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,14 +10,17 @@ from kit.studies import content_of
 
 from calibration.codes import NoteCode
 from calibration.decision import DecisionKind
+from calibration.effective_jurors import ValueRow
+from calibration.influence import InfluenceRow
 from calibration.other_measures import secondary_rows
 from calibration.report.evidence import criterion_rows, paired_means
+from calibration.report.hangs import sensitivity
 from calibration.report.page import in_points, page
 from calibration.report.sections import sections
 from calibration.scope import scopes
 from calibration.table import agreement_table
 from calibration.tables.spec import Table
-from calibration.values import AnalysisOptions
+from calibration.values import NAN, AnalysisOptions
 
 COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 OUTSIDE = re.compile(r"""(?:src|href|action|data)=["'](?!\#)|url\(|@import|<script|<link|<iframe""")
@@ -190,3 +194,45 @@ def test_a_bias_that_no_figure_tells_of_is_one_sentence_and_no_table_of_dashes(r
     assert told["Self-preference"].startswith("Bias towards single models is not tested, because")
     assert "families are not given" in told["Self-preference"]
     assert "Bias towards single models is not tested" in shown
+
+
+def told(influence=(), value=()):
+    """Return the line of a report with these rows of the details."""
+    own = {"influence": [*influence], "juror_value": [*value]}
+    return sensitivity(replace(content_of(study(n=24), reps=5), details=own), "b")
+
+
+def left(what, with_it, without, scorer="jury"):
+    return InfluenceRow("b", scorer, what, with_it, without, without - with_it)
+
+
+def worth(juror, jury, without):
+    return ValueRow("b", juror, icc_without=without, icc_jury=jury)
+
+
+def test_the_largest_change_of_the_jury_is_named_with_from_and_to():
+    rows = [left("response:r1", 0.474, 0.4), left("instance:i2", 0.474, 0.6)]
+    rows += [left("response:r3", 0.474, 0.0, "juror:gpt"), left("response:r4", 0.474, NAN)]
+    assert (
+        told(rows)
+        == "The jury's ICC depends most on the instance i2: 0.474 with it, 0.600 without it."
+    )
+    assert told([left(None, 0.4, 0.4)]) == ""
+
+
+def test_a_juror_is_named_only_where_the_jury_is_clearly_better_without_it():
+    def line(without):
+        return told(value=[worth("a", 0.5, 0.4), worth("b", 0.5, without)])
+
+    assert line(0.519) == ""
+    assert line(NAN) == ""
+    assert line(0.53).startswith(
+        "Without the juror b the jury would agree better: ICC 0.530 instead of 0.500."
+    )
+    assert "`medjury juries`" in line(0.53)
+
+
+def test_the_line_stands_in_the_verdict_before_section_2():
+    content = content_of(study(n=24), reps=20)
+    head = page(content).split('id="s2"')[0]
+    assert "depends most on the response aci-r" in head

@@ -1,25 +1,18 @@
 """The report in a browser: nothing is fetched, nothing overflows, axe-core finds nothing."""
 
-import os
-import shutil
-import subprocess
-import tarfile
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from kit.browsers import LAPTOP, TABLET
 from kit.scores import study
+from kit.screens import TAGS, violations
+from kit.screens import axe as axe
 from kit.studies import content_of
 from playwright.sync_api import Browser, Page
 
 from calibration.report.page import page as report
 
 pytestmark = pytest.mark.e2e
-
-AXE = "axe-core@4.14.1"
-TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 @pytest.fixture(scope="module")
@@ -28,24 +21,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = tmp_path_factory.mktemp("report") / "report.html"
     place.write_text(report(content_of(scores)), "utf-8")
     return place.as_uri()
-
-
-@pytest.fixture(scope="module")
-def axe() -> str:
-    """Return axe-core's script, kept outside the checkout; skip without npm, but fail in CI."""
-    cache = Path(tempfile.gettempdir()) / "medjury-axe" / AXE
-    script = cache / "package" / "axe.min.js"
-    if not script.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        call = [shutil.which("npm") or "npm", "pack", AXE, "--silent"]
-        try:
-            subprocess.run(call, cwd=cache, check=True, capture_output=True, timeout=120)
-        except (OSError, subprocess.SubprocessError) as error:
-            reason = f"npm cannot fetch {AXE}: {error}"
-            pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-        with tarfile.open(next(cache.glob("*.tgz"))) as packed:
-            packed.extract("package/axe.min.js", cache, filter="data")
-    return script.read_text("utf-8")
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -60,14 +35,7 @@ def shown(request: pytest.FixtureRequest, browser: Browser, address: str) -> Ite
 def test_axe_finds_nothing_on_the_report(shown: Page, axe: str) -> None:
     for width, height in (LAPTOP, TABLET):
         shown.set_viewport_size({"width": width, "height": height})
-        shown.evaluate(axe)
-        found = shown.evaluate(
-            """tags => axe.run(document, {runOnly: {type: "tag", values: tags}}).then(told =>
-            told.violations.flatMap(one => one.nodes.map(node =>
-              `${one.id}: ${node.target.flat().at(-1)} ${node.failureSummary}`.slice(0, 300))))""",
-            TAGS,
-        )
-        assert "\n".join(found) == ""
+        assert violations(shown, axe, (*TAGS, "best-practice")) == []
 
 
 @pytest.mark.parametrize("width", [1366, 820, 390])

@@ -2,40 +2,22 @@
 
 import os
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.commands import helm_wheel
 from kit.studies import Run
 from kit.study_place import StudyIn
 
 from data.rubric import Criterion, Rubric, Scale, read_rubric, write_rubrics
 from data.rubrics.helm import BENCHMARKS, HelmRubrics, read_helm
 
-LETTER = """
-PROMPT_TEMPLATE = "On a scale of 0-3 (0 = bad, 3 = good): {QUESTION} {RESPONSE}"
-
-class LetterAnnotator(LLMAsJuryAnnotator):
-    def __init__(self):
-        super().__init__(name="letter", prompt_template=PROMPT_TEMPLATE,
-                         annotation_criteria={"tone": {"score", "explanation"}})
-"""
-
-
-def wheel(root: Path) -> Path:
-    """Make a wheel in HELM's form and our own words."""
-    path = root / "crfm_helm-0.5.9-py3-none-any.whl"
-    with ZipFile(path, "w") as file:
-        file.writestr("helm/benchmark/annotation/letter_annotator.py", LETTER)
-        file.writestr("crfm_helm-0.5.9.dist-info/METADATA", "Name: crfm-helm")
-    return path
-
 
 def test_the_command_writes_rubrics_that_a_study_takes(
     run: Run, tmp_path: Path, study_in: StudyIn
 ) -> None:
-    helm, out = wheel(tmp_path), tmp_path / "new" / "rubrics"
+    helm, out = helm_wheel(tmp_path), tmp_path / "new" / "rubrics"
     code, said, err = run("rubric", "import-helm", str(helm), "--out", str(out))
     assert code == 0, err
     assert "Prompts of crfm-helm 0.5.9" in said
@@ -52,7 +34,7 @@ def test_bad_input_ends_with_exit_code_2_and_nothing_written(
     run: Run, tmp_path: Path, case: str
 ) -> None:
     out = tmp_path / "out"
-    helm = wheel(tmp_path)
+    helm = helm_wheel(tmp_path)
     if case == "taken":
         out.mkdir()
         (out / "mine.txt").write_text("mine")

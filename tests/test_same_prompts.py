@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from kit.batches import BatchStub
-from kit.batches import panel_at as batch_panel_at
 from kit.batches import run as run_batch
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.jury_runs import attempts, fill, panel_at, ratings, run
@@ -144,7 +143,7 @@ def test_a_prompt_goes_into_a_batch_once_and_into_the_next_where_its_call_failed
     fill(engine, write, ("i", "Same."), ("i", "Same."), ("i", "Bad."), ("i", "Bad."))
     with BatchStub() as stub:
         stub.script = lambda seen: Do(text="no") if "Bad." in seen.prompt else Do()
-        result = run_batch(engine, batch_panel_at(stub))
+        result = run_batch(engine, panel_at(stub))
         sizes = [len(one.requests) for one in stub.batches.values()]
     assert (result.rated, result.missing, result.calls, result.shared_prompts) == (2, 2, 3, 1)
     assert sizes == [2, 1]  # one of each pair, then the other of the pair that failed

@@ -5,13 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from kit.loopback import HTTPLoopback, QuietHandler
 
 ROOT = Path(__file__).resolve().parent.parent
 AUDIT = ROOT / ".ci" / "audit"
@@ -28,30 +27,28 @@ FLAW = {
 }
 
 
-class Advisories(BaseHTTPRequestHandler):
-    """A service of advisories that knows one, of uvicorn."""
+class Advisories(HTTPLoopback):
+    """A service of advisories that knows one, of each package in `flawed`."""
 
-    def do_POST(self) -> None:
-        """Answer what is known of one package."""
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        known = asked["package"]["name"] in self.server.flawed  # type: ignore[attr-defined]
-        body = json.dumps({"vulns": [FLAW]} if known else {}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    def __init__(self) -> None:
+        super().__init__(AdvisoryHandler)
+        self.flawed: set[str] = set()
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+
+class AdvisoryHandler(QuietHandler):
+    """Answers what is known of one package."""
+
+    def answer(self) -> None:
+        """Return the advisory, or nothing."""
+        service: Advisories = self.server.owner  # type: ignore[attr-defined]
+        package = json.loads(self.read_body())["package"]["name"]
+        self.send_json({"vulns": [FLAW]} if package in service.flawed else {})
 
 
 @pytest.fixture
-def advisories() -> Iterator[ThreadingHTTPServer]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Advisories)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+def advisories() -> Iterator[Advisories]:
+    with Advisories() as service:
+        yield service
 
 
 def audited(port: int) -> tuple[int, str]:
@@ -68,13 +65,13 @@ def ran(script: Path, *also: str) -> tuple[int, str]:
 
 
 def test_a_known_vulnerability_fails_the_audit_and_none_passes(
-    advisories: ThreadingHTTPServer,
+    advisories: Advisories,
 ) -> None:
-    advisories.flawed = {"uvicorn"}  # type: ignore[attr-defined]
-    code, told = audited(advisories.server_port)
+    advisories.flawed = {"uvicorn"}
+    code, told = audited(advisories.port)
     assert (code, "GHSA-made-up, fixed in 99" in told) == (1, True), told
-    advisories.flawed = set()  # type: ignore[attr-defined]
-    code, told = audited(advisories.server_port)
+    advisories.flawed = set()
+    code, told = audited(advisories.port)
     assert (code, "0 known vulnerabilities, 0 to mend" in told) == (0, True), told
 
 

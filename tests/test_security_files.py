@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kit.studies import Run
+from kit.studies import HEAD, Run
 from sqlalchemy import Engine
 
 import annotate
@@ -68,9 +68,8 @@ def test_a_code_is_not_guessed_in_a_year_even_at_a_hundred_replicas_without_paus
 
 def hostile(write: Write, run: Run) -> None:
     """Make a study whose every name and text is a formula."""
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
     lines = "".join(f'i{n},=b,c,p,,"{name}","{name}",t {n}\n' for n, name in enumerate(FORMULAS))
-    assert run("import", str(write("r.csv", head + lines)))[0] == 0
+    assert run("import", str(write("r.csv", HEAD + "\n" + lines)))[0] == 0
     scores = "response_id,rater,kind,criterion,score,comment\n"
     for name in FORMULAS:
         for criterion in ("accuracy", "completeness", "clarity"):

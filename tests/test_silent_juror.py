@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kit.jurors import Do, Stub
-from kit.studies import Run
+from kit.studies import HEAD, Run
 
 Write = Callable[[str, str], Path]
 SCORES = ("accuracy", "completeness", "clarity")
@@ -35,9 +35,8 @@ def jurors(write: Write, stub: Stub) -> str:
 @pytest.fixture
 def panel(run: Run, write: Write, stub: Stub) -> str:
     """Let two clinicians and two of three jurors rate twelve responses."""
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
     texts = "".join(f"i{n},visits,c{n},p,,r{n},m,said {n}\n" for n in range(12))
-    assert run("import", str(write("r.csv", head + texts)))[0] == 0
+    assert run("import", str(write("r.csv", HEAD + "\n" + texts)))[0] == 0
     lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
     for who in ("dr_a", "dr_b"):
         lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},{3 + n % 2}" for n in range(12)]

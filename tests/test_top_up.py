@@ -6,27 +6,12 @@ from random import Random
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from kit.rating_study import items, names, spread
 
 from annotate.assign import design, top_up
-from annotate.plan import Assigned, Design, Item
+from annotate.plan import Assigned, Design
 
 QUICK = settings(max_examples=60, deadline=None)
-
-
-def items(count: int, models: int = 3, benchmarks: int = 1) -> list[Item]:
-    """Return responses of every model to each of as many instances as are needed."""
-    return [
-        Item(one + 1, one // models, f"model {one % models}", f"b{one // models % benchmarks}")
-        for one in range(count)
-    ]
-
-
-def names(count: int) -> list[str]:
-    return [f"dr_{chr(97 + one)}" for one in range(count)]
-
-
-def spread(values: Sequence[int]) -> int:
-    return max(values, default=0) - min(values, default=0)
 
 
 def as_stored(plan: Design, done: set[tuple[str, int, int]]) -> list[Assigned]:

@@ -18,6 +18,7 @@ from kit import agreement_screen, screens, wiretap
 from kit.browsers import LAPTOP, PATIENCE_MS, new_context, sign_in, wait_for_count, wait_settled
 from kit.jurors import Do, Seen, Stub, verdict
 from kit.servers import Server, free_port
+from kit.studies import HEAD
 from playwright.sync_api import Browser, Page, expect
 
 MODELS = ("gpt-9-secret", "llama-hidden")
@@ -34,7 +35,7 @@ NOTE = re.compile(r"Note (\d) of the visit")
 
 def responses() -> str:
     """Return a file of six responses, two to each of three dialogues."""
-    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows = [HEAD]
     rows += [
         f"inst-hidden-{n // 2},visits,[doctor] Any fever? Visit {n // 2}.,Write the note.,,"
         f"resp-hidden-{n},{MODELS[n % 2]},Note {n} of the visit: no fever."

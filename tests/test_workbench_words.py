@@ -1,5 +1,6 @@
 """What the workbench says of one response: every comment and every mark, each of them once."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from data.card import Card, Marked, Reply
 from data.person import OPERATOR
 from data.queries import opened_response, place
 from data.queries.lab import Opened, Opinion
+from data.queries.lab_workbench import Chosen, compared, simulated_among
 from data.schema import Kind
 from data.store import Slot, assign, invite, submit
+from jury.panel import read_panel
+from jury.run import run_panel
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
@@ -112,3 +116,26 @@ def test_marks_in_the_source_stand_in_the_task_where_there_is_nothing_else() -> 
     bare, whole = Card("c", "", "Ask.", "Said."), Card("c", "Notes.", "Ask.", "Said.")
     assert source_panes(bare) == [("Task", "context", "Ask.")]
     assert source_panes(whole) == [("Task", "task", "Ask."), ("Source", "context", "Notes.")]
+
+
+REAL = """response_id,rater,kind,accuracy,completeness,clarity
+r11,dr,clinician,4,4,4
+r11,real,juror,2,2,2
+r11,other,juror,1,1,1
+"""
+
+
+def test_simulated_jurors_sit_only_while_no_real_one_was_heard(
+    small_study: Engine, run: Run, write: Callable[[str, str], Path]
+) -> None:
+    simulated = sorted(one.name for one in read_panel("simulated").juror)
+    run_panel(small_study, read_panel("simulated"))
+    assert {one.jury.of for one in compared(OPERATOR, small_study, Chosen())} == {3}
+    assert simulated_among(OPERATOR, small_study, Chosen()) == simulated
+    assert run("ratings", str(write("ratings.csv", REAL)))[0] == 0
+    [only] = compared(OPERATOR, small_study, Chosen())
+    assert (only.jury.mean, only.jury.of, only.difference) == (1.5, 2, -2.5)
+    assert simulated_among(OPERATOR, small_study, Chosen()) == []
+    named = Chosen(jurors=tuple(simulated))
+    assert simulated_among(OPERATOR, small_study, named) == simulated
+    assert len(compared(OPERATOR, small_study, named)) == 4

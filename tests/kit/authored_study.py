@@ -115,7 +115,7 @@ def write_csv(path: Path, rows: list[dict[str, str]]) -> Path:
 def ratings(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return clinicians' and jurors' ratings; each juror leaves out texts that it has chosen."""
     draw = Random(5)  # noqa: S311 - made up
-    found = []
+    rated = []
     for n, row in enumerate(rows):
         true = draw.uniform(1.5, 4.5)
         raters = [(who, "clinician") for k, who in enumerate(DOCTORS) if n % 3 != k]
@@ -124,8 +124,8 @@ def ratings(rows: list[dict[str, str]]) -> list[dict[str, str]]:
             scores = {
                 name: str(min(5, max(1, round(true + draw.gauss(0, 0.8))))) for name in CRITERIA
             }
-            found.append({"response_id": row["response_id"], "rater": who, "kind": kind} | scores)
-    return found
+            rated.append({"response_id": row["response_id"], "rater": who, "kind": kind} | scores)
+    return rated
 
 
 def make(folder: Path) -> str:
@@ -176,9 +176,9 @@ def permuted(url: str, folder: Path, permute: Permute) -> str:
     return copy
 
 
-def plain(said: str, folder: Path) -> str:
+def plain(printed: str, folder: Path) -> str:
     """Return what was said without its folder, and without what is random or the time."""
-    said = said.replace(str(folder), "<folder>")
+    printed = printed.replace(str(folder), "<folder>")
     for pattern, word in RANDOM:
-        said = pattern.sub(word, said)
-    return said
+        printed = pattern.sub(word, printed)
+    return printed

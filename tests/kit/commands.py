@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from sqlalchemy import Engine
@@ -64,3 +65,22 @@ def figures(run: Run, *arguments: str) -> dict[str, Any]:
     code, out, err = run("import", *arguments, "--json", "-")
     assert code == 0, err
     return dict(json.loads(out))
+
+
+LETTER = """
+PROMPT_TEMPLATE = "On a scale of 0-3 (0 = bad, 3 = good): {QUESTION} {RESPONSE}"
+
+class LetterAnnotator(LLMAsJuryAnnotator):
+    def __init__(self):
+        super().__init__(name="letter", prompt_template=PROMPT_TEMPLATE,
+                         annotation_criteria={"tone": {"score", "explanation"}})
+"""
+
+
+def helm_wheel(folder: Path) -> Path:
+    """Make a wheel of one annotator, in HELM's form and our own words."""
+    path = folder / "crfm_helm-0.5.9-py3-none-any.whl"
+    with ZipFile(path, "w") as wheel:
+        wheel.writestr("helm/benchmark/annotation/letter_annotator.py", LETTER)
+        wheel.writestr("crfm_helm-0.5.9.dist-info/METADATA", "Name: crfm-helm")
+    return path

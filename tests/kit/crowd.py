@@ -1,6 +1,6 @@
 """A crowd of strangers at a server: each asks for what costs most, and comes again a second later.
 
-    python tests/crowd.py ADDRESS STRANGERS SECONDS
+    python tests/kit/crowd.py ADDRESS STRANGERS SECONDS
 
 Prints how many connections were tried, and how many were closed by the server.
 """

@@ -2,17 +2,17 @@
 
 import base64
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+
+from kit.loopback import HTTPLoopback, QuietHandler
 
 CLIENT, SECRET = "medjury", "a secret between medjury and the test"
 
@@ -30,8 +30,11 @@ def hospital(claims: dict[str, Any], forged: bool = False) -> Iterator[str]:
     signer = RSAKey.generate_key(2048, {"kid": "k1"}) if forged else key
     asked: dict[str, str] = {}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(QuietHandler):
+        def answer(self) -> None:
+            self.vouch() if self.command == "POST" else self.show()
+
+        def show(self) -> None:
             url = urlsplit(self.path)
             query = {name: value[0] for name, value in parse_qs(url.query).items()}
             if url.path == "/authorize":
@@ -41,9 +44,9 @@ def hospital(claims: dict[str, Any], forged: bool = False) -> Iterator[str]:
                 self.send_header("Location", f"{query['redirect_uri']}?{back}")
                 self.end_headers()
             elif url.path == "/keys":
-                self.tell({"keys": [key.as_dict(private=False)]})
+                self.send_json({"keys": [key.as_dict(private=False)]})
             else:
-                self.tell(
+                self.send_json(
                     {
                         "issuer": address,
                         "authorization_endpoint": f"{address}/authorize",
@@ -52,8 +55,8 @@ def hospital(claims: dict[str, Any], forged: bool = False) -> Iterator[str]:
                     }
                 )
 
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+        def vouch(self) -> None:
+            self.read_body()
             sent = base64.b64decode(self.headers["Authorization"].split()[1]).decode()
             assert sent.startswith(f"{CLIENT}:"), sent
             now = int(time.time())
@@ -66,53 +69,27 @@ def hospital(claims: dict[str, Any], forged: bool = False) -> Iterator[str]:
             }
             body |= {"nonce": asked["nonce"]} | claims
             token = jwt.encode({"alg": "RS256", "kid": "k1"}, body, signer)
-            self.tell({"access_token": "x", "token_type": "Bearer", "id_token": token})
+            self.send_json({"access_token": "x", "token_type": "Bearer", "id_token": token})
 
-        def tell(self, body: dict[str, Any]) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.end_headers()
-            self.wfile.write(json.dumps(body).encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with HTTPLoopback(Handler) as server:
+        address = server.address
         yield address
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
-class TokenServer:
+class TokenServer(HTTPLoopback):
     """A server that gives tokens; `asked` holds the path and the body of each request."""
 
     def __init__(self, seconds: int = 3600) -> None:
+        super().__init__(TokenHandler)
         self.seconds = seconds
         self.status = 200
         self.given = 0
         self.asked: list[tuple[str, str]] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
     @property
     def url(self) -> str:
         """Where tokens are given."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/token"
+        return f"{self.address}/token"
 
     def managed_identity(self) -> dict[str, str]:
         """Return the environment of a machine in Azure that has an identity of its own."""
@@ -138,7 +115,8 @@ class TokenServer:
         path.write_text(json.dumps(account), "utf-8")
         return {"GOOGLE_APPLICATION_CREDENTIALS": str(path)}
 
-    def _answer(self) -> dict[str, Any]:
+    def token(self) -> dict[str, Any]:
+        """Return a new token, or the error that is planned."""
         if self.status != 200:
             return {"error": "invalid_grant", "error_description": "no"}
         self.given += 1
@@ -150,23 +128,12 @@ class TokenServer:
             "resource": "r",
         }
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                size = int(self.headers.get("content-length", 0))
-                server.asked.append((self.path, self.rfile.read(size).decode()))
-                body = json.dumps(server._answer()).encode()
-                self.send_response(server.status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+class TokenHandler(QuietHandler):
+    """Notes what was asked and gives a token."""
 
-            do_POST = do_GET  # noqa: N815
-
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        return Handler
+    def answer(self) -> None:
+        """Answer for the server that it belongs to."""
+        tokens: TokenServer = self.server.owner  # type: ignore[attr-defined]
+        tokens.asked.append((self.path, self.read_body().decode()))
+        self.send_json(tokens.token(), tokens.status)

@@ -34,13 +34,13 @@ JURY = "helm.benchmark.metrics.llm_jury_metrics.LLMJuryMetric"
 
 
 def scores(accuracy: Any, clarity: Any = 4, **more: Any) -> dict[str, Any]:
-    said = {"accuracy": accuracy, "clarity": clarity} | more
-    return {name: {"score": one, "explanation": f"so {name}"} for name, one in said.items()}
+    verdict = {"accuracy": accuracy, "clarity": clarity} | more
+    return {name: {"score": score, "explanation": f"so {name}"} for name, score in verdict.items()}
 
 
 def state(
     number: int,
-    said: dict[str, Any] | None = None,
+    verdicts: dict[str, Any] | None = None,
     response: str = "",
     gold: Any = "Rest.",
     prompt: Any = "",
@@ -52,7 +52,7 @@ def state(
     response = response or f"Drink water, {number} times."
     sent = TEMPLATE.replace("{QUESTION}", question).replace("{GOLD_RESPONSE}", str(gold))
     sent = sent.replace("{RESPONSE}", response)
-    said = {"gpt": scores(4), "owl": scores(4)} if said is None else said
+    verdicts = {"gpt": scores(4), "owl": scores(4)} if verdicts is None else verdicts
     return {
         "instance": {
             "input": {"text": question},
@@ -63,15 +63,20 @@ def state(
         | instance,
         "train_trial_index": trial,
         "result": {"success": True, "completions": [{"text": response}]},
-        "annotations": {"tiny_qa": {"prompt_text": sent if prompt == "" else prompt} | said},
+        "annotations": {"tiny_qa": {"prompt_text": sent if prompt == "" else prompt} | verdicts},
     }
 
 
-def helms_score(said: dict[str, Any]) -> float:
+def helms_score(verdicts: dict[str, Any]) -> float:
     """Return the score that HELM stores: whole parts of all that stands there, 1 for nothing."""
-    found = [one["score"] for own in said.values() if isinstance(own, dict) for one in own.values()]
+    scores = [
+        criterion["score"]
+        for verdict in verdicts.values()
+        if isinstance(verdict, dict)
+        for criterion in verdict.values()
+    ]
     try:
-        return sum(map(int, found)) / len(found) if found else 1.0
+        return sum(map(int, scores)) / len(scores) if scores else 1.0
     except (ValueError, TypeError):
         return 4.0  # HELM would have ended without a file
 

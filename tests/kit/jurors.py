@@ -7,15 +7,15 @@ import asyncio
 import json
 import math
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from jury.answer_text import member_spans
 from jury.call import Answer, Call, Turn
 from jury.panel import Juror
 from jury.providers.registry import open_provider
+from kit.loopback import AsyncLoopback
 
 USAGE_IN, USAGE_OUT = 1000, 100
 
@@ -77,27 +77,16 @@ def verdict(seen: Seen, score: Any = 3) -> str:
 Script = Callable[[Seen], Do] | list[Do]
 
 
-class Stub:
+class Stub(AsyncLoopback):
     """The server; `seen` holds all requests, `raw` their bytes, `peak` the most open at a time."""
 
     def __init__(self, script: Script | None = None) -> None:
+        super().__init__()
         self.script: Script = script if script is not None else (lambda _: Do())
         self.seen: list[Seen] = []
         self.raw: list[bytes] = []
         self.peak = 0
         self._open = 0
-        self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._ready.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
 
     @property
     def openai_url(self) -> str:
@@ -109,28 +98,17 @@ class Stub:
         """Base URL for the anthropic SDK."""
         return f"http://127.0.0.1:{self.port}"
 
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._line, "127.0.0.1", 0))
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0.01))
-        self._loop.close()
-
-    async def _line(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer requests until the client or the script closes the connection."""
         try:
-            while await self._one(reader, writer):
+            while await self._exchange(reader, writer):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
 
-    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         start = await reader.readuntil(b"\r\n\r\n")
         head = start.decode()
         first, *lines = head.strip().split("\r\n")
@@ -168,11 +146,12 @@ def _body(seen: Seen, do: Do) -> str:
         error = {"message": "echo: " + seen.prompt, "type": do.code or "some_error", "code": None}
         return json.dumps({"type": "error", "error": error})
     text = verdict(seen) if do.text is None else do.text
-    speak = _anthropic if seen.path.endswith(CLAUDE) else _openai
+    speak = anthropic_body if seen.path.endswith(CLAUDE) else openai_body
     return json.dumps(speak(seen, do, text))
 
 
-def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
+def openai_body(seen: Seen, do: Do, text: str) -> dict[str, Any]:
+    """Return an answer as OpenAI's chat completions have it."""
     finish = {"ok": "stop", "truncated": "length", "filtered": "content_filter"}[do.finish]
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if do.refusal:
@@ -195,7 +174,8 @@ def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
     } | ({"usage": usage} if do.usage else {})
 
 
-def _anthropic(seen: Seen, do: Do, text: str) -> dict[str, Any]:
+def anthropic_body(seen: Seen, do: Do, text: str) -> dict[str, Any]:
+    """Return an answer as Anthropic's messages have it."""
     stop = "refusal" if do.refusal else {"ok": "end_turn", "truncated": "max_tokens"}[do.finish]
     usage = {
         "input_tokens": do.tokens[0] - 10,
@@ -215,11 +195,6 @@ def _anthropic(seen: Seen, do: Do, text: str) -> dict[str, Any]:
     } | ({"usage": usage} if do.usage else {})
 
 
-if __name__ == "__main__":
-    with Stub(lambda _: Do(seconds=0.05)) as running:
-        print(running.port, flush=True)  # noqa: T201 - the caller reads the port
-        threading.Event().wait()
-
 CALL = Call((Turn("user", "A case."),), {"type": "object", "properties": {}})
 
 
@@ -229,12 +204,12 @@ def juror(provider: str, url: str, **settings: Any) -> Juror:
 
 
 def answers(
-    one: Juror, number: int = 1, key: str = "the-key", *, call: Call = CALL
+    juror_asked: Juror, number: int = 1, key: str = "the-key", *, call: Call = CALL
 ) -> list[Answer]:
     """Return the answers to one call made a number of times, one after another, on one line."""
 
     async def ask() -> list[Answer]:
-        line = open_provider(one, key, 5.0)
+        line = open_provider(juror_asked, key, 5.0)
         try:
             return [await line.complete(call) for _ in range(number)]
         finally:
@@ -249,17 +224,19 @@ SHARES = {"4": 0.6, "5": 0.3, "3": 0.1}
 def criteria_of(seen: Seen) -> dict[str, Any]:
     """Return the criteria of a request's schema, each with what a verdict on it has."""
     form = seen.body["response_format"]["json_schema"]["schema"]
-    return {name: list(one["properties"]) for name, one in form["properties"].items()}
+    return {name: list(shape["properties"]) for name, shape in form["properties"].items()}
 
 
 def verdict_of(seen: Seen, score: int = 4) -> str:
     """Return a whole verdict in the order that the schema asks for."""
-    said: dict[str, Any] = {
+    judgement: dict[str, Any] = {
         "explanation": "38,5 \N{DEGREE SIGN}C \N{STETHOSCOPE}; 2 of 5",
         "score": score,
     }
-    asked = criteria_of(seen)
-    return json.dumps({name: {key: said[key] for key in keys} for name, keys in asked.items()})
+    criteria = criteria_of(seen)
+    return json.dumps(
+        {name: {key: judgement[key] for key in keys} for name, keys in criteria.items()}
+    )
 
 
 def served(
@@ -278,7 +255,7 @@ def served(
 
 def entry(text: str, shares: Mapping[str, float]) -> dict[str, Any]:
     """Return a token as a server tells it, the likeliest alternatives first."""
-    others = sorted(shares.items(), key=lambda one: -one[1])
+    others = sorted(shares.items(), key=lambda other: -other[1])
     own = _one(text, shares.get(text, 0.0))
     return own | {"top_logprobs": [_one(*other) for other in others]}
 

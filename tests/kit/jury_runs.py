@@ -5,40 +5,52 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
-from data.rubric import read_rubric
 from data.schema import Attempt, Rating
-from data.store import import_responses
 from jury.panel import Panel
 from jury.run import RunResult, run_panel
 from jury.session import Patience
 from kit.jurors import Stub
+from kit.studies import HEAD, import_file
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 
 
-def panel_at(stub: Stub, *names: str, **settings: Any) -> Panel:
-    one = {
-        "provider": "openai",
-        "family": "stub",
-        "base_url": stub.openai_url,
-        "schema": "json_schema",
-    }
-    jurors = [one | {"name": name, "model": name} | settings for name in names or ("a",)]
+class JurorServer(Protocol):
+    """A server that speaks both vendors' protocols."""
+
+    @property
+    def openai_url(self) -> str:
+        """Base URL for the openai SDK."""
+
+    @property
+    def anthropic_url(self) -> str:
+        """Base URL for the anthropic SDK."""
+
+
+def panel_at(stub: JurorServer, *names: str, vendor: str = "openai", **settings: Any) -> Panel:
+    """Return a panel of jurors at the stub."""
+    url = stub.openai_url if vendor == "openai" else stub.anthropic_url
+    common = {"provider": vendor, "family": "stub", "base_url": url, "schema": "json_schema"}
+    jurors = [common | {"name": name, "model": name} | settings for name in names or ("a",)]
     return Panel.model_validate({"name": "p", "juror": jurors})
 
 
 def run(engine: Engine, panel: Panel, **options: Any) -> RunResult:
+    """Run a panel and check that its figures add up."""
     result = run_panel(engine, panel, **{"patience": HASTY} | options)
+    return checked(result, options.get("replicates", 1))
+
+
+def checked(result: RunResult, replicates: int = 1) -> RunResult:
+    """Return a result whose figures add up: each response and juror is rated, or missing."""
     body = result.to_json()
-    total = body["responses"] * body["jurors"] * options.get("replicates", 1)
+    total = body["responses"] * body["jurors"] * replicates
     assert body["rated"] + body["missing"] == total
     assert sum(body["by_status"].values()) == total
     assert body["by_status"].get("ok", 0) == body["rated"]
@@ -60,10 +72,8 @@ def ratings(engine: Engine) -> list[Rating]:
 
 
 def many(engine: Engine, write: Callable[[str, str], Path], count: int) -> None:
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
     lines = [f"i{n},visits,Context {n}.,Write.,,r{n},m,Response {n}." for n in range(count)]
-    rows = ResponseFile(TableFile(write("many.csv", head + "\n".join(lines))))
-    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    import_file(engine, write("many.csv", "\n".join([HEAD, *lines])))
 
 
 PROGRAM = """
@@ -102,14 +112,10 @@ def panel_file(write: Callable[[str, str], Path], stub: Stub, provider: str = "o
     return write("panel.toml", 'name = "two"\n' + "\n".join(jurors))
 
 
-HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
-
-
 def fill(engine: Engine, write: Callable[[str, str], Path], *texts: tuple[str, str]) -> None:
     """Import responses, each by its instance and its text."""
     lines = [
         f"{instance},visits,Context {instance}.,Write.,,r{number},m{number},{text}"
         for number, (instance, text) in enumerate(texts)
     ]
-    rows = ResponseFile(TableFile(write("same.csv", HEAD + "\n".join(lines))))
-    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    import_file(engine, write("same.csv", "\n".join([HEAD, *lines])))

@@ -94,8 +94,8 @@ def _with_inner(value: object) -> Iterator[Note]:
         for _, figure in value.figures:
             yield from _with_inner(figure)
     elif isinstance(value, tuple):
-        for one in value:
-            yield from _with_inner(one)
+        for inner in value:
+            yield from _with_inner(inner)
 
 
 def rescored(scores: Scores, who: str, score: Any, criterion: str | None = None) -> Scores:

@@ -16,20 +16,9 @@ from data.card import Marked, Reply
 from data.database import open_study
 from data.queries import place
 from data.store import Slot, assign, invite, submit
-from kit.studies import Run
+from kit.studies import COLUMNS, Run
 from kit.study_place import StudyIn, all_rows, copy_study, study_in
 from medjury import main
-
-HEADER = [
-    "instance_id",
-    "benchmark",
-    "context",
-    "prompt",
-    "reference",
-    "response_id",
-    "model",
-    "response",
-]
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
@@ -43,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
     url = study_in(folder)
     with (folder / "responses.csv").open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
-        lines.writerow(HEADER)
+        lines.writerow(COLUMNS)
         for n in range(12):
             said = f"As GPT-4o by OpenAI I say {n}" if n == 3 else f"answer {n} {ODD}"
             asked = (f"i{n}", "visits", ODD, "=write", "" if n % 4 else "'ref")

@@ -195,14 +195,14 @@ class Page:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _resolved(self, told: ForwardMsg) -> ForwardMsg:
+    def _resolved(self, message: ForwardMsg) -> ForwardMsg:
         """Return a message, or the one it stands for; keep what the server asks to keep."""
-        if told.WhichOneof("type") == "ref_hash":
-            told = self.kept[told.ref_hash]
-        if told.metadata.cacheable:
-            self.kept[told.hash] = told
-            self.last[told.hash] = self.runs
-        return told
+        if message.WhichOneof("type") == "ref_hash":
+            message = self.kept[message.ref_hash]
+        if message.metadata.cacheable:
+            self.kept[message.hash] = message
+            self.last[message.hash] = self.runs
+        return message
 
     def _forget(self) -> None:
         """Count a run, and let go of the messages that were not shown for a while."""
@@ -284,8 +284,8 @@ class Clinician:
 
     def assert_kept(self, shown: Shown) -> None:
         """Assert that the page shows every score that it once said it keeps."""
-        kept = shown.form.get("scores", {})
-        missing = self.drafted.get(shown.code, {}).items() - kept.items()
+        shown_scores = shown.form.get("scores", {})
+        missing = self.drafted.get(shown.code, {}).items() - shown_scores.items()
         assert not missing, f"{self.name} on {shown.code}: {missing} was acknowledged and is gone"
 
 

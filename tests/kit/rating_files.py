@@ -4,17 +4,18 @@ from datetime import date
 
 import numpy as np
 
+from kit.studies import HEAD
+
 MODELS = {"model-one": 4, "model-two": 3, "model-three": 2}
 
 
 def model_responses(benchmark: str = "aci_bench", n: int = 8) -> str:
-    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
     rows = [
         f"i{i},{benchmark},[doctor] Case {i}?,Write the note.,,{model}-{i},{model},Note {i} {model}\n"
         for i in range(n)
         for model in MODELS
     ]
-    return head + "".join(rows)
+    return HEAD + "\n" + "".join(rows)
 
 
 def model_ratings(n: int = 8, juror: bool = True, lenient: int = 0) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
+from annotate.plan import Item
 from annotate.sessions import SESSION_COOKIE, cookie_name, issue
 from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, ResponseRow
@@ -35,11 +36,14 @@ def rubric(*criteria: str, low: int = 1, high: int = 5, name: str = "house_rubri
         scale=Scale(min=low, max=high),
         criterion=tuple(
             Criterion(
-                name=one,
-                question=f"How good is the {one}?",
-                anchors={point: f"Point {point} of {one}: as good as {point}" for point in points},
+                name=criterion_name,
+                question=f"How good is the {criterion_name}?",
+                anchors={
+                    point: f"Point {point} of {criterion_name}: as good as {point}"
+                    for point in points
+                },
             )
-            for one in criteria or ("accuracy", "completeness", "clarity")
+            for criterion_name in criteria or ("accuracy", "completeness", "clarity")
         ),
         prompt="{{context}} {{response}} {{criteria}} {{schema}}",
     )
@@ -65,10 +69,14 @@ def build(
     """Add rows to a study, each rated by each of these raters in order; return their codes."""
     import_responses(engine, rows, lambda _: scale)
     with Session(engine) as session:
-        found = session.exec(select(Response.response_id, Response.id))
-        keys = {name: key or 0 for name, key in found}
-    codes = {one.handle: one.code for one in invite(engine, raters)}
-    slots = [Slot(who, keys[one.response_id], n) for who in raters for n, one in enumerate(rows)]
+        stored = session.exec(select(Response.response_id, Response.id))
+        keys = {name: key or 0 for name, key in stored}
+    codes = {person.handle: person.code for person in invite(engine, raters)}
+    slots = [
+        Slot(rater, keys[response.response_id], n)
+        for rater in raters
+        for n, response in enumerate(rows)
+    ]
     assign(engine, slots, seed=0)
     return codes
 
@@ -126,3 +134,21 @@ def scores_of(engine: Engine, rater: str) -> list[tuple[int, str, float]]:
     with Session(engine) as session:
         rows = session.exec(query.where(Rater.handle == rater).order_by(col(Rating.id)))
         return [(one.response, one.criterion, one.score) for one in rows]
+
+
+def items(count: int, models: int = 3, benchmarks: int = 1) -> list[Item]:
+    """Return responses of every model to each of as many instances as are needed."""
+    return [
+        Item(n + 1, n // models, f"model {n % models}", f"b{n // models % benchmarks}")
+        for n in range(count)
+    ]
+
+
+def names(count: int) -> list[str]:
+    """Return the names of so many clinicians."""
+    return [f"dr_{chr(97 + n)}" for n in range(count)]
+
+
+def spread(values: Sequence[int]) -> int:
+    """Return how far apart the largest and the smallest value are."""
+    return max(values, default=0) - min(values, default=0)

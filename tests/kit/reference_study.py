@@ -9,22 +9,17 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
-from data.rubric import read_rubric
 from data.schema import ReferenceCheck
-from data.store import import_responses
 from jury.panel import Panel
 from jury.references import check_references
 from jury.run_result import RunResult
 from jury.session import Patience
 from kit.jurors import Do, Seen, Stub
+from kit.studies import HEAD, import_file
 
 Write = Callable[[str, str], Path]
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
-
-HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
 
 YES = json.dumps({"absent": True, "facts": ["aspirin 81 mg"]})
 
@@ -42,8 +37,7 @@ def fill(engine: Engine, write: Write, count: int = 4) -> Engine:
         "bare,visits,Context.,Write.,,rb,x,Said.",
         "open,visits,,Write.,Reference.,ro,x,Said.",
     ]
-    rows = ResponseFile(TableFile(write("many.csv", HEAD + "\n".join(lines))))
-    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    import_file(engine, write("many.csv", "\n".join([HEAD, *lines])))
     return engine
 
 

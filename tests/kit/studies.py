@@ -23,6 +23,18 @@ from data.store import import_responses
 Run = Callable[..., tuple[int, str, str]]
 """Run one command; return its exit code, output and messages."""
 
+COLUMNS = (
+    "instance_id",
+    "benchmark",
+    "context",
+    "prompt",
+    "reference",
+    "response_id",
+    "model",
+    "response",
+)
+HEAD = ",".join(COLUMNS)
+
 RESPONSES = """instance_id,benchmark,context,prompt,reference,response_id,model,response
 i1,visits,"[doctor] Any fever?
 [patient] No.",Write the note.,No fever.,r11,model-one,Patient denies fever.
@@ -37,6 +49,11 @@ def import_small(engine: Engine, folder: Path) -> None:
     """Import it on the generic rubric, from a file in a folder."""
     path = folder / "responses.csv"
     path.write_text(RESPONSES, "utf-8")
+    import_file(engine, path)
+
+
+def import_file(engine: Engine, path: Path) -> None:
+    """Import a file of responses on the generic rubric."""
     import_responses(engine, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
 
 
@@ -77,7 +94,7 @@ def rated(
 ) -> None:
     """Import n instances, the first of that number, that three clinicians and some jurors rated."""
     random = np.random.default_rng(5)
-    texts = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    texts = [HEAD]
     scores = ["response_id,rater,kind,criterion,score"]
     for i in range(first, first + n):
         texts.append(f'i{i},"{benchmark}",Secret pain.,Write.,Word.,r{i},{AUTHOR},Secret words.')
@@ -92,8 +109,6 @@ def rated(
 
 
 THREE_JURORS = ("alpha", "beta", "gamma")
-
-HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response"
 
 
 def rated_by_three(run: Run, folder: Path, n: int = 30, lost: float = 0.0) -> None:

@@ -46,9 +46,9 @@ def copy_study(like: str, to: str) -> None:
 
 def fill(engine: Engine, like: Engine) -> None:
     """Make the study of one engine a copy of that of another: what took long is made once."""
-    for one in (engine, like):
-        one.dispose()
-    places = [one.url.render_as_string(hide_password=False) for one in (like, engine)]
+    for opened in (engine, like):
+        opened.dispose()
+    places = [opened.url.render_as_string(hide_password=False) for opened in (like, engine)]
     copy_study(*places)
 
 

@@ -40,61 +40,61 @@ def rows() -> list[Row]:
             "context": f"Visit {number}. {ODD[number % len(ODD)]} Patient says it hurts.",
             "reference": f"Gold {number} {ODD[(number + 3) % len(ODD)]}",
             "model": model,
-            "response": f"{ODD[(number + place) % len(ODD)]} Plan {number} of writer {place}.",
+            "response": f"{ODD[(number + writer) % len(ODD)]} Plan {number} of writer {writer}.",
         }
         for number in range(100)
-        for place, model in enumerate(MODELS)
+        for writer, model in enumerate(MODELS)
     ]
 
 
-def csv_text(given: Iterable[Row], delimiter: str = ",") -> str:
+def csv_text(table: Iterable[Row], delimiter: str = ",") -> str:
     """Return rows as CSV."""
-    return pd.DataFrame(list(given)).to_csv(index=False, sep=delimiter, lineterminator="\n")
+    return pd.DataFrame(list(table)).to_csv(index=False, sep=delimiter, lineterminator="\n")
 
 
-def lines(given: Iterable[Any]) -> str:
+def lines(values: Iterable[Any]) -> str:
     """Return values as JSON Lines."""
-    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in given)
+    return "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
 
 
 def tables(folder: Path) -> dict[str, Path]:
     """Write the rows in every format of tables; return name -> file."""
-    given = rows()
-    text = csv_text(given)
-    found: dict[str, bytes] = {
+    table = rows()
+    text = csv_text(table)
+    files: dict[str, bytes] = {
         "r.csv": text.encode(),
         "mark.csv": b"\xef\xbb\xbf" + text.encode(),
         "utf16.csv": text.encode("utf-16"),
-        "semicolons.csv": csv_text(given, ";").encode(),
-        "tabs.tsv": csv_text(given, "\t").encode(),
+        "semicolons.csv": csv_text(table, ";").encode(),
+        "tabs.tsv": csv_text(table, "\t").encode(),
         "r.csv.gz": gzip.compress(text.encode()),
-        "r.json": json.dumps(given, indent=1, ensure_ascii=False).encode(),
-        "r.jsonl": lines(given).encode(),
-        "r.jsonl.gz": gzip.compress(lines(given).encode()),
-        "named_wrongly.dat": json.dumps(given).encode(),
-        "r.parquet": _parquet(given),
-        "r.xlsx": workbook(given),
+        "r.json": json.dumps(table, indent=1, ensure_ascii=False).encode(),
+        "r.jsonl": lines(table).encode(),
+        "r.jsonl.gz": gzip.compress(lines(table).encode()),
+        "named_wrongly.dat": json.dumps(table).encode(),
+        "r.parquet": _parquet(table),
+        "r.xlsx": workbook(table),
     }
-    for name, body in found.items():
+    for name, body in files.items():
         (folder / name).write_bytes(body)
-    return {name: folder / name for name in found}
+    return {name: folder / name for name in files}
 
 
-def _parquet(given: list[Row]) -> bytes:
+def _parquet(table: list[Row]) -> bytes:
     buffer = io.BytesIO()
-    pd.DataFrame(given).to_parquet(buffer)
+    pd.DataFrame(table).to_parquet(buffer)
     return buffer.getvalue()
 
 
-def workbook(given: list[Row], change: Callable[[Any], None] = lambda _: None) -> bytes:
+def workbook(table: list[Row], change: Callable[[Any], None] = lambda _: None) -> bytes:
     """Return rows as a workbook; `change` is called with its sheet."""
     book = openpyxl.Workbook()
     sheet = book.active
     assert sheet is not None
-    sheet.append(list(given[0]))
-    for number, one in enumerate(given, start=2):
-        for place, value in enumerate(one.values(), start=1):
-            cell = sheet.cell(number, place)
+    sheet.append(list(table[0]))
+    for number, row in enumerate(table, start=2):
+        for column, value in enumerate(row.values(), start=1):
+            cell = sheet.cell(number, column)
             cell.value = value
             cell.data_type = "s"  # a text that begins with = is no formula
     change(sheet)
@@ -105,35 +105,35 @@ def workbook(given: list[Row], change: Callable[[Any], None] = lambda _: None) -
 
 def lm_eval(folder: Path) -> list[Path]:
     """Write a folder for each model, as `lm_eval --log_samples --output_path` does."""
-    found = []
+    paths = []
     for model in MODELS:
         own = folder / "lm" / model.replace("/", "__")
         own.mkdir(parents=True)
         path = own / "samples_triage_2026-05-31T14-00-00.123456.jsonl"
         samples = [
             {
-                "doc_id": one["instance_id"],
-                "doc": {"question": one["context"], "tags": ["a", "b"]},
-                "target": one["reference"],
+                "doc_id": row["instance_id"],
+                "doc": {"question": row["context"], "tags": ["a", "b"]},
+                "target": row["reference"],
                 "arguments": {
-                    "gen_args_0": {"arg_0": one["context"], "arg_1": {"until": ["\n\n"]}}
+                    "gen_args_0": {"arg_0": row["context"], "arg_1": {"until": ["\n\n"]}}
                 },
-                "resps": [[one["response"]]],
-                "filtered_resps": [one["response"]],
-                "filter": kept,
+                "resps": [[row["response"]]],
+                "filtered_resps": [row["response"]],
+                "filter": filter_name,
                 "metrics": ["exact_match"],
                 "doc_hash": "d" * 64,
                 "prompt_hash": "p" * 64,
                 "target_hash": "t" * 64,
-                "exact_match": float(one["instance_id"] < "case-050"),
+                "exact_match": float(row["instance_id"] < "case-050"),
             }
-            for one in rows()
-            if one["model"] == model
-            for kept in ("strict-match", "flexible-extract")
+            for row in rows()
+            if row["model"] == model
+            for filter_name in ("strict-match", "flexible-extract")
         ]
         path.write_text(lines(samples), "utf-8")
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def every_eval_ever(folder: Path) -> list[Path]:
@@ -142,26 +142,26 @@ def every_eval_ever(folder: Path) -> list[Path]:
     samples = [
         {
             "schema_version": "instance_level_eval_0.2.2",
-            "evaluation_id": f"triage/{one['model']}/1748700000",
-            "model_id": one["model"],
+            "evaluation_id": f"triage/{row['model']}/1748700000",
+            "model_id": row["model"],
             "evaluation_name": "triage",
-            "sample_id": one["instance_id"],
+            "sample_id": row["instance_id"],
             "interaction_type": "single_turn",
-            "input": {"raw": one["context"], "reference": [one["reference"]]},
-            "output": {"raw": [one["response"]]},
+            "input": {"raw": row["context"], "reference": [row["reference"]]},
+            "output": {"raw": [row["response"]]},
             "messages": None,
             "answer_attribution": [
                 {
                     "turn_idx": 0,
                     "source": "output.raw",
-                    "extracted_value": one["response"],
+                    "extracted_value": row["response"],
                     "extraction_method": "llm_judge",
                     "is_terminal": True,
                 }
             ],
             "evaluation": {"score": 0.5, "is_correct": False},
         }
-        for one in rows()
+        for row in rows()
     ]
     path.write_text(lines(samples), "utf-8")
     return [path]
@@ -176,35 +176,35 @@ def label_studio(folder: Path) -> list[Path]:
             "annotations": [_annotation(number, who) for who in (3, 4)],
             "predictions": [],
             "data": {
-                "case_id": one["instance_id"],
-                "dataset": one["benchmark"],
-                "source": one["context"],
-                "gold": one["reference"],
-                "llm": one["model"],
-                "answer": one["response"],
+                "case_id": row["instance_id"],
+                "dataset": row["benchmark"],
+                "source": row["context"],
+                "gold": row["reference"],
+                "llm": row["model"],
+                "answer": row["response"],
             },
             "project": 1,
         }
-        for number, one in enumerate(rows(), start=1)
+        for number, row in enumerate(rows(), start=1)
     ]
     path.write_text(json.dumps(tasks, indent=2, ensure_ascii=False), "utf-8")
     return [path]
 
 
-def _annotation(task: int, who: int) -> dict[str, Any]:
-    found = [
+def _annotation(task: int, annotator: int) -> dict[str, Any]:
+    scores = [
         {
-            "id": f"x{task}{who}",
+            "id": f"x{task}{annotator}",
             "from_name": name,
             "to_name": "answer",
             "type": "rating",
             "origin": "manual",
-            "value": {"rating": 1 + (task + who + place) % 5},
+            "value": {"rating": 1 + (task + annotator + column) % 5},
         }
-        for place, name in enumerate(("accuracy", "completeness", "clarity"))
+        for column, name in enumerate(("accuracy", "completeness", "clarity"))
     ]
     note = {
-        "id": f"t{task}{who}",
+        "id": f"t{task}{annotator}",
         "from_name": "why",
         "to_name": "answer",
         "type": "textarea",
@@ -212,9 +212,13 @@ def _annotation(task: int, who: int) -> dict[str, Any]:
         "value": {"text": ["seen"]},
     }
     return {
-        "id": 1000 + 10 * task + who,
-        "completed_by": {"id": who, "email": "dr.secret@hospital.example", "first_name": "Sec"},
-        "result": [*found, note],
+        "id": 1000 + 10 * task + annotator,
+        "completed_by": {
+            "id": annotator,
+            "email": "dr.secret@hospital.example",
+            "first_name": "Sec",
+        },
+        "result": [*scores, note],
         "was_cancelled": False,
         "ground_truth": False,
         "created_at": "2026-05-31T14:00:00.000000Z",
@@ -224,9 +228,9 @@ def _annotation(task: int, who: int) -> dict[str, Any]:
 
 def healthbench_results(folder: Path) -> list[Path]:
     """Write what simple-evals writes for each model."""
-    found = []
-    for place, model in enumerate(MODELS):
-        path = folder / f"healthbench_{place}_allresults.json"
+    paths = []
+    for writer, model in enumerate(MODELS):
+        path = folder / f"healthbench_{writer}_allresults.json"
         examples = [
             {
                 "score": 0.25,
@@ -240,26 +244,26 @@ def healthbench_results(folder: Path) -> list[Path]:
                         "explanation": "It does.",
                     }
                 ],
-                "prompt": [{"role": "user", "content": one["context"]}],
-                "completion": [{"content": one["response"], "role": "assistant"}],
-                "prompt_id": one["instance_id"],
+                "prompt": [{"role": "user", "content": row["context"]}],
+                "completion": [{"content": row["response"], "role": "assistant"}],
+                "prompt_id": row["instance_id"],
                 "completion_id": "c",
             }
-            for one in rows()
-            if one["model"] == model
+            for row in rows()
+            if row["model"] == model
         ]
         body = {"score": 0.25, "metrics": {}, "htmls": [], "convos": []}
         metadata = {"example_level_metadata": examples}
         path.write_text(json.dumps(body | {"metadata": metadata}, indent=2), "utf-8")
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def potato(folder: Path, ids: Iterable[str]) -> Path:
     """Write the folder that Potato keeps of two annotators; `ids` are those in its data file."""
-    known = list(ids)
-    for who in ("dr_a", "dr_b"):
-        own = folder / "annotation_output" / who
+    keys = list(ids)
+    for annotator in ("dr_a", "dr_b"):
+        own = folder / "annotation_output" / annotator
         own.mkdir(parents=True)
         labels = {
             key: [
@@ -269,9 +273,9 @@ def potato(folder: Path, ids: Iterable[str]) -> Path:
                 ),
                 [{"schema": "why", "name": "text_box"}, "seen"],
             ]
-            for key in known
+            for key in keys
         }
-        state = {"user_id": who, "instance_id_ordering": known, "current_instance_index": 0}
+        state = {"user_id": annotator, "instance_id_ordering": keys, "current_instance_index": 0}
         body = state | {"instance_id_to_label_to_value": labels}
         (own / "user_state.json").write_text(json.dumps(body, indent=2), "utf-8")
     return folder / "annotation_output"
@@ -280,4 +284,4 @@ def potato(folder: Path, ids: Iterable[str]) -> Path:
 def points(key: str) -> list[tuple[str, int]]:
     """Return the scores that an annotator gives a response."""
     names = ("accuracy", "completeness", "clarity")
-    return [(name, 1 + (sum(key.encode()) + place) % 5) for place, name in enumerate(names)]
+    return [(name, 1 + (sum(key.encode()) + column) % 5) for column, name in enumerate(names)]
