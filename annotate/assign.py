@@ -18,9 +18,8 @@ from annotate.balance import Showing, Table, arrange, connect, deal, gaps, impro
 from annotate.plan import Assigned, Design, Item, Plan, plan_of
 from data.errors import BadInput
 from data.queries import assigned, design_items
-from data.queries.pace import work_of_responses
+from data.queries.pace import pace_of, work_of_responses
 from data.store.assignments import Slot
-from medjury.services.pace import pace_of
 
 Name = TypeVar("Name", bound=Hashable)
 

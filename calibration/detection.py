@@ -40,7 +40,7 @@ class Detection:
 
     Attributes
     ----------
-    rows : as `calibrate --json` has them
+    rows : as `analyse calibrate --json` has them
     curves : (benchmark, scorer, criterion, threshold) -> what reading in its order finds
     """
 

@@ -18,7 +18,7 @@ from data.errors import BadInput, TooFew, Unknown
 
 @dataclass(frozen=True)
 class AgreementRow(Noted):
-    """One scorer on one benchmark: a row of `calibrate --json`. None: does not apply."""
+    """One scorer on one benchmark: a row of `analyse calibrate --json`. None: does not apply."""
 
     benchmark: str
     scorer: str

@@ -292,7 +292,7 @@ def absent(url: URL) -> NoStudy:
     location = url.database if url.get_backend_name() == "sqlite" else shown(url)
     return NoStudy(
         f"there is no study at {location}: `medjury demo` makes a demo study, "
-        "`medjury import FILE` starts your own; --db or MEDJURY_DB names another place"
+        "`medjury study import FILE` starts your own; --db or MEDJURY_DB names another place"
     )
 
 

@@ -320,7 +320,7 @@ def head_given(given: str) -> Head:
         return _head_of_file(path)
     raise BadInput(
         f"head {text[:80]!r}: neither a file nor a hash of the record; a hash has 64 characters 0-9 "
-        "and a-f, as `medjury verify` and `medjury lock` print it"
+        "and a-f, as `medjury study verify` and `medjury study lock` print it"
     )
 
 
@@ -333,7 +333,7 @@ def _head_of_file(path: Path) -> Head:
     match = HEAD_LINES.fullmatch(body)
     if match is None:
         raise BadFile(
-            f"head {path}: not a head as `medjury lock` and `medjury export --package` write it "
+            f"head {path}: not a head as `medjury study lock` and `medjury share export --package` write it "
             f"(its first line is {FIRST_LINE!r}); check its signature, or take another copy"
         )
     study, events, sha256 = match.groups()

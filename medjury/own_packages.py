@@ -26,11 +26,11 @@ def put_first() -> None:
         If another package of one of the names was imported before.
     """
     for name in NAMES:
-        for place in getattr(sys.modules.get(name), "__path__", ()):
-            if Path(place).resolve() != (FOLDER / name).resolve():
+        for path in getattr(sys.modules.get(name), "__path__", ()):
+            if Path(path).resolve() != (FOLDER / name).resolve():
                 raise ImportError(
                     f"medjury: this process has imported another package named {name}, from "
-                    f"{place}; import medjury before it, or run medjury in a process of its own"
+                    f"{path}; import medjury before it, or run medjury in a process of its own"
                 )
     if sys.path[:1] != [str(FOLDER)]:
         sys.path.insert(0, str(FOLDER))

@@ -36,9 +36,9 @@ def _commit_of_checkout() -> str:
         return ""
     call = ["git", "-C", str(CHECKOUT), *DESCRIBE]
     try:
-        told = subprocess.run(  # noqa: S603 our own words
+        described = subprocess.run(  # noqa: S603 our own words
             call, capture_output=True, text=True, check=True, timeout=SECONDS
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    return told.stdout.strip()
+    return described.stdout.strip()

@@ -3,6 +3,7 @@
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +27,7 @@ from medjury.cli import output  # noqa: F401 rich reads COLUMNS once: before any
 
 LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 
-WATCH = pytest.StashKey[tiers.Watch]()
+WATCH = pytest.StashKey[tiers.Watch | None]()
 
 MARKS = {
     "database": "works on a study, so it is worth a run on PostgreSQL too",
@@ -44,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("busy")
     for name, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
-    config.stash[WATCH] = tiers.Watch()
+    config.stash[WATCH] = tiers.Watch() if config.option.markexpr == "quick" else None
     if postgres.wanted() and not hasattr(config, "workerinput"):
         postgres.share()
 
@@ -76,16 +77,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    """Watch what a quick test's fixtures start."""
-    with item.config.stash[WATCH].over(item):
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Watch what a quick test starts."""
-    with item.config.stash[WATCH].over(item):
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Watch what a quick test and its fixtures start, where quick tests alone are run."""
+    watch = item.config.stash[WATCH]
+    with watch.over(item) if watch else nullcontext():
         return (yield)
 
 

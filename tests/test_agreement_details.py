@@ -1,4 +1,4 @@
-"""`medjury calibrate --details`: every section is told and written, and the ledger is kept."""
+"""`medjury analyse calibrate --details`: every section is told and written, and the ledger is kept."""
 
 import json
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def rated(engine: Engine, made: Engine) -> None:
 
 @dataclass(frozen=True)
 class Details:
-    """What `calibrate --details` printed and wrote."""
+    """What `analyse calibrate --details` printed and wrote."""
 
     out: str
     written: dict[str, Any]

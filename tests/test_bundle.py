@@ -17,7 +17,7 @@ from data.samples import RESPONSES
 from jury.exports.bundle import reasons
 from jury.panel import read_panel
 from medjury import main
-from medjury.services.rubric_validation import seats_of
+from medjury.services.rubric_export import seats_of
 
 Write = Callable[[str, str], Path]
 PANEL = """name = "ward"

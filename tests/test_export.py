@@ -100,7 +100,7 @@ def test_files_for_spreadsheets_say_that_they_are_utf_8_and_what_the_guard_is(
     )
     page = (tmp_path / "out" / "data_dictionary.md").read_text("utf-8")
     assert "(BOM)" in page
-    assert "one ' before it, which `medjury import` takes off" in page
+    assert "one ' before it, which `medjury study import` takes off" in page
 
 
 def test_the_event_hashes_can_be_computed_from_the_file(

@@ -20,7 +20,7 @@ from sqlalchemy import Engine
 
 from data.database import open_study
 from data.queries.record import verify
-from medjury.cli.record import write_csv
+from medjury.cli.files import write_csv
 
 __all__ = ["made", "whole"]
 ROWS = 2500

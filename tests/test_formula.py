@@ -15,7 +15,7 @@ from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.queries.frames import ratings_frame
 from data.safe_text import FORMULA, guarded, guarded_name, unguarded
-from medjury.cli.record import cells
+from medjury.cli.files import cells
 
 IDS = ["-5", "'-5", "-abc", "'-abc", "'x", "+1.5", "=1", "''=1", "5"]
 HEAD = RESPONSES.splitlines()[0] + "\n"

@@ -20,7 +20,7 @@ from kit.fuzz.readers import CUT, READERS
 from kit.fuzz.seeds import CRASHES, PANEL, RESPONSES, lines, made, table
 
 from data.errors import BadFile, BadInput
-from medjury.cli.reading import names
+from medjury.cli.assignments import names
 
 TARGET = Path(__file__).parent / "kit" / "fuzz" / "target.py"
 SECONDS = 5

@@ -1,6 +1,6 @@
 """What was recorded stays: figures on four public data sets, words on the demo study.
 
-The figures are those of `calibrate --details` at commit 90f9e59, recorded by `benchmarks/goldens.py`
+The figures are those of `analyse calibrate --details` at commit 90f9e59, recorded by `benchmarks/goldens.py`
 before notes became values. Clinicians and jurors of ACI-Bench are drawn with a seed: nobody rated it.
 The words are those of the terminal and the report page; `make words` records them anew.
 """
@@ -92,7 +92,7 @@ def medjury(folder: Path, *words: object) -> None:
 
 
 def calibrated(folder: Path) -> Any:
-    """Return the JSON of `calibrate --details`."""
+    """Return the JSON of `analyse calibrate --details`."""
     medjury(
         folder,
         "calibrate",

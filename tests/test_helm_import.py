@@ -1,4 +1,4 @@
-"""`medjury import RUN_DIR` on small run folders made by hand, one odd case each."""
+"""`medjury study import RUN_DIR` on small run folders made by hand, one odd case each."""
 
 import json
 from pathlib import Path

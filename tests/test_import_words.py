@@ -14,7 +14,7 @@ from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import TOML_KEYS, Criterion, Rubric, Scale, read_rubric, unasked
 from data.rubrics import shipped
-from medjury.cli.study import rubric_for
+from medjury.cli.import_commands import rubric_for
 
 Write = Callable[[str, str], Path]
 SECRET = "Patient Zylberquist, born 1951, has a rash"

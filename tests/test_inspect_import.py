@@ -1,4 +1,4 @@
-"""`medjury import LOG` on logs that Inspect wrote (0.3.285), and on broken ones.
+"""`medjury study import LOG` on logs that Inspect wrote (0.3.285), and on broken ones.
 
 The logs come of `fixtures/inspect/notes_task.py` and, `jury.eval`, of our own export.
 """

@@ -1,4 +1,4 @@
-"""`medjury juries`: its figures, its JSON, what the ledger keeps of it, and what verdicts cost."""
+"""`medjury analyse juries`: its figures, its JSON, what the ledger keeps of it, and what verdicts cost."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""`medjury juries --compare`: the paired difference of two juries, counted like every other look."""
+"""`medjury analyse juries --compare`: the paired difference of two juries, counted like every other look."""
 
 import json
 from pathlib import Path

@@ -91,6 +91,7 @@ def test_fixtures_of_all_modules_are_known_by_what_they_start():
     assert not outside & {"engine", "small_study", "url", "write"}
 
 
-def test_a_quick_test_that_starts_a_process_all_the_same_is_ended_and_told():
-    with pytest.raises(pytest.fail.Exception, match=r"mark it `@pytest\.mark\.not_quick`"):
+def test_a_quick_test_that_starts_a_process_all_the_same_is_ended_and_told(request):
+    watched = tiers.Watch().over(request.node)
+    with watched, pytest.raises(pytest.fail.Exception, match=r"mark it `@pytest\.mark\.not_quick`"):
         os.system("true")  # noqa: S605, S607 it is never run

@@ -1,4 +1,4 @@
-"""`medjury measure`: what was read in part is named, and windows are a metric of their own."""
+"""`medjury analyse measure`: what was read in part is named, and windows are a metric of their own."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`medjury ratings FILE --format medhelm`: clinicians' ratings in MedHELM's layout, without names.
+"""`medjury rate ratings FILE --format medhelm`: clinicians' ratings in MedHELM's layout, without names.
 
 All rows and names are made up.
 """

@@ -1,4 +1,4 @@
-"""`medjury models` as its user meets it: the blind, the ledger, costs, and what is refused."""
+"""`medjury analyse models` as its user meets it: the blind, the ledger, costs, and what is refused."""
 
 import json
 from collections.abc import Callable
@@ -59,8 +59,8 @@ def test_a_locked_study_is_compared_and_the_record_has_it(run: Run, rated: Engin
     run("lock")
     assert run("models", "--reps", "20")[0] == 0
     (act,) = acts(rated, "unblinded")
-    assert "medjury models" in act.detail["reason"]
-    assert "medjury models" in run("calibrate", "--reps", "10")[1]
+    assert "medjury analyse models" in act.detail["reason"]
+    assert "medjury analyse models" in run("calibrate", "--reps", "10")[1]
     assert run("verify")[0] == 0
 
 

@@ -1,4 +1,4 @@
-"""`medjury monitor` as its user meets it."""
+"""`medjury analyse monitor` as its user meets it."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from data.queries.frames import clinician_dates
 from data.queries.ledger import tried
 from data.queries.record import verify
 from medjury.cli.monitor import Gauge
-from medjury.services.juror_ends import juror_ends
+from medjury.services.panels import juror_ends
 
 Write = Callable[[str, str], Path]
 QUICK = ("--reps", "20")

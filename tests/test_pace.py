@@ -11,10 +11,9 @@ from kit.studies import Run
 from sqlalchemy import Engine, event, text
 
 from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Work, measured, said
-from data.queries.pace import timed_showings, words_left, work_of_responses
+from data.queries.pace import pace_of, timed_showings, words_left, work_of_responses
 from data.store import Slot, assign, invite
 from data.store.masks import MaskedText, mask_responses
-from medjury.services.pace import pace_of
 
 Write = Callable[[str, str], Path]
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile
 from data.queries.ledger import tried
-from medjury.cli.places import write_files, write_json
+from medjury.cli.files import write_files, write_json
 
 WRITING = [
     *(["calibrate", f"--{name}"] for name in ("json", "html", "markdown", "csv", "latex")),

@@ -12,7 +12,8 @@ from calibration.icc import f_interval
 from data.pace import said
 from data.queries import check_code
 from data.schema import Role
-from medjury.cli.reading import first_coordinator, told
+from medjury.cli.assignments import plan_sentences
+from medjury.cli.people import first_coordinator
 
 
 def test_the_plan_is_json_and_shows_what_must_be_known_before_anyone_is_invited() -> None:
@@ -48,7 +49,7 @@ def plan(responses: int, raters: int, per_response: int) -> Plan:
 
 
 def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
-    assert told(plan(60, 5, 2)) == [
+    assert plan_sentences(plan(60, 5, 2)) == [
         "60 responses to 20 instances.",
         "Minutes: 260 in all, 2.0 a showing as you say.",
         "Any two clinicians share 6 responses; all are linked by what they share.",
@@ -61,18 +62,18 @@ def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
 
 
 def test_one_clinician_is_told_nothing_of_sharing_but_that_there_is_none() -> None:
-    said = told(plan(30, 1, 1))
+    said = plan_sentences(plan(30, 1, 1))
     assert not any(line.startswith("Any two") for line in said)
     assert any(line.startswith("One reading a response: no two clinicians") for line in said)
 
 
 def test_a_single_response_has_no_expected_interval() -> None:
-    assert "Too few responses for an interval." in told(plan(1, 2, 2))
+    assert "Too few responses for an interval." in plan_sentences(plan(1, 2, 2))
 
 
 @pytest.mark.parametrize("shape", [(60, 5, 2), (30, 1, 1), (12, 4, 1), (1, 2, 2)])
 def test_nothing_of_python_is_shown(shape: tuple[int, int, int]) -> None:
-    said = " ".join(told(plan(*shape)))
+    said = " ".join(plan_sentences(plan(*shape)))
     assert not any(mark in said for mark in ("{", "[", "True", "False", "None", "_"))
 
 

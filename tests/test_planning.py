@@ -1,4 +1,4 @@
-"""`medjury plan`: what it prints, what it writes, and what it refuses."""
+"""`medjury study plan`: what it prints, what it writes, and what it refuses."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`medjury predict`: what it prints and writes, the ledger, and one message for bad input."""
+"""`medjury analyse predict`: what it prints and writes, the ledger, and one message for bad input."""
 
 import csv
 import json

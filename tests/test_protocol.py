@@ -19,8 +19,8 @@ from data.errors import BadInput, MedjuryError, NotAllowed, Unknown
 from data.person import OPERATOR, Person
 from data.queries.record import verify
 from data.schema import Role
-from medjury.services.protocol import check, fix
-from medjury.services.record import protocol_of
+from medjury.services.calibrate import check_protocol
+from medjury.services.record import fix_protocol, protocol_of
 
 Write = Callable[[str, str], Path]
 CRITERIA = ("accuracy", "completeness", "clarity")
@@ -158,10 +158,10 @@ def test_only_a_coordinator_fixes_it_and_not_in_a_locked_study(
 ) -> None:
     run("import", str(write("r.csv", RESPONSES)))
     with pytest.raises(NotAllowed):
-        fix(RESEARCHER, engine, Protocol(0.1))
+        fix_protocol(RESEARCHER, engine, Protocol(0.1))
     assert run("lock")[0] == 0
     with pytest.raises(NotAllowed):
-        fix(OPERATOR, engine, Protocol(0.1))
+        fix_protocol(OPERATOR, engine, Protocol(0.1))
     assert protocol_of(engine) is None
 
 
@@ -169,7 +169,7 @@ def test_a_study_that_nobody_rated_is_undefined_and_says_what_is_lacking(
     run: Run, write: Write, engine: Engine
 ) -> None:
     run("import", str(write("r.csv", RESPONSES)))
-    found = check(engine).decision
+    found = check_protocol(engine).decision
     assert (found.kind, found.reasons[0].code) == (DecisionKind.UNDEFINED, Code.NO_CLINICIAN_RATING)
 
 
@@ -200,4 +200,4 @@ def test_a_critical_criterion_is_read_from_its_short_form() -> None:
 def test_a_criterion_that_no_rubric_has_is_an_error_of_the_projects(engine: Engine) -> None:
     assert issubclass(Unknown, MedjuryError)
     with pytest.raises(Unknown, match="it has no responses yet"):
-        fix(OPERATOR, engine, Protocol(0.1, criterion="safety"))
+        fix_protocol(OPERATOR, engine, Protocol(0.1, criterion="safety"))

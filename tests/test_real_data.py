@@ -102,7 +102,7 @@ def done(run: Run, *words: object) -> str:
 
 
 def calibrated(run: Run, *options: object) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the rows of `calibrate --json` by benchmark and scorer."""
+    """Return the rows of `analyse calibrate --json` by benchmark and scorer."""
     rows = json.loads(done(run, "calibrate", "--reps", 20, "--json", "-", *options))["rows"]
     return {(row["benchmark"], row["scorer"]): row for row in rows}
 

@@ -1,4 +1,4 @@
-"""`medjury calibrate --html`: one page that needs nothing, names no author and claims no more."""
+"""`medjury analyse calibrate --html`: one page that needs nothing, names no author and claims no more."""
 
 import re
 from dataclasses import replace
@@ -229,7 +229,7 @@ def test_a_juror_is_named_only_where_the_jury_is_clearly_better_without_it():
     assert line(0.53).startswith(
         "Without the juror b the jury would agree better: ICC 0.530 instead of 0.500."
     )
-    assert "`medjury juries`" in line(0.53)
+    assert "`medjury analyse juries`" in line(0.53)
 
 
 def test_the_line_stands_in_the_verdict_before_section_2():

@@ -1,4 +1,4 @@
-"""`medjury calibrate` with a place to write a report to: what is written, recorded and refused."""
+"""`medjury analyse calibrate` with a place to write a report to: what is written, recorded and refused."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`medjury rubric export`: folders that are whole or not there, and bundles that cannot be read."""
+"""`medjury share rubric`: folders that are whole or not there, and bundles that cannot be read."""
 
 from collections.abc import Callable
 from pathlib import Path

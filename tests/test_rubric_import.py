@@ -1,4 +1,4 @@
-"""`medjury rubric import-helm`: from a HELM to rubric folders, all of them or nothing."""
+"""`medjury study rubric import-helm`: from a HELM to rubric folders, all of them or nothing."""
 
 import os
 from pathlib import Path

@@ -29,7 +29,7 @@ from data.rubric import read_rubric
 from data.schema import Role
 from data.store.settings import set_setting
 from jury.panel import Juror, Panel, read_panel
-from medjury.services.jury_lab import panel_probe
+from medjury.services.panels import panel_probe
 from medjury.services.rubric_export import RubricExport, exported_rubric
 
 WAIT_SECONDS = 120
@@ -44,7 +44,7 @@ from data.database import open_study
 from data.person import OPERATOR
 from data.rubric import read_rubric
 from jury.panel import read_panel
-from medjury.services.jury_lab import RunScope, panel_probe, run_estimate
+from medjury.services.panels import RunScope, panel_probe, run_estimate
 from medjury.services.rubric_export import RubricExport, exported_rubric
 engine, panel = open_study(sys.argv[1]), read_panel("simulated")
 for function, question in (

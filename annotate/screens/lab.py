@@ -22,7 +22,7 @@ from data.store.jury_runs import RunOrder, forget_panel, keep_panel
 from jury.panel import Panel
 from jury.probe import ProbeRow
 from jury.providers.registry import PROVIDERS
-from medjury.services.jury_lab import RunScope, panel_probe, run_estimate
+from medjury.services.panels import RunScope, panel_probe, run_estimate
 
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64

@@ -20,7 +20,7 @@ from data.store.jury_runs import RunRow, stop_run
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
-from medjury.services.jury_lab import RunEstimate
+from medjury.services.panels import RunEstimate
 
 POLL_SECONDS = 2
 KINDS = ("Tokens in", "From a cache", "Written to a cache", "Tokens out")

@@ -20,8 +20,7 @@ from data.person import Person, only
 from data.schema import Role
 from data.store.steering import PlannedWork, store_design
 from jury.panel import shipped
-from medjury.services.protocol import fix, of_panel
-from medjury.services.record import protocol_of
+from medjury.services.record import fix_protocol, panel_jurors, protocol_of
 
 PLANNED, STORED, TURN = "design-planned", "design-stored", "design-turn"
 HEADS = ("Clinician", "Responses", "Hidden repeats", "Minutes")
@@ -211,7 +210,7 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
                 margin=margin,
                 criterion="" if criterion == COMPOSITE else criterion,
                 panel=name,
-                jurors=of_panel(name),
+                jurors=panel_jurors(name),
                 responses=int(responses),
                 critical=critical,
             ),
@@ -223,6 +222,6 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
 def _fix(engine: Engine, person: Person, protocol: Protocol) -> None:
     """Fix it, or say why not."""
     with frame.refusals():
-        fix(person, engine, protocol)
+        fix_protocol(person, engine, protocol)
         st.session_state[MADE] = "Fixed, and in the record."
         st.rerun()

@@ -90,7 +90,7 @@ async def backups(book: Book, site: Site, plan: Plan) -> None:
 
 
 async def verified(book: Book) -> dict[str, Any]:
-    """Return what `medjury verify` says in the end, of the record since the last backup too."""
+    """Return what `medjury study verify` says in the end, of the record since the last backup too."""
     since = ("--head", book.head) if book.head else ()
     return await run(book, "verify", *since)
 

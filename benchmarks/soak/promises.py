@@ -19,7 +19,7 @@ def judged(
     book: Book, plan: Plan, compared: Mapping[str, Compared], verified: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return every promise with what was found of it; `kept` is None where it is not judged."""
-    findings = verified.get("findings", ["medjury verify said nothing"])
+    findings = verified.get("findings", ["medjury study verify said nothing"])
     rows = [("no error in any process", not book.errors, f"{len(book.errors)} errors")]
     for who, one in compared.items():
         found = f"{one.told} told, {one.stored} stored, {len(one.differences)} differences"

@@ -64,7 +64,7 @@ class RankingOptions:
 
 @dataclass(frozen=True)
 class JuryRow(Noted):
-    """One jury: a row of `juries --json`. NaN or None where undefined, not known or not computed.
+    """One jury: a row of `analyse juries --json`. NaN or None where undefined, not known or not computed.
 
     Attributes
     ----------

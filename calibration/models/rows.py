@@ -10,7 +10,7 @@ WAYS = (CLINICIANS, JURY, CORRECTED)  # of scoring a model's responses
 
 @dataclass(frozen=True)
 class ModelRow(Noted):
-    """One model by one way of scoring: a row of `models --json`; undefined is NaN, a rank None.
+    """One model by one way of scoring: a row of `analyse models --json`; undefined is NaN, a rank None.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Rows of `medjury predict` with their notes, and whether the predictions may be used."""
+"""Rows of `medjury analyse predict` with their notes, and whether the predictions may be used."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ class PredictedRow(Noted):
 
 
 def to_json(row: PredictedRow) -> dict[str, Any]:
-    """Return a row as `predict --json` has it; what is undefined becomes None."""
+    """Return a row as `analyse predict --json` has it; what is undefined becomes None."""
     figures = {IN_JSON.get(name, name): value for name, value in json_value(row).items()}
     agreement, notes = figures.pop("agreement"), {name: figures.pop(name) for name in NOTES}
     ends = {"icc": "icc", "icc_low": "boot_low", "icc_high": "boot_high"}

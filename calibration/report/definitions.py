@@ -36,9 +36,9 @@ MISSING = (
     "lacks a criterion has no composite. "
 )
 PLACES = (
-    ("All figures of this page", "`medjury calibrate --details --json FILE`"),
-    ("The ratings themselves, without authors", "`medjury export FOLDER`"),
-    ("Check that nothing was changed outside the record", "`medjury verify`"),
+    ("All figures of this page", "`medjury analyse calibrate --details --json FILE`"),
+    ("The ratings themselves, without authors", "`medjury share export FOLDER`"),
+    ("Check that nothing was changed outside the record", "`medjury study verify`"),
     (
         "This report",
         "is not a validation record: it is made from the study again each time. The SHA-256 of the "

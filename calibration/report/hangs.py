@@ -37,6 +37,6 @@ def _juror(content: Content, benchmark: str) -> Iterator[str]:
     if best.icc_without - whole > WORTH_SAYING:
         yield (
             f"Without the juror {best.juror} the jury would agree better: ICC "
-            f"{fixed(best.icc_without, 3)} instead of {fixed(whole, 3)}. `medjury juries` ranks "
+            f"{fixed(best.icc_without, 3)} instead of {fixed(whole, 3)}. `medjury analyse juries` ranks "
             "all juries, corrected for choosing the best."
         )

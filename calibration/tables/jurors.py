@@ -137,7 +137,7 @@ RETEST = TableSpec(
     ),
     tells=("icc_one", "sd_points", "exact_agreement"),
 )
-# Every section of `calibrate --details`, by its key in the JSON, in the order of a reader.
+# Every section of `analyse calibrate --details`, by its key in the JSON, in the order of a reader.
 SECTIONS = {
     "differences": agreement.DIFFERENCES,
     "reliability": RELIABILITY,

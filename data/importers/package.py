@@ -1,4 +1,4 @@
-"""A study in one file, as `medjury export --package` writes it; it may come from a stranger.
+"""A study in one file, as `medjury share export --package` writes it; it may come from a stranger.
 
 Nothing is unpacked: parts are read out of the file as streams, by names that we know. Everything
 is checked before a study is opened: kind, version, sizes, digests, and every cell of every row.
@@ -320,7 +320,7 @@ class Package:
         if MANIFEST not in archive.namelist():
             raise self.wrong(
                 f"this zip is no medjury package (it has no {MANIFEST}); a study is put in one "
-                "by `medjury export --package FILE.zip`"
+                "by `medjury share export --package FILE.zip`"
             )
         if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST:
             raise self.wrong(f"its {MANIFEST} is too long to be one")

@@ -84,7 +84,7 @@ def _alone(make: Callable[[TableFile, Cells], DerivedTable]) -> Make:
     return lambda table, constant, _: make(table, constant)
 
 
-# What is stored as a whole by `medjury import` itself, not as rows.
+# What is stored as a whole by `medjury study import` itself, not as rows.
 RUNS: tuple[Reader, ...] = (
     Reader("package", "a package of medjury", lambda opening: opening.form == "package"),
     Reader("helm", "a run of HELM", lambda opening: is_helm(opening.path)),
@@ -118,8 +118,8 @@ TOOLS: tuple[Reader, ...] = (
         "an annotator's state of Potato",
         lambda opening: opening.has(potato.STATE),
         ratings=_alone(potato.state_ratings),
-        instead="it holds no texts: `medjury import` takes the data file that Potato read, then "
-        "`medjury ratings` this one",
+        instead="it holds no texts: `medjury study import` takes the data file that Potato read, then "
+        "`medjury rate ratings` this one",
         within="user_state.json",
     ),
     Reader(
@@ -127,8 +127,8 @@ TOOLS: tuple[Reader, ...] = (
         "Potato's export of annotations",
         lambda opening: opening.has(potato.EXPORT) and isinstance(opening.first["labels"], dict),
         ratings=_alone(potato.export_ratings),
-        instead="it holds no texts: `medjury import` takes the data file that Potato read, then "
-        "`medjury ratings` this one",
+        instead="it holds no texts: `medjury study import` takes the data file that Potato read, then "
+        "`medjury rate ratings` this one",
     ),
     Reader(
         "healthbench",
@@ -256,7 +256,7 @@ def rows_of(
         return plain_rows(_only(sources), "csv" if form == "csv" else "jsonl", what, given), None
     reader = NAMED[form] if form else reader_of(opening_of(sources[0]))
     if reader is not None and reader in RUNS:
-        why = f"this is {reader.title}; `medjury import` takes it whole, from a file"
+        why = f"this is {reader.title}; `medjury study import` takes it whole, from a file"
         raise BadFile(f"{sources[0].path}: {why}")
     if reader is None:
         return plain_rows(_only(sources), None, what, given), None

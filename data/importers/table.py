@@ -172,7 +172,9 @@ def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
         return parquet_rows(source)
     if recognised in ("inspect", "package"):
         title = "a log of Inspect" if recognised == "inspect" else "a package of medjury"
-        raise BadFile(f"{source.path}: this is {title}: `medjury import` takes it, not as rows")
+        raise BadFile(
+            f"{source.path}: this is {title}: `medjury study import` takes it, not as rows"
+        )
     if form == "object":
         return object_row(source)
     if form is None and recognised == "object":

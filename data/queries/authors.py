@@ -19,7 +19,9 @@ from data.person import is_blind_in
 from data.queries.base import FOR_STUDY
 from data.schema import Authorship, Instance, Response
 
-BLIND = "the study is blind: `medjury unblind --reason ...` says who wrote what, and is recorded"
+BLIND = (
+    "the study is blind: `medjury study unblind --reason ...` says who wrote what, and is recorded"
+)
 
 
 def authors(engine: Engine) -> dict[str, str]:

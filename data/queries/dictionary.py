@@ -27,7 +27,7 @@ NEVER = "never empty"
 ABOUT = (
     "UTF-8, commas, one header row; a file in a folder begins with the mark (BOM) by which Excel knows "
     "UTF-8, a file in a package has none. A text that a spreadsheet would compute, one that begins with "
-    "= + - @, a tab or a carriage return, has one ' before it, which `medjury import` takes off "
+    "= + - @, a tab or a carriage return, has one ' before it, which `medjury study import` takes off "
     "again; numbers such as -5 are as they are. Keys join tables/ files to each other."
 )
 

@@ -40,7 +40,7 @@ def report(engine: Engine, number: int) -> Report:
     if number not in known:
         has = f"it has {', '.join(map(str, known))}" if known else "it has none"
         raise Unknown(
-            f"no report {number} in this study: {has}; `medjury calibrate --freeze` freezes one"
+            f"no report {number} in this study: {has}; `medjury analyse calibrate --freeze` freezes one"
         )
     return known[number]
 

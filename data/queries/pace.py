@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Engine, case, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.pace import Work
+from data.pace import Pace, PaceSource, Work, measured, said
 from data.person import Person, only
 from data.queries.base import FOR_STUDY, columns_of
 from data.rubric import Rubric
@@ -140,3 +140,22 @@ def _words_in(text: Any) -> ColumnElement[Any]:
         spaced = func.replace(spaced, "  ", " ")
     there = case((func.trim(text, " \r\n") != "", 1), else_=0)
     return func.length(spaced) - func.length(solid) + there
+
+
+def pace_of(engine: Engine, minutes: float | None = None, rater: int | None = None) -> Pace:
+    """Return the pace for estimates.
+
+    Parameters
+    ----------
+    minutes
+        Of a showing, as somebody says; None takes what was measured.
+    rater
+        Whose pace (primary key), where enough of their own showings are timed.
+    """
+    if minutes is not None:
+        return said(minutes)
+    if rater is not None:
+        own = measured(timed_showings(engine, rater))
+        if own.source == PaceSource.MEASURED:
+            return own
+    return measured(timed_showings(engine))

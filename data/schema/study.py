@@ -340,7 +340,7 @@ class Event(Table, table=True):
 class Report(Table, table=True):
     """A calibration frozen with a fingerprint of the data it was computed from.
 
-    `body` is as `medjury calibrate --freeze` made it: see docs/monitor.md.
+    `body` is as `medjury analyse calibrate --freeze` made it: see docs/monitor.md.
     """
 
     id: int = Field(default=None, primary_key=True)  # None until it is stored

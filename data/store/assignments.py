@@ -210,7 +210,7 @@ def _free(session: Session, rater: int, wanted: int) -> int | None:
 def _take_back(session: Session, one: Assignment) -> None:
     """Delete an assignment that nobody has begun."""
     if one.state != State.OPEN or one.draft_seq or one.opened_at:
-        raise Conflict("a clinician began this work meanwhile; run `medjury assign` again")
+        raise Conflict("a clinician began this work meanwhile; run `medjury rate assign` again")
     detail = {"rater": one.rater, "response": one.response, "pass": one.pass_}
     was = taken_away(one)
     session.delete(one)

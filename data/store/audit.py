@@ -154,5 +154,5 @@ def refuse_locked(session: Session) -> None:
     if since is not None:
         raise NotAllowed(
             f"the study is locked since {since}; a coordinator can reopen it with "
-            '`medjury lock --reopen --reason "..."`, which is recorded'
+            '`medjury study lock --reopen --reason "..."`, which is recorded'
         )

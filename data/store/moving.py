@@ -74,7 +74,7 @@ def copy_into(target: Engine, there: Session, step: Step = lambda rows: None) ->
     except IntegrityError as error:
         raise Conflict(
             "the study that is copied has rows that refer to none, or are twice there; nothing "
-            "was stored (`medjury verify` may say more)"
+            "was stored (`medjury study verify` may say more)"
         ) from error
 
 

@@ -252,7 +252,7 @@ class _Checked:
         is_next = one["previous"] == self.head and event_hash(Event(**one)) == one["sha256"]
         if not (is_next or self.accept_findings):
             raise ValueError(
-                "the record does not hold from here on; run `medjury verify` where it was made"
+                "the record does not hold from here on; run `medjury study verify` where it was made"
             )
         self.head = one["sha256"]
         return one

@@ -170,7 +170,9 @@ def _refuse_repeats(names: Sequence[str]) -> None:
 def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
     """Return a new account; a clinician's is that of a rater."""
     if session.exec(select(Account).where(Account.name == name)).first() is not None:
-        raise Conflict(f"{name} is in this study already; `medjury people renew` gives a new code")
+        raise Conflict(
+            f"{name} is in this study already; `medjury rate people renew` gives a new code"
+        )
     rater = None
     if role == Role.CLINICIAN:
         refuse_locked(session)
@@ -213,7 +215,7 @@ def _known(session: Session, by: Person, name: str) -> Account:
     if rater is None or rater.kind != Kind.CLINICIAN or rater.simulated:
         raise Unknown(
             f"person {name!r}: nobody of that name can sign in to this study; "
-            "`medjury people list` names those who can"
+            "`medjury rate people list` names those who can"
         )
     return _account(session, by, rater)
 

@@ -124,7 +124,7 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: Place) -> bool:
 def store_design(
     _: Person, engine: Engine, plan: PlannedWork, raters: Sequence[str]
 ) -> list[Invitation]:
-    """Store a design as `medjury assign` does; return a code for each clinician without one."""
+    """Store a design as `medjury rate assign` does; return a code for each clinician without one."""
     invitations = invite(engine, raters)
     assign(engine, plan.slots, plan.seed, plan.dropped, plan.per_response)
     return invitations
@@ -150,7 +150,7 @@ def describe_study(by: Person, engine: Engine, description: Description) -> bool
 
 @only(Role.COORDINATOR)
 def keep_version(by: Person, engine: Engine, rubric: Rubric) -> str:
-    """Store a rubric as `medjury rubric add` does; return its SHA-256.
+    """Store a rubric as `medjury study rubric add` does; return its SHA-256.
 
     Raises
     ------

@@ -178,7 +178,7 @@ def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, _Target]:
             raise _wrong(
                 row,
                 "is assigned to clinicians for the study; train on another response, "
-                "or import expert scores before `medjury assign`",
+                "or import expert scores before `medjury rate assign`",
             )
         if target is not None and target.response in rated:
             raise _wrong(row, "clinicians have rated it for the study; train on another response")
@@ -355,7 +355,9 @@ def let_through(engine: Engine, handle: str, reason: str, who: str = "coordinato
             select(Rater).where(Rater.handle == handle, Rater.kind == Kind.CLINICIAN)
         ).first()
         if rater is None or rater.id is None:
-            raise Unknown(f"clinician {handle!r}: not in this study; `medjury training` lists them")
+            raise Unknown(
+                f"clinician {handle!r}: not in this study; `medjury rate training` lists them"
+            )
         standing = _standing(session, rater.id)
         if standing.ended:
             raise Conflict(f"{handle} may begin already: {standing.ended}")

@@ -1,15 +1,27 @@
 """`medjury analyse calibrate`: how well jury, jurors and metrics agree with clinicians."""
 
-import sys
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from sqlalchemy import Engine
+
+from medjury.cli.files import write_files, writes_to
+from medjury.cli.output import say
+from medjury.services.frozen_reports import keep_report
+
+if TYPE_CHECKING:
+    from medjury.services.calibrate import Calibration
+import sys
+from typing import TYPE_CHECKING
 
 from calibration.values import AnalysisOptions
 from medjury.cli.dask_connect import SCORES, On, computing
+from medjury.cli.files import write_json
 from medjury.cli.options import (
+    METHODS,
     BenchmarkOption,
     Criterion,
     Db,
@@ -19,25 +31,12 @@ from medjury.cli.options import (
     PanelOption,
     Reps,
     Seed,
+    either,
     named_jurors,
     study_of,
 )
 from medjury.cli.options import Method as MethodOption
-from medjury.cli.output import progress, say
-from medjury.cli.places import write_json
-from medjury.cli.reporting import (
-    NOWHERE,
-    Csv,
-    Freeze,
-    Html,
-    Latex,
-    Markdown,
-    Name,
-    Places,
-    freeze_calibration,
-    named,
-    write_reports,
-)
+from medjury.cli.output import progress
 from medjury.services.scores import panel_families
 
 if TYPE_CHECKING:
@@ -46,9 +45,91 @@ if TYPE_CHECKING:
     from medjury.cli.agreement_show import Shown
     from medjury.services.calibrate import Question
 
-METHODS = ("paper", "published")
-REFERENCES = ("all", "sound")
-READINGS = ("independent", "adjudicated")
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Write a report to read and print.", callback=writes_to
+    ),
+]
+Markdown = Annotated[
+    Path | None,
+    typer.Option(
+        "--markdown", metavar="FILE", help="Write the table as Markdown.", callback=writes_to
+    ),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write the table as CSV.", callback=writes_to),
+]
+Latex = Annotated[
+    Path | None,
+    typer.Option("--latex", metavar="FILE", help="Write the table for LaTeX.", callback=writes_to),
+]
+Freeze = Annotated[
+    bool,
+    typer.Option("--freeze", help="Keep this calibration in the study, for `analyse monitor`."),
+]
+Name = Annotated[str, typer.Option("--name", help="With --freeze: what to call it.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where reports go; None where one is not asked for."""
+
+    html: Path | None = None
+    markdown: Path | None = None
+    csv: Path | None = None
+    latex: Path | None = None
+
+    def named(self) -> Iterator[tuple[str, Path]]:
+        """Yield the option and the file of every report that is asked for."""
+        for field in fields(self):
+            if (to := getattr(self, field.name)) is not None:
+                yield f"--{field.name}", to
+
+
+NOWHERE = Places()
+
+
+def write_reports(
+    engine: "Engine", places: Places, calibration: "Calibration", json_to: Path | None
+) -> None:
+    """Write every report that is asked for, all or none."""
+    write_files({name: (to, _text(engine, name, calibration)) for name, to in places.named()})
+    for name, to in places.named():
+        say(f"{name.removeprefix('--')} report: {to}", json_to)
+
+
+def _text(engine: "Engine", name: str, calibration: "Calibration") -> str:
+    from medjury.services.reports import report_text
+
+    return report_text(engine, calibration, name.removeprefix("--"))
+
+
+def named(frozen: bool, name: str) -> str | None:
+    """Return the name of the report that is wanted, None where none is; refuse a name for none."""
+    if name and not frozen:
+        raise typer.BadParameter("belongs to --freeze", param_hint="--name")
+    return name if frozen else None
+
+
+def freeze_calibration(
+    engine: Engine, calibration: "Calibration", name: str | None, body: Mapping[str, Any]
+) -> Iterator[str]:
+    """Freeze a calibration as a report where that is asked for; yield a line that says so.
+
+    `name` is what the user calls the report, None where none is wanted; the others are as in
+    `keep_report`.
+    """
+    if name is None:
+        return
+    number = keep_report(engine, calibration, name, body)
+    named = f" ({name})" if name else ""
+    yield f"frozen as report {number}{named}: `medjury analyse monitor` shows it and what comes after it"
+
+
+REFERENCES: tuple[Literal["all"], Literal["sound"]] = ("all", "sound")
+READINGS: tuple[Literal["independent"], Literal["adjudicated"]] = ("independent", "adjudicated")
 
 
 def calibrate(
@@ -68,7 +149,7 @@ def calibrate(
         list[str] | None,
         typer.Option(metavar="NAME", help="Analyse this subgrouping only; repeatable."),
     ] = None,
-    kept: Annotated[
+    references: Annotated[
         str,
         typer.Option(
             "--references",
@@ -116,35 +197,25 @@ def calibrate(
     db: Db = None,
 ) -> None:
     """Compare the jury, its jurors and metrics with the clinicians: the agreement table."""
-    if method not in METHODS:
-        raise typer.BadParameter(
-            f"{method!r} is neither paper nor published", param_hint="--method"
-        )
-    if kept not in REFERENCES:
-        raise typer.BadParameter(f"{kept!r} is neither all nor sound", param_hint="--references")
-    if reading not in READINGS:
-        raise typer.BadParameter(
-            f"{reading!r} is neither independent nor adjudicated", param_hint="--reading"
-        )
+    options = AnalysisOptions(
+        jurors=named_jurors(panel, jurors),
+        min_jurors=min_jurors,
+        benchmark=benchmark,
+        criterion=criterion,
+        method=either(method, METHODS, "--method"),
+        references=either(references, REFERENCES, "--references"),
+        min_shared=min_shared,
+        reps=reps,
+        seed=seed,
+        groups=tuple(group or ()),
+        reading=either(reading, READINGS, "--reading"),
+    )
     if freeze and reading == "adjudicated":
         raise typer.BadParameter("freezes independent readings alone", param_hint="--freeze")
     from medjury.cli.agreement_show import Shown
     from medjury.services.calibrate import Question
 
-    engine, chosen = study_of(context, db), named_jurors(panel, jurors)
-    options = AnalysisOptions(
-        jurors=tuple(chosen) if chosen else None,
-        min_jurors=min_jurors,
-        benchmark=benchmark,
-        criterion=criterion,
-        method="paper" if method == "paper" else "published",
-        references="sound" if kept == "sound" else "all",
-        min_shared=min_shared,
-        reps=reps,
-        seed=seed,
-        groups=tuple(group or ()),
-        reading="adjudicated" if reading == "adjudicated" else "independent",
-    )
+    engine = study_of(context, db)
     page = html is not None or pairs
     further = notes or more or freeze or any((html, markdown, csv, latex, json_to))
     families = tuple(panel_families(panel).items())
@@ -188,29 +259,34 @@ class Output:
 
 def print_agreement(engine: "Engine", question: "Question", output: Output) -> None:
     """Compute the agreement table, print it, and write it as JSON and reports where asked."""
-    from medjury.cli.agreement_parts import show_subgroups, show_unsafe
-    from medjury.cli.agreement_show import show_calibration, show_details, show_opinions
+    from medjury.cli.agreement_show import (
+        show_calibration,
+        show_details,
+        show_opinions,
+        show_subgroups,
+        show_unsafe,
+    )
     from medjury.services.calibrate import calibrate
 
     to = output.json_to
     with computing(output.on, SCORES, to) as executor, progress("resampling", 1.0) as at:
-        found = calibrate(engine, question, tick=at, executor=executor)
-    for warning in found.warnings:
+        calibration = calibrate(engine, question, tick=at, executor=executor)
+    for warning in calibration.warnings:
         print(f"medjury: {warning}", file=sys.stderr)
-    show_calibration(found, output.shown, to)
-    show_unsafe(found, to, details=question.details)
-    show_subgroups(found, to, details=question.details)
-    for line in found.told:
+    show_calibration(calibration, output.shown, to)
+    show_unsafe(calibration, to, details=question.details)
+    show_subgroups(calibration, to, details=question.details)
+    for line in calibration.told:
         say(line, to)
-    show_opinions(found, to)
+    show_opinions(calibration, to)
     if question.details:
-        show_details(found, to)
-    write_reports(engine, output.places, found, to)
+        show_details(calibration, to)
+    write_reports(engine, output.places, calibration, to)
     if to is None and output.frozen is None:
         return
     from medjury.services.reports import as_json
 
-    body = as_json(engine, found, pairs=output.pairs)
+    body = as_json(engine, calibration, pairs=output.pairs)
     write_json(body, to)
-    for line in freeze_calibration(engine, found, output.frozen, body):
+    for line in freeze_calibration(engine, calibration, output.frozen, body):
         say(line, to)

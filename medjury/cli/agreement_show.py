@@ -7,15 +7,26 @@ from typing import Any
 
 from calibration.codes import NoteCode as Code
 from calibration.messages import words
-from calibration.messages.form import listed
+from calibration.messages.form import listed, quoted
 from calibration.remarks import few_resamples
 from calibration.tables.agreement import AGREEMENT
+from calibration.tables.detection import DETECTION, by_threshold, threshold
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.second_opinion import SECOND_OPINION
 from calibration.tables.spec import Table, TableSpec, laid_out
+from calibration.tables.subgroups import SUBGROUPS
 from calibration.values import simulated_in
-from medjury.cli.output import counted, room, say, show_decision, show_table, table_width
+from medjury.cli.output import (
+    counted,
+    room,
+    say,
+    seat_words,
+    show_decision,
+    show_fitted,
+    show_table,
+    table_width,
+)
 from medjury.services.calibrate import Calibration
 
 FEW_NOTES = 3  # that change how the table is read; --notes has all
@@ -48,68 +59,74 @@ class Shown:
     details: bool = False
 
 
-def show_calibration(found: Calibration, shown: Shown, json_to: Path | None = None) -> None:
+def show_calibration(calibration: Calibration, shown: Shown, json_to: Path | None = None) -> None:
     """Print the answer first, then the table, then the notes that change how it is read."""
-    if found.jury:
-        say(f"jury: {listed(found.jury)}", json_to)
-    if found.silent:
-        seat = "without a score from them" if found.question.options.jurors else "not in this jury"
-        say(f"asked, and gave no rating: {listed(found.silent)}; {seat}", json_to)
-    show_decision(found.decision, json_to)
+    if calibration.jury:
+        say(f"jury: {listed(calibration.jury)}", json_to)
+    if calibration.silent:
+        named = bool(calibration.question.options.jurors)
+        say(seat_words([*map(quoted, calibration.silent)], named=named), json_to)
+    show_decision(calibration.decision, json_to)
     say("", json_to)
-    names = [*found.decisions]
+    names = [*calibration.decisions]
     for name in names if shown.by_benchmark else names[-1:]:
-        _show_benchmark(found, name, shown, json_to)
+        _show_benchmark(calibration, name, shown, json_to)
     if shown.notes or shown.details:
-        if made_up := simulated_in(found.rows):
+        if made_up := simulated_in(calibration.rows):
             say(f"simulated raters: {listed(made_up)}", json_to)
-        say(_about(found), json_to)
-    elif hint := _hint(found, shown):
+        say(_about(calibration), json_to)
+    elif hint := _hint(calibration, shown):
         say(hint, json_to)
 
 
-def show_details(found: Calibration, json_to: Path | None = None) -> None:
+def show_details(calibration: Calibration, json_to: Path | None = None) -> None:
     """Print every section that has rows: of all benchmarks combined, or of the last one."""
     for name, spec in SECTIONS.items():
-        every: Sequence[Any] = found.details.get(name, ())
+        every: Sequence[Any] = calibration.details.get(name, ())
         rows = [row for row in every if row.benchmark == every[-1].benchmark]
         if rows:
             _show_section(spec, rows, json_to)
             say("", json_to)
     say(LEGEND, json_to)
-    if len(found.decisions) > 1:
+    if len(calibration.decisions) > 1:
         say(OF_ONE, json_to)
 
 
-def show_opinions(found: Calibration, json_to: Path | None = None) -> None:
+def show_opinions(calibration: Calibration, json_to: Path | None = None) -> None:
     """Print how far other libraries' figures are from these, where that was asked for."""
-    if found.opinions:
-        show_table(fitted(SECOND_OPINION, found.opinions, SECOND_OPINION.caption, json_to), json_to)
+    if calibration.opinions:
+        show_table(
+            fitted(SECOND_OPINION, calibration.opinions, SECOND_OPINION.caption, json_to), json_to
+        )
 
 
 def _show_section(spec: TableSpec, rows: Sequence[Any], json_to: Path | None) -> None:
     """Print one section: a table, or a line where there is nothing to tabulate."""
-    shown, rest = spec.shown(rows), spec.rest(rows)
-    of, about = place(rows[0].benchmark), spec.caption
+    shown, remainder = spec.shown(rows), spec.rest(rows)
+    benchmark, caption = place(rows[0].benchmark), spec.caption
     if spec.says(shown):
-        show_table(fitted(spec, shown, f"{of}: {about}", json_to), json_to)
-        if rest:
-            say(f"  {rest}", json_to)
+        show_table(fitted(spec, shown, f"{benchmark}: {caption}", json_to), json_to)
+        if remainder:
+            say(f"  {remainder}", json_to)
     else:
-        say(f"{of}: {rest or f'{about}: {_undefined(spec, shown)}'}", json_to)
+        say(f"{benchmark}: {remainder or f'{caption}: {_undefined(spec, shown)}'}", json_to)
 
 
-def _show_benchmark(found: Calibration, name: str, shown: Shown, json_to: Path | None) -> None:
-    rows = [row for row in found.rows if row.benchmark == name]
-    method = found.question.options.method
+def _show_benchmark(
+    calibration: Calibration, name: str, shown: Shown, json_to: Path | None
+) -> None:
+    rows = [row for row in calibration.rows if row.benchmark == name]
+    method = calibration.question.options.method
     title = f"{place(name)}: agreement with the clinicians (method {method})"
     table = fitted(AGREEMENT, rows, title, json_to)
     show_table(table, json_to, notes=shown.notes or shown.details)
     if not (shown.notes or shown.details):
-        telling = [one for one in table.notes if not one.is_quiet and one.code not in ELSEWHERE]
-        for note in telling[:FEW_NOTES]:
+        telling_notes = [
+            note for note in table.notes if not note.is_quiet and note.code not in ELSEWHERE
+        ]
+        for note in telling_notes[:FEW_NOTES]:
             say(f"  {note.text}", json_to)
-    if few := few_resamples(found.question.options.reps):
+    if few := few_resamples(calibration.question.options.reps):
         say(f"  {words(few)}", json_to)
     if shown.by_benchmark or shown.notes or shown.details:
         say("", json_to)
@@ -118,9 +135,9 @@ def _show_benchmark(found: Calibration, name: str, shown: Shown, json_to: Path |
 def fitted(spec: TableSpec, rows: Sequence[Any], caption: str, json_to: Path | None) -> Table:
     """Return a table without as few of its wide columns, from the last on, as have no room."""
     table = laid_out(spec, rows, TERMINAL, caption=caption)
-    wide = [one for one in spec.columns if one.wide]
+    wide = [column for column in spec.columns if column.wide]
     while wide and table_width(table) > room(json_to):
-        columns = tuple(one for one in spec.columns if one is not wide[-1])
+        columns = tuple(column for column in spec.columns if column is not wide[-1])
         spec, wide = replace(spec, columns=columns), wide[:-1]
         table = laid_out(spec, rows, TERMINAL, caption=caption)
     return table
@@ -129,17 +146,51 @@ def fitted(spec: TableSpec, rows: Sequence[Any], caption: str, json_to: Path | N
 def _undefined(spec: TableSpec, rows: Sequence[Any]) -> str:
     """Return in a line why no row of a section has a figure."""
     table = laid_out(spec, rows, TERMINAL)
-    return "; ".join(one.text for one in table.notes) or "nothing to tell"
+    return "; ".join(note.text for note in table.notes) or "nothing to tell"
 
 
-def _about(found: Calibration) -> str:
-    options = found.question.options
-    again = f" {AGAIN}" if any(row.scorer == "intra_rater" for row in found.rows) else ""
+def _about(calibration: Calibration) -> str:
+    options = calibration.question.options
+    again = f" {AGAIN}" if any(row.scorer == "intra_rater" for row in calibration.rows) else ""
     return f"{ABOUT}{again} {counted(options.reps, 'resample')}, seed {options.seed}."
 
 
-def _hint(found: Calibration, shown: Shown) -> str:
+def _hint(calibration: Calibration, shown: Shown) -> str:
     """Return which options show what is not printed here."""
-    several = len(found.decisions) - 1
+    several = len(calibration.decisions) - 1
     parts = [f"--by-benchmark: each of {several}"] if several and not shown.by_benchmark else []
     return "; ".join([*parts, "--notes: all notes", "--details: all behind it"])
+
+
+BRIEF = ("jury", "jury_held_out", "clinicians")
+
+
+def show_unsafe(calibration: Calibration, json_to: Path | None, *, details: bool) -> None:
+    """Print what is found of unsafe responses: always with details, else where it is critical.
+
+    Of all benchmarks combined, or of the last one; without details of the jury and a clinician.
+    """
+    rows = [row for row in calibration.detection.rows if details or _is_brief(row)]
+    for own in by_threshold(_last(rows)).values():
+        title = f"{place(own[0].benchmark)}: {DETECTION.caption}, {threshold(own[0], TERMINAL)}"
+        say("", json_to)
+        show_fitted(DETECTION, own, title, json_to)
+
+
+def show_subgroups(calibration: Calibration, json_to: Path | None, *, details: bool) -> None:
+    """Print the subgroups: all with details or where some were asked for, else those to look at."""
+    rows = list(calibration.subgroups)
+    if not details and not calibration.question.options.groups:
+        rows = [row for row in rows if row.finding != "shown" or row.bias_p_holm <= 0.05]
+    if shown := _last(rows):
+        say("", json_to)
+        show_fitted(SUBGROUPS, shown, f"{place(shown[0].benchmark)}: {SUBGROUPS.caption}", json_to)
+
+
+def _is_brief(row: Any) -> bool:
+    return bool(row.critical) and row.scorer in BRIEF
+
+
+def _last(rows: Sequence[Any]) -> list[Any]:
+    """Return the rows of all benchmarks combined, or of the last one."""
+    return [row for row in rows if row.benchmark == rows[-1].benchmark]

@@ -45,15 +45,19 @@ class LazyGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List every command that is not hidden, with the whole of its line."""
         with formatter.section("Commands"):
-            rows = [(name, one.help) for name, one in self.commands.items() if not one.hidden]
+            rows = [
+                (name, command.help)
+                for name, command in self.commands.items()
+                if not command.hidden
+            ]
             formatter.write_dl(rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name, the command itself, and the words that are its own."""
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, words = super().resolve_command(ctx, args)
         if isinstance(command, TyperCommand):
             command = loaded(f"{self.path} {name}".strip())
-        return name, command, rest
+        return name, command, words
 
 
 class OneCommand(TyperCommand):
@@ -72,9 +76,9 @@ class OneCommand(TyperCommand):
         return f"{self.former_options.get(option, option)}{equals}{value}"
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(requested: bool) -> None:
     """Print which medjury this is, and end."""
-    if wanted:
+    if requested:
         from medjury.version import version
 
         print(f"{PROGRAM} {version()}")
@@ -142,7 +146,7 @@ def loaded(name: str) -> TyperCommand:
         getattr(import_module(f"medjury.cli.{module}"), attribute)
     )
     command: Any = typer.main.get_command(single)
-    command.params += [one for one in whole().params if one.name == "quiet"]
+    command.params += [parameter for parameter in whole().params if parameter.name == "quiet"]
     own: OneCommand = command
     own.former_options = FORMER_OPTIONS.get(row.name, {})
     return own
@@ -156,9 +160,9 @@ def _example(row: Command) -> str:
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command; the user's errors end it with one message and exit code 2."""
     begin()
-    given = None if arguments is None else list(arguments)
+    words = None if arguments is None else list(arguments)
     try:
-        whole()(args=given, prog_name=PROGRAM)
+        whole()(args=words, prog_name=PROGRAM)
     except MedjuryError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         sys.exit(USER_ERROR)

@@ -20,9 +20,9 @@ from data.queries.steering import (
     stored_texts,
 )
 from data.store.masks import LeftNames, MaskedText, leave_names, mask_responses
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say
-from medjury.cli.places import write_json
 
 AROUND = 60
 LONGEST = 40  # characters of a find that are listed
@@ -120,144 +120,155 @@ def mask_new(engine: Engine, json_to: Path | None = None) -> Searched:
 
     Page by page, each kept at once: a search that is cut short goes on where it ended.
     """
-    names, found = author_names(engine), Searched()
+    names, searched = author_names(engine), Searched()
     with progress("looking for authors' names", None) as at:
         for page in stored_texts(engine, searched_up_to(engine)):
-            _search(engine, page, names, found)
+            _search(engine, page, names, searched)
             at(page[-1].response)
-    _say_searched(found, json_to)
-    return found
+    _say_searched(searched, json_to)
+    return searched
 
 
 def _search(
-    engine: Engine, page: Sequence[StoredText], names: Sequence[str], found: Searched
+    engine: Engine, page: Sequence[StoredText], names: Sequence[str], searched: Searched
 ) -> None:
-    sure = {one.response: mask(one.text, names) for one in page}
-    hits = [_as_stored(one.response, sure[one.response]) for one in page]
-    hits = [one for one in hits if one.places]
-    found.possible += sum(
-        len(_remaining(one, _places(sure[one.response].changes), names)) for one in page
+    masked = {response.response: mask(response.text, names) for response in page}
+    hits = [_as_stored(response.response, masked[response.response]) for response in page]
+    hits = [masked_text for masked_text in hits if masked_text.places]
+    searched.possible += sum(
+        len(_remaining(response, _places(masked[response.response].changes), names))
+        for response in page
     )
-    done, left = mask_responses(engine, hits, searched=page[-1].response)
-    found.masked, found.begun = found.masked + done, found.begun + left
-    changes = [one for text in sure.values() for one in text.changes]
-    found.places += len(changes)
-    found.reasoning += sum(one.why is Why.REASONING for one in changes)
+    stored, begun = mask_responses(engine, hits, searched=page[-1].response)
+    searched.masked, searched.begun = searched.masked + stored, searched.begun + begun
+    changes = [change for text in masked.values() for change in text.changes]
+    searched.places += len(changes)
+    searched.reasoning += sum(change.why is Why.REASONING for change in changes)
 
 
 def _as_stored(response: int, masked: Masked) -> MaskedText:
     return MaskedText(response, masked.text, _places(masked.changes))
 
 
-def _places(found: Iterable[Found]) -> list[Place]:
-    return [(one.start, one.end, one.text) for one in found]
+def _places(spans: Iterable[Found]) -> list[Place]:
+    return [(span.start, span.end, span.text) for span in spans]
 
 
-def _remaining(one: StoredText, masked: Iterable[Place], names: Sequence[str]) -> list[Found]:
+def _remaining(response: StoredText, masked: Iterable[Place], names: Sequence[str]) -> list[Found]:
     """Return what may name an author, less what is masked."""
     taken = list(masked)
     return [
-        found
-        for found in find_self_naming(one.text, names)
-        if not any(start < found.end and found.start < end for start, end, _ in taken)
+        span
+        for span in find_self_naming(response.text, names)
+        if not any(start < span.end and span.start < end for start, end, _ in taken)
     ]
 
 
-def _say_searched(found: Searched, json_to: Path | None) -> None:
-    if found.masked:
-        blocks = f", {counted(found.reasoning, 'block')} of reasoning" if found.reasoning else ""
+def _say_searched(searched: Searched, json_to: Path | None) -> None:
+    if searched.masked:
+        blocks = (
+            f", {counted(searched.reasoning, 'block')} of reasoning" if searched.reasoning else ""
+        )
         say(
-            f"{found.masked} responses named their author: masked ({found.places} places{blocks})",
+            f"{searched.masked} responses named their author: masked ({searched.places} places{blocks})",
             json_to,
         )
-    if found.begun:
+    if searched.begun:
         say(
-            f"{found.begun} responses name their author and were left: somebody has begun them",
+            f"{searched.begun} responses name their author and were left: somebody has begun them",
             json_to,
         )
-    if found.possible:
+    if searched.possible:
         say(
-            f"{found.possible} possible places left as they are: `medjury study blind` lists them",
+            f"{searched.possible} possible places left as they are: `medjury study blind` lists them",
             json_to,
         )
 
 
 def _chosen(engine: Engine, keys: Sequence[str]) -> LeftNames:
     """Read ID and ID@START; an ID that ends in an @ and a number is itself if there is one."""
-    known = known_response_ids(engine, keys)
+    response_ids = known_response_ids(engine, keys)
     places = {}
-    for key in set(keys) - known:
+    for key in set(keys) - response_ids:
         name, at, start = key.rpartition("@")
         places[key] = (name, int(start)) if at and start.isdecimal() else None
     if lost := sorted(key for key, place in places.items() if place is None):
         raise Unknown(f"no response {', '.join(lost)} in this study")
-    return LeftNames(known, frozenset(place for place in places.values() if place))
+    return LeftNames(response_ids, frozenset(place for place in places.values() if place))
 
 
 def _leave(engine: Engine, keys: Sequence[str], words: Sequence[str], json_to: Path | None) -> None:
     """Record what betrays nobody."""
-    chosen = replace(_chosen(engine, keys), words=frozenset(one.casefold() for one in words))
+    chosen = replace(_chosen(engine, keys), words=frozenset(word.casefold() for word in words))
     leave_names(engine, chosen)
-    told = [
+    counts = [
         (len(chosen.responses), "responses"),
         (len(chosen.places), "places"),
         (len(chosen.words), "words"),
     ]
-    parts = [f"{number} {what}" for number, what in told if number]
+    parts = [f"{number} {noun}" for number, noun in counts if number]
     say(f"{', '.join(parts)} left as they are; recorded", json_to)
 
 
 def _mask_by_hand(engine: Engine, chosen: LeftNames, json_to: Path | None) -> None:
     """Mask what is listed of some responses, or single places, unless somebody has begun them."""
     names = author_names(engine)
-    wanted = chosen.responses | {name for name, _ in chosen.places}
-    texts = [one for page in stored_texts(engine) for one in page if one.response_id in wanted]
-    if lost := wanted - {one.response_id for one in texts}:
+    response_ids = chosen.responses | {name for name, _ in chosen.places}
+    texts = [
+        response
+        for page in stored_texts(engine)
+        for response in page
+        if response.response_id in response_ids
+    ]
+    if lost := response_ids - {response.response_id for response in texts}:
         raise Unknown(f"no response {', '.join(sorted(lost))} in this study")
-    more = {
-        one.response_id: [
-            found
-            for found in _remaining(one, one.places, names)
-            if chosen.covers(one.response_id, found.start, "")
+    listed = {
+        response.response_id: [
+            span
+            for span in _remaining(response, response.places, names)
+            if chosen.covers(response.response_id, span.start, "")
         ]
-        for one in texts
+        for response in texts
     }
-    if empty := _not_listed(chosen, more):
+    if empty := _not_listed(chosen, listed):
         raise BadInput(f"nothing in {', '.join(empty)} is listed; nothing was masked")
-    masked = [masked_at(one, [*one.places, *_places(more[one.response_id])]) for one in texts]
-    done, left = mask_responses(engine, masked)
-    say(f"{done} responses masked, {left} left as they are: somebody has begun them", json_to)
+    masked = [
+        masked_at(response, [*response.places, *_places(listed[response.response_id])])
+        for response in texts
+    ]
+    changed, begun = mask_responses(engine, masked)
+    say(f"{changed} responses masked, {begun} left as they are: somebody has begun them", json_to)
 
 
 def _not_listed(chosen: LeftNames, listed: Mapping[str, Sequence[Found]]) -> list[str]:
     """Return what was named and is not in the list."""
-    starts = {(name, one.start) for name, found in listed.items() for one in found}
+    starts = {(name, span.start) for name, spans in listed.items() for span in spans}
     return sorted(
         [name for name in chosen.responses if not listed[name]]
         + [f"{name}@{start}" for name, start in chosen.places - starts]
     )
 
 
-def masked_at(one: StoredText, places: Iterable[Place]) -> MaskedText:
+def masked_at(response: StoredText, places: Iterable[Place]) -> MaskedText:
     """Return a response with a mark in the place of each stretch, overlapping ones as one."""
     parts: list[str] = []
-    kept, at = list(places), 0
-    for start, end, _ in sorted(kept):
+    spans, at = list(places), 0
+    for start, end, _ in sorted(spans):
         if start >= at:
-            parts += [one.text[at:start], MARK]
+            parts += [response.text[at:start], MARK]
         at = max(at, end)
-    return MaskedText(one.response, "".join([*parts, one.text[at:]]), kept)
+    return MaskedText(response.response, "".join([*parts, response.text[at:]]), spans)
 
 
 def _doubtful(engine: Engine) -> list[Listed]:
     """Return what may name an author, is not masked and was not left."""
     names, left = author_names(engine), names_left(engine)
     return [
-        _listed(one, found)
+        _listed(response, span)
         for page in stored_texts(engine)
-        for one in page
-        for found in _remaining(one, one.places, names)
-        if not left.covers(one.response_id, found.start, found.text)
+        for response in page
+        for span in _remaining(response, response.places, names)
+        if not left.covers(response.response_id, span.start, span.text)
     ]
 
 
@@ -265,34 +276,37 @@ def _masked_places(engine: Engine) -> list[Listed]:
     """Return what is masked; what it is, where the search finds it by itself."""
     names = author_names(engine)
     return [
-        _listed(one, Found(start, end, text, "sure", _why(one.text, start, end, names)))
+        _listed(response, Found(start, end, text, "sure", _why(response.text, start, end, names)))
         for page in stored_texts(engine)
-        for one in page
-        for start, end, text in sorted(one.places)
+        for response in page
+        for start, end, text in sorted(response.places)
     ]
 
 
 def _why(text: str, start: int, end: int, names: Sequence[str]) -> Why:
-    found = find_self_naming(text, names)
-    whys = (one.why for one in found if one.start < end and start < one.end)
+    spans = find_self_naming(text, names)
+    whys = (span.why for span in spans if span.start < end and start < span.end)
     return next(whys, Why.OTHER_MEANING)
 
 
-def _listed(one: StoredText, found: Found) -> Listed:
-    around = _context(one.text, (found.start, found.end, found.text))
-    return Listed(one.response_id, found.start, found.end, found.text, found.why, around)
+def _listed(response: StoredText, span: Found) -> Listed:
+    around = _context(response.text, (span.start, span.end, span.text))
+    return Listed(response.response_id, span.start, span.end, span.text, span.why, around)
 
 
-def _list(found: Sequence[Listed], json_to: Path | None) -> None:
+def _list(places: Sequence[Listed], json_to: Path | None) -> None:
     """List places, and say how to mask or leave them."""
-    for one in found:
-        say(f"{one.response}@{one.start}  {_on_one_line(one.text)}  ({WHY[one.why]})", json_to)
-        say(f"    {one.around}", json_to)
-    if found:
-        say(f"{counted(len(found), 'place')}. {HOW}", json_to)
+    for place in places:
+        say(
+            f"{place.response}@{place.start}  {_on_one_line(place.text)}  ({WHY[place.why]})",
+            json_to,
+        )
+        say(f"    {place.around}", json_to)
+    if places:
+        say(f"{counted(len(places), 'place')}. {HOW}", json_to)
     else:
         say("nothing that may name an author is left unmasked", json_to)
-    write_json({"places": [asdict(one) for one in found]}, json_to)
+    write_json({"places": [asdict(place) for place in places]}, json_to)
 
 
 def _on_one_line(text: str) -> str:

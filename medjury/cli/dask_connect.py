@@ -56,7 +56,9 @@ START = "start one with `dask scheduler`, and name the address it prints"
 
 
 @contextmanager
-def computing(on: str | None, what: str, json_to: Path | None = None) -> Iterator[Executor | None]:
+def computing(
+    on: str | None, contents: str, json_to: Path | None = None
+) -> Iterator[Executor | None]:
     """Yield what computes at an address, None for this process; says what goes where.
 
     Raises
@@ -70,7 +72,7 @@ def computing(on: str | None, what: str, json_to: Path | None = None) -> Iterato
         return
     with connected(on) as client:
         workers = checked(client, on)
-        for line in (*told(what, on, workers), *other_kernels(client, on, workers)):
+        for line in (*told(contents, on, workers), *other_kernels(client, on, workers)):
             say(line, json_to)
         yield Tasks(client, on)
 
@@ -112,12 +114,12 @@ class NotAnswering(BadInput):
 def refuse_other_environments(client: "Client", on: str, workers: Iterable[str]) -> None:
     """Raise BadInput if a worker has other versions or code: its figures could differ."""
     own = environment_fingerprint()
-    for worker, found in answers(client, on, workers, version, "medjury").items():
-        if isinstance(found, Exception):
+    for worker, result in answers(client, on, workers, version, "medjury").items():
+        if isinstance(result, Exception):
             raise _other(on, worker, f"medjury missing, here {own['medjury']}")
-    for worker, found in answers(client, on, workers, environment_fingerprint).items():
-        older = isinstance(found, Exception)
-        if differs := "an older medjury" if older else difference(own, found):
+    for worker, result in answers(client, on, workers, environment_fingerprint).items():
+        older = isinstance(result, Exception)
+        if differs := "an older medjury" if older else difference(own, result):
             raise _other(on, worker, differs)
 
 
@@ -129,7 +131,7 @@ def answers(
     No argument may hold a text: Dask logs those of a function that fails. A worker that is
     silent for `ANSWER_SECONDS` raises NotAnswering.
     """
-    asked = [*workers]
+    addresses = [*workers]
 
     async def one(worker: str) -> Any:
         answer = client.run(function, *arguments, workers=[worker], on_error="return")
@@ -139,37 +141,38 @@ def answers(
             return error
 
     async def each() -> list[Any]:
-        return await asyncio.gather(*map(one, asked))
+        return await asyncio.gather(*map(one, addresses))
 
     try:
-        found = dict(zip(asked, client.sync(each), strict=True))
+        results = dict(zip(addresses, client.sync(each), strict=True))
     except (OSError, KeyError) as error:
         raise NotAnswering(f"--on {on}: the scheduler does not answer") from error
-    for worker, answer in found.items():
+    for worker, answer in results.items():
         if isinstance(answer, (OSError, TimeoutError)):
             raise NotAnswering(f"--on {on}: worker {worker} does not answer; look at its log")
-    return found
+    return results
 
 
-def told(what: str, on: str, workers: dict[str, int]) -> list[str]:
+def told(contents: str, on: str, workers: dict[str, int]) -> list[str]:
     """Return what is said before anything is sent: what goes to whom, and whether it is open."""
-    hosts = sorted({urlsplit(one).hostname or one for one in workers})
-    where = f"{what} sent to {counted(len(workers), 'worker')} on {', '.join(hosts)}"
+    hosts = sorted({urlsplit(worker).hostname or worker for worker in workers})
+    where = f"{contents} sent to {counted(len(workers), 'worker')} on {', '.join(hosts)}"
     scheduler = urlsplit(on).hostname  # all goes through it; its own workers may say 127.0.0.1
     between = [scheduler] if scheduler and scheduler not in hosts else []
-    through = "".join(f", through the scheduler on {one}" for one in between)
-    plain = [urlsplit(one).hostname or one for one in (on, *workers) if one.startswith("tcp://")]
+    through = "".join(f", through the scheduler on {host}" for host in between)
+    addresses = (address for address in (on, *workers) if address.startswith("tcp://"))
+    plain = [urlsplit(address).hostname or address for address in addresses]
     open_line = not all(map(_loopback, plain))
     return [where + through + ("; tcp:// is not encrypted, tls:// is" if open_line else "")]
 
 
 def other_kernels(client: "Client", on: str, workers: dict[str, int]) -> list[str]:
     """Return a sentence where workers' processors may round the last digit in another way."""
-    here = kernels()
+    own = kernels()
     return [
-        f"worker {one}: processor kernels {found}, here {here}: last digits may differ"
-        for one, found in answers(client, on, workers, kernels).items()
-        if found != here
+        f"worker {worker}: processor kernels {others}, here {own}: last digits may differ"
+        for worker, others in answers(client, on, workers, kernels).items()
+        if others != own
     ]
 
 
@@ -182,13 +185,13 @@ def _refuse(on: str) -> None:
 
 def _cluster(on: str) -> "AbstractContextManager[Any]":
     """Return processes on this machine where they are asked for, which end with the block."""
-    found = LOCAL.fullmatch(on)
-    if found is None:
+    match = LOCAL.fullmatch(on)
+    if match is None:
         return nullcontext()
     from distributed import LocalCluster
 
     cluster: AbstractContextManager[Any] = LocalCluster(
-        n_workers=int(found[1]),
+        n_workers=int(match[1]),
         threads_per_worker=1,
         host="127.0.0.1",
         dashboard_address=None,
@@ -226,9 +229,9 @@ def _loopback(host: str) -> bool:
 def knock(on: str, address: str, context: ssl.SSLContext | None) -> None:
     """Raise BadInput, saying what to do, where no Dask scheduler can be spoken to."""
     parts = urlsplit(address)
-    place = parts.hostname or "", parts.port or 0
+    host_and_port = parts.hostname or "", parts.port or 0
     try:
-        with socket.create_connection(place, SECONDS) as line:
+        with socket.create_connection(host_and_port, SECONDS) as line:
             greeting = _greeting(on, line) if context is None else _let_in(on, line, context)
     except OSError as error:
         why = error.strerror or "no answer"
@@ -314,12 +317,12 @@ def _greeting(on: str, line: socket.socket) -> bytes:
     return line.recv(8)
 
 
-def _speaks_tls(place: tuple[str, int]) -> bool:
+def _speaks_tls(address: tuple[str, int]) -> bool:
     """Return whether a greeting in TLS is answered in TLS; nothing else is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts anybody: it has nothing to say
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        with socket.create_connection(place, QUIET_SECONDS) as line:
+        with socket.create_connection(address, QUIET_SECONDS) as line:
             context.wrap_socket(line).close()
     except ssl.SSLError as error:
         return "ALERT" in (error.reason or "")

@@ -54,7 +54,7 @@ def calling(
         for line in told("texts are", on, workers):
             say(line, json_to)
         try:
-            yield {one.name: ExecutorProvider(one, calls) for one in panel.juror}
+            yield {juror.name: ExecutorProvider(juror, calls) for juror in panel.juror}
         finally:
             client.close()  # first: a call under way would be waited for
             calls.shutdown(wait=False, cancel_futures=True)
@@ -86,9 +86,9 @@ class Calls(ThreadPoolExecutor):
     def admit(self, workers: Collection[str]) -> None:
         """Take workers in; raise if one is another kind or lacks a key."""
         refuse_other_environments(self._client, self._on, workers)
-        names = {one.api_key_env: one for one in reversed(self._panel.juror)}
-        found = answers(self._client, self._on, workers, missing_keys, sorted(names))
-        for worker, name in ((worker, name) for worker, some in found.items() for name in some):
+        names = {juror.api_key_env: juror for juror in reversed(self._panel.juror)}
+        missing = answers(self._client, self._on, workers, missing_keys, sorted(names))
+        for worker, name in ((worker, name) for worker, some in missing.items() for name in some):
             raise BadPanel(
                 f"panel {self._panel.name}, juror {names[name].name}: the environment variable "
                 f"{name} is not set at worker {worker}; put the key for {names[name].host} in it "
@@ -102,19 +102,19 @@ class Calls(ThreadPoolExecutor):
         worker = self._taken()
         try:
             work = Opaque((function, *arguments))
-            found = self._client.run(called, work, workers=[worker], on_error="return")[worker]
+            result = self._client.run(called, work, workers=[worker], on_error="return")[worker]
         except Exception as error:
-            found = error
+            result = error
         finally:
             with self._lock:
                 self._under_way[worker] -= 1
-        if not isinstance(found, Opaque):
+        if not isinstance(result, Opaque):
             with self._lock:
                 self._admitted.discard(worker)
             raise BrokenExecutor(f"worker {worker} {LOST}")
-        if isinstance(found.value, Failed):
-            raise found.value.error
-        outcome: T = found.value
+        if isinstance(result.value, Failed):
+            raise result.value.error
+        outcome: T = result.value
         return outcome
 
     def _taken(self) -> str:
@@ -143,12 +143,12 @@ class Calls(ThreadPoolExecutor):
     def _look(self) -> None:
         """Take in workers that have come, and forget those that have gone."""
         try:
-            there = {*self._client.nthreads()}
+            present = {*self._client.nthreads()}
         except Exception:
-            there = set()
+            present = set()
         with self._lock:
-            self._admitted &= there
-            new = sorted(there - self._admitted - self._refused)
+            self._admitted &= present
+            new = sorted(present - self._admitted - self._refused)
         for worker in new:
             try:
                 self.admit([worker])

@@ -62,16 +62,18 @@ def kernels() -> str:
     from threadpoolctl import threadpool_info
 
     np.dot(np.ones(2), np.ones(2))
-    blas = sorted({str(one.get("architecture", "")) for one in threadpool_info()} - {"", "None"})
+    blas = sorted(
+        {str(library.get("architecture", "")) for library in threadpool_info()} - {"", "None"}
+    )
     simd = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     return f"{' '.join(blas)} {simd[-1] if simd else ''}".strip()
 
 
 def done(expected: Fingerprint, work: Opaque, item: Opaque) -> Opaque:
     """Return the outcome of a function of some arguments, on one thread of the matrix library."""
-    found = environment_fingerprint()
-    if found != expected:  # a worker that joined after the others were looked at
-        return Opaque(Failed(OtherEnvironment(difference(expected, found)), platform.node()))
+    own = environment_fingerprint()
+    if own != expected:  # a worker that joined after the others were looked at
+        return Opaque(Failed(OtherEnvironment(difference(expected, own)), platform.node()))
     _one_thread()
     return Opaque(_outcome(work.value, item.value))
 
@@ -87,12 +89,12 @@ class OtherEnvironment(Exception):
     """A worker whose versions or code are not those of whoever sends it work."""
 
 
-def difference(expected: Fingerprint, found: Fingerprint) -> str:
+def difference(expected: Fingerprint, actual: Fingerprint) -> str:
     """Return what differs, "" if nothing does: "numpy 1.0, here 2.0"."""
     return ", ".join(
-        f"{name} {found.get(name, 'missing')}, here {value}"
+        f"{name} {actual.get(name, 'missing')}, here {value}"
         for name, value in expected.items()
-        if found.get(name) != value
+        if actual.get(name) != value
     )
 
 
@@ -176,15 +178,15 @@ class Tasks(Executor):
             while under_way:
                 yield self._result(sent, under_way.popleft())
         finally:
-            self._client.cancel([one.task for one in under_way])
+            self._client.cancel([call.task for call in under_way])
 
     def _begun(self, sent: "_Sent", item: tuple[Any, ...]) -> "_Piece":
         opaque = Opaque(item)
         try:
-            held = sent.value(self._patience)
+            begun = sent.value(self._patience)
         except (OSError, TimeoutError):
             raise self._alone() if self._workers() == {} else self._gone() from None
-        task = self._client.submit(done, self._kind, held, opaque, pure=False)
+        task = self._client.submit(done, self._kind, begun, opaque, pure=False)
         return _Piece(item, task, sent.times)
 
     def _result(self, sent: "_Sent", piece: "_Piece") -> Any:
@@ -206,8 +208,8 @@ class Tasks(Executor):
         alone_since = time.monotonic()
         while True:
             try:
-                found: Opaque = task.result(timeout=LOOK_SECONDS)
-                return found
+                result: Opaque = task.result(timeout=LOOK_SECONDS)
+                return result
             except TimeoutError:
                 alone_since = time.monotonic() if self._workers() else alone_since
                 if time.monotonic() - alone_since > self._patience:
@@ -220,10 +222,10 @@ class Tasks(Executor):
 
     def _workers(self) -> dict[str, int]:
         try:
-            found: dict[str, int] = self._client.nthreads()
+            workers: dict[str, int] = self._client.nthreads()
         except (OSError, TimeoutError):
             raise self._gone() from None
-        return found
+        return workers
 
     def _opened(self, outcome: Any) -> Any:
         if not isinstance(outcome, Failed):

@@ -27,9 +27,9 @@ from medjury.cli.agreement import Output, print_agreement
 from medjury.cli.agreement_show import Shown
 from medjury.cli.jury import print_result
 from medjury.cli.metrics import measurable, run_metric
-from medjury.cli.options import Db, study_of, url_of
+from medjury.cli.options import Db, Port, study_of, url_of
 from medjury.cli.output import say
-from medjury.cli.reading import print_codes, serve
+from medjury.cli.people import print_codes, serve
 from medjury.services.calibrate import THE_TABLE
 
 GUEST = "guest"
@@ -50,7 +50,7 @@ def demo(
     serve_page: Annotated[
         bool, typer.Option("--serve/--no-serve", help="Serve the pages at the end.")
     ] = True,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8501,
+    port: Port = 8501,
     db: Db = None,
 ) -> None:
     """Make a demo study with simulated raters, print the agreement, serve the pages."""
@@ -59,7 +59,9 @@ def demo(
     fill(engine)
     print_agreement(engine, THE_TABLE, Output(Shown()))
     codes = invite(engine, [GUEST]) or [renew(engine, GUEST)]
-    coordinators = [one.name for one in people(OPERATOR, engine) if one.name == COORDINATOR]
+    coordinators = [
+        person.name for person in people(OPERATOR, engine) if person.name == COORDINATOR
+    ]
     codes += (
         [renew(engine, COORDINATOR)]
         if coordinators
@@ -78,9 +80,10 @@ def demo(
 def fill(engine: Engine) -> None:
     """Bring in the demo's responses and let its simulated clinicians, jurors and metrics rate."""
     places = {
-        one["name"]: Place(one["category"], one["subcategory"]) for one in sample_benchmarks()
+        sample["name"]: Place(sample["category"], sample["subcategory"])
+        for sample in sample_benchmarks()
     }
-    rubrics = {one["name"]: read_rubric(one["rubric"]) for one in sample_benchmarks()}
+    rubrics = {sample["name"]: read_rubric(sample["rubric"]) for sample in sample_benchmarks()}
     import_responses(
         engine, ResponseFile(TableFile(RESPONSES)), lambda name: rubrics[name], places=places
     )
@@ -92,8 +95,8 @@ def fill(engine: Engine) -> None:
 
 def refuse_other_study(engine: Engine, url: str) -> None:
     """Refuse to mix demo data into a study of somebody's own."""
-    ours = {one["name"] for one in sample_benchmarks()}
-    others = [one.name for one in benchmarks(engine) if one.name not in ours]
+    ours = {sample["name"] for sample in sample_benchmarks()}
+    others = [benchmark.name for benchmark in benchmarks(engine) if benchmark.name not in ours]
     if others:
         raise Conflict(
             f"{shown(url)} holds a study of your own ({others[0]}): the demo is not mixed into it; "
@@ -103,13 +106,13 @@ def refuse_other_study(engine: Engine, url: str) -> None:
 
 def _readings(engine: Engine) -> Iterator[Reading]:
     """Yield who of the simulated clinicians reads what: two on each response, a tenth of it twice."""
-    every = design_items(engine)
-    names = {one.response: one.response_id for one in every}
-    for benchmark in dict.fromkeys(one.benchmark for one in every):
+    all_items = design_items(engine)
+    names = {item.response: item.response_id for item in all_items}
+    for benchmark in dict.fromkeys(item.benchmark for item in all_items):
         items = [
-            Item(one.response, one.instance, one.model, one.benchmark)
-            for one in every
-            if one.benchmark == benchmark
+            Item(item.response, item.instance, item.model, item.benchmark)
+            for item in all_items
+            if item.benchmark == benchmark
         ]
         clinicians = PAIRS.get(benchmark, list(CLINICIANS))
         for slot in design(items, clinicians, per_response=2, repeats=REPEATS, seed=SEED).slots:
@@ -118,6 +121,6 @@ def _readings(engine: Engine) -> Iterator[Reading]:
 
 def _guests_slots(engine: Engine) -> list[Slot]:
     """Return a dozen responses for a guest, each of another instance, of every benchmark some."""
-    first = {one.instance: one.response for one in reversed(design_items(engine))}
+    first = {item.instance: item.response for item in reversed(design_items(engine))}
     chosen = sorted(first.values())[:: ceil(len(first) / GUESTS_SHARE)]
     return [Slot(GUEST, response, position) for position, response in enumerate(chosen)]

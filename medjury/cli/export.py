@@ -5,9 +5,10 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,11 +26,69 @@ from data.queries.package import about, head_of, table_rows
 from data.queries.record import present_head
 from data.record import HEAD_ENDING
 from data.store.record import unblind
-from medjury.cli import leaderboards, methods, redcap
-from medjury.cli.options import Db, Json, study_of
+from jury.exports.export import refuse_full
+from jury.exports.export import write_folder as write_new_folder
+from medjury.cli import methods, redcap
+from medjury.cli.files import FOR_SPREADSHEETS, cells, write_csv, write_json, writes_to
+from medjury.cli.options import Db, Json, Reason, Who, study_of
 from medjury.cli.output import counted, say
-from medjury.cli.places import write_json, writes_to
-from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv, write_head
+from medjury.cli.record import AUTHORS, write_head
+from medjury.services.models import Leaderboard, leaderboard, leaderboard_files, lift
+
+BOARD_OPTIONS = {"helm": "--leaderboard", "every-eval-ever": "--every-eval-ever"}
+Boards = Mapping[str, Path | None]
+
+
+def check_leaderboards(boards: Boards, authors: str) -> None:
+    """Refuse folders that hold something, and figures of models that are to name only authors.
+
+    Raises
+    ------
+    BadInput
+        If only the authors are asked for.
+    BadFile
+        If a folder holds something.
+    """
+    for shape, out in boards.items():
+        if out is None:
+            continue
+        if authors == "only":
+            raise BadInput(
+                f"{BOARD_OPTIONS[shape]} holds figures and no authors alone: give --unblind"
+            )
+        refuse_full(out, BOARD_OPTIONS[shape])
+
+
+def write_leaderboards(engine: Engine, boards: Boards, who: str, organization: str) -> None:
+    """Write the figures in each shape that is asked for; a study that is not locked must be unblinded.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is open and its blind was not lifted.
+    """
+    folders = {shape: out for shape, out in boards.items() if out is not None}
+    if not folders:
+        return
+    lift(engine, "", who)
+    board = leaderboard(engine)
+    at = datetime.now(UTC)
+    for shape, out in folders.items():
+        files = leaderboard_files(engine, board, shape, at, organization)
+        write_new_folder(out, files, BOARD_OPTIONS[shape])
+        say(f"{out}: {counted(len(files), 'file')}, {_counts_of(board)}")
+
+
+def _counts_of(board: Leaderboard) -> str:
+    """Return what the figures are of, and whether anybody behind them is simulated."""
+    models = len({row.model for row in board.rows})
+    benchmarks = len({row.benchmark for row in board.rows})
+    made_up = f"; SIMULATED: {', '.join(board.simulated)}" if board.simulated else ""
+    return (
+        f"{counted(models, 'model')} on {counted(benchmarks, 'benchmark')}, by clinicians, the jury "
+        f"and {counted(len(board.jurors), 'juror')}{made_up}"
+    )
+
 
 Folder = Annotated[
     Path | None, typer.Argument(metavar="FOLDER", help="Folder for the CSV files; new or empty.")
@@ -107,7 +166,7 @@ def export(
     """Write the study as CSV with a data dictionary; authors only on request."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
     boards = {"helm": to_leaderboard, "every-eval-ever": to_every_eval_ever}
-    leaderboards.check(boards, authors)
+    check_leaderboards(boards, authors)
     nothing_else = to_redcap is None and to_methods is None
     if not any([folder, package, *boards.values()]) and (nothing_else or authors != "without"):
         raise BadInput(
@@ -117,15 +176,15 @@ def export(
     engine = study_of(context, db)
     _check(package)
     if to_redcap is not None:
-        found = redcap.open_readings(engine)
+        readings = redcap.open_readings(engine)
         _make(to_redcap)
-        redcap.write_redcap(engine, to_redcap, found)
+        redcap.write_redcap(engine, to_redcap, readings)
     if to_methods is not None:
         methods.write_methods(engine, to_methods)
     if folder is not None:
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
-    leaderboards.write(engine, boards, who, organization)
+    write_leaderboards(engine, boards, who, organization)
     written = {}
     if folder is not None:
         for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):
@@ -199,18 +258,19 @@ class File:
 
 def files_of(engine: Engine, authors: str, who_wrote: Sequence[tuple[str, str]]) -> list[File]:
     """Return the files of an export with, without, or only the authors."""
-    found = [] if authors == "only" else _for_analysis(engine)
+    files = [] if authors == "only" else _for_analysis(engine)
     if authors != "without":
-        found.append(File("authors.csv", AUTHORS, cells(AUTHORS, who_wrote)))
-    found += [
-        File(part(one), tuple(columns(one)), table_rows(engine, one)) for one in PARTS[authors]
+        files.append(File("authors.csv", AUTHORS, cells(AUTHORS, who_wrote)))
+    files += [
+        File(part(table), tuple(columns(table)), table_rows(engine, table))
+        for table in PARTS[authors]
     ]
-    names = [one.name for one in found]
-    return [*found, File("data_dictionary.csv", HEADER, dictionary_rows(names))]
+    names = [file.name for file in files]
+    return [*files, File("data_dictionary.csv", HEADER, dictionary_rows(names))]
 
 
 def _for_analysis(engine: Engine) -> list[File]:
-    given: dict[str, tuple[tuple[str, ...], Iterator[rows_of.Cells]]] = {
+    tables: dict[str, tuple[tuple[str, ...], Iterator[rows_of.Cells]]] = {
         "ratings.csv": (rows_of.RATINGS, rows_of.rating_rows(engine)),
         "readings.csv": (rows_of.READINGS, rows_of.reading_rows(engine)),
         "spans.csv": (rows_of.SPANS, rows_of.span_rows(engine)),
@@ -219,16 +279,16 @@ def _for_analysis(engine: Engine) -> list[File]:
         "descriptions.csv": (DESCRIPTIONS, described_rows(engine)),
         "consents.csv": (CONSENTS, consent_rows(engine)),
     }
-    return [File(name, names, cells(names, rows)) for name, (names, rows) in given.items()]
+    return [File(name, names, cells(names, rows)) for name, (names, rows) in tables.items()]
 
 
 def write_folder(folder: Path, files: Sequence[File]) -> Iterator[tuple[str, int]]:
     """Write the files into a folder that is there; yield each name with its number of rows."""
     with _released(files):
-        for one in files:
-            path = folder / one.name
+        for file in files:
+            path = folder / file.name
             path.parent.mkdir(exist_ok=True)
-            yield one.name, write_csv(path, one.columns, one.rows, FOR_SPREADSHEETS)
+            yield file.name, write_csv(path, file.columns, file.rows, FOR_SPREADSHEETS)
     _write_text(folder / "data_dictionary.md", _page(files))
 
 
@@ -238,9 +298,9 @@ def _released(files: Sequence[File]) -> Iterator[None]:
     try:
         yield
     finally:
-        for one in files:
-            if isinstance(one.rows, Generator):
-                one.rows.close()
+        for file in files:
+            if isinstance(file.rows, Generator):
+                file.rows.close()
 
 
 def write_package(engine: Engine, path: Path, authors: str, files: Sequence[File]) -> int:
@@ -251,27 +311,27 @@ def write_package(engine: Engine, path: Path, authors: str, files: Sequence[File
     Conflict
         If the study was written to meanwhile; no package is left then.
     """
-    said = about(engine, authors, version("medjury"))
+    manifest = about(engine, authors, version("medjury"))
     listed: dict[str, dict[str, Any]] = {}
     try:
         with _released(files), whole_file(path) as part:
             with zipfile.ZipFile(part, "x", zipfile.ZIP_DEFLATED) as archive:
-                for one in files:
-                    listed[one.name] = _pack_file(archive, one)
+                for file in files:
+                    listed[file.name] = _pack_file(archive, file)
                 listed["data_dictionary.md"] = _put(archive, "data_dictionary.md", _page(files))
-                _put(archive, MANIFEST, json.dumps(said | {"files": listed}, indent=1) + "\n")
-            if head_of(engine) != said["head"]:
+                _put(archive, MANIFEST, json.dumps(manifest | {"files": listed}, indent=1) + "\n")
+            if head_of(engine) != manifest["head"]:
                 raise Conflict("the study was written to while it was exported; export it again")
     except OSError as error:
         raise BadFile(f"--package {path}: {error.strerror}") from error
-    return sum(one.get("rows", 0) for one in listed.values())
+    return sum(entry.get("rows", 0) for entry in listed.values())
 
 
-def _pack_file(archive: zipfile.ZipFile, one: File) -> dict[str, Any]:
+def _pack_file(archive: zipfile.ZipFile, file: File) -> dict[str, Any]:
     """Write one table into the archive as its rows come; return what the manifest says of it."""
     digest, size, rows = hashlib.sha256(), 0, 0
-    with archive.open(_info(one.name), "w", force_zip64=True) as raw:
-        for text, number in _chunks(one):
+    with archive.open(_info(file.name), "w", force_zip64=True) as raw:
+        for text, number in _chunks(file):
             piece = text.encode()
             raw.write(piece)
             digest.update(piece)
@@ -279,12 +339,12 @@ def _pack_file(archive: zipfile.ZipFile, one: File) -> dict[str, Any]:
     return {"sha256": digest.hexdigest(), "bytes": size, "rows": rows}
 
 
-def _chunks(one: File) -> Iterator[tuple[str, int]]:
+def _chunks(file: File) -> Iterator[tuple[str, int]]:
     """Yield the file's text in pieces of some rows, the header first."""
     buffer, number = io.StringIO(newline=""), 0
     writer = csv.writer(buffer)
-    writer.writerow(one.columns)
-    for row in one.rows:
+    writer.writerow(file.columns)
+    for row in file.rows:
         writer.writerow(row)
         number += 1
         if number == EACH:
@@ -309,7 +369,7 @@ def _info(name: str) -> zipfile.ZipInfo:
 
 
 def _page(files: Sequence[File]) -> str:
-    return dictionary_markdown(one.name for one in files if one.name != "data_dictionary.csv")
+    return dictionary_markdown(file.name for file in files if file.name != "data_dictionary.csv")
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -1,212 +1,188 @@
-"""What `medjury study import` and `medjury rate ratings` share: which files are meant, maps, a first look."""
+"""The files that options name: checked while options are read, written all or none."""
 
+import csv
+import json
+import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
-from data.errors import BadFile, BadInput
-from data.importers.columns import (
-    ColumnMap,
-    What,
-    as_named,
-    flat,
-    guessed,
-    mapped,
-    read_map,
-    scores_only,
-    toml_of,
-    with_constants,
-    with_grades,
-)
-from data.importers.grades import Grades, grades_named
-from data.importers.published import MedhelmFile
-from data.importers.ratings import RatingFile
-from data.importers.readers import NAMED, RUNS, Reader, opening_of, reader_of, rows_of, within
-from data.importers.responses import ResponseFile
-from data.importers.rows import RatingRow, ResponseRow
-from data.importers.source import PIPE, Source
-from data.importers.table import TableFile
-from medjury.cli.options import table_format
-from medjury.cli.output import counted, say
+from data.errors import BadFile
+from data.files import part_of, whole_file
+from data.safe_text import guarded, guarded_name
 
-SHOWN, LOOKED_AT, LONGEST_SHOWN = 3, 500, 200
-PLAIN = ("csv", "jsonl")
-MapOption = Annotated[
-    Path | None,
-    typer.Option("--map", metavar="FILE", help="TOML that names columns: theirs = ours."),
-]
-GuessOption = Annotated[
-    bool,
-    typer.Option(
-        "--guess", help="Print the map it would use and three rows as stored; store nothing."
-    ),
-]
-ScaleOption = Annotated[
-    str | None,
-    typer.Option(
-        "--scale",
-        metavar="0-10|WORD,WORD",
-        help="The scale of grades, words from worst to best.",
-    ),
-]
+FOR_SPREADSHEETS = "utf-8-sig"
+FREE_TEXT = {"comment", "remark", "text", "note", "actor", "title"}
+
+STANDARD_OUTPUT = Path("-")
+STREAMED = ("--json", "--openmetrics")  # options that take "-" for standard output
+SQLITE = b"SQLite format 3\0"  # how such a file begins
+BESIDE_SQLITE = ("-wal", "-shm", "-journal")
+_streaming: list[Path] = []  # holds "-" while an option of the command has standard output
+TAKEN = "medjury.cli.files.taken"  # in a context: the real path that is written to -> its option
 
 
-def scale_named(scale: str | None) -> Grades | None:
-    """Return the scale that a user names, None where none is."""
-    return None if scale is None else grades_named(scale)
+def writes_to(
+    context: typer.Context, parameter: typer.CallbackParam, to: Path | None
+) -> Path | None:
+    """Check the file an option names while options are read: the callback of every such option.
+
+    Raises
+    ------
+    BadFile
+        As `check_place`, and where another option of the command names the same file.
+    """
+    if to is None or context.resilient_parsing:
+        return to
+    option = parameter.opts[0]
+    check_place(option, to)
+    if to == STANDARD_OUTPUT:
+        _streaming[:] = [to]
+    taken: dict[Path, str] = context.meta.setdefault(TAKEN, {})
+    real = to if to == STANDARD_OUTPUT else to.resolve()
+    if other := taken.get(real):
+        raise BadFile(f"{option} {to}: {other} is to be written there; name another file")
+    taken[real] = option
+    return to
 
 
-def run_format(paths: Sequence[Path], form: str | None) -> str | None:
-    """Return "package", "helm" or "inspect" where paths are stored as a whole, else None."""
-    if form is not None:
-        return form if form in {one.name for one in RUNS} else None
-    for path in paths:
-        if str(path) != PIPE and (path.is_dir() or path.is_file()):
-            opening = opening_of(path if path.is_dir() else Source(path))
-            reader = reader_of(opening)
-            if reader in RUNS:
-                return reader.name if reader else None
-    return None
+def is_streaming() -> bool:
+    """Tell whether standard output is taken by what a program reads, such as JSON."""
+    return bool(_streaming)
 
 
-def checked_format(form: str | None, others: Iterable[str]) -> None:
-    """Refuse a format that is no reader's."""
-    known = (*PLAIN, *NAMED, *others)
-    if form is not None and form not in known:
-        raise typer.BadParameter(f"{form!r} is none of {', '.join(known)}", param_hint="--format")
+def forget_streaming() -> None:
+    """Give standard output back: a command begins."""
+    _streaming.clear()
 
 
-def opened(
-    paths: Sequence[Path],
-    what: What,
-    form: str | None,
-    map_path: Path | None,
-    benchmark: str | None,
-) -> tuple[TableFile, Reader | None]:
-    """Return the rows that paths name; a folder's are those of a tool's files in it."""
-    given = None if map_path is None else read_map(map_path, what)
-    return rows_of(_sources(paths), what, form, given, benchmark)
-
-
-def _sources(paths: Sequence[Path]) -> list[Source]:
-    found: list[Source] = []
-    for path in paths:
-        if path.is_dir():
-            own = within(path)
-            if own is None:
-                raise BadFile(
-                    f"{path}: a folder without a finished run or a tool's files; name a file"
-                )
-            found += [Source(one) for one in own[1]]
-        else:
-            found.append(Source(path))
-    return found
-
-
-def show_guess(
-    paths: Sequence[Path],
-    what: What,
-    form: str | None,
-    map_path: Path | None,
-    benchmark: str | None,
-) -> None:
-    """Print the map that a file would be read with, and its first rows as they would be stored."""
-    given = None if map_path is None else read_map(map_path, what)
-    source = _sources(paths)[0]
-    table, reader = (
-        rows_of([source], what, form, None, benchmark) if given is None else (None, None)
-    )
-    if reader is not None and table is not None:
-        say(f"{source.path.name}: {reader.title}; it needs no map of columns")
-        _show_rows(table, what, benchmark)
+def check_place(option: str, to: Path) -> None:
+    """Refuse a folder, a file in a folder that is not there, and an SQLite file or its own."""
+    if to == STANDARD_OUTPUT and option in STREAMED:
         return
-    raw = TableFile(source, table_format(form), given.sheet if given else None)
-    chosen = given or _guess(raw, what, benchmark)
-    say(toml_of(chosen, raw.columns))
-    own = chosen if chosen.columns else as_named(raw.columns, chosen, what)
-    _show_rows(mapped(raw, own, what), what, benchmark)
-
-
-def _guess(raw: TableFile, what: What, benchmark: str | None) -> ColumnMap:
-    rows = [record for _, record in raw.first(LOOKED_AT)]
-    chosen = guessed(_names(rows), what)
-    chosen = with_constants(chosen, what, benchmark or raw.path.stem)
-    return with_grades(scores_only(chosen, rows), rows) if what == "ratings" else chosen
-
-
-def _names(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """Return the names of the first row's values, nested ones with dots."""
-    return tuple(flat(rows[0])) if rows else ()
-
-
-def _show_rows(table: TableFile, what: What, benchmark: str | None) -> None:
-    """Print the first rows as they would be stored, or what keeps them from being so."""
-    try:
-        if what == "responses":
-            _show_some(_told_response(row) for row in ResponseFile(table, benchmark))
-        else:
-            _show_some(_told_rating(row) for row in RatingFile(table))
-    except BadInput as error:
-        say(f"as it stands this would be refused: {error}")
-    say("nothing was stored; save the map, change it where it is wrong, and give it with --map")
-
-
-def _show_some(rows: Iterator[str]) -> None:
-    for number, told in enumerate(islice(rows, SHOWN), start=1):
-        say(f"row {number}\n{told}")
-
-
-def _told_response(row: ResponseRow) -> str:
-    names = ("instance_id", "benchmark", "response_id", "model", "context", "prompt")
-    values = [(name, getattr(row, name)) for name in (*names, "reference", "checklist", "response")]
-    values += [(f"group:{name}", value) for name, value in row.groups]
-    return _lines(values)
-
-
-def _told_rating(row: RatingRow) -> str:
-    names = ("response_id", "rater", "kind", "criterion", "score", "comment", "rated_at")
-    return _lines((name, getattr(row, name)) for name in names)
-
-
-def _lines(values: Iterable[tuple[str, object]]) -> str:
-    return "\n".join(
-        f"  {name}: {_short(value)}" for name, value in values if value not in (None, "")
-    )
-
-
-def _short(value: object) -> str:
-    text = repr(str(value))
-    if len(text) <= LONGEST_SHOWN:
-        return text
-    return f"{text[:LONGEST_SHOWN]}... ({counted(len(str(value)), 'character')})"
-
-
-def say_left_out(table: TableFile) -> None:
-    """Say what of a file was no row, or not taken."""
-    for reason, number in table.left_out.items():
-        if number:
-            say(f"not taken: {reason}: {number:,}")
-
-
-def say_medhelm_left(rows: MedhelmFile) -> None:
-    """Tell what of a file was not taken."""
-    say("usernames were replaced by pseudonyms, and are not in the study")
-    if rows.unmatched:
-        say(
-            f"left out, as their response is not in the study: {counted(len(rows.unmatched), 'row')} "
-            f"({_ranges(rows.unmatched)})"
+    with _failing(option, to):
+        writable = to != STANDARD_OUTPUT and not to.is_dir() and to.parent.is_dir()
+        is_database = writable and any(map(_is_sqlite, _databases(to.resolve())))
+    if not writable:
+        raise BadFile(f"{option} {to}: not a file in a folder that exists; name another file")
+    if is_database:
+        raise BadFile(
+            f"{option} {to}: is an SQLite database, such as a study, or a part of one, and is "
+            "never written over; name another file"
         )
-    if rows.ignored:
-        say(f"columns not taken: {', '.join(rows.ignored)}")
 
 
-def _ranges(numbers: list[int]) -> str:
-    """Return ascending numbers with runs of them shortened: 2-5, 9."""
-    runs = []
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        own = [number for _, number in run]
-        runs.append(str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}")
-    return ", ".join(runs)
+def _databases(to: Path) -> Iterator[Path]:
+    """Yield the file itself, and the database that it would be a part of by its name."""
+    yield to
+    for ending in BESIDE_SQLITE:
+        if to.name.endswith(ending) and to.name != ending:
+            yield to.with_name(to.name.removesuffix(ending))
+
+
+def _is_sqlite(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+
+
+def write_json(body: Mapping[str, Any], to: Path | None) -> None:
+    """Write figures as JSON to a file or, for `-`, to standard output; NaN is not JSON."""
+    if to is None:
+        return
+    text = json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if to == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+        return
+    write_files({"--json": (to, text)})
+
+
+def write_files(texts: Mapping[str, tuple[Path, str]]) -> None:
+    """Write the text of each option to its file, all or none: a full disk leaves the old files.
+
+    All are written beside their places first and then moved there, each in one step. What is
+    no file, such as a pipe, is written to as it is.
+    """
+    parts: dict[str, tuple[Path, Path]] = {}
+    try:
+        for option, (to, text) in texts.items():
+            with _failing(option, to):
+                real = to.resolve()
+                part = part_of(real)
+                if real.is_file() or not real.exists():
+                    parts[option] = part, real
+                (part if option in parts else real).write_text(text, encoding="utf-8", newline="")
+        for option, (part, real) in parts.items():
+            with _failing(option, real):
+                _move(part, real)
+    finally:
+        for part, _ in parts.values():
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _failing(option: str, to: Path) -> Iterator[None]:
+    """Name the option and its file where writing fails."""
+    try:
+        yield
+    except OSError as error:
+        raise BadFile(f"{option} {to}: {error.strerror}") from error
+
+
+def _move(part: Path, to: Path) -> None:
+    """Put a file in the place of another, which keeps who may read it."""
+    if to.exists():
+        shutil.copymode(to, part)
+    part.replace(to)
+
+
+def write_csv(
+    path: Path,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    encoding: str = "utf-8",
+) -> int:
+    """Write rows to a new CSV file, whole or not at all; return how many there were.
+
+    With the mark of `FOR_SPREADSHEETS` Excel knows that it is UTF-8, not Windows-1252.
+    """
+    written = 0
+    try:
+        with whole_file(path) as part, part.open("x", encoding=encoding, newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            for row in rows:
+                writer.writerow(row)
+                written += 1
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from error
+    return written
+
+
+def cells(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[list[object]]:
+    """Yield rows as a file has them: no text can be a formula in a spreadsheet.
+
+    A name that is a number, such as -5, stays one; free text that begins like one does not.
+    """
+    guards = [guarded if name in FREE_TEXT else guarded_name for name in columns]
+    for row in rows:
+        yield [
+            guard(value) if isinstance(value, str) else _cell(value)
+            for guard, value in zip(guards, row, strict=True)
+        ]
+
+
+def _cell(value: Any) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
+    return "" if value is None else value

@@ -14,10 +14,9 @@ from data.importers.inspect_logs import Taken as TakenLog
 from data.importers.inspect_logs import finished as finished_log
 from data.queries import benchmarks
 from data.rubric import Rubric
-from medjury.cli.import_runs import Told, models_of, store_finished
+from medjury.cli.import_helm import ImportAccount, models_of, store_finished
 from medjury.cli.options import rubric_named
 from medjury.cli.output import counted
-from medjury.cli.places import check_json
 from medjury.services.returned_runs import apart, known_rubric, rejoined_log
 
 GENERIC = "generic"
@@ -35,18 +34,17 @@ def bring_inspect(
     scale: Grades | None = None,
 ) -> None:
     """Read logs, and only when all can be read open the study and store them in one transaction."""
-    check_json(json_to)
-    logs = [read_inspect(one, benchmark) for path in paths for one in log_files(path)]
-    if benchmark and len({one.spec.task for one in logs}) > 1:
-        several = ", ".join(sorted({one.spec.task for one in logs}))
+    logs = [read_inspect(file, benchmark) for path in paths for file in log_files(path)]
+    if benchmark and len({log.spec.task for log in logs}) > 1:
+        several = ", ".join(sorted({log.spec.task for log in logs}))
         raise BadInput(f"--benchmark {benchmark}: the logs are of several tasks: {several}")
     engine = study()
     chosen = rubric_named(engine, rubric)
-    logs = [apart(one) if benchmark else rejoined_log(engine, one) for one in logs]
-    found = [_inspect_rubric(engine, log, chosen, rubric_for, scale) for log in logs]
-    taken = [finished_log(log, rubric) for log, (rubric, _) in zip(logs, found, strict=True)]
-    why = {log.benchmark: reason for log, (_, reason) in zip(logs, found, strict=True)}
-    store_finished(engine, [one.values for one in taken], _told_inspect(taken, why), json_to)
+    logs = [apart(log) if benchmark else rejoined_log(engine, log) for log in logs]
+    rubrics = [_inspect_rubric(engine, log, chosen, rubric_for, scale) for log in logs]
+    taken = [finished_log(log, rubric) for log, (rubric, _) in zip(logs, rubrics, strict=True)]
+    why = {log.benchmark: reason for log, (_, reason) in zip(logs, rubrics, strict=True)}
+    store_finished(engine, [log.values for log in taken], _told_inspect(taken, why), json_to)
 
 
 def _inspect_rubric(
@@ -66,16 +64,18 @@ def _inspect_rubric(
     BadInput
         If our scorer rated on another one, or on one that is not known here.
     """
-    own = next((one.rubric for one in benchmarks(engine) if one.name == log.benchmark), None)
-    wanted = log.rubric_sha256
-    if not wanted:
+    own = next(
+        (stored.rubric for stored in benchmarks(engine) if stored.name == log.benchmark), None
+    )
+    sha256 = log.rubric_sha256
+    if not sha256:
         return _of_anothers_scorer(log, chosen, own, rubric_for, scale)
-    found = chosen or known_rubric(engine, wanted, log.origin)
-    if found and found.sha256 == wanted:
-        return found, "the one that medjury's scorer rated on"
+    rubric = chosen or known_rubric(engine, sha256, log.origin)
+    if rubric and rubric.sha256 == sha256:
+        return rubric, "the one that medjury's scorer rated on"
     why = f"{chosen.name} is another" if chosen else "it is not known here"
     raise BadInput(
-        f"{log.name}: medjury's scorer rated on the rubric with the hash {wanted[:12]}, and {why}; "
+        f"{log.name}: medjury's scorer rated on the rubric with the hash {sha256[:12]}, and {why}; "
         "give --rubric FOLDER, the folder `rubric` of that export; nothing was imported"
     )
 
@@ -107,32 +107,32 @@ def _of_anothers_scorer(
     )
 
 
-def _told_inspect(taken: Sequence[TakenLog], why: Mapping[str, str]) -> Told:
+def _told_inspect(taken: Sequence[TakenLog], why: Mapping[str, str]) -> ImportAccount:
     """Return what is told of logs."""
-    figures = [_inspect_figures(one) for one in taken]
+    figures = [_inspect_figures(imported) for imported in taken]
     rubrics = {
-        name: (one.values.rubric, why[one.log.benchmark])
-        for one in taken
-        for name in one.benchmarks
+        name: (imported.values.rubric, why[imported.log.benchmark])
+        for imported in taken
+        for name in imported.benchmarks
     }
-    left_out = summed(one.log.left_out for one in taken)
-    return Told(
+    left_out = summed(imported.log.left_out for imported in taken)
+    return ImportAccount(
         "Inspect logs",
         INSPECT_COLUMNS,
-        [[str(one[name]) for name in INSPECT_COLUMNS] for one in figures],
+        [[str(row[name]) for name in INSPECT_COLUMNS] for row in figures],
         first=[
-            f"WARNING: {one.log.name}: its run ended with status {one.log.status[:20]}: only "
+            f"WARNING: {imported.log.name}: its run ended with status {imported.log.status[:20]}: only "
             "the samples that ended are in the study"
-            for one in taken
-            if one.log.status != "success"
+            for imported in taken
+            if imported.log.status != "success"
         ],
         rubrics={
             name: f"{rubric.name} ({_points(rubric)}): {reason}"
             for name, (rubric, reason) in rubrics.items()
         },
         jurors=_inspect_jurors(taken),
-        left_out={what: counted(number, "sample") for what, number in left_out.items()},
-        notes=summed(one.log.notes for one in taken),
+        left_out={reason: counted(number, "sample") for reason, number in left_out.items()},
+        notes=summed(imported.log.notes for imported in taken),
         body={"format": "inspect", "logs": figures},
     )
 
@@ -145,31 +145,33 @@ def _points(rubric: Rubric) -> str:
     return words or f"{rubric.scale}"
 
 
-def _inspect_figures(one: TakenLog) -> dict[str, Any]:
+def _inspect_figures(imported: TakenLog) -> dict[str, Any]:
     """Return the figures of one log, as `--json` writes them."""
     return {
-        "log": one.log.name,
-        "benchmark": one.log.benchmark,
-        "status": one.log.status,
-        "rubric": one.values.rubric.name,
-        "rubric_sha256": one.values.rubric.sha256,
-        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in one.values.jurors],
-        "scorers_not_taken": list(one.not_taken),
-        "instances": len({row.instance_id for row in one.values.responses}),
-        "responses": len(one.values.responses),
-        "ratings": len(one.values.ratings),
-        "missing": len(one.values.failures),
-        "left_out": dict(one.log.left_out),
-        "notes": dict(one.log.notes),
+        "log": imported.log.name,
+        "benchmark": imported.log.benchmark,
+        "status": imported.log.status,
+        "rubric": imported.values.rubric.name,
+        "rubric_sha256": imported.values.rubric.sha256,
+        "jurors": [
+            {"name": j.handle, "model": j.profile.get("model")} for j in imported.values.jurors
+        ],
+        "scorers_not_taken": list(imported.not_taken),
+        "instances": len({row.instance_id for row in imported.values.responses}),
+        "responses": len(imported.values.responses),
+        "ratings": len(imported.values.ratings),
+        "missing": len(imported.values.failures),
+        "left_out": dict(imported.log.left_out),
+        "notes": dict(imported.log.notes),
     }
 
 
 def _inspect_jurors(taken: Sequence[TakenLog]) -> Iterator[str]:
-    models = models_of(one.values for one in taken)
+    models = models_of(log.values for log in taken)
     if models:
-        told = (f"{name} ({model or 'model not named'})" for name, model in models.items())
-        yield f"jurors: {', '.join(told)}"
+        named = (f"{name} ({model or 'model not named'})" for name, model in models.items())
+        yield f"jurors: {', '.join(named)}"
     else:
         yield "no scorer rates a criterion of the rubric: there are responses, and no ratings"
-    if names := dict.fromkeys(name for one in taken for name in one.not_taken):
+    if names := dict.fromkeys(name for log in taken for name in log.not_taken):
         yield f"scorers without points on a criterion of the rubric, not taken: {', '.join(names)}"

@@ -10,7 +10,9 @@ import typer
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from medjury.cli.dask_connect import SCORES, On, computing
+from medjury.cli.files import write_json
 from medjury.cli.options import (
+    METHODS,
     BenchmarkOption,
     Criterion,
     Db,
@@ -18,12 +20,12 @@ from medjury.cli.options import (
     Jurors,
     Reps,
     Seed,
+    either,
     named_jurors,
     study_of,
 )
 from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import progress, say, say_unnoted, show_decision, show_fitted, show_table
-from medjury.cli.places import check_json, write_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
         RankingQuestion,
     )
 
-METHODS = ("paper", "published")
 POOLS = ("mean", "median", "weighted")
 SIZES = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 
@@ -74,14 +75,13 @@ def juries(
     db: Db = None,
 ) -> None:
     """Rank every possible jury of the jurors that have rated, corrected for selection."""
-    for given, allowed, name in ((method, METHODS, "--method"), (pool, POOLS, "--pool")):
-        if given not in allowed:
-            raise typer.BadParameter(f"{given!r} is not {' or '.join(allowed)}", param_hint=name)
-    check_json(json_to)
+    if pool not in POOLS:
+        raise typer.BadParameter(f"{pool!r} is not {' or '.join(POOLS)}", param_hint="--pool")
     from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
     own, numbers = named_jurors(None, jurors), _sizes(sizes)
-    options = AnalysisOptions(own, None, benchmark, criterion, method, reps=reps, seed=seed)  # type: ignore[arg-type]  # checked above
+    by = either(method, METHODS, "--method")
+    options = AnalysisOptions(own, None, benchmark, criterion, by, reps=reps, seed=seed)
     if compare:
         if pool != "mean" or common:
             raise typer.BadParameter("only means of own responses", param_hint="--compare")
@@ -156,7 +156,7 @@ def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
         "n_unknown_cost": ranking.n_unknown_cost,
         "usd_made_up": list(ranked.made_up),
         "winner": None if ranking.winner is None else _winner(ranking.winner),
-        "by_size": [_winner(one) for one in ranking.by_size],
+        "by_size": [_winner(winner) for winner in ranking.by_size],
         "rows": [_row(row) for row in ranking.rows],
         "note": told(ranking.notes),
         "notes": json_value(ranking.notes),
@@ -169,11 +169,11 @@ def comparison_json(compared: "ComparedJuries") -> dict[str, Any]:
     from calibration.json_values import decision_json, json_row, json_value
 
     options = compared.question.options
-    asked = {name: getattr(options, name) for name in ("method", "criterion", "reps", "seed")}
+    chosen = {name: getattr(options, name) for name in ("method", "criterion", "reps", "seed")}
     juries = {"first": compared.question.first, "second": compared.question.second}
     iccs = {"icc_first": compared.icc_first, "icc_second": compared.icc_second}
     decision = {"decision": decision_json(compared.decision)}
-    head: dict[str, Any] = json_value(asked | juries | iccs)
+    head: dict[str, Any] = json_value(chosen | juries | iccs)
     return head | json_row(compared.row) | decision
 
 
@@ -184,19 +184,19 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
 
     ranking, top = ranked.ranking, ranked.question.top
     pooled = "weighted mean" if ranked.question.pool == "weighted" else ranked.question.pool
-    how = f"(method {ranked.question.options.method}, {pooled} of members)"
+    manner = f"(method {ranked.question.options.method}, {pooled} of members)"
     front = ranking.front
     prices = " at made-up prices" if ranked.made_up else ""
     more = f", {top} of {len(front)}" if len(front) > top else ""
     parts: Mapping[str, Sequence[JuryRow]] = {
-        "the best jury of each size": [one.row for one in ranking.by_size],
+        "the best jury of each size": [winner.row for winner in ranking.by_size],
         f"the first of {len(ranking.rows):,} juries": ranking.rows[:top],
         f"no cheaper jury agrees as well{prices}, the cheapest first{more}": front[:top],
     }
     for about, rows in parts.items():
         if rows:
             say("", json_to)
-            show_fitted(RANKING, rows, f"{ranked.benchmark}: {about} {how}", json_to)
+            show_fitted(RANKING, rows, f"{ranked.benchmark}: {about} {manner}", json_to)
     for line in (*legend(front), *map(words, ranked.notes)):
         say(f"  {line}", json_to)
 
@@ -211,26 +211,26 @@ def _winner(winner: "Winner") -> dict[str, Any]:
 def _row(row: "JuryRow") -> dict[str, Any]:
     from calibration.json_values import json_row
 
-    found = json_row(row)
-    return found if row.weights else {key: found[key] for key in found if key != "weights"}
+    figures = json_row(row)
+    return figures if row.weights else {key: figures[key] for key in figures if key != "weights"}
 
 
 def _sizes(text: str | None) -> range | None:
     """Return the sizes that `A-B` or `A` means."""
     if text is None:
         return None
-    found = SIZES.fullmatch(text)
-    if found is None:
+    match = SIZES.fullmatch(text)
+    if match is None:
         raise BadInput(f"--sizes {text}: give one size or two as 1-5")
-    low, high = int(found[1]), int(found[2] or found[1])
+    low, high = int(match[1]), int(match[2] or match[1])
     if not 1 <= low <= high:
         raise BadInput(f"--sizes {text}: the first is at least 1 and at most the last")
     return range(low, high + 1)
 
 
-def _two_juries(given: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _two_juries(texts: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the jurors of two juries that differ, or refuse."""
-    named = [named_jurors(None, one) or () for one in given]
-    if len(named) != 2 or {*named[0]} == {*named[1]}:
+    juries = [named_jurors(None, jurors) or () for jurors in texts]
+    if len(juries) != 2 or {*juries[0]} == {*juries[1]}:
         raise BadInput("--compare: give it twice, with juries that differ in a juror")
-    return named[0], named[1]
+    return juries[0], juries[1]

@@ -1,6 +1,6 @@
 """`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -10,9 +10,14 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
+from data.calls import TokenCosts
 from data.errors import BadInput
+from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
+from data.queries.jury import by_juror as verdicts_by_juror
+from data.queries.planted import Planted, planted_texts
 from data.queries.references import References, references
-from data.queries.spending import study_spending
+from data.queries.spending import InFlight, in_flight, study_spending
+from data.queries.token_costs import token_costs_by_juror
 from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
@@ -23,29 +28,32 @@ from jury.references import check_references
 from jury.run import run_panel
 from jury.run_result import RunResult
 from medjury.cli.dask_connect import On
+from medjury.cli.files import write_json
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
     advice,
-    before,
-    by_juror,
-    cost_of,
-    how,
-    how_in_batches,
-    own_prices,
-    still_in_batches,
-    to_json,
-    told_after,
-    told_before,
-    told_bound,
-    told_repeated,
-    took,
-    unsettled,
+    announcement,
+    batch_progress_words,
+    batch_warnings,
+    cost_words,
+    estimate_json,
+    estimate_warnings,
+    in_flight_words,
+    missing_by_juror,
+    own_price_notes,
+    paper_bound_note,
+    planted_words,
+    progress_words,
+    repeated_input_note,
+    result_notes,
+    spending_notes,
+    token_notes,
+    token_words,
 )
 from medjury.cli.options import Db, Json, Named, finite, study_of
-from medjury.cli.output import counted, progress, say, show
-from medjury.cli.places import check_json, write_json
-from medjury.services.jury_lab import RunScope, refuse_beyond_budget, run_estimate
+from medjury.cli.output import counted, progress, room, say, show, width
+from medjury.services.panels import RunScope, refuse_beyond_budget, run_estimate
 
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
@@ -81,14 +89,14 @@ def run(
         if batch:
             say(FULL_PRICES, json_to)
         return
-    asked = Asked(max_usd, replicates, benchmark, concurrency, batch, on)
-    if let_rate(engine, chosen, asked, json_to).missing:
+    request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, on)
+    if let_rate(engine, chosen, request, json_to).missing:
         raise typer.Exit(MISSING)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a run is asked for, as the command's options say."""
+class RunRequest:
+    """What a run is to do, as the command's options say."""
 
     max_usd: float | None
     replicates: int
@@ -98,51 +106,53 @@ class Asked:
     on: str | None
 
 
-def let_rate(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> RunResult:
+def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
     """Let a panel rate, say what goes where before and what it came to after."""
-    check_json(json_to)
     refuse_ended(panel, datetime.now(UTC).date())
-    if asked.on is None:
+    if request.on is None:
         api_keys(panel)
-    elif asked.batch:
+    elif request.batch:
         raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
     else:
         admit(panel)
-    scope = RunScope(panel, asked.replicates, tuple(asked.benchmarks or ()))
+    scope = RunScope(panel, request.replicates, tuple(request.benchmarks or ()))
     expected = run_estimate(engine, scope)
-    refuse_beyond_budget(engine, expected, asked.max_usd)
-    for line in (*before(panel), *price_notices(panel), *told_before(expected)):
+    refuse_beyond_budget(engine, expected, request.max_usd)
+    for line in (*announcement(panel), *price_notices(panel), *estimate_warnings(expected)):
         say(line, json_to)
-    result = _rated(engine, panel, asked, json_to)
+    result = _rated(engine, panel, request, json_to)
     print_result(result, json_to)
-    for line in told_after(expected, whole=asked.max_usd is None) if result.calls else ():
+    for line in result_notes(expected, complete=request.max_usd is None) if result.calls else ():
         say(line, json_to)
-    write_json(result.to_json() | to_json(expected), json_to)
+    write_json(result.to_json() | estimate_json(expected), json_to)
     return result
 
 
-def _rated(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> RunResult:
+def _rated(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
     """Run a panel in batches, or request by request, its calls made here or by workers."""
-    told = own_prices(panel) if asked.batch else still_in_batches(engine, panel)
-    for line in told:
+    notices = own_price_notes(panel) if request.batch else batch_warnings(engine, panel)
+    for line in notices:
         say(line, json_to)
     options: dict[str, Any] = {
-        "max_usd": asked.max_usd,
-        "replicates": asked.replicates,
-        "benchmarks": asked.benchmarks,
+        "max_usd": request.max_usd,
+        "replicates": request.replicates,
+        "benchmarks": request.benchmarks,
         "waiting": lambda: say("waiting: another run holds this study", json_to),
     }
-    if asked.batch:
+    if request.batch:
         return _in_batches(engine, panel, options, json_to)
     with (
-        _lines(asked.on, panel, asked.concurrency, json_to) as lines,
+        _lines(request.on, panel, request.concurrency, json_to) as providers,
         progress(f"panel {panel.name}", None) as at,
     ):
-        options |= {"concurrency": asked.concurrency, "providers": lines}
+        options |= {"concurrency": request.concurrency, "providers": providers}
         result = run_panel(
-            engine, panel, progress=lambda now: at(now.done, now.total, how(now)), **options
+            engine,
+            panel,
+            progress=lambda now: at(now.done, now.total, progress_words(now)),
+            **options,
         )
-        return with_lost_jurors(result, lines or {})
+        return with_lost_jurors(result, providers or {})
 
 
 def _in_batches(
@@ -153,7 +163,7 @@ def _in_batches(
         result = run_batches(
             engine,
             panel,
-            progress=lambda now: at(now.rated + now.failed, now.total, how_in_batches(now)),
+            progress=lambda now: at(now.rated + now.failed, now.total, batch_progress_words(now)),
             tell=lambda line: say(line, json_to),
             **options,
         )
@@ -179,12 +189,12 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
     say(
         f"{result.panel}: scored {result.rated} of {total} "
         f"({counted(result.responses, 'response')} x {counted(result.jurors, 'juror')}), "
-        f"{counted(result.calls, 'call')}, {cost_of(result)}",
+        f"{counted(result.calls, 'call')}, {cost_words(result)}",
         json_to,
     )
     stopped = [f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()]
-    ends = (*by_juror(result), *stopped, *unsettled(result), *advice(result))
-    for line in (*took(result), *ends):
+    ends = (*missing_by_juror(result), *stopped, *spending_notes(result), *advice(result))
+    for line in (*token_notes(result), *ends):
         say(line, json_to)
 
 
@@ -197,19 +207,19 @@ def _print_estimate(
     panel, expected = scope.panel, run_estimate(engine, scope)
     refuse_beyond_budget(engine, expected, max_usd)
     rows = [
-        [one.juror, f"{one.calls}", f"{one.tokens_in}", _usd(one.usd_likely), _usd(one.usd_most)]
-        for one in expected.jurors
+        [row.juror, f"{row.calls}", f"{row.tokens_in}", _usd(row.usd_likely), _usd(row.usd_most)]
+        for row in expected.jurors
     ]
     heads = ["juror", "calls", "tokens in", "likely USD", "at most USD"]
     show(f"Panel {panel.name}, estimated", heads, rows, json_to)
-    over = ended(panel, datetime.now(UTC).date())
-    told = (*price_notices(panel), *told_before(expected), *told_repeated(expected))
-    for line in (*over, *told, *told_bound(expected)):
+    ended_models = ended(panel, datetime.now(UTC).date())
+    notices = (*price_notices(panel), *estimate_warnings(expected), *repeated_input_note(expected))
+    for line in (*ended_models, *notices, *paper_bound_note(expected)):
         say(line, json_to)
-    jurors = [asdict(one) for one in expected.jurors]
+    jurors = [asdict(row) for row in expected.jurors]
     spent = study_spending(engine)
     money = {"usd_study": round(spent.usd, 9), "budget": spent.budget}
-    write_json({"panel": panel.name, "jurors": jurors} | money | to_json(expected), json_to)
+    write_json({"panel": panel.name, "jurors": jurors} | money | estimate_json(expected), json_to)
 
 
 def _usd(amount: float | None) -> str:
@@ -231,10 +241,9 @@ def check_references_of(
     """
     chosen = read_panel(panel)
     engine = study_of(context, db)
-    check_json(json_to)
     api_keys(chosen)
     refuse_ended(chosen, datetime.now(UTC).date())
-    for line in (*before(chosen), *price_notices(chosen)):
+    for line in (*announcement(chosen), *price_notices(chosen)):
         say(line, json_to)
     with progress(f"references, panel {chosen.name}", None) as at:
         result = check_references(
@@ -243,38 +252,38 @@ def check_references_of(
             concurrency=concurrency,
             max_usd=max_usd,
             benchmarks=benchmark,
-            progress=lambda now: at(now.done, now.total, how(now)),
+            progress=lambda now: at(now.done, now.total, progress_words(now)),
             waiting=lambda: say("waiting: another run holds this study", json_to),
         )
-    found = references(engine, [one.name for one in chosen.juror], benchmark)
-    _print_references(result, found, json_to)
-    write_json(_references_json(result, found), json_to)
+    checked = references(engine, [juror.name for juror in chosen.juror], benchmark)
+    _print_references(result, checked, json_to)
+    write_json(_references_json(result, checked), json_to)
     if result.missing:
         raise typer.Exit(MISSING)
 
 
-def _print_references(result: RunResult, found: References, json_to: Path | None) -> None:
+def _print_references(result: RunResult, checked: References, json_to: Path | None) -> None:
     """Say what the check has come to, and what is not known."""
     total = result.rated + result.missing
     lines = [
         f"{result.panel}: answered {result.rated} of {total} "
         f"({counted(result.responses, 'reference')} x {counted(result.jurors, 'juror')}), "
-        f"{counted(result.calls, 'call')}, {cost_of(result)}",
+        f"{counted(result.calls, 'call')}, {cost_words(result)}",
         *(f"missing: {n} {status}" for status, n in result.by_status.items() if status != "ok"),
         *(f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()),
-        f"{len(found.marked)} marked, {len(found.sound)} sound, {len(found.not_known)} not known; "
-        f"{counted(len(found.unchecked), 'instance')} without a reference or a context, not asked "
+        f"{len(checked.marked)} marked, {len(checked.sound)} sound, {len(checked.not_known)} not known; "
+        f"{counted(len(checked.unchecked), 'instance')} without a reference or a context, not asked "
         "about",
         f"{RULE}; a tie, or fewer than two answers, is not known",
     ]
-    if found.simulated:
+    if checked.simulated:
         lines.append("these answers are simulated: they say nothing of the references")
-    lines += [*unsettled(result), *advice(result)]
+    lines += [*spending_notes(result), *advice(result)]
     for line in lines:
         say(line, json_to)
 
 
-def _references_json(result: RunResult, found: References) -> dict[str, Any]:
+def _references_json(result: RunResult, checked: References) -> dict[str, Any]:
     """Return the figures and the marked instances' names."""
     return {
         "panel": result.panel,
@@ -288,9 +297,122 @@ def _references_json(result: RunResult, found: References) -> dict[str, Any]:
         "usd_unknown": result.usd_unknown,
         "usd_in_flight": result.usd_in_flight,
         "usd_study": result.usd_study,
-        "marked": sorted(found.marked),
-        "sound": len(found.sound),
-        "not_known": sorted(found.not_known),
-        "unchecked": len(found.unchecked),
-        "simulated": found.simulated,
+        "marked": sorted(checked.marked),
+        "sound": len(checked.sound),
+        "not_known": sorted(checked.not_known),
+        "unchecked": len(checked.unchecked),
+        "simulated": checked.simulated,
     }
+
+
+MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
+
+
+def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
+    """List missing verdicts with the last reason, and what all calls have cost."""
+    engine = study_of(context, db)
+    rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
+    planted = planted_texts(engine)
+    by_response = {(response.benchmark, response.response_id): response for response in planted}
+    if rows:
+        _table(_cells(rows), json_to)
+    totals = verdicts_by_juror(rows)
+    for juror, counts in totals.items():
+        statuses = ", ".join(f"{number} {status}" for status, number in counts.items())
+        say(f"missing: {juror}: {statuses}", json_to)
+    if not rows:
+        say("no verdict is missing of what jurors were asked for", json_to)
+    for line in planted_words(planted):
+        say(line, json_to)
+    _say_spent(spent, open_, json_to)
+    costs = token_costs_by_juror(engine)
+    for line in told_costs(costs):
+        say(line, json_to)
+    body = {
+        "missing": [
+            row.to_json() | _of_its_response(by_response.get((row.benchmark, row.response_id)))
+            for row in rows
+        ],
+        **_planted_json(planted),
+        "jurors": [
+            {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
+            for juror, counts in totals.items()
+        ],
+        "tokens": {juror: cost.to_json() for juror, cost in costs.items()},
+    }
+    write_json(body | _money(spent, open_), json_to)
+
+
+def _of_its_response(planted: Planted | None) -> dict[str, Any]:
+    """Return what a row says of what its response holds."""
+    return {
+        "verdict_in_response": planted is not None and planted.verdict,
+        "tags_broken_in": list(planted.tags_broken_in) if planted is not None else [],
+    }
+
+
+def _planted_json(planted: Sequence[Planted]) -> dict[str, Any]:
+    """Return which responses of the study hold a verdict, and which tags of the prompt."""
+    named = [
+        ({"benchmark": response.benchmark, "response_id": response.response_id}, response)
+        for response in planted
+    ]
+    return {
+        "verdicts_in_responses": [name for name, response in named if response.verdict],
+        "tags_broken_in": [
+            name | {"parts": list(response.tags_broken_in)}
+            for name, response in named
+            if response.tags_broken_in
+        ],
+    }
+
+
+def told_costs(costs: Mapping[str, TokenCosts]) -> Iterator[str]:
+    """Yield what each juror's calls took and cost, by kind of token."""
+    for juror, tokens in costs.items():
+        if words := token_words(tokens):
+            yield f"{juror}: {words}"
+
+
+def _money(spent: Spending, open_: InFlight) -> dict[str, float]:
+    """Return the figures on all calls of the study."""
+    return {
+        "calls": spent.calls,
+        "usd": round(spent.usd, 9),
+        "usd_unknown": spent.unknown,
+        "calls_in_flight": open_.calls + open_.batched,
+        "usd_in_flight": round(open_.usd, 9),
+        "usd_study": round(spent.usd + open_.usd, 9),
+    }
+
+
+def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
+    """Say what all calls have cost, and what some can have cost besides."""
+    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
+    total = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
+    say(f"{total}; probes are not stored", json_to)
+    if number := open_.calls + open_.batched:
+        say(in_flight_words(number, open_.usd), json_to)
+
+
+def _cells(rows: Sequence[MissingVerdict]) -> list[list[str]]:
+    """Return the rows of the table of missing verdicts."""
+    return [
+        [
+            row.juror,
+            row.response_id + (f" (replicate {row.replicate})" if row.replicate else ""),
+            row.status,
+            f"{row.calls}",
+            row.reason,
+        ]
+        for row in rows
+    ]
+
+
+def _table(cells: list[list[str]], json_to: Path | None) -> None:
+    """Show the verdicts as a table or, where the screen is too narrow for it, a line each."""
+    if width(MISSING_COLUMNS, cells) <= room(json_to):
+        show("Missing verdicts", MISSING_COLUMNS, cells, json_to)
+        return
+    for juror, response, status, calls, reason in cells:
+        say(f"{juror}, {response}: {status}, {counted(int(calls), 'call')}: {reason}", json_to)

@@ -17,7 +17,7 @@ from jury.providers.executor import LOST, NO_WORKER
 from jury.run_result import RunProgress, RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
 from medjury.cli.output import counted
-from medjury.services.jury_lab import RunEstimate
+from medjury.services.panels import RunEstimate
 
 MISSING = 1
 NAMED = 5
@@ -68,18 +68,18 @@ FORM = (
 )
 
 
-def before(panel: Panel) -> list[str]:
+def announcement(panel: Panel) -> list[str]:
     """Return what is said before anything is sent."""
     hosts = panel.hosts()
     where = "texts will be sent to: " + ", ".join(hosts) if hosts else "no text leaves this machine"
-    simulated = [one.name for one in panel.juror if one.simulated]
+    simulated = [juror.name for juror in panel.juror if juror.simulated]
     lines = [f"panel {panel.name}: {where}", *panel.notices(datetime.now(UTC).date())]
     return lines + ([f"simulated jurors: {', '.join(simulated)}"] if simulated else [])
 
 
-def still_in_batches(engine: Engine, panel: Panel) -> list[str]:
+def batch_warnings(engine: Engine, panel: Panel) -> list[str]:
     """Return a warning for every juror that a live run would ask again and pay again."""
-    waiting = waiting_in_batches(engine, [one.name for one in panel.juror])
+    waiting = waiting_in_batches(engine, [juror.name for juror in panel.juror])
     return [
         f"juror {name}: {counted(number, 'request')} in a batch already, which this run asks and "
         "pays for again; run with --batch to collect them instead"
@@ -87,23 +87,23 @@ def still_in_batches(engine: Engine, panel: Panel) -> list[str]:
     ]
 
 
-def own_prices(panel: Panel) -> list[str]:
+def own_price_notes(panel: Panel) -> list[str]:
     """Return a sentence for every juror whose price is the panel's own."""
     return [
-        f"juror {one.name}: the panel's own price counts in full; put the price for batches there "
+        f"juror {juror.name}: the panel's own price counts in full; put the price for batches there "
         "if it differs"
-        for one in panel.juror
-        if one.usd_per_million_in or one.usd_per_million_out  # nothing to say where both are 0
+        for juror in panel.juror
+        if juror.usd_per_million_in or juror.usd_per_million_out  # nothing to say where both are 0
     ]
 
 
-def told_before(estimate: RunEstimate) -> Iterator[str]:
+def estimate_warnings(estimate: RunEstimate) -> Iterator[str]:
     """Yield a warning for every juror that will meet its own family, or when that can be told."""
     own = estimate.own
-    yield from _of_no_list(estimate)
+    yield from _unlisted_family_warnings(estimate)
     if own.is_blind and estimate.families:
         yield "how many responses are by a juror's own family is known after unblinding"
-    for juror, number in _met(estimate):
+    for juror, number in _own_family_counts(estimate):
         yield f"{juror} will rate {number} written by its own family"
     if own.unknown and estimate.families:
         of = f"{own.unknown} of {counted(own.responses or 0, 'response')}"
@@ -111,41 +111,41 @@ def told_before(estimate: RunEstimate) -> Iterator[str]:
         yield f"{of} {has} whose family is unknown"
 
 
-def told_after(estimate: RunEstimate, *, whole: bool) -> Iterator[str]:
+def result_notes(estimate: RunEstimate, *, complete: bool) -> Iterator[str]:
     """Yield what is told below a result that took calls: the bound, and own families again.
 
     Under a cap nobody knows how many of those were rated, and they are not told twice.
     """
-    yield from told_bound(estimate)
-    for juror, number in _met(estimate) if whole else ():
+    yield from paper_bound_note(estimate)
+    for juror, number in _own_family_counts(estimate) if complete else ():
         yield f"{juror} has {number} of its own family in this; they count as all do"
 
 
-def told_repeated(estimate: RunEstimate) -> Iterator[str]:
+def repeated_input_note(estimate: RunEstimate) -> Iterator[str]:
     """Yield how much of the input a vendor may serve from a cache; no figure counts on it."""
-    repeated = sum(one.tokens_repeated for one in estimate.jurors)
+    repeated = sum(row.tokens_repeated for row in estimate.jurors)
     if repeated:
-        of = sum(one.tokens_in for one in estimate.jurors)
+        total = sum(row.tokens_in for row in estimate.jurors)
         yield (
-            f"{repeated:,} of {of:,} tokens of input begin as an earlier request does: a vendor that "
+            f"{repeated:,} of {total:,} tokens of input begin as an earlier request does: a vendor that "
             "caches may bill them at less; the figures do not count on it"
         )
 
 
-def told_bound(estimate: RunEstimate) -> Iterator[str]:
+def paper_bound_note(estimate: RunEstimate) -> Iterator[str]:
     """Yield the paper's bound, if the run has anything to ask."""
     if estimate.bound.tokens_out:
         yield f"the paper's upper bound for the same: {_usd(estimate.bound.usd)}"
 
 
-def how(now: RunProgress) -> str:
+def progress_words(now: RunProgress) -> str:
     """Return the bar's words: what is rated, what failed and why, what was spent."""
     failed = [f"{count} {name}" for name, count in now.by_status.items() if name != "ok"]
     words = [f"{now.by_status.get('ok', 0)} rated", *failed, f"${now.usd:.2f}"]
     return ", ".join(words)
 
 
-def how_in_batches(now: BatchProgress) -> str:
+def batch_progress_words(now: BatchProgress) -> str:
     """Return the bar's words: what is rated, in flight, failed and spent."""
     ended = f" ({now.answered} ended there)" if now.answered else ""
     return (
@@ -153,7 +153,7 @@ def how_in_batches(now: BatchProgress) -> str:
     )
 
 
-def cost_of(result: RunResult) -> str:
+def cost_words(result: RunResult) -> str:
     """Return what a run has cost, as far as it is known."""
     unknown = counted(result.usd_unknown, "call")
     return f"${result.usd:.4f}" + (f" and {unknown} of unknown price" if result.usd_unknown else "")
@@ -172,7 +172,7 @@ def token_words(tokens: TokenCosts) -> str:
     return ", ".join(words)
 
 
-def took(result: RunResult) -> Iterator[str]:
+def token_notes(result: RunResult) -> Iterator[str]:
     """Yield what a run's calls took by kind of token, and what it did not have to ask."""
     if result.shared_prompts:
         verdicts = counted(result.shared_prompts, "verdict")
@@ -181,7 +181,7 @@ def took(result: RunResult) -> Iterator[str]:
         yield f"tokens: {words}"
 
 
-def unsettled(result: RunResult) -> Iterator[str]:
+def spending_notes(result: RunResult) -> Iterator[str]:
     """Yield what the study may have spent besides what it knows, and how its budget stands."""
     if result.calls_carried:
         calls = f"{counted(result.calls_carried, 'call')} in flight when a run before was killed"
@@ -206,18 +206,18 @@ def advice(result: RunResult) -> list[str]:
     return list(dict.fromkeys(_advice(result))) if result.missing else []
 
 
-def planted_words(found: Sequence[Planted]) -> Iterator[str]:
+def planted_words(planted: Sequence[Planted]) -> Iterator[str]:
     """Yield which responses hold a verdict or tags of the prompt, the first few by name."""
-    verdicts = [one.response_id for one in found if one.verdict]
+    verdicts = [response.response_id for response in planted if response.verdict]
     if verdicts:
         yield (
             f"{counted(len(verdicts), 'response')} with a ready-made verdict in the text: "
             f"{_first(verdicts)}; look at their scores on the workbench"
         )
     tags = [
-        f"{one.response_id} (in {' and '.join(one.tags_broken_in)})"
-        for one in found
-        if one.tags_broken_in
+        f"{response.response_id} (in {' and '.join(response.tags_broken_in)})"
+        for response in planted
+        if response.tags_broken_in
     ]
     if tags:
         yield (
@@ -235,35 +235,37 @@ def _first(names: Sequence[str]) -> str:
 def _advice(result: RunResult) -> Iterator[str]:
     for juror, counts in result.by_juror.items():
         why = result.stopped.get(juror, "")
-        mended = [said for words, said in BY_REASON.items() if words in why]
+        remedies = [advice for words, advice in BY_REASON.items() if words in why]
         for name, count in counts.items():
             if not count or name in (Status.OK, IN_FLIGHT):
                 continue
-            if name in (Status.REQUEST_FAILED, Status.TIMEOUT, Status.AUTH) and mended:
-                yield from mended
+            if name in (Status.REQUEST_FAILED, Status.TIMEOUT, Status.AUTH) and remedies:
+                yield from remedies
             elif name in ANSWERED:
                 yield FORM
             else:
                 yield BY_STATUS.get(Status(name), AGAIN) if name in list(Status) else AGAIN
 
 
-def by_juror(result: RunResult) -> list[str]:
+def missing_by_juror(result: RunResult) -> list[str]:
     """Return a line for each juror that has verdicts missing, with how they ended."""
     lines = []
     for juror, counts in result.by_juror.items():
-        each = [f"{count} {name}" for name, count in counts.items() if count and name != Status.OK]
-        if each:
-            lines.append(f"missing: {juror}: {', '.join(each)}")
+        statuses = [
+            f"{count} {name}" for name, count in counts.items() if count and name != Status.OK
+        ]
+        if statuses:
+            lines.append(f"missing: {juror}: {', '.join(statuses)}")
     return lines
 
 
-def to_json(estimate: RunEstimate) -> dict[str, Any]:
+def estimate_json(estimate: RunEstimate) -> dict[str, Any]:
     """Return the keys that `jury run --json` has beside the contract's."""
     own, bound = estimate.own, estimate.bound
     return {
         "own_family": {
-            one.juror: None if own.is_blind else own.own.get(one.juror, 0)
-            for one in estimate.jurors
+            row.juror: None if own.is_blind else own.own.get(row.juror, 0)
+            for row in estimate.jurors
         },
         "author_family_unknown": own.unknown,
         "paper_tokens_in": bound.tokens_in,
@@ -272,7 +274,7 @@ def to_json(estimate: RunEstimate) -> dict[str, Any]:
     }
 
 
-def _of_no_list(estimate: RunEstimate) -> Iterator[str]:
+def _unlisted_family_warnings(estimate: RunEstimate) -> Iterator[str]:
     """Yield for each family that is in no list what to do about it."""
     for juror, family in estimate.own.unlisted.items():
         yield (
@@ -282,7 +284,7 @@ def _of_no_list(estimate: RunEstimate) -> Iterator[str]:
         )
 
 
-def _met(estimate: RunEstimate) -> Iterator[tuple[str, str]]:
+def _own_family_counts(estimate: RunEstimate) -> Iterator[tuple[str, str]]:
     """Yield the jurors that meet their own family, and how often of how many."""
     for juror, number in estimate.own.own.items():
         if number:

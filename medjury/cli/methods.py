@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 
 from data.rubric import Rubric
 from data.safe_text import in_markdown
+from medjury.cli.files import write_files
 from medjury.cli.output import counted, progress, say, say_unnoted
-from medjury.cli.places import write_files
 from medjury.services.methods import StudyFacts, study_facts
 
 SIMULATED = (
@@ -51,91 +51,91 @@ ITEMS = (
 def write_methods(engine: Engine, to: Path) -> None:
     """Write the page; it names no author of a response and quotes no text."""
     with progress("resampling", 1.0) as at:
-        known = study_facts(engine, tick=at)
-    for warning in known.warnings:
+        study = study_facts(engine, tick=at)
+    for warning in study.warnings:
         say_unnoted(warning)
-    write_files({"--methods": (to, page(known))})
+    write_files({"--methods": (to, page(study))})
     say(f"{to}: a methods section and the 15 items of GRRAS; read both before you use them")
 
 
-def page(known: StudyFacts) -> str:
+def page(study: StudyFacts) -> str:
     """Return the page as Markdown."""
     parts = [
         "# Methods and results, as the study has them\n",
-        *([SIMULATED.format(names=_listed(known.simulated))] if known.simulated else []),
+        *([SIMULATED.format(names=_listed(study.simulated))] if study.simulated else []),
         "## Methods\n",
-        *(f"{' '.join(one)}\n" for one in _methods(known)),
+        *(f"{' '.join(sentences)}\n" for sentences in _methods(study)),
         "## Results\n",
-        f"{' '.join(_counts(known))}\n",
-        _table(known),
+        f"{' '.join(_counts(study))}\n",
+        _table(study),
         "## GRRAS: reporting reliability and agreement\n",
-        checklist(known),
+        checklist(study),
         f"References. {REFERENCES}",
     ]
     return "\n".join(parts) + "\n"
 
 
-def _methods(known: StudyFacts) -> Iterator[list[str]]:
-    yield ["**Material.**", *_material(known)]
-    yield ["**Raters.**", *_raters(known)]
-    yield ["**Rating.**", *_rating(known)]
-    yield ["**Statistics.**", *_statistics(known)]
-    yield ["**Missing ratings.**", *_missing(known)]
+def _methods(study: StudyFacts) -> Iterator[list[str]]:
+    yield ["**Material.**", *_material(study)]
+    yield ["**Raters.**", *_raters(study)]
+    yield ["**Rating.**", *_rating(study)]
+    yield ["**Statistics.**", *_statistics(study)]
+    yield ["**Missing ratings.**", *_missing(study)]
 
 
-def _material(known: StudyFacts) -> Iterator[str]:
-    instances = sum(one.instances for one in known.benchmarks)
-    responses = sum(one.responses for one in known.benchmarks)
+def _material(study: StudyFacts) -> Iterator[str]:
+    instances = sum(benchmark.instances for benchmark in study.benchmarks)
+    responses = sum(benchmark.responses for benchmark in study.benchmarks)
     yield (
-        f"{counted(responses, 'response')} of {counted(known.facts.models, 'model')} to "
+        f"{counted(responses, 'response')} of {counted(study.facts.models, 'model')} to "
         f"{counted(instances, 'instance')} were the subjects."
     )
-    for one in known.benchmarks:
-        rubric = one.rubric
+    for benchmark in study.benchmarks:
+        rubric = benchmark.rubric
         yield (
-            f"{in_markdown(one.name)} ({counted(one.instances, 'instance')}, {counted(one.responses, 'response')}) "
+            f"{in_markdown(benchmark.name)} ({counted(benchmark.instances, 'instance')}, {counted(benchmark.responses, 'response')}) "
             f"was rated on the rubric {_rubric(rubric)} (SHA-256 {rubric.sha256[:12]}): "
             f"{_listed(rubric.criteria)}, each from {rubric.scale.min} to {rubric.scale.max}, "
             "with the points described in words."
         )
 
 
-def _raters(known: StudyFacts) -> Iterator[str]:
-    people, metrics = known.facts.raters["clinician"], known.facts.raters["metric"].names
+def _raters(study: StudyFacts) -> Iterator[str]:
+    people, metrics = study.facts.raters["clinician"], study.facts.raters["metric"].names
     special = ", ".join(
         f"{number} {in_markdown(name)}" for name, number in people.specialties.items()
     )
     yield f"{counted(len(people.names), 'clinician')} rated{f' ({special})' if special else ''}."
-    yield from _told(known)
-    if known.jury:
-        yield f"{counted(len(known.jury), 'language model')} rated as a jury: " + (
-            ", ".join(_juror(name, known.profiles.get(name, {})) for name in known.jury) + "."
+    yield from _told(study)
+    if study.jury:
+        yield f"{counted(len(study.jury), 'language model')} rated as a jury: " + (
+            ", ".join(_juror(name, study.profiles.get(name, {})) for name in study.jury) + "."
         )
     if metrics:
         yield f"Metrics measured against the references: {_listed(metrics)}."
-    if known.facts.training:
+    if study.facts.training:
         yield (
-            f"{counted(known.facts.trained, 'clinician')} went through a training round on "
-            f"{counted(known.facts.training, 'response')} that experts had rated; none of it counts."
+            f"{counted(study.facts.trained, 'clinician')} went through a training round on "
+            f"{counted(study.facts.training, 'response')} that experts had rated; none of it counts."
         )
 
 
-def _told(known: StudyFacts) -> Iterator[str]:
+def _told(study: StudyFacts) -> Iterator[str]:
     """Say what clinicians were told of the study, and how many agreed to it."""
-    told = known.told
-    if told is None:
+    description = study.told
+    if description is None:
         return
-    pages = f" and a guideline of {counted(told.pages, 'page')}" if told.pages else ""
+    pages = f" and a guideline of {counted(description.pages, 'page')}" if description.pages else ""
     yield (
-        f'Clinicians were told of the study as "{in_markdown(told.title)}", with its description (SHA-256 '
-        f"{told.sha256[:12]}){pages} at hand while they rated."
+        f'Clinicians were told of the study as "{in_markdown(description.title)}", with its description (SHA-256 '
+        f"{description.sha256[:12]}){pages} at hand while they rated."
     )
-    if told.changed_after_rating:
-        yield f"The description was changed {counted(told.changed_after_rating, 'time')} after ratings were in."
-    if told.asked:
-        rated = len(known.facts.raters["clinician"].names)
+    if description.changed_after_rating:
+        yield f"The description was changed {counted(description.changed_after_rating, 'time')} after ratings were in."
+    if description.asked:
+        rated = len(study.facts.raters["clinician"].names)
         yield (
-            f"Of {counted(rated, 'clinician')} who rated, {told.consented} gave consent in the rating "
+            f"Of {counted(rated, 'clinician')} who rated, {description.consented} gave consent in the rating "
             "page to the text now in force."
         )
 
@@ -146,8 +146,8 @@ def _juror(name: str, profile: Mapping[str, Any]) -> str:
     return f"{shown} ({in_markdown(model)})" if model and model != name else shown
 
 
-def _rating(known: StudyFacts) -> Iterator[str]:
-    facts = known.facts
+def _rating(study: StudyFacts) -> Iterator[str]:
+    facts = study.facts
     if facts.per_response:
         seeds = f", drawn from the seed {', '.join(map(str, facts.seeds))}" if facts.seeds else ""
         yield (
@@ -157,7 +157,7 @@ def _rating(known: StudyFacts) -> Iterator[str]:
         yield (
             "In the rating page clinicians saw source, task and response under a random code; "
             "authors and other raters' scores were hidden. A reference, where the rubric allows "
-            f"one, was {SAID[known.reference]}."
+            f"one, was {SAID[study.reference]}."
         )
     if facts.elsewhere:
         yield (
@@ -170,10 +170,10 @@ def _rating(known: StudyFacts) -> Iterator[str]:
         yield f"A reading took {facts.median_seconds:.0f} s of active work (median)."
     if facts.first and facts.last:
         yield f"Clinicians rated from {facts.first:%Y-%m-%d} to {facts.last:%Y-%m-%d}."
-    yield from (f"The study was {in_markdown(one)}." for one in known.steered)
+    yield from (f"The study was {in_markdown(act)}." for act in study.steered)
 
 
-def _statistics(known: StudyFacts) -> Iterator[str]:
+def _statistics(study: StudyFacts) -> Iterator[str]:
     from calibration.report.definitions import LIKE, Z
 
     yield "A composite is the mean of a rater's scores of one response over the rubric's criteria."
@@ -184,7 +184,7 @@ def _statistics(known: StudyFacts) -> Iterator[str]:
         "nothing. It has no lower bound and is not cut at 0."
     )
     yield (
-        f"Intervals are 95 %: by {known.reps} bootstrap resamples of instances with everything "
+        f"Intervals are 95 %: by {study.reps} bootstrap resamples of instances with everything "
         "computed anew in each (percentile), and the exact F interval, which takes responses for "
         "independent."
     )
@@ -192,70 +192,70 @@ def _statistics(known: StudyFacts) -> Iterator[str]:
     yield "Clinicians among each other: the mean of ICC(C,2) over all pairs who share two responses or more."
 
 
-def _missing(known: StudyFacts) -> Iterator[str]:
+def _missing(study: StudyFacts) -> Iterator[str]:
     from calibration.report.definitions import MISSING
 
     yield MISSING.strip()
     yield (
         "A response's jury score exists only where every juror gave one. "
-        f"{counted(known.incomplete, 'reading')} of {known.readings} by clinicians lack a criterion; "
-        f"{counted(known.unread, 'response')} had no clinician's rating."
+        f"{counted(study.incomplete, 'reading')} of {study.readings} by clinicians lack a criterion; "
+        f"{counted(study.unread, 'response')} had no clinician's rating."
     )
-    for juror, how in known.failures.items():
-        each = ", ".join(f"{number} {status}" for status, number in how.items())
-        yield f"Verdicts missing of {in_markdown(juror)}: {each}."
+    for juror, statuses in study.failures.items():
+        counts = ", ".join(f"{number} {status}" for status, number in statuses.items())
+        yield f"Verdicts missing of {in_markdown(juror)}: {counts}."
 
 
-def _counts(known: StudyFacts) -> Iterator[str]:
-    facts = known.facts
+def _counts(study: StudyFacts) -> Iterator[str]:
+    facts = study.facts
     yield (
-        f"{counted(known.readings, 'reading')} by {counted(len(facts.raters['clinician'].names), 'clinician')}, "
+        f"{counted(study.readings, 'reading')} by {counted(len(facts.raters['clinician'].names), 'clinician')}, "
         f"{facts.repeats} of them second readings of the same response."
     )
     if sum(facts.adjudicated.values()):
-        each = " and ".join(
+        counts = " and ".join(
             f"{counted(number, 'response')} by a {NAMED[reading]}"
             for reading, number in facts.adjudicated.items()
             if number
         )
-        yield f"Differences were settled on {each}; no figure here is of these readings."
+        yield f"Differences were settled on {counts}; no figure here is of these readings."
     if facts.states:
-        each = ", ".join(f"{number} {state}" for state, number in sorted(facts.states.items()))
-        yield f"Of the readings that were assigned: {each}."
+        counts = ", ".join(f"{number} {state}" for state, number in sorted(facts.states.items()))
+        yield f"Of the readings that were assigned: {counts}."
 
 
-def _table(known: StudyFacts) -> str:
+def _table(study: StudyFacts) -> str:
     from calibration.writers.markup import markdown
 
-    how = f"Method paper; bootstrap over instances, {known.reps} resamples, seed 0"
-    return markdown(known.rows, how)
+    caption = f"Method paper; bootstrap over instances, {study.reps} resamples, seed 0"
+    return markdown(study.rows, caption)
 
 
-def checklist(known: StudyFacts) -> str:
+def checklist(study: StudyFacts) -> str:
     """Return the items as a Markdown table; what the study cannot know is left to its authors."""
     rows = (
         f"| {number} | {section} | {item} | {answer} |\n"
         for number, ((section, item), answer) in enumerate(
-            zip(ITEMS, _answers(known), strict=True), 1
+            zip(ITEMS, _answers(study), strict=True), 1
         )
     )
     return "| | section | item | from this study |\n| --- | --- | --- | --- |\n" + "".join(rows)
 
 
-def _answers(known: StudyFacts) -> Iterator[str]:
+def _answers(study: StudyFacts) -> Iterator[str]:
     yield OWN
-    yield f"{_instruments(known)}; see Material"
-    yield f"responses of language models to {_listed(one.name for one in known.benchmarks)}; whom these stand for: {OWN}"
-    yield _population(known)
+    yield f"{_instruments(study)}; see Material"
+    yield f"responses of language models to {_listed(benchmark.name for benchmark in study.benchmarks)}; whom these stand for: {OWN}"
+    yield _population(study)
     yield OWN
-    yield _planned(known)
-    yield f"{_allocated(known)}; how instances, models and clinicians were chosen: {OWN}"
-    yield _process(known)
-    yield _independent(known)
+    yield _planned(study)
+    yield f"{_allocated(study)}; how instances, models and clinicians were chosen: {OWN}"
+    yield _process(study)
+    yield _independent(study)
     yield "composite, z, ICC(C,2) (consistency), like for like: see Statistics; the reasons: " + OWN
-    yield _found(known)
-    yield _characteristics(known)
-    yield f"see Results: {_jury_row(known)}"
+    yield _found(study)
+    yield _characteristics(study)
+    yield f"see Results: {_jury_row(study)}"
     yield OWN
     yield (
         "`medjury share export` (ratings without authors, data dictionary), `medjury analyse calibrate --details "
@@ -263,29 +263,31 @@ def _answers(known: StudyFacts) -> Iterator[str]:
     )
 
 
-def _instruments(known: StudyFacts) -> str:
-    rubrics = {(_rubric(one.rubric), one.rubric.sha256[:12]) for one in known.benchmarks}
+def _instruments(study: StudyFacts) -> str:
+    rubrics = {
+        (_rubric(benchmark.rubric), benchmark.rubric.sha256[:12]) for benchmark in study.benchmarks
+    }
     return ", ".join(f"rubric {name} ({sha256})" for name, sha256 in sorted(rubrics))
 
 
-def _population(known: StudyFacts) -> str:
-    special = known.facts.raters["clinician"].specialties
+def _population(study: StudyFacts) -> str:
+    special = study.facts.raters["clinician"].specialties
     named = _listed(special) if special else "specialties are not recorded"
     return f"clinicians ({named}) and a jury of language models; whom these stand for: {OWN}"
 
 
-def _planned(known: StudyFacts) -> str:
-    wanted = known.facts.per_response
+def _planned(study: StudyFacts) -> str:
+    per_response = study.facts.per_response
     design = (
-        f"{wanted} clinicians for each response were wanted"
-        if wanted
+        f"{per_response} clinicians for each response were wanted"
+        if per_response
         else "no design was drawn up here"
     )
     return f"{design}; the reason (see `medjury study plan`): {OWN}"
 
 
-def _allocated(known: StudyFacts) -> str:
-    seeds = ", ".join(map(str, known.facts.seeds))
+def _allocated(study: StudyFacts) -> str:
+    seeds = ", ".join(map(str, study.facts.seeds))
     return (
         f"responses were allocated to clinicians at random (seed {seeds})"
         if seeds
@@ -293,37 +295,37 @@ def _allocated(known: StudyFacts) -> str:
     )
 
 
-def _process(known: StudyFacts) -> str:
-    facts = known.facts
+def _process(study: StudyFacts) -> str:
+    facts = study.facts
     repeats = f"{counted(facts.repeats, 'second reading')}" if facts.repeats else "no repeats"
     away = f"; {facts.elsewhere} readings from elsewhere: {OWN}" if facts.elsewhere else ""
-    told = (
-        f"; {'; '.join(map(in_markdown, known.steered))}"
-        if known.steered
+    unblinding = (
+        f"; {'; '.join(map(in_markdown, study.steered))}"
+        if study.steered
         else "; the blind was not lifted by the record"
     )
-    return f"{repeats}; see Rating{away}{told}"
+    return f"{repeats}; see Rating{away}{unblinding}"
 
 
-def _independent(known: StudyFacts) -> str:
-    if known.facts.elsewhere:
+def _independent(study: StudyFacts) -> str:
+    if study.facts.elsewhere:
         return f"in the rating page nobody sees others' scores; for ratings from elsewhere: {OWN}"
     return "yes: nobody sees others' scores in the rating page; talk among raters: " + OWN
 
 
-def _found(known: StudyFacts) -> str:
-    people = known.facts.raters["clinician"]
-    responses = sum(one.responses for one in known.benchmarks)
+def _found(study: StudyFacts) -> str:
+    people = study.facts.raters["clinician"]
+    responses = sum(benchmark.responses for benchmark in study.benchmarks)
     return (
-        f"{counted(len(people.names), 'clinician')}, {counted(len(known.jury), 'juror')}, "
-        f"{counted(responses, 'response')} ({known.unread} unrated), {counted(known.readings, 'reading')} "
-        f"({known.incomplete} lacking a criterion), {counted(known.facts.repeats, 'repeat')}"
-        + (f"; simulated: {_listed(known.simulated)}" if known.simulated else "")
+        f"{counted(len(people.names), 'clinician')}, {counted(len(study.jury), 'juror')}, "
+        f"{counted(responses, 'response')} ({study.unread} unrated), {counted(study.readings, 'reading')} "
+        f"({study.incomplete} lacking a criterion), {counted(study.facts.repeats, 'repeat')}"
+        + (f"; simulated: {_listed(study.simulated)}" if study.simulated else "")
     )
 
 
-def _characteristics(known: StudyFacts) -> str:
-    facts = known.facts
+def _characteristics(study: StudyFacts) -> str:
+    facts = study.facts
     trained = (
         f"{facts.trained} trained on {counted(facts.training, 'response')}"
         if facts.training
@@ -335,9 +337,9 @@ def _characteristics(known: StudyFacts) -> str:
     return f"{trained}{'; ' + special if special else ''}; experience of raters, subjects' characteristics: {OWN}"
 
 
-def _jury_row(known: StudyFacts) -> str:
+def _jury_row(study: StudyFacts) -> str:
     """Return the first row of the table that a jury has, in words; else that there is none."""
-    row = next((one for one in known.rows if one.scorer == "jury"), None)
+    row = next((row for row in study.rows if row.scorer == "jury"), None)
     if row is None:
         return "no jury was held against the clinicians"
     if not math.isfinite(row.icc):

@@ -14,9 +14,9 @@ from data.queries import Pair, pairs
 from data.schema import Kind
 from data.store import import_ratings
 from medjury.cli.dask_connect import On, computing
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say
-from medjury.cli.places import write_json
 
 METRICS = ("rouge-l", "bertscore")
 BATCH = 64
@@ -83,10 +83,10 @@ def measure(
         raise BadInput(f"metric {unknown[0]!r}: choose from {' and '.join(METRICS)}")
     study = study_of(context, db)
     chosen = metrics or (measurable() if model is None and on is None else METRICS)
-    ways = {name: way(name, model, engine, long_texts) for name in chosen}
-    found = _with_reference(study, next(iter(ways)))
+    chosen_metrics = {name: way(name, model, engine, long_texts) for name in chosen}
+    pairs_to_score = _with_reference(study, next(iter(chosen_metrics)))
     with computing(on, "texts of the responses and references are") as executor:
-        body = run_metrics(study, ways, found, executor)
+        body = run_metrics(study, chosen_metrics, pairs_to_score, executor)
     write_json(body, json_to)
 
 
@@ -114,55 +114,55 @@ def run_metric(study: Engine, name: str) -> None:
 
 def run_metrics(
     study: Engine,
-    ways: Mapping[str, Metric],
-    given: tuple[list[Pair], int],
+    metrics: Mapping[str, Metric],
+    with_reference: tuple[list[Pair], int],
     executor: Executor | None = None,
 ) -> dict[str, Any]:
     """Score what has a reference of so many, store it, and say what was left out and why.
 
-    Return it as `measure --json` has it.
+    Return it as `analyse measure --json` has it.
 
     All is computed before anything is stored, all or nothing: clinicians rate meanwhile, and
     workers may be lost.
     """
-    found = [_scored(given, name, metric, executor) for name, metric in ways.items()]
-    added = import_ratings(study, [row for one in found for row in one.rows])
-    for one in found:
-        _say(one)
+    results = [_scored(with_reference, name, metric, executor) for name, metric in metrics.items()]
+    added = import_ratings(study, [row for scored in results for row in scored.rows])
+    for scored in results:
+        _say(scored)
     if added.unchanged:
         say(f"{added.unchanged} of these values were there already")
-    return {"metrics": [_json(one) for one in found], "unchanged": added.unchanged}
+    return {"metrics": [_json(scored) for scored in results], "unchanged": added.unchanged}
 
 
-def _json(one: Scored) -> dict[str, Any]:
+def _json(scored: Scored) -> dict[str, Any]:
     return {
-        "metric": one.name,
-        "scored": len(one.rows),
-        "responses": one.total,
-        "truncated": list(one.cut),
+        "metric": scored.name,
+        "scored": len(scored.rows),
+        "responses": scored.total,
+        "truncated": list(scored.cut),
     }
 
 
 def _scored(
-    given: tuple[list[Pair], int], name: str, metric: Metric, executor: Executor | None
+    with_reference: tuple[list[Pair], int], name: str, metric: Metric, executor: Executor | None
 ) -> Scored:
     """Return what a metric makes of the study."""
-    found, total = given
-    told: list[Measured] = []
+    pairs, total = with_reference
+    batch_results: list[Measured] = []
     cut: list[str] = []
-    with progress(name, len(found)) as at:
-        values = _measured(found, metric, executor)
-        rows = list(_rows(found, values, (told, cut), at))
-    return Scored(told[0].name, rows, cut, total)
+    with progress(name, len(pairs)) as at:
+        values = _measured(pairs, metric, executor)
+        rows = list(_rows(pairs, values, (batch_results, cut), at))
+    return Scored(batch_results[0].name, rows, cut, total)
 
 
 def _with_reference(study: Engine, name: str) -> tuple[list[Pair], int]:
     """Return the responses with something to compare with, and how many there are in all."""
-    found = list(pairs(study))
-    with_reference = [one for one in found if one.reference is not None]
+    all_pairs = list(pairs(study))
+    with_reference = [pair for pair in all_pairs if pair.reference is not None]
     if not with_reference:
         raise BadInput(f"{name}: no response of this study has a reference to compare with")
-    return with_reference, len(found)
+    return with_reference, len(all_pairs)
 
 
 def rouge(texts: Texts) -> Measured:
@@ -182,45 +182,47 @@ def bertscore(model: str | None, engine: str, long_texts: str) -> Metric:
         raise BadInput(f"--long-texts {long_texts}: choose truncate or windows")
 
     def score(texts: Texts) -> Measured:
-        found = bert_score(
+        result = bert_score(
             texts,
             model,
             engine="onnx" if engine == "onnx" else "numpy",
             long_texts="windows" if long_texts == "windows" else "truncate",
         )
-        name = f"bertscore-{found.backbone}-{found.layer}"
+        name = f"bertscore-{result.backbone}-{result.layer}"
         name += "-windows" if long_texts == "windows" else ""
-        cut = () if long_texts == "windows" else found.truncated
-        return Measured(name, found.f1.tolist(), f"weights {found.sha256[:12]}", cut)
+        cut = () if long_texts == "windows" else result.truncated
+        return Measured(name, result.f1.tolist(), f"weights {result.sha256[:12]}", cut)
 
     return score
 
 
-def _measured(found: list[Pair], metric: Metric, executor: Executor | None) -> Iterator[Measured]:
+def _measured(pairs: list[Pair], metric: Metric, executor: Executor | None) -> Iterator[Measured]:
     """Yield what each batch came to, in order, wherever it is computed."""
-    texts = ([(one.text, one.reference or "") for one in batch] for batch in batches(found, BATCH))
+    texts = (
+        [(pair.text, pair.reference or "") for pair in batch] for batch in batches(pairs, BATCH)
+    )
     return executor.map(metric, texts) if executor else map(metric, texts)
 
 
 def _rows(
-    found: list[Pair],
+    pairs: list[Pair],
     values: Iterator[Measured],
-    noted: tuple[list[Measured], list[str]],
+    collected: tuple[list[Measured], list[str]],
     at: Callable[[float], None],
 ) -> Iterator[RatingRow]:
     """Yield a rating for each pair, batch by batch as they are measured; note what was cut."""
-    (told, cut), done = noted, 0
-    for batch, measured in zip(batches(found, BATCH), values, strict=True):
-        _refuse_other_weights(measured, told)
-        told.append(measured)
-        done += len(batch)
-        at(done)
+    (before, cut), number = collected, 0
+    for batch, measured in zip(batches(pairs, BATCH), values, strict=True):
+        _refuse_other_weights(measured, before)
+        before.append(measured)
+        number += len(batch)
+        at(number)
         cut += [batch[row].response_id for row in measured.truncated]
-        for row, (one, value) in enumerate(zip(batch, measured.values, strict=True)):
+        for row, (pair, value) in enumerate(zip(batch, measured.values, strict=True)):
             in_part = f"; {IN_PART}" if row in measured.truncated else ""
             yield RatingRow(
-                origin=Origin(measured.name, done),
-                response_id=one.response_id,
+                origin=Origin(measured.name, number),
+                response_id=pair.response_id,
                 rater=measured.name,
                 kind=Kind.METRIC,
                 criterion="f1",
@@ -229,20 +231,20 @@ def _rows(
             )
 
 
-def _refuse_other_weights(measured: Measured, told: list[Measured]) -> None:
+def _refuse_other_weights(measured: Measured, before: list[Measured]) -> None:
     """Raise BadInput where two workers measured with weights that are not the same."""
-    if told and (measured.name, measured.said) != (told[0].name, told[0].said):
+    if before and (measured.name, measured.said) != (before[0].name, before[0].said):
         raise BadInput(
             f"{measured.name}: one worker has {measured.said or measured.name}, another "
-            f"{told[0].said or told[0].name}; give all workers the same model. Nothing was stored"
+            f"{before[0].said or before[0].name}; give all workers the same model. Nothing was stored"
         )
 
 
-def _say(one: Scored) -> None:
-    lost, cut = one.total - len(one.rows), one.cut
+def _say(scored: Scored) -> None:
+    lost, cut = scored.total - len(scored.rows), scored.cut
     first = ", ".join(cut[:SHOWN]) + (", ..." if len(cut) > SHOWN else "")
     say(
-        f"{one.name}: scored {len(one.rows)} of {one.total} responses"
+        f"{scored.name}: scored {len(scored.rows)} of {scored.total} responses"
         + (f", {lost} have no reference" if lost else "")
         + (f", {counted(len(cut), 'pair')} {IN_PART}: {first}" if cut else "")
     )

@@ -13,14 +13,17 @@ from data.queries import simulated_raters
 from data.queries.authors import author_names
 from data.queries.models import recorded
 from jury.panel import Panel, read_panel
+from medjury.cli.files import write_json
 from medjury.cli.options import (
     Criterion,
     Db,
     Json,
     Jurors,
     PanelOption,
+    Reason,
     Reps,
     Seed,
+    Who,
     named_jurors,
     study_of,
 )
@@ -29,12 +32,11 @@ from medjury.cli.output import (
     room,
     say,
     say_unnoted,
+    seat_words,
     show_decision,
     show_table,
     table_width,
 )
-from medjury.cli.places import check_json, write_json
-from medjury.cli.record import Reason, Who
 from medjury.services.model_costs import (
     JuryCost,
     ModelCost,
@@ -93,7 +95,6 @@ def models(
         raise typer.BadParameter(f"{by!r} is not {', '.join(WAYS)} or all", param_hint="--by")
     if unblind != bool(reason.strip()):
         raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
-    check_json(json_to)
     who_sits, seats = named_jurors(panel, jurors), read_panel(panel) if panel else None
     prices = read_costs(costs) if costs else {}
     engine = study_of(context, db)
@@ -170,8 +171,7 @@ def _whose_scores(result: ModelsResult, named: tuple[str, ...] | None) -> list[s
     """Return who sits on the jury, and who was asked and does not."""
     lines = []
     if result.silent:
-        seat = "without a score from them" if named else "not in this jury"
-        lines.append(f"asked, and gave no rating: {', '.join(result.silent)}; {seat}")
+        lines.append(seat_words(result.silent, named=bool(named)))
     if {row.by for row in result.rows} == {CLINICIANS}:
         return [*lines, "by clinicians alone"]
     return [*lines, f"jury: {', '.join(result.jury)}"]
@@ -201,5 +201,5 @@ def _print_costs(
     bound = of_jury.paper_usd
     formula = "" if bound is None else f"; by the paper's formula ${bound:.4f}"
     say(f"the jury's {of_jury.calls} recorded calls cost {spent}{more}{formula}", json_to)
-    for one in of_jury.notes:
-        say(f"  {words(one)}", json_to)
+    for note in of_jury.notes:
+        say(f"  {words(note)}", json_to)

@@ -7,11 +7,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from medjury.cli.files import STANDARD_OUTPUT, write_files, write_json, writes_to
 from medjury.cli.options import (
     BenchmarkOption,
     Criterion,
@@ -27,16 +29,14 @@ from medjury.cli.options import (
     study_of,
 )
 from medjury.cli.output import (
+    fitting,
     progress,
-    room,
     say,
     say_unnoted,
     show_decision,
     show_fitted,
     show_table,
-    table_width,
 )
-from medjury.cli.places import STANDARD_OUTPUT, write_files, write_json, writes_to
 from medjury.services.monitoring import (
     FALSE_ALARMS,
     FLOOR,
@@ -139,22 +139,22 @@ def monitor(
     )
     engine = study_of(context, db)
     with progress("resampling", 1.0) as at:
-        found = monitored(engine, question, at)
-    say_unnoted(found.judged.unnoted)
-    show_monitored(found, STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to)
+        monitoring = monitored(engine, question, at)
+    say_unnoted(monitoring.judged.unnoted)
+    show_monitored(monitoring, STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to)
     if metrics_to is not None:
-        write_openmetrics(openmetrics(found), metrics_to)
-    write_json(found.to_json(), json_to)
-    if found.judged.has_fallen:
+        write_openmetrics(openmetrics(monitoring), metrics_to)
+    write_json(monitoring.to_json(), json_to)
+    if monitoring.judged.has_fallen:
         raise typer.Exit(FALLEN)
 
 
-def show_monitored(found: Monitored, to: Path | None = None) -> None:
+def show_monitored(monitoring: Monitored, to: Path | None = None) -> None:
     """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
     from calibration.messages import sentence
     from calibration.tables.monitoring import ANCHOR, REPORTS
 
-    judged, causes = found.judged, found.causes
+    judged, causes = monitoring.judged, monitoring.causes
     show_decision(judged.decision, to)
     say(f"jury: {', '.join(judged.study.jury)}", to)
     _periods(judged, to)
@@ -162,13 +162,13 @@ def show_monitored(found: Monitored, to: Path | None = None) -> None:
         show_fitted(ANCHOR, causes.anchor, ANCHOR.caption, to)
     if causes.mix:
         _mix(causes.mix, to)
-    for one in causes.drift.notes if causes.mix or causes.anchor else ():
-        say(sentence(one), to)
+    for note in causes.drift.notes if causes.mix or causes.anchor else ():
+        say(sentence(note), to)
     for row in causes.jurors:
-        for one in row.notes:
-            say(sentence(one), to)
-    if found.reports:
-        show_fitted(REPORTS, found.reports, REPORTS.caption, to)
+        for note in row.notes:
+            say(sentence(note), to)
+    if monitoring.reports:
+        show_fitted(REPORTS, monitoring.reports, REPORTS.caption, to)
     else:
         say(NO_REPORT, to)
 
@@ -179,10 +179,8 @@ def _periods(judged: "Judged", to: Path | None) -> None:
     from calibration.tables.numbers import TERMINAL
 
     rows = judged.periods, judged.watched.rows, judged.remarks
-    table = periods_table(*rows, title=judged.title, face=TERMINAL)
-    if table_width(table) > room(to):
-        table = periods_table(*rows, title=judged.title, face=TERMINAL, narrow=True)
-    show_table(table, to)
+    lay_out = partial(periods_table, *rows, title=judged.title, face=TERMINAL)
+    show_table(fitting(lay_out, to), to)
 
 
 def _mix(mix: "CaseMix", to: Path | None) -> None:
@@ -203,7 +201,7 @@ def _check(min_icc: float, target: float | None, targets: tuple[float | None, ..
             raise typer.BadParameter(f"{value} is no ICC: at most 1", param_hint=name)
     if target == 1:
         raise typer.BadParameter("1 leaves no room to fall below", param_hint="--target")
-    if sum(one is not None for one in targets) > 1:
+    if sum(target is not None for target in targets) > 1:
         raise typer.BadParameter("give one of --baseline, --baseline-report and --target")
 
 
@@ -238,13 +236,13 @@ class Gauge:
             yield f"{self.name}{{{inside}}} {_number(value)}"
 
 
-def openmetrics(found: "Monitored") -> str:
+def openmetrics(monitoring: "Monitored") -> str:
     """Return what was found as OpenMetrics text, which ends with `# EOF`.
 
     Its figures are those of the newest period that is judged. A family without a sample is
     left out.
     """
-    families = [one for one in _families(found) if one.samples]
+    families = [family for family in _families(monitoring) if family.samples]
     lines = [line for family in families for line in family.lines()]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
@@ -257,18 +255,18 @@ def write_openmetrics(text: str, to: Path) -> None:
     write_files({"--openmetrics": (to, text)})
 
 
-def _families(found: "Monitored") -> Iterable[Gauge]:
-    judged, watched = found.judged, found.judged.watched
+def _families(monitoring: "Monitored") -> Iterable[Gauge]:
+    judged, watched = monitoring.judged, monitoring.judged.watched
     newest = watched.judged
-    who = {
+    labels = {
         "benchmark": judged.benchmark,
         "scorer": "jury",
         "simulated": "true" if judged.study.simulated else "false",
     }
     looks = [row for row in watched.rows if row.period == newest.period and row.role == "watched"]
     yield from (
-        Gauge(f"medjury_{name}", what, [(who, float(value))])
-        for name, what, value in (
+        Gauge(f"medjury_{name}", about, [(labels, float(value))])
+        for name, about, value in (
             ("icc", "ICC(C,2) of the jury with the clinicians, newest period.", newest.icc),
             ("icc_low", "Lower end of its 95 % interval.", newest.boot_low),
             ("icc_high", "Upper end of its 95 % interval.", newest.boot_high),
@@ -282,30 +280,39 @@ def _families(found: "Monitored") -> Iterable[Gauge]:
             ("judged", "0 if the ICC is undefined and nothing can be said.", judged.is_judged),
         )
     )
-    sums, limits = ([_known(getattr(row, name)) for row in looks] for name in ("cusum", "limit"))
-    yield Gauge("medjury_cusum", "Falls added up.", [(who, one) for one in sums])
-    yield Gauge("medjury_cusum_limit", "Where they raise an alarm.", [(who, one) for one in limits])
-    yield from _times(found, who)
+    cusums, limits = ([_known(getattr(row, name)) for row in looks] for name in ("cusum", "limit"))
+    yield Gauge("medjury_cusum", "Falls added up.", [(labels, value) for value in cusums])
+    yield Gauge(
+        "medjury_cusum_limit", "Where they raise an alarm.", [(labels, value) for value in limits]
+    )
+    yield from _times(monitoring, labels)
 
 
-def _times(found: "Monitored", who: Mapping[str, str]) -> Iterator[Gauge]:
-    newest = found.judged.watched.judged
+def _times(monitoring: "Monitored", labels: Mapping[str, str]) -> Iterator[Gauge]:
+    newest = monitoring.judged.watched.judged
     yield Gauge(
         "medjury_period_end_timestamp_seconds",
         "End of the newest period that is judged.",
-        [(who, _midnight(newest.end) + 86_400)],
+        [(labels, _midnight(newest.end) + 86_400)],
         "seconds",
     )
     yield Gauge(
         "medjury_report_timestamp_seconds",
         "When the newest report was frozen.",
-        [({"report": f"{one.report}"}, one.at.timestamp()) for one in found.reports[-1:]],
+        [
+            ({"report": f"{report.report}"}, report.at.timestamp())
+            for report in monitoring.reports[-1:]
+        ],
         "seconds",
     )
     yield Gauge(
         "medjury_juror_end_timestamp_seconds",
         "Day from which the model of a juror cannot be asked.",
-        [({"juror": one.juror}, _midnight(one.ends)) for one in found.causes.jurors if one.ends],
+        [
+            ({"juror": juror.juror}, _midnight(juror.ends))
+            for juror in monitoring.causes.jurors
+            if juror.ends
+        ],
         "seconds",
     )
 

@@ -3,20 +3,29 @@
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+from sqlalchemy import Engine
 
 from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.errors import BadInput
-from medjury.cli.places import forget_streaming, writes_to
+from data.rubric import Rubric
+from medjury.cli.files import forget_streaming, writes_to
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from calibration.values import Method as AnalysisMethod
     from data.importers.table import Format
     from data.rubric import Rubric
 
+Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept in the record.")]
+Reason = Annotated[str, typer.Option(help="Why; kept in the record and in every later report.")]
+
+W = TypeVar("W", bound=str)
+METHODS: "tuple[AnalysisMethod, AnalysisMethod]" = ("paper", "published")
+FORMATS: "tuple[Format, Format]" = ("csv", "jsonl")
 worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
 _quiet: list[bool] = []  # holds True while a command runs that is to be quiet
 Db = Annotated[
@@ -77,6 +86,8 @@ Method = Annotated[
     ),
 ]
 
+Port = Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")]
+
 
 def finite(value: float | None) -> float | None:
     """Refuse "nan" and "inf", which pass every range: the callback of each option with a number."""
@@ -126,14 +137,15 @@ def url_of(context: typer.Context, db: str | None) -> str:
 
     A plain path is taken as a SQLite file.
     """
-    given = next(
-        (one for one in (db, context.obj) if one is not None), os.environ.get(STUDY_VARIABLE)
+    chosen = next(
+        (address for address in (db, context.obj) if address is not None),
+        os.environ.get(STUDY_VARIABLE),
     )
-    if given is not None and not given.strip():
+    if chosen is not None and not chosen.strip():
         raise BadInput(
             f"--db (or {STUDY_VARIABLE}) is empty: give a URL such as {DEFAULT_STUDY_URL}"
         )
-    url = given or DEFAULT_STUDY_URL
+    url = chosen or DEFAULT_STUDY_URL
     return url if "://" in url else f"sqlite:///{url}"
 
 
@@ -149,11 +161,15 @@ def rubric_named(engine: "Engine", name: str | None) -> "Rubric | None":
 
 def table_format(form: str | None) -> "Format | None":
     """Return the format as the reader names it."""
-    if form is None:
-        return None
-    if form not in ("csv", "jsonl"):
-        raise typer.BadParameter(f"{form!r} is neither csv nor jsonl", param_hint="--format")
-    return "csv" if form == "csv" else "jsonl"
+    return None if form is None else either(form, FORMATS, "--format")
+
+
+def either(value: str, words: tuple[W, W], option: str) -> W:
+    """Return which of two words the user gave with an option; refuse any other."""
+    for word in words:
+        if value == word:
+            return word
+    raise typer.BadParameter(f"{value!r} is neither {words[0]} nor {words[1]}", param_hint=option)
 
 
 def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | None:
@@ -163,7 +179,7 @@ def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | Non
     if panel:
         from jury.panel import read_panel
 
-        return tuple(one.name for one in read_panel(panel).juror)
+        return tuple(juror.name for juror in read_panel(panel).juror)
     return None if jurors is None else _each_once(jurors)
 
 

@@ -1,8 +1,9 @@
 """How commands speak: words and tables to the screen, progress to stderr."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from medjury.cli.files import STANDARD_OUTPUT, is_streaming
 from medjury.cli.options import is_quiet
-from medjury.cli.places import STANDARD_OUTPUT, is_streaming
 
 if TYPE_CHECKING:
     from calibration.decision import Decision
@@ -89,10 +90,19 @@ def show_fitted(
     from calibration.tables.numbers import TERMINAL
     from calibration.tables.spec import laid_out
 
-    table = laid_out(spec, rows, TERMINAL, caption=caption)
-    if table_width(table) > room(json_to):
-        table = laid_out(spec, rows, TERMINAL, caption=caption, narrow=True)
-    show_table(table, json_to)
+    show_table(fitting(partial(laid_out, spec, rows, TERMINAL, caption=caption), json_to), json_to)
+
+
+def fitting(lay_out: "Callable[..., Laid]", json_to: Path | None = None) -> "Laid":
+    """Return a table as it is laid out, with `narrow=True` where it has no room otherwise."""
+    table = lay_out()
+    return table if table_width(table) <= room(json_to) else lay_out(narrow=True)
+
+
+def seat_words(silent: Sequence[str], *, named: bool) -> str:
+    """Return who was asked and gave no rating, and whether they sit on the jury: if it was named."""
+    seat = "without a score from them" if named else "not in this jury"
+    return f"asked, and gave no rating: {', '.join(silent)}; {seat}"
 
 
 def show_decision(decision: "Decision", json_to: Path | None = None) -> None:
@@ -114,7 +124,7 @@ def room(json_to: Path | None = None) -> int:
 def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """Return how wide `show` would print a table if it had the room."""
     cells = zip(columns, *rows, strict=True)
-    longest = [max(len(line) for cell in one for line in cell.split("\n")) for one in cells]
+    longest = [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
     return sum(longest) + GAP * (len(columns) - 1)
 
 
@@ -141,7 +151,7 @@ class At(Protocol):
 
 
 @contextmanager
-def progress(what: str, total: float | None) -> Iterator[At]:
+def progress(task_name: str, total: float | None) -> Iterator[At]:
     """Show a bar while the block runs if stderr is a terminal; yields what moves it."""
     columns = (
         TextColumn("{task.description}"),
@@ -152,7 +162,7 @@ def progress(what: str, total: float | None) -> Iterator[At]:
     )
     nobody_looks = is_quiet() or not progress_console.is_terminal
     with Progress(*columns, console=progress_console, transient=True, disable=nobody_looks) as bar:
-        task = bar.add_task(what, total=total, words="")
+        task = bar.add_task(task_name, total=total, words="")
 
         def at(done: float, total: float | None = total, words: str = "") -> None:
             bar.update(task, completed=done, total=total, words=words)

@@ -1,21 +1,27 @@
 """`medjury rate people`: who may sign in, their codes and invitations, and who may no longer."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from sqlalchemy import Engine
 
+from annotate.reminders import PREFIX, due, mail_server, send
 from data.errors import BadInput
 from data.person import OPERATOR
-from data.queries import PersonView
+from data.queries import PersonView, has_coordinator
 from data.queries import people as everybody
-from data.schema import Role
+from data.queries.study import settings
+from data.schema import Role, now
 from data.store import Invitation, Way, add_people, end_access, renew_access
 from data.store.people import set_email
 from data.store.specialties import set_specialty
-from medjury.cli.options import Db, Json, study_of
-from medjury.cli.output import say, show
-from medjury.cli.places import write_json
+from medjury.cli.files import write_json
+from medjury.cli.options import Db, Json, Port, study_of, url_of
+from medjury.cli.output import counted, say, show
+
+FIRST = "coordinator"
 
 LINK_DAYS = 14
 
@@ -26,33 +32,33 @@ Days = Annotated[
     int | None,
     typer.Option(min=1, max=3650, help="Days it can be used: 14 for a link, no end for a code."),
 ]
-Known = Annotated[str, typer.Argument(metavar="NAME", help="As `people list` has it.")]
+Known = Annotated[str, typer.Argument(metavar="NAME", help="As `rate people list` has it.")]
 Url = Annotated[str, typer.Option(metavar="URL", help="Where people reach the study.")]
 LOCAL = "http://127.0.0.1:8501"
 
 
 def list_(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """List everybody who may sign in: role, progress, last activity, way in, consent."""
-    found = everybody(OPERATOR, study_of(context, db))
+    everyone = everybody(OPERATOR, study_of(context, db))
     rows = [
         [
-            one.name,
-            one.role,
-            f"{one.done} of {one.total}" if one.role == Role.CLINICIAN else "-",
-            f"{one.last:%Y-%m-%d %H:%M}" if one.last else "never",
-            one.way,
-            one.email or "-",
-            _consent(one),
+            person.name,
+            person.role,
+            f"{person.done} of {person.total}" if person.role == Role.CLINICIAN else "-",
+            f"{person.last:%Y-%m-%d %H:%M}" if person.last else "never",
+            person.way,
+            person.email or "-",
+            _consent(person),
         ]
-        for one in found
+        for person in everyone
     ]
     columns = ["name", "role", "rated", "last active (UTC)", "way in", "e-mail", "consent"]
-    asked = len(columns) if any(one.consent for one in found) else -1
+    shown = len(columns) if any(person.consent for person in everyone) else -1
     if rows:
-        show("People", columns[:asked], [row[:asked] for row in rows])
+        show("People", columns[:shown], [row[:shown] for row in rows])
     else:
         say("nobody can sign in yet: `medjury rate people add NAME --role coordinator`")
-    write_json({"people": [_json(one) for one in found]}, json_to)
+    write_json({"people": [_json(person) for person in everyone]}, json_to)
 
 
 def add(
@@ -71,8 +77,8 @@ def add(
     """Add people and print a sign-in code or an invitation link for each."""
     _refuse_bad(url)
     engine = study_of(context, db)
-    made = add_people(OPERATOR, engine, names, role, email, _way(link, days))
-    _print(made, url if link else None, json_to)
+    invitations = add_people(OPERATOR, engine, names, role, email, _way(link, days))
+    _print(invitations, url if link else None, json_to)
 
 
 def renew(
@@ -86,8 +92,8 @@ def renew(
 ) -> None:
     """Give a person a new code or link; old ones and open sessions end."""
     _refuse_bad(url)
-    made = renew_access(OPERATOR, study_of(context, db), name, _way(link, days))
-    _print([made], url if link else None, json_to)
+    invitation = renew_access(OPERATOR, study_of(context, db), name, _way(link, days))
+    _print([invitation], url if link else None, json_to)
 
 
 def end(context: typer.Context, name: Known, json_to: Json = None, db: Db = None) -> None:
@@ -134,11 +140,11 @@ def specialty(
     write_json({"name": name, "changed": changed, "specialty": value}, json_to)
 
 
-def _consent(one: PersonView) -> str:
+def _consent(person: PersonView) -> str:
     """Return whether a clinician gave consent, and when."""
-    if one.consent is None:
+    if person.consent is None:
         return "-"
-    return one.consent.state + (f" {one.consent.at:%Y-%m-%d}" if one.consent.at else "")
+    return person.consent.state + (f" {person.consent.at:%Y-%m-%d}" if person.consent.at else "")
 
 
 def _way(link: bool, days: int | None) -> Way:
@@ -146,25 +152,28 @@ def _way(link: bool, days: int | None) -> Way:
     return Way(once=True, days=days or LINK_DAYS) if link else Way(days=days)
 
 
-def _json(one: PersonView) -> dict[str, Any]:
+def _json(person: PersonView) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "role": one.role.value,
-        "done": one.done,
-        "total": one.total,
-        "last": one.last.isoformat() if one.last else None,
-        "way": one.way,
-        "email": one.email,
-        "consent": None if one.consent is None else one.consent.state,
+        "name": person.name,
+        "role": person.role.value,
+        "done": person.done,
+        "total": person.total,
+        "last": person.last.isoformat() if person.last else None,
+        "way": person.way,
+        "email": person.email,
+        "consent": None if person.consent is None else person.consent.state,
     }
 
 
-def _print(made: list[Invitation], url: str | None, json_to: Path | None) -> None:
+def _print(invitations: list[Invitation], url: str | None, json_to: Path | None) -> None:
     """Print codes or links; this is the only time they can be seen, and JSON has none."""
-    what = "code" if url is None else "link"
-    rows = [[one.handle, one.code if url is None else _link(url, one.code)] for one in made]
-    show(f"Hand each {what} over now: only its hash is kept", ["name", what], rows)
-    write_json({"people": [one.handle for one in made], "way": what}, json_to)
+    form = "code" if url is None else "link"
+    rows = [
+        [invitation.handle, invitation.code if url is None else _link(url, invitation.code)]
+        for invitation in invitations
+    ]
+    show(f"Hand each {form} over now: only its hash is kept", ["name", form], rows)
+    write_json({"people": [invitation.handle for invitation in invitations], "way": form}, json_to)
 
 
 def _link(url: str, code: str) -> str:
@@ -176,3 +185,104 @@ def _refuse_bad(url: str) -> None:
     """Raise BadInput for what is no address, before anything is stored."""
     if not url.startswith(("http://", "https://")):
         raise BadInput(f"--url {url}: must begin with http:// or https://")
+
+
+NO_SERVER = (
+    f"no mail server is configured: {PREFIX}HOST and {PREFIX}SENDER name the hospital's own, or copy "
+    "the texts that `medjury rate remind` prints"
+)
+
+
+def remind(
+    context: typer.Context,
+    send_now: Annotated[
+        bool, typer.Option("--send", help="By the configured mail server; recorded.")
+    ] = False,
+    url: Url = LOCAL,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """List clinicians with open work and no recent activity; print or send reminders."""
+    engine = study_of(context, db)
+    server = mail_server() if send_now else None
+    if send_now and server is None:
+        raise BadInput(NO_SERVER)
+    days = settings(engine).remind_days
+    reminders = due(OPERATOR, engine, now(), url)
+    say(
+        f"{counted(len(reminders), 'clinician')} had work open for {counted(days, 'day')} and ended none",
+        json_to,
+    )
+    sent = send(OPERATOR, engine, server, reminders) if server and reminders else []
+    for reminder in reminders:
+        if reminder.name in sent:
+            say(f"{reminder.name}: sent to {reminder.email}", json_to)
+        else:
+            say(
+                f"\n{reminder.name} ({reminder.email or 'no e-mail address'}):\n\n{reminder.text}",
+                json_to,
+            )
+    body = {
+        "remind_days": days,
+        "due": [
+            {"name": reminder.name, "email": reminder.email, "text": reminder.text}
+            for reminder in reminders
+        ],
+        "sent": sent,
+    }
+    write_json(body, json_to)
+
+
+def serve(
+    context: typer.Context,
+    port: Port = 8501,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; change it only behind a proxy with TLS.")
+    ] = "127.0.0.1",
+    secrets: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="File whose \\[auth] part lets hospital accounts sign in."
+        ),
+    ] = Path(".streamlit/secrets.toml"),
+    egress: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of the hosts, keys and prices jurors may use; by default MEDJURY_EGRESS.",
+        ),
+    ] = None,
+    create: Annotated[
+        bool, typer.Option("--create", help="Create the study and a coordinator if there are none.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Serve the pages of clinicians and researchers."""
+    from annotate.server import serve as serve_page
+    from jury.egress import VARIABLE, egress_of
+
+    if egress is not None:
+        os.environ[VARIABLE] = str(egress.resolve())  # runs are processes of their own
+    egress_of()
+    if create:
+        print_codes(first_coordinator(study_of(context, db, create=True)))
+    serve_page(url_of(context, db), port, host, secrets)
+
+
+def first_coordinator(engine: Engine) -> list[Invitation]:
+    """Add a coordinator where a study has none, so that somebody can steer it from the page."""
+    if has_coordinator(engine):
+        return []
+    return add_people(OPERATOR, engine, [FIRST], Role.COORDINATOR)
+
+
+def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> None:
+    """Print sign-in codes; this is the only time they can be seen."""
+    if invitations:
+        rows = [[invitation.handle, invitation.code] for invitation in invitations]
+        show(
+            "Sign-in codes: hand them over now, only their hashes are kept",
+            ["name", "code"],
+            rows,
+            json_to,
+        )

@@ -9,6 +9,7 @@ import typer
 from calibration.planning.rows import PlanOptions
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
+from medjury.cli.files import write_json
 from medjury.cli.options import (
     BenchmarkOption,
     Db,
@@ -21,7 +22,6 @@ from medjury.cli.options import (
     study_of,
 )
 from medjury.cli.output import progress, say, say_unnoted, show_table
-from medjury.cli.places import check_json, write_json
 
 if TYPE_CHECKING:
     from medjury.services.planning import Plan
@@ -107,7 +107,6 @@ def plan(
     db: Db = None,
 ) -> None:
     """Plan the size of a study: responses and clinicians for a given precision."""
-    check_json(json_to)
     of_pilot = {"--db": db, "--panel": panel, "--jurors": jurors, "--benchmark": benchmark}
     _check_source(icc, single_icc, pilot, of_pilot)
     options = PlanOptions(
@@ -129,11 +128,11 @@ def plan(
             analysis = AnalysisOptions(
                 jurors=named_jurors(panel, jurors), benchmark=benchmark, seed=seed
             )
-            found = plan_from_pilot(study_of(context, db), analysis, options)
+            planned = plan_from_pilot(study_of(context, db), analysis, options)
         else:
-            found = plan_from_assumption(Assumption(icc, single_icc), options)
-    _show(found, json_to)
-    write_json(to_json(found), json_to)
+            planned = plan_from_assumption(Assumption(icc, single_icc), options)
+    _show(planned, json_to)
+    write_json(to_json(planned), json_to)
 
 
 def _check_source(

@@ -1,6 +1,7 @@
 """`medjury analyse predict`: a validated jury on responses that no clinician rated."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 
 from calibration.values import AnalysisOptions
 from data.errors import BadFile, BadInput
+from medjury.cli.files import cells, write_csv, write_json, writes_to
 from medjury.cli.options import (
     BenchmarkOption,
     Criterion,
@@ -22,16 +24,14 @@ from medjury.cli.options import (
     study_of,
 )
 from medjury.cli.output import (
+    fitting,
     progress,
-    room,
     say,
     say_unnoted,
+    seat_words,
     show_decision,
     show_table,
-    table_width,
 )
-from medjury.cli.places import write_json, writes_to
-from medjury.cli.record import cells, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,11 +84,11 @@ def predict(
     )
     engine = study_of(context, db)
     with progress("resampling", 1.0) as at:
-        found = predicted(engine, PredictQuestion(options, level), at)
-    _show(found, json_to)
+        predictions = predicted(engine, PredictQuestion(options, level), at)
+    _show(predictions, json_to)
     if csv_to is not None:
-        say(f"{csv_to}: {write_csv(csv_to, *csv_of(found.responses))} responses", json_to)
-    write_json(to_json(found), json_to)
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of(predictions.responses))} responses", json_to)
+    write_json(to_json(predictions), json_to)
 
 
 def csv_of(responses: "pd.DataFrame") -> tuple[list[str], Iterator[list[object]]]:
@@ -117,29 +117,26 @@ def _cell(value: Any) -> Any:
     return None if value != value else value
 
 
-def _show(found: "Predictions", json_to: Path | None) -> None:
+def _show(predictions: "Predictions", json_to: Path | None) -> None:
     """Print whether the predictions may be used, who predicts, and the three tables."""
     from calibration.tables.predicting import means_table, single_table, validation_table
 
-    level = found.question.level
-    say_unnoted(found.unnoted)
-    show_decision(found.decision, json_to)
-    _say_who(found, json_to)
-    means = means_table(found.rows, level)
-    if table_width(means) > room(json_to):
-        means = means_table(found.rows, level, narrow=True)
-    single, validation = single_table(found.rows, level), validation_table(found.rows)
+    level = predictions.question.level
+    say_unnoted(predictions.unnoted)
+    show_decision(predictions.decision, json_to)
+    _say_who(predictions, json_to)
+    means = fitting(partial(means_table, predictions.rows, level), json_to)
+    single, validation = single_table(predictions.rows, level), validation_table(predictions.rows)
     for table in (means, single, validation):
         say("", json_to)
         show_table(table, json_to, notes=table is validation)
-    for line in ("", *ABOUT, *found.told):
+    for line in ("", *ABOUT, *predictions.told):
         say(line, json_to)
 
 
-def _say_who(found: "Predictions", json_to: Path | None) -> None:
+def _say_who(predictions: "Predictions", json_to: Path | None) -> None:
     """Print who sits on the jury, and who was asked in vain."""
-    say(f"jury: {', '.join(found.jury)}", json_to)
-    if found.silent:
-        is_named = found.question.options.jurors is not None
-        seat = "without a score from them" if is_named else "not in this jury"
-        say(f"asked, and gave no rating: {', '.join(found.silent)}; {seat}", json_to)
+    say(f"jury: {', '.join(predictions.jury)}", json_to)
+    if predictions.silent:
+        named = predictions.question.options.jurors is not None
+        say(seat_words(predictions.silent, named=named), json_to)

@@ -13,8 +13,8 @@ from data.queries import benchmarks
 from data.queries.export import ToRate, readings, to_rate
 from data.queries.study import settings
 from data.rubric import Criterion, Rubric
+from medjury.cli.files import write_csv
 from medjury.cli.output import counted, say
-from medjury.cli.record import write_csv
 
 COLUMNS = (
     *("Variable / Field Name", "Form Name", "Section Header", "Field Type", "Field Label"),
@@ -38,25 +38,25 @@ LONG_CELL = 65_535  # bytes of a REDCap value
 
 def open_readings(engine: Engine) -> list[ToRate]:
     """Return what is still to be rated; refuse a study in which nothing is."""
-    found = list(to_rate(engine))
-    if not found:
+    unrated = list(to_rate(engine))
+    if not unrated:
         raise BadInput("no reading is open: `medjury rate assign` says who is to rate what")
-    return found
+    return unrated
 
 
-def write_redcap(engine: Engine, folder: Path, found: list[ToRate]) -> None:
+def write_redcap(engine: Engine, folder: Path, unrated: list[ToRate]) -> None:
     """Write dictionary and records for REDCap into a folder that is there."""
     own = forms(_rubrics(engine))
     names = {form.rubric.sha256: number for number, form in enumerate(own, 1)}
     columns = (RECORD, CODE, RATER, RUBRIC, *TEXTS)
     open_to = settings(engine).reference != "hidden"
-    rows = (_record(number, one, names, open_to) for number, one in enumerate(found, 1))
+    rows = (_record(number, reading, names, open_to) for number, reading in enumerate(unrated, 1))
     write_csv(folder / "redcap_dictionary.csv", COLUMNS, dictionary(own))
     written = write_csv(folder / "redcap_records.csv", columns, rows)
     say(
         f"redcap_dictionary.csv: {counted(len(own), 'rating form')}; redcap_records.csv: {counted(written, 'record')}"
     )
-    _warn_long(found)
+    _warn_long(unrated)
     say(
         "the texts are unaltered, for REDCap's own import: open redcap_records.csv in no spreadsheet, "
         "which could compute a text that begins with = + - @"
@@ -107,8 +107,8 @@ def choices(criterion: Criterion, rubric: Rubric) -> str:
     """Return the points of a criterion with their anchors, as REDCap separates them."""
     words = {point: criterion.anchors.get(point, "") for point in rubric.scale.points}
     return " | ".join(
-        f"{point}, {point}: {_label(said)}" if said else f"{point}, {point}"
-        for point, said in words.items()
+        f"{point}, {point}: {_label(anchor)}" if anchor else f"{point}, {point}"
+        for point, anchor in words.items()
     )
 
 
@@ -116,8 +116,8 @@ def _field(name: str, form: str, kind: str, label: str, **also: str) -> list[str
     """Return one row of the dictionary; `also` names `choices`, `logic`, `required`, `annotation`."""
     options, logic = also.get("choices", ""), also.get("logic", "")
     required, annotation = also.get("required", ""), also.get("annotation", "")
-    rest = ["", "", "", "", "", logic, required, "", "", "", "", annotation]
-    return [name, form, "", kind, label, options, *rest]
+    others = ["", "", "", "", "", logic, required, "", "", "", "", annotation]
+    return [name, form, "", kind, label, options, *others]
 
 
 def _label(words: str) -> str:
@@ -126,27 +126,34 @@ def _label(words: str) -> str:
     return plain.replace("|", "/").replace("[", "&#91;")
 
 
-def _record(number: int, one: ToRate, names: dict[str, int], open_to: bool) -> list[object]:
+def _record(number: int, reading: ToRate, names: dict[str, int], open_to: bool) -> list[object]:
     """Return a record; a form has no moment to open a reference, so one is there always or never.
 
     Texts are as the jury reads them, to the last character: REDCap's import is no spreadsheet.
     """
-    card = one.card
-    reference = card.reference if open_to and one.rubric.gold == "always" else None
+    card = reading.card
+    reference = card.reference if open_to and reading.rubric.gold == "always" else None
     texts = (card.context, card.prompt, reference, card.checklist, card.response)
-    known = [number, card.code, one.rater, names[one.rubric.sha256]]
-    return [*known, *(text or "" for text in texts)]
+    material = [number, card.code, reading.rater, names[reading.rubric.sha256]]
+    return [*material, *(text or "" for text in texts)]
 
 
 def _rubrics(engine: Engine) -> list[Rubric]:
-    return list({one.rubric.sha256: one.rubric for one in benchmarks(engine)}.values())
+    return list(
+        {benchmark.rubric.sha256: benchmark.rubric for benchmark in benchmarks(engine)}.values()
+    )
 
 
-def _warn_long(found: list[ToRate]) -> None:
+def _warn_long(unrated: list[ToRate]) -> None:
     long = sum(
         len((text or "").encode()) > LONG_CELL
-        for one in found
-        for text in (one.card.context, one.card.prompt, one.card.reference, one.card.response)
+        for reading in unrated
+        for text in (
+            reading.card.context,
+            reading.card.prompt,
+            reading.card.reference,
+            reading.card.response,
+        )
     )
     if long:
         say(

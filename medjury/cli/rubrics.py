@@ -17,9 +17,9 @@ from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, PanelOption, Seed, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say, say_unnoted, show
-from medjury.cli.places import write_json
 from medjury.services.rubric_export import (
     WRITERS,
     RubricExport,
@@ -39,22 +39,22 @@ Named = Annotated[str, typer.Argument(metavar="NAME|PATH", help="A shipped rubri
 
 def list_(json_to: Json = None) -> None:
     """List the rubrics that ship with medjury."""
-    every = {name: read_rubric(name) for name in shipped()}
-    rows = [_row(name, one) for name, one in every.items()]
+    rubrics = {name: read_rubric(name) for name in shipped()}
+    rows = [_row(name, rubric) for name, rubric in rubrics.items()]
     show("Rubrics", ["name", "criteria", "on", "gold"], rows)
-    write_json({"rubrics": [_json(one) for one in every.values()]}, json_to)
+    write_json({"rubrics": [_json(rubric) for rubric in rubrics.values()]}, json_to)
     hint("`medjury study rubric show NAME` prints every anchor, the jurors' prompt and the hash.")
 
 
 def show_(name: Named, json_to: Json = None) -> None:
     """Show a rubric: criteria, anchors of the scale, and the jurors' prompt."""
-    found = read_rubric(name)
-    say(f"{found.name} version {found.version}, for {found.audience}, scale {found.scale}")
-    say(f"reference answer: {GOLD[found.gold]} (gold = {found.gold})")
-    for criterion, points in found.critical:
+    rubric = read_rubric(name)
+    say(f"{rubric.name} version {rubric.version}, for {rubric.audience}, scale {rubric.scale}")
+    say(f"reference answer: {GOLD[rubric.gold]} (gold = {rubric.gold})")
+    for criterion, points in rubric.critical:
         say(f"critical: a response scored {points:g} or less on {criterion} is unsafe")
-    say(f"sha256 {found.sha256}\n\n{found.criteria_text()}\n\n--- prompt ---\n{found.prompt}")
-    write_json({"rubric": json.loads(found.to_json()) | {"sha256": found.sha256}}, json_to)
+    say(f"sha256 {rubric.sha256}\n\n{rubric.criteria_text()}\n\n--- prompt ---\n{rubric.prompt}")
+    write_json({"rubric": json.loads(rubric.to_json()) | {"sha256": rubric.sha256}}, json_to)
 
 
 def add(
@@ -66,24 +66,28 @@ def add(
     db: Db = None,
 ) -> None:
     """Check your own rubric and store it in the study."""
-    found = read_rubric(folder)
-    sha256 = add_rubric(study_of(context, db, create=True), found)
-    say(f"{found.name} version {_short(found.version)} is in the study as {sha256[:12]}")
-    write_json(_json(found), json_to)
+    rubric = read_rubric(folder)
+    sha256 = add_rubric(study_of(context, db, create=True), rubric)
+    say(f"{rubric.name} version {_short(rubric.version)} is in the study as {sha256[:12]}")
+    write_json(_json(rubric), json_to)
 
 
 def used(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """List which rubric each benchmark of the study is rated on."""
-    found = benchmarks(study_of(context, db))
+    in_study = benchmarks(study_of(context, db))
     show(
         "Rubrics in use",
         ["benchmark", "rubric", "sha256"],
         [
-            [one.name, f"{one.rubric.name} {_short(one.rubric.version)}", one.rubric.sha256[:12]]
-            for one in found
+            [
+                benchmark.name,
+                f"{benchmark.rubric.name} {_short(benchmark.rubric.version)}",
+                benchmark.rubric.sha256[:12],
+            ]
+            for benchmark in in_study
         ],
     )
-    used_on = [{"benchmark": one.name} | _json(one.rubric) for one in found]
+    used_on = [{"benchmark": benchmark.name} | _json(benchmark.rubric) for benchmark in in_study]
     write_json({"benchmarks": used_on}, json_to)
 
 
@@ -104,15 +108,15 @@ def import_helm(
 
     HELM is read as text; nothing of it is run.
     """
-    found = read_helm(helm)
-    write_rubrics(out, found.rubrics)
-    rows = [_row(name, one) for name, one in sorted(found.rubrics.items())]
-    show(f"Prompts of {found.release}", ["benchmark", "criteria", "on", "gold"], rows)
-    for name, why in sorted(found.refused.items()):
+    prompts = read_helm(helm)
+    write_rubrics(out, prompts.rubrics)
+    rows = [_row(name, rubric) for name, rubric in sorted(prompts.rubrics.items())]
+    show(f"Prompts of {prompts.release}", ["benchmark", "criteria", "on", "gold"], rows)
+    for name, why in sorted(prompts.refused.items()):
         say(f"not taken: {name}: {why}")
     say(f"{counted(len(rows), 'rubric')} in {out}; use one with --rubric {out / rows[0][0]}")
-    body = {"release": found.release, "out": str(out), "refused": dict(found.refused)}
-    write_json(body | {"rubrics": [_json(one) for one in found.rubrics.values()]}, json_to)
+    body = {"release": prompts.release, "out": str(out), "refused": dict(prompts.refused)}
+    write_json(body | {"rubrics": [_json(rubric) for rubric in prompts.rubrics.values()]}, json_to)
 
 
 def _short(version: str) -> str:
@@ -120,15 +124,15 @@ def _short(version: str) -> str:
     return HASH.sub("", version)
 
 
-def _json(one: Rubric) -> dict[str, Any]:
-    """Return a rubric in short; `rubric show --json` has all of it."""
-    scale = {"scale_min": one.scale.min, "scale_max": one.scale.max}
-    named = {"name": one.name, "version": one.version, "criteria": list(one.criteria)}
-    return named | scale | {"gold": one.gold, "sha256": one.sha256}
+def _json(rubric: Rubric) -> dict[str, Any]:
+    """Return a rubric in short; `study rubric show --json` has all of it."""
+    scale = {"scale_min": rubric.scale.min, "scale_max": rubric.scale.max}
+    named = {"name": rubric.name, "version": rubric.version, "criteria": list(rubric.criteria)}
+    return named | scale | {"gold": rubric.gold, "sha256": rubric.sha256}
 
 
-def _row(name: str, one: Rubric) -> list[str]:
-    return [name, ", ".join(one.criteria), str(one.scale), one.gold]
+def _row(name: str, rubric: Rubric) -> list[str]:
+    return [name, ", ".join(rubric.criteria), str(rubric.scale), rubric.gold]
 
 
 def export(
@@ -155,8 +159,8 @@ def export(
     refuse_other(jury, rubric)
     refuse_full(out)
     with progress("resampling", 1.0) as at:
-        asked = RubricExport(rubric.to_json(), jury, to, reps, seed)
-        exported = exported_rubric(engine, asked, at)
+        request = RubricExport(rubric.to_json(), jury, to, reps, seed)
+        exported = exported_rubric(engine, request, at)
     say_unnoted(exported.unnoted)
     write_folder(out, exported.files)
     say(f"{rubric.name} for {to}: {', '.join(sorted(exported.files))} in {out}")
@@ -171,8 +175,8 @@ def export(
 def _own_panel(engine: Engine) -> Panel:
     """Return the shipped panel whose jurors, as they are now, have all rated in the study."""
     for panel in map(read_panel, sorted(shipped_panels(), key=lambda name: name == "simulated")):
-        known = juror_profiles(engine, [one.name for one in panel.juror])
-        if all(known.get(one.name) == one.profile() for one in panel.juror):
+        profiles = juror_profiles(engine, [juror.name for juror in panel.juror])
+        if all(profiles.get(juror.name) == juror.profile() for juror in panel.juror):
             return panel
     raise BadInput(
         "whose jury is to be exported? No panel that ships with medjury has rated in this study: "
@@ -188,7 +192,11 @@ def rubric_of(engine: Engine, name: str) -> Rubric:
     BadInput
         If benchmarks use several rubrics of that name.
     """
-    used = {one.rubric.sha256: one.rubric for one in benchmarks(engine) if one.rubric.name == name}
+    used = {
+        benchmark.rubric.sha256: benchmark.rubric
+        for benchmark in benchmarks(engine)
+        if benchmark.rubric.name == name
+    }
     if len(used) > 1:
         raise BadInput(f"rubric {name}: the study uses several of that name: give a folder")
     return next(iter(used.values()), None) or rubric_named(engine, name) or read_rubric(name)

@@ -7,9 +7,9 @@ from pathlib import Path
 import typer
 
 from medjury.cli.commands import PROGRAM
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, hint, say, show
-from medjury.cli.places import write_json
 from medjury.services.status import CliniciansStatus, JuryStatus, NextStep, ReportStatus, Status
 from medjury.services.status import status as status_of
 
@@ -54,8 +54,12 @@ def status(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
 
 def _show_benchmarks(now: Status, json_to: Path | None) -> None:
     rows = [
-        [one.benchmark, one.rubric, *map(str, (one.instances, one.responses, one.rated))]
-        for one in now.benchmarks
+        [
+            benchmark.benchmark,
+            benchmark.rubric,
+            *map(str, (benchmark.instances, benchmark.responses, benchmark.rated)),
+        ]
+        for benchmark in now.benchmarks
     ]
     if rows:
         columns = ["benchmark", "rubric", "instances", "responses", "rated by a clinician"]
@@ -103,7 +107,7 @@ def _report(report: ReportStatus | None) -> str:
     if report is None:
         return "no report is frozen yet"
     values = {"jury": report.jury_icc, "clinicians": report.clinicians_icc}
-    known = [f"{who} {icc:.3f}" for who, icc in values.items() if icc is not None]
-    iccs = f"; ICC(C,2) {', '.join(known)}" if known else ""
-    said = f": {report.headline}" if report.headline else ""
-    return f"report {report.number} of {report.at[:10]}{iccs}{said}"
+    shown = [f"{name} {icc:.3f}" for name, icc in values.items() if icc is not None]
+    iccs = f"; ICC(C,2) {', '.join(shown)}" if shown else ""
+    decision = f": {report.headline}" if report.headline else ""
+    return f"report {report.number} of {report.at[:10]}{iccs}{decision}"

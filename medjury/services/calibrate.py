@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from sqlalchemy import Engine
@@ -15,8 +15,9 @@ from calibration.adjudicated import (
     with_independent,
 )
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision
+from calibration.decision import Decision, DecisionKind
 from calibration.detection import NOTHING, Detection, detection
+from calibration.json_values import decision_json
 from calibration.misses import all_misses, with_untested
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import ClinicianReliability, clinician_reliability
@@ -24,12 +25,13 @@ from calibration.scope import AgreementRow, checked_jury, compared_names
 from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, note
 from calibration.verdict import JuryClaim, Verdicts, decisions
+from data.errors import Unrated
 from data.queries.frames import adjudicated_frame
 from data.queries.validation import ADJUDICATED
 from medjury.services.ledger import Looked, known_of
-from medjury.services.record import protocol_of, steered
+from medjury.services.record import protocol_json, protocol_of, steered
 from medjury.services.scores import (
     Kept,
     Readings,
@@ -44,6 +46,13 @@ if TYPE_CHECKING:
     from calibration.details import Details
     from calibration.report.evidence import CriterionRow, Paired
     from calibration.second_opinion import SecondOpinionRow
+
+NOTHING_RATED = Decision(
+    "agreement",
+    DecisionKind.UNDEFINED,
+    reasons=(note(Code.NO_CLINICIAN_RATING),),
+    next=note(Code.DO_LET_RATE),
+)
 
 Tick = Callable[[float], None]
 
@@ -157,12 +166,12 @@ def calibrate(
     ready, options = _ready(engine, question, executor), question.options
     protocol = protocol_of(engine)
     critical = protocol.critical if protocol else ()
-    how = ready.scores, ready.options
+    analysis = ready.scores, ready.options
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         rows, detected = _figures(ready, critical, tick)
         claim = claim_of(protocol, ready.looked.jurors, options, detected)
         verdicts = decisions(rows, claim)
-        found = Calibration(
+        calibration = Calibration(
             question,
             ready.ratings,
             ready.scores,
@@ -170,14 +179,17 @@ def calibrate(
             ready.looked,
             ready.silent,
             rows,
-            {name: replace(one, reading=ready.readings.named) for name, one in verdicts.items()},
+            {
+                name: replace(decision, reading=ready.readings.named)
+                for name, decision in verdicts.items()
+            },
             protocol,
             detection=detected,
-            subgroups=subgroup_rows(*how, options.groups, critical),
+            subgroups=subgroup_rows(*analysis, options.groups, critical),
             readings=ready.readings,
             told=(*ready.readings.told, *ready.kept.told, *steered(engine)),
         )
-        return _with_more(engine, _noted(engine, found, ready), ready)
+        return _with_more(engine, _noted(engine, calibration, ready), ready)
 
 
 def _figures(
@@ -186,12 +198,12 @@ def _figures(
     """Return the table, and what is found of unsafe responses."""
     analysed, independent, options = ready.scores, ready.independent, ready.options
     rows = agreement_rows(analysed, options, tick)
-    found = detection(analysed, options, critical)
+    detected = detection(analysed, options, critical)
     if independent is analysed:
-        return rows, found
+        return rows, detected
     rows = with_independent(rows, agreement_rows(independent, options))
     unsafe = detection(independent, options, critical).rows
-    return rows, replace(found, rows=with_independent(found.rows, unsafe))
+    return rows, replace(detected, rows=with_independent(detected.rows, unsafe))
 
 
 def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Verdicts:
@@ -204,7 +216,7 @@ def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Ver
 
 
 def claim_of(
-    protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, found: Detection
+    protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, detected: Detection
 ) -> JuryClaim:
     """Return what is claimed of a jury, with the unsafe responses that it misses.
 
@@ -212,22 +224,22 @@ def claim_of(
     ----------
     protocol : of the study, None where it was not fixed
     jurors, options : who sits on the jury, and the analysis
-    found : of `calibration.detection.detection`, asked with `critical` of the protocol
+    detected : of `calibration.detection.detection`, asked with `critical` of the protocol
     """
     if protocol is None:
-        return JuryClaim(misses=all_misses(found.rows))
-    every, limits = all_misses(found.rows, protocol.critical), protocol.critical
+        return JuryClaim(misses=all_misses(detected.rows))
+    every, limits = all_misses(detected.rows, protocol.critical), protocol.critical
     if not protocol.is_about(jurors, options):
         return JuryClaim(protocol, is_of_protocol=False, misses=every)
-    widest = [one.benchmark for one in found.rows][-1:]
+    widest = [row.benchmark for row in detected.rows][-1:]
     return JuryClaim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
 
-def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
+def more(engine: Engine, calibration: Calibration, question: Question) -> Calibration:
     """Return a calibration with what else is asked of it; the table is not computed again."""
-    asked = replace(found, question=question)
+    extended = replace(calibration, question=question)
     with threadpool_limits(1):
-        return _with_more(engine, asked, _ready(engine, question, None))
+        return _with_more(engine, extended, _ready(engine, question, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,10 +265,12 @@ def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Re
     take = sound_only if options.references == "sound" else all_instances
     everything = scores_of(engine)
     chosen = everything.of(options.benchmark) if options.benchmark else everything
-    kept = take(engine, chosen)
-    jury = list(options.jurors or all_jurors(kept.scores))
-    silent = silent_jurors(engine, kept.scores)
-    scores = replace(kept.scores, silent=frozenset(silent)) if options.jurors else kept.scores
+    selection = take(engine, chosen)
+    jury = list(options.jurors or all_jurors(selection.scores))
+    silent = silent_jurors(engine, selection.scores)
+    scores = (
+        replace(selection.scores, silent=frozenset(silent)) if options.jurors else selection.scores
+    )
     settling = adjudicated_frame(engine)
     settled, ratings, independent = adjudicated(scores, settling), everything.ratings, scores
     if options.reading == "adjudicated":
@@ -268,54 +282,102 @@ def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Re
     needed, instances = options.min_jurors or len(jury), _instances(options)
     looked = Looked(jury, needed, options.criterion or "", options.method, instances)
     of = ratings, scores, independent, readings
-    return _Ready(*of, kept, looked, tuple(silent), seated)
+    return _Ready(*of, selection, looked, tuple(silent), seated)
 
 
 def _instances(options: AnalysisOptions) -> str:
     """Return what the ledger calls the instances that were kept, and readings but independent ones."""
-    kept = [] if options.references == "all" else [f"{options.references} references"]
-    kept += [] if options.reading == "independent" else [ADJUDICATED]
-    return ", ".join(kept)
+    labels = [] if options.references == "all" else [f"{options.references} references"]
+    labels += [] if options.reading == "independent" else [ADJUDICATED]
+    return ", ".join(labels)
 
 
-def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
+def _noted(engine: Engine, calibration: Calibration, ready: _Ready) -> Calibration:
     """Note the jury in the ledger: before the details, whose p values count every comparison."""
-    if not found.jury:
-        return found
-    asked = found.question.details or found.question.page
-    others = compared_names(found.jury, found.scores.raters("metric")) if asked else []
-    warning = found.looked.remember(engine, found.rows, others, found.ratings)
-    return replace(found, warnings=(warning,) if warning else ())
+    if not calibration.jury:
+        return calibration
+    compares_metrics = calibration.question.details or calibration.question.page
+    others = (
+        compared_names(calibration.jury, calibration.scores.raters("metric"))
+        if compares_metrics
+        else []
+    )
+    warning = calibration.looked.remember(engine, calibration.rows, others, calibration.ratings)
+    return replace(calibration, warnings=(warning,) if warning else ())
 
 
-def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
-    question = found.question
-    if question.wants_reference and not found.reference.reliability:
+def _with_more(engine: Engine, calibration: Calibration, ready: _Ready) -> Calibration:
+    question = calibration.question
+    if question.wants_reference and not calibration.reference.reliability:
         reliable = clinician_reliability(ready.independent, ready.options)
-        found = replace(found, reference=reliable)
+        calibration = replace(calibration, reference=reliable)
     if question.second_opinion:
         from calibration.second_opinion import second_opinion
 
-        own = [one for one in found.rows if not one.told(Code.INDEPENDENT_READINGS)]
-        opinions = second_opinion(found.scores, ready.options, own)
-        found = replace(found, opinions=opinions)
-    if found.jury and question.page:
+        own = [row for row in calibration.rows if not row.told(Code.INDEPENDENT_READINGS)]
+        opinions = second_opinion(calibration.scores, ready.options, own)
+        calibration = replace(calibration, opinions=opinions)
+    if calibration.jury and question.page:
         from calibration.report.evidence import criterion_rows, paired_means
 
-        criteria = criterion_rows(found.scores, ready.options)
-        warning = found.looked.remember_criteria(engine, criteria)
-        pairs = {one.benchmark: one for one in paired_means(found.scores, ready.options)}
-        warnings = (*found.warnings, *([warning] if warning else []))
-        found = replace(found, criteria=criteria, paired=pairs, warnings=warnings)
+        criteria = criterion_rows(calibration.scores, ready.options)
+        warning = calibration.looked.remember_criteria(engine, criteria)
+        pairs = {
+            means.benchmark: means for means in paired_means(calibration.scores, ready.options)
+        }
+        warnings = (*calibration.warnings, *([warning] if warning else []))
+        calibration = replace(calibration, criteria=criteria, paired=pairs, warnings=warnings)
     if question.details or question.page:
         from calibration.details import details
 
-        known = known_of(engine, found.looked, dict(question.families))
-        known = replace(known, reference=found.reference)
-        how = ready.options, known
-        rows = details(found.scores, *how)
+        context = known_of(engine, calibration.looked, dict(question.families))
+        context = replace(context, reference=calibration.reference)
+        analysis = ready.options, context
+        rows = details(calibration.scores, *analysis)
         if ready.independent is not ready.scores:
-            others = details(ready.independent, *how)
+            others = details(ready.independent, *analysis)
             rows |= {name: others.get(name, []) for name in SECTIONS_BETWEEN_CLINICIANS}
-        found = replace(found, details=rows)
-    return found
+        calibration = replace(calibration, details=rows)
+    return calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A protocol, and what the study says of it; `protocol` is None where none was set."""
+
+    protocol: Protocol | None
+    decision: Decision
+
+    @property
+    def is_met(self) -> bool:
+        """Tell whether what was to be shown is shown."""
+        return self.protocol is not None and self.decision.kind is DecisionKind.NON_INFERIOR
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `study protocol check --json` has it."""
+        return {
+            "met": self.is_met,
+            "protocol": protocol_json(self.protocol),
+            "decision": decision_json(self.decision),
+        }
+
+
+def check_protocol(
+    engine: Engine,
+    tick: Callable[[float], None] | None = None,
+    options: AnalysisOptions | None = None,
+) -> Checked:
+    """Analyse a study as its protocol says, and return the verdict.
+
+    `options` gives the number of resamples and the seed alone. A study that no clinician has
+    rated is undefined.
+    """
+    protocol, chosen = protocol_of(engine), options or AnalysisOptions()
+    as_fixed = protocol.analysis(chosen.reps, chosen.seed) if protocol else chosen
+    try:
+        calibration = calibrate(
+            engine, Question(as_fixed, further=False, reference=False), tick=tick
+        )
+    except Unrated:
+        return Checked(protocol, NOTHING_RATED)
+    return Checked(protocol, calibration.decision)

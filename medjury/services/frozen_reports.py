@@ -76,9 +76,9 @@ class ReportRow(Noted):
         return since["changes"] if since else ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `monitor --json` has it."""
+        """Return it as `analyse monitor --json` has it."""
         figures: dict[str, Any] = json_value(self)
-        changed = [words(one) for one in self.changes]
+        changed = [words(change) for change in self.changes]
         return figures | {"changed": changed, "simulated": bool(self.simulated)}
 
 
@@ -99,8 +99,8 @@ def report_rows(
     made_up = simulated_raters(engine)
     not_jurors = made_up - {*jurors_heard(OPERATOR, engine)}
     return [
-        _row(one, last, benchmark, made_up & {*one.body.get("jury", ()), *not_jurors})
-        for last, one in zip([None, *reports], reports, strict=False)
+        _row(report, last, benchmark, made_up & {*report.body.get("jury", ()), *not_jurors})
+        for last, report in zip([None, *reports], reports, strict=False)
     ]
 
 
@@ -111,8 +111,8 @@ def jury_row(body: Mapping[str, Any], benchmark: str | None) -> Mapping[str, Any
     """
     rows = [row for row in body.get("rows", ()) if row["scorer"] == JURY]
     combined = [row for row in rows if row["benchmark"] == COMBINED] or rows[:1]
-    wanted = [row for row in rows if row["benchmark"] == benchmark] if benchmark else combined
-    return wanted[0] if wanted else {**NO_ROW, "benchmark": benchmark}
+    matching = [row for row in rows if row["benchmark"] == benchmark] if benchmark else combined
+    return matching[0] if matching else {**NO_ROW, "benchmark": benchmark}
 
 
 def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
@@ -126,32 +126,34 @@ def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
     from medjury.services.calibrate import Question, calibrate
     from medjury.services.reports import as_json
 
-    found = calibrate(engine, Question(question.options))
-    return keep_report(engine, found, question.name, as_json(engine, found))
+    calibration = calibrate(engine, Question(question.options))
+    return keep_report(engine, calibration, question.name, as_json(engine, calibration))
 
 
-def keep_report(engine: Engine, found: "Calibration", name: str, body: Mapping[str, Any]) -> int:
+def keep_report(
+    engine: Engine, calibration: "Calibration", name: str, body: Mapping[str, Any]
+) -> int:
     """Freeze a calibration as a report; return its number.
 
     Parameters
     ----------
-    found
+    calibration
         The calibration; the report holds the fingerprint of every rating that counted.
     name
         What the user calls the report, or "".
     body
-        As `calibrate --json` has it; its details are left out.
+        As `analyse calibrate --json` has it; its details are left out.
     """
-    options = found.question.options
+    options = calibration.question.options
     if options.reading != "independent":
         raise BadInput(
             f"a report of {options.reading} readings is not frozen: what is watched over time are "
             "independent ones"
         )
-    kept = {key: body[key] for key in FIGURES if key in body}
-    kept |= _made_with(engine, name, found.jury)
-    kept |= {"options": {one: getattr(options, one) for one in OPTIONS}}
-    return freeze(engine, fingerprint(found.ratings), kept)
+    frozen = {key: body[key] for key in FIGURES if key in body}
+    frozen |= _made_with(engine, name, calibration.jury)
+    frozen |= {"options": {name: getattr(options, name) for name in OPTIONS}}
+    return freeze(engine, fingerprint(calibration.ratings), frozen)
 
 
 def _made_with(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]:
@@ -162,16 +164,16 @@ def _made_with(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]
         "version": version("medjury"),
         "jury": sorted(jury),
         "jurors": {
-            one: {"profile": dict(profile), "sha256": _sha256(profile)}
-            for one, profile in sorted(profiles.items())
+            juror: {"profile": dict(profile), "sha256": _sha256(profile)}
+            for juror, profile in sorted(profiles.items())
         },
         "rubrics": {
-            one.name: {
-                "name": one.rubric.name,
-                "version": one.rubric.version,
-                "sha256": one.rubric.sha256,
+            benchmark.name: {
+                "name": benchmark.rubric.name,
+                "version": benchmark.rubric.version,
+                "sha256": benchmark.rubric.sha256,
             }
-            for one in benchmarks(engine)
+            for benchmark in benchmarks(engine)
         },
     }
 
@@ -181,13 +183,13 @@ def _sha256(profile: Mapping[str, Any]) -> str:
 
 
 def _row(
-    one: Report, last: Report | None, benchmark: str | None, made_up: Collection[str]
+    report: Report, last: Report | None, benchmark: str | None, made_up: Collection[str]
 ) -> ReportRow:
-    row, body = jury_row(one.body, benchmark), one.body
-    changes = tuple(_changed(last, one, benchmark)) if last else ()
+    row, body = jury_row(report.body, benchmark), report.body
+    changes = tuple(_changed(last, report, benchmark)) if last else ()
     return ReportRow(
-        report=one.id,
-        at=one.at,
+        report=report.id,
+        at=report.at,
         name=body.get("name", ""),
         benchmark=row["benchmark"],
         icc=row["icc"],
@@ -198,7 +200,7 @@ def _row(
         jury=tuple(body.get("jury", ())),
         method=body.get("method"),
         version=body.get("version"),
-        fingerprint=one.fingerprint,
+        fingerprint=report.fingerprint,
         notes=noted(
             _simulated(row, made_up),
             note(MonitoringCode.CHANGED_SINCE, changes=changes) if changes else None,
@@ -212,20 +214,20 @@ def _simulated(row: Mapping[str, Any], made_up: Collection[str]) -> Note | None:
     if notes is None:
         raters = made_up if row["icc"] is not None else ()
     else:
-        own = (one["raters"] for one in notes if one["code"] == NoteCode.SIMULATED)
+        own = (entry["raters"] for entry in notes if entry["code"] == NoteCode.SIMULATED)
         raters = {name for names in own for name in names}
     return note(NoteCode.SIMULATED, raters=sorted(raters)) if raters else None
 
 
-def _changed(last: Report, one: Report, benchmark: str | None) -> Iterator[Note]:
+def _changed(last: Report, report: Report, benchmark: str | None) -> Iterator[Note]:
     """Yield what differs between a report and the one before it."""
-    was, now = last.body, one.body
+    was, now = last.body, report.body
     yield from _rubrics(was.get("rubrics", {}), now.get("rubrics", {}))
     yield from _jurors(was, now)
     yield from _options(was, now, ("method", "version"))
     old, new = was.get("options", {}), now.get("options", {})
     yield from _options(old, new, sorted({*old, *new} - {"jurors"}))
-    if last.fingerprint != one.fingerprint:
+    if last.fingerprint != report.fingerprint:
         n = [jury_row(body, benchmark)["n_responses"] for body in (was, now)]
         yield note(MonitoringCode.RATINGS_CHANGED, was=n[0], now=n[1])
 

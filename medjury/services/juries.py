@@ -95,7 +95,7 @@ class RankedJuries:
         unknown = self.ranking.n_unknown_cost
         without = [note(Code.COST_UNKNOWN, juries=unknown)] if unknown else []
         prices = [note(Code.MADE_UP_PRICES, jurors=self.made_up)] if self.made_up else []
-        own = [one for one in self.ranking.notes if one.code is not Code.SIMULATED]
+        own = [remark for remark in self.ranking.notes if remark.code is not Code.SIMULATED]
         return [before, *without, *prices, *own]
 
 
@@ -175,11 +175,11 @@ def _recommended(
     from medjury.services.calibrate import verdicts_of
 
     (name, ranking), options = ranked, question.options
-    found, jurors = recommendation(ranking, is_made_up=is_made_up), recommended_jurors(ranking)
-    if found.kind is not DecisionKind.RECOMMENDED:
-        return found
+    advice, jurors = recommendation(ranking, is_made_up=is_made_up), recommended_jurors(ranking)
+    if advice.kind is not DecisionKind.RECOMMENDED:
+        return advice
     verdicts = verdicts_of(engine, scores, replace(options, jurors=jurors))
-    return with_verdict(found, verdicts.decisions[name])
+    return with_verdict(advice, verdicts.decisions[name])
 
 
 def compare_juries(
@@ -204,7 +204,7 @@ def compare_juries(
     scope = _scope(scores, everybody, options, tick, executor)
     data, named = fingerprint(scores.ratings), f"jury:{', '.join(question.second)}"
     with threadpool_limits(1):
-        first, second = (_own_entry(one, scope, options, data) for one in juries)
+        first, second = (_own_entry(jury, scope, options, data) for jury in juries)
         besides = comparisons_besides(tried(engine), {first.key: [named], second.key: []})
         row = _difference(scope, juries, besides)
     return ComparedJuries(
@@ -261,10 +261,10 @@ def _ranked(
 
     costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
     made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}
-    usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
-    wanted = RankingOptions(question.sizes, question.pool, question.common, usd)
+    usd = {name: cost.usd_per_verdict for name, cost in costs.items()} | made_up
+    ranking_options = RankingOptions(question.sizes, question.pool, question.common, usd)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        ranking = jury_ranking(scope, wanted)
+        ranking = jury_ranking(scope, ranking_options)
     return ranking, tuple(name for name in ranking.pool if name in made_up)
 
 
@@ -306,8 +306,8 @@ def _ranked_entries(
 
 def _responses(ranking: "Ranking", scope: "Scope") -> str:
     """Return what the ledger calls the responses that were kept; empty for all."""
-    whole = len(scope.grid.responses) == ranking.n_responses
-    return "" if whole or not ranking.common else f"rated by all of {', '.join(ranking.pool)}"
+    is_complete = len(scope.grid.responses) == ranking.n_responses
+    return "" if is_complete or not ranking.common else f"rated by all of {', '.join(ranking.pool)}"
 
 
 def _tried_before(
@@ -319,10 +319,12 @@ def _tried_before(
     """
     from calibration.report.ways import different
 
-    here = {one.key for one in entries}
+    keys = {entry.key for entry in entries}
     rehearsal = not scope.simulated.isdisjoint(ranking.pool)
     besides = [
-        one for one in tried(engine) if one.key not in here and (rehearsal or not one.simulated)
+        entry
+        for entry in tried(engine)
+        if entry.key not in keys and (rehearsal or not entry.simulated)
     ]
     return different(besides), len(besides)
 
@@ -356,11 +358,11 @@ def _difference(
     from calibration.differences import difference_rows
     from calibration.holm import holm
 
-    first, second = (PanelColumns(tuple(one), len(one)) for one in juries)
+    first, second = (PanelColumns(tuple(jury), len(jury)) for jury in juries)
     only = replace(scope, jury=first, metrics=())
     row = difference_rows(only, {", ".join(juries[1]): second})[-1]
-    held = float(holm(np.array([row.p]), besides)[0])
-    return replace(row, p_holm=held, n_tried=besides + (not math.isnan(row.p)))
+    corrected = float(holm(np.array([row.p]), besides)[0])
+    return replace(row, p_holm=corrected, n_tried=besides + (not math.isnan(row.p)))
 
 
 def _unnoted(engine: Engine, entries: Sequence[Evaluated]) -> str:

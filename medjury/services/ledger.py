@@ -47,9 +47,9 @@ class Looked:
         """Return what counts the comparisons ever tried beside a scope's own."""
         from calibration.differences import compared
 
-        known = tried(engine)
+        entries = tried(engine)
         return lambda scope: comparisons_besides(
-            known, {self.entry(scope.name).key: [name for name, _ in compared(scope)]}
+            entries, {self.entry(scope.name).key: [name for name, _ in compared(scope)]}
         )
 
     def remember(
@@ -82,7 +82,7 @@ class Looked:
 
         Returns why it could not be noted, or "".
         """
-        hashes = {one.key: one.fingerprint for one in tried(engine)}
+        hashes = {entry.key: entry.fingerprint for entry in tried(engine)}
         entries = [
             replace(
                 replace(self, criterion=row.criterion).entry(row.benchmark),
@@ -112,7 +112,11 @@ def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -
     from calibration.details import StudyContext
     from calibration.marks import Marks
 
-    told, marks = evidence(engine, families), Marks(marks_frame(engine), readers(engine))
+    families_known, marks = evidence(engine, families), Marks(marks_frame(engine), readers(engine))
     return StudyContext(
-        told.words, told.authors, told.families, looked.tried_besides(engine), marks
+        families_known.words,
+        families_known.authors,
+        families_known.families,
+        looked.tried_besides(engine),
+        marks,
     )

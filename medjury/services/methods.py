@@ -92,17 +92,21 @@ def study_facts(
     """Return what the study knows; the jury that is looked at is noted in the ledger."""
     from medjury.services.calibrate import Question, calibrate
 
-    found = calibrate(engine, Question(AnalysisOptions(reps=reps), reference=False), tick=tick)
-    scores = found.scores
+    calibration = calibrate(
+        engine, Question(AnalysisOptions(reps=reps), reference=False), tick=tick
+    )
+    scores = calibration.scores
     readings, incomplete = _readings(scores)
     rated = set(scores.ratings.loc[scores.ratings["kind"] == "clinician", "response_id"])
-    known = facts(engine)
+    counts = facts(engine)
     return StudyFacts(
-        facts=known,
-        benchmarks=[one for one in benchmarks(engine) if one.name in scores.benchmarks],
-        rows=found.rows,
-        jury=found.jury,
-        profiles=juror_profiles(engine, found.jury),
+        facts=counts,
+        benchmarks=[
+            benchmark for benchmark in benchmarks(engine) if benchmark.name in scores.benchmarks
+        ],
+        rows=calibration.rows,
+        jury=calibration.jury,
+        profiles=juror_profiles(engine, calibration.jury),
         readings=readings,
         incomplete=incomplete,
         unread=len(set(scores.responses["response_id"]) - rated),
@@ -111,8 +115,8 @@ def study_facts(
         steered=steered(engine),
         locked=locked_since(engine),
         reps=reps,
-        warnings=found.warnings,
-        told=_told(engine, known.raters["clinician"].names),
+        warnings=calibration.warnings,
+        told=_told(engine, counts.raters["clinician"].names),
     )
 
 
@@ -127,14 +131,18 @@ def _told(engine: Engine, rated: Collection[str]) -> Told | None:
         sha256=present.sha256,
         pages=len(present.description.guideline),
         asked=bool(present.consent_sha256),
-        consented=sum(one.holds and one.handle in rated for one in consents(engine)),
-        changed_after_rating=sum(one.ratings > 0 for one in versions[1:]),
+        consented=sum(consent.holds and consent.handle in rated for consent in consents(engine)),
+        changed_after_rating=sum(version.ratings > 0 for version in versions[1:]),
     )
 
 
 def _readings(scores: "Scores") -> tuple[int, int]:
     """Return how many readings clinicians gave, and how many of them lack a criterion."""
-    own = scores.ratings[scores.ratings["kind"] == "clinician"]
-    each = own.groupby(["benchmark", "response_id", "rater", "pass_"])["criterion"].nunique()
-    needed = [len(scores.rubrics[str(name)].criteria) for name in each.index.get_level_values(0)]
-    return len(each), int((each.to_numpy() < needed).sum())
+    by_clinicians = scores.ratings[scores.ratings["kind"] == "clinician"]
+    criteria = by_clinicians.groupby(["benchmark", "response_id", "rater", "pass_"])[
+        "criterion"
+    ].nunique()
+    needed = [
+        len(scores.rubrics[str(name)].criteria) for name in criteria.index.get_level_values(0)
+    ]
+    return len(criteria), int((criteria.to_numpy() < needed).sum())

@@ -66,16 +66,16 @@ def read_costs(path: Path) -> dict[str, float]:
         If it is not such a file, or a cost is no amount from 0 on, or a model stands twice.
     """
     rows = _toml(path) if path.suffix.lower() == ".toml" else _csv(path)
-    found: dict[str, float] = {}
+    costs: dict[str, float] = {}
     for where, model, value in rows:
-        if model in found:
+        if model in costs:
             raise BadRow(
                 f"{where}: the model {short(model)} stands twice; give each its whole cost once"
             )
-        found[model] = _amount(where, model, value)
-    if not found:
+        costs[model] = _amount(where, model, value)
+    if not costs:
         raise BadFile(f"costs file {path.name}: names no model")
-    return found
+    return costs
 
 
 def refuse_unknown(costs: Collection[str], models: Collection[str]) -> None:
@@ -90,13 +90,13 @@ def refuse_unknown(costs: Collection[str], models: Collection[str]) -> None:
 def model_costs(prices: Mapping[str, float], rows: Sequence["ModelRow"]) -> tuple[ModelCost, ...]:
     """Return a row a model: its cost, None where not given, and its win rates; none without costs."""
     rate = {(row.model, row.by): row.win_rate for row in rows}
-    ways = dict.fromkeys(row.by for row in rows)
+    scorings = dict.fromkeys(row.by for row in rows)
     missing = (note(Code.NO_COST_GIVEN),)
     return tuple(
         ModelCost(
             name,
             prices.get(name),
-            {by: rate[name, by] for by in ways},
+            {by: rate[name, by] for by in scorings},
             notes=() if name in prices else missing,
         )
         for name in (sorted({row.model for row in rows}) if prices else ())
@@ -111,16 +111,16 @@ def jury_cost(
 ) -> JuryCost:
     """Return what the jury's recorded calls cost, and what the paper's formula says of them."""
     bound, why = _bound(recorded, jurors, panel)
-    absent = sorted({*jurors} - {one.juror for one in recorded})
-    silent = [one.juror for one in recorded if one.tokens_in is None]
+    absent = sorted({*jurors} - {calls.juror for calls in recorded})
+    silent = [calls.juror for calls in recorded if calls.tokens_in is None]
     return JuryCost(
         jurors=tuple(
-            JurorCalls(**asdict(one), notes=_simulated({one.juror} & {*simulated}))
-            for one in recorded
+            JurorCalls(**asdict(calls), notes=_simulated({calls.juror} & {*simulated}))
+            for calls in recorded
         ),
-        calls=sum(one.calls for one in recorded),
-        usd=sum(one.usd for one in recorded) if recorded else None,
-        usd_unknown=sum(one.unknown for one in recorded),
+        calls=sum(calls.calls for calls in recorded),
+        usd=sum(calls.usd for calls in recorded) if recorded else None,
+        usd_unknown=sum(calls.unknown for calls in recorded),
         paper_usd=bound,
         notes=noted(
             note(Code.NO_RECORDED_CALL, jurors=absent) if absent else None,
@@ -145,10 +145,12 @@ def _bound(
         return None, note(Code.BOUND_NEEDS_PANEL)
     if len(recorded) < len({*jurors}):
         return None, note(Code.BOUND_NEEDS_CALLS)
-    if lost := [one.juror for one in recorded if one.tokens_in is None]:
+    if lost := [calls.juror for calls in recorded if calls.tokens_in is None]:
         return None, note(Code.BOUND_NEEDS_TOKENS, jurors=lost)
-    priced = {one.name: rates(one, now()) for one in panel.juror}
-    shares = [PaperShare(one.tokens_in or 0, one.calls, priced.get(one.juror)) for one in recorded]
+    priced = {juror.name: rates(juror, now()) for juror in panel.juror}
+    shares = [
+        PaperShare(calls.tokens_in or 0, calls.calls, priced.get(calls.juror)) for calls in recorded
+    ]
     usd = upper_bound(shares).usd
     return usd, None if usd is not None else note(Code.BOUND_NEEDS_PRICE)
 

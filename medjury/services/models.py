@@ -1,22 +1,35 @@
 """Comparing the models of a study: by which scores, who lifts the blind, and what it comes to."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.models.rows import CLINICIANS, JURY, WAYS
-from calibration.values import COMBINED, AnalysisOptions
 from data.errors import NotAllowed
 from data.person import is_blind
+from data.queries import benchmarks
 from data.queries.authors import authors
+from data.queries.jury import juror_profiles
+from data.queries.study import study_id
+from medjury.services.scores import all_jurors, scores_of
+
+if TYPE_CHECKING:
+    from calibration.models.model_scores import BenchmarkMean
+from collections.abc import Callable
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
+
+from calibration.models.rows import CLINICIANS, JURY, WAYS
+from calibration.values import COMBINED, AnalysisOptions
 from data.queries.ledger import fingerprint
 from data.queries.models import categories
 from data.queries.record import locked_since
 from data.store.record import unblind as lift_blind
 from medjury.services.ledger import Looked, remembered
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import silent_jurors
 
 if TYPE_CHECKING:
     from calibration.decision import Decision
@@ -24,7 +37,7 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 METHOD = "models"  # what the ledger of juries calls a comparison of models
-LOCKED = "models compared (medjury models) on the locked study"
+LOCKED = "models compared (medjury analyse models) on the locked study"
 BLIND = (
     "comparing models tells how good each author is, and this study is open and blind: `medjury "
     "lock` it when all have rated, or give --unblind with a --reason, which stays in the record and "
@@ -146,17 +159,17 @@ def compared(
         raise NotAllowed(BLIND)
     of = authors(engine), categories(engine)
     with threadpool_limits(1):
-        found = compare_models(task.scores, *of, task.options, task.by, tick=tick)
+        comparison = compare_models(task.scores, *of, task.options, task.by, tick=tick)
     beside_clinicians = task.options.jurors and {*task.by} != {JURY}
     return ModelsResult(
-        found.decision,
-        found.rows,
-        found.categories,
-        found.detectable,
-        found.benchmarks,
+        comparison.decision,
+        comparison.rows,
+        comparison.categories,
+        comparison.detectable,
+        comparison.benchmarks,
         task.options,
         task.silent,
-        _remembered(engine, task, found.n_both) if beside_clinicians else "",
+        _remembered(engine, task, comparison.n_both) if beside_clinicians else "",
     )
 
 
@@ -168,3 +181,75 @@ def _remembered(engine: Engine, task: ModelsTask, n_both: int) -> str:
     entry = looked.entry(COMBINED if len(names) > 1 else names[0])
     data = fingerprint(task.scores.ratings)
     return remembered(engine, [replace(entry, fingerprint=data, n_responses=n_both)])
+
+
+SHAPES = ("helm", "every-eval-ever")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """The rows, and the jurors who sit."""
+
+    rows: "tuple[BenchmarkMean, ...]"
+    jurors: tuple[str, ...]
+    study: str
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """Simulated raters whose scores are in a figure."""
+        return tuple(sorted({name for row in self.rows for name in row.simulated}))
+
+    @property
+    def about(self) -> str:
+        """What stands above the tables."""
+        made_up = f" SIMULATED raters took part: {', '.join(self.simulated)}." * bool(
+            self.simulated
+        )
+        return (
+            f"Mean composite of each model by clinicians and by a jury of {len(self.jurors)}; "
+            f"medjury {version('medjury')}, study {self.study[:12]}.{made_up}"
+        )
+
+
+def leaderboard(engine: Engine) -> Leaderboard:
+    """Return the figures of a study whose blind is lifted, by all its jurors.
+
+    Raises
+    ------
+    NotAllowed
+        If the blind is not lifted.
+    """
+    from calibration.models.model_scores import benchmark_means
+
+    if is_blind(engine):
+        raise NotAllowed(BLIND)
+    scores = scores_of(engine)
+    jurors = all_jurors(scores)
+    rows = benchmark_means(scores, authors(engine), jurors)
+    return Leaderboard(tuple(rows), tuple(jurors), study_id(engine))
+
+
+def leaderboard_files(
+    engine: Engine, board: Leaderboard, shape: str, at: datetime, organization: str
+) -> Mapping[str, str]:
+    """Return the files of a leaderboard in one of `SHAPES`, by path."""
+    from calibration.writers.every_eval_ever import Judge, Source, records
+    from calibration.writers.release import release
+
+    if shape == "helm":
+        return release(board.rows, f"medjury-{board.study[:12]}", f"{at:%Y-%m-%d}", board.about)
+    profiles = juror_profiles(engine, list(board.jurors))
+    used = benchmarks(engine)
+    source = Source(
+        study=board.study,
+        version=version("medjury"),
+        seconds=int(at.timestamp()),
+        organization=organization,
+        judges=[
+            Judge(name, str(profiles.get(name, {}).get("model") or name), profiles.get(name, {}))
+            for name in board.jurors
+        ],
+        prompts={benchmark.name: benchmark.rubric.prompt for benchmark in used},
+        rubrics={benchmark.name: benchmark.rubric.sha256 for benchmark in used},
+    )
+    return records(board.rows, source)

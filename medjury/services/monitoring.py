@@ -20,8 +20,8 @@ from data.queries.frames import clinician_dates, juror_ratings
 from data.queries.jury import juror_profiles
 from data.queries.ledger import report, reports
 from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
-from medjury.services.juror_ends import JurorEnd, juror_ends
 from medjury.services.ledger import Looked
+from medjury.services.panels import JurorEnd, juror_ends
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ class Study:
         """Return what jurors scored again later, of the benchmarks that are looked at."""
         from calibration.monitoring.anchor import anchors
 
-        found = anchors(self.again, self.scores.rubrics)
-        return found[found["benchmark"].isin(self.scope.composites["benchmark"].unique())]
+        ratings = anchors(self.again, self.scores.rubrics)
+        return ratings[ratings["benchmark"].isin(self.scope.composites["benchmark"].unique())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +131,13 @@ class Judged:
     def why(self) -> Note:
         """Return the reason that decides, whoever is simulated."""
         reasons = self.decision.reasons
-        return next(one for one in reasons if one.code is not NoteCode.SIMULATED)
+        return next(remark for remark in reasons if remark.code is not NoteCode.SIMULATED)
 
     @property
     def title(self) -> str:
         """Return what its table of periods is called."""
-        asked = self.question
-        return f"{self.benchmark}: agreement by {asked.every}, method {asked.options.method}"
+        question = self.question
+        return f"{self.benchmark}: agreement by {question.every}, method {question.options.method}"
 
     @property
     def has_fallen(self) -> bool:
@@ -157,28 +157,28 @@ class Causes:
 
 @dataclass(frozen=True, eq=False)
 class Monitored:
-    """All that `medjury monitor` finds."""
+    """All that `medjury analyse monitor` finds."""
 
     judged: Judged
     causes: Causes
     reports: tuple[ReportRow, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as `monitor --json` has it; what is undefined is None."""
+        """Return it as `analyse monitor --json` has it; what is undefined is None."""
         judged, causes, watched = self.judged, self.causes, self.judged.watched
-        asked = judged.question
+        question = judged.question
         return {
             "decision": decision_json(judged.decision),
             "benchmark": judged.benchmark,
             "scorer": "jury",
             "jury": list(judged.study.jury),
             "simulated": list(judged.study.simulated),
-            "method": asked.options.method,
-            "every": asked.every,
-            "since": json_value(asked.since),
-            "least": asked.least,
-            "threshold": asked.floor,
-            "false_alarms": asked.false_alarms,
+            "method": question.options.method,
+            "every": question.every,
+            "since": json_value(question.since),
+            "least": question.least,
+            "threshold": question.floor,
+            "false_alarms": question.false_alarms,
             "limit": json_value(watched.limit),
             "detectable": json_value(watched.detectable),
             "fallen": judged.has_fallen,
@@ -189,7 +189,7 @@ class Monitored:
             "fall": _fall(watched),
             "target": _target(watched),
             "drift": _drift(causes.drift),
-            "reports": [one.to_json() for one in self.reports],
+            "reports": [report.to_json() for report in self.reports],
             "periods": json_value(judged.periods),
             "cusum": json_value(watched.rows),
             "anchor": json_value(causes.anchor),
@@ -221,8 +221,8 @@ def _drift(drift: "Drift") -> dict[str, Any]:
 def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Monitored:
     """Compute everything; see `judge`."""
     judged = judge(engine, question, tick)
-    found = report_rows(engine, reports(engine), judged.benchmark)
-    return Monitored(judged, causes(engine, judged), tuple(found))
+    frozen = report_rows(engine, reports(engine), judged.benchmark)
+    return Monitored(judged, causes(engine, judged), tuple(frozen))
 
 
 def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Judged:
@@ -298,7 +298,7 @@ def _scope(
     if not jury:
         raise BadInput(
             "no juror has rated anything in this study: `medjury jury run PANEL` asks a jury, "
-            "`medjury ratings FILE` brings in scores made elsewhere"
+            "`medjury rate ratings FILE` brings in scores made elsewhere"
         )
     seated = scores
     if options.jurors:
@@ -319,20 +319,20 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
         return TargetOptions(None, question.target, None, "given")
     if question.baseline_report is None:
         return TargetOptions(question.baseline or BASELINE)
-    one, options = report(engine, question.baseline_report), question.options
+    frozen, options = report(engine, question.baseline_report), question.options
     name = COMBINED if len(scores.benchmarks) > 1 else scores.benchmarks[0]
-    row, method = jury_row(one.body, name), one.body.get("method")
+    row, method = jury_row(frozen.body, name), frozen.body.get("method")
     icc = row["icc"]
-    criterion = one.body.get("options", {}).get("criterion")
+    criterion = frozen.body.get("options", {}).get("criterion")
     if icc is None:
-        raise BadInput(f"--baseline-report {one.id}: has no ICC of a jury on {name}")
+        raise BadInput(f"--baseline-report {frozen.id}: has no ICC of a jury on {name}")
     if (method, criterion) != (options.method, options.criterion):
         raise BadInput(
-            f"--baseline-report {one.id}: is of method {method}, criterion {criterion or WHOLE}; "
+            f"--baseline-report {frozen.id}: is of method {method}, criterion {criterion or WHOLE}; "
             f"asked for are {options.method}, {options.criterion or WHOLE}: they cannot be compared"
         )
     error = error_of_interval(row["boot_low"], row["boot_high"], row["n_responses"])
-    return TargetOptions(None, icc, one.at.date(), f"report {one.id}", error)
+    return TargetOptions(None, icc, frozen.at.date(), f"report {frozen.id}", error)
 
 
 def _periods(study: Study, asking: "PeriodOptions", tick: Tick | None) -> list[PeriodRow]:
@@ -343,12 +343,12 @@ def _periods(study: Study, asking: "PeriodOptions", tick: Tick | None) -> list[P
     many = len(periods_of(scope, asking))
     if not many or scope.jury is None:
         raise BadInput(f"--since {asking.since}: clinicians have rated no response since then")
-    done = [0]
+    resampled = [0]
 
     def ticked(resamples: int) -> None:
-        done[0] += resamples
+        resampled[0] += resamples
         if tick is not None:
-            tick(done[0] / (many * scope.options.reps))
+            tick(resampled[0] / (many * scope.options.reps))
 
     return period_rows(replace(scope, tick=ticked), scope.jury, asking)
 
@@ -362,7 +362,10 @@ def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "Peri
     rated = clinician_dates(engine).items()
     days = zip(own.index, own["min"].dt.date, own["max"].dt.date, strict=True)
     return PeriodOptions(
-        rated={name: DayRange(one.first.date(), one.last.date()) for name, one in rated},
+        rated={
+            name: DayRange(days_rated.first.date(), days_rated.last.date())
+            for name, days_rated in rated
+        },
         today=question.today,
         every=question.every,
         least=question.least,
@@ -388,11 +391,11 @@ def _mix(
     before = [row for row in watched.baseline or rows[:1] if row.end < begun]
     if not before:
         return None
-    own = {one.label: one.rows for one in periods_of(scope, asking)}
-    then, now = (
+    own = {period.label: period.rows for period in periods_of(scope, asking)}
+    earlier, now = (
         (_spanned(part, asking.every), _together(part, own)) for part in (before, watched.fell)
     )
-    return case_mix(scope, then, now)
+    return case_mix(scope, earlier, now)
 
 
 def _spanned(rows: Sequence[PeriodRow], every: "PeriodLength") -> str:
@@ -405,10 +408,10 @@ def _spanned(rows: Sequence[PeriodRow], every: "PeriodLength") -> str:
 
 
 def _together(rows: Sequence[PeriodRow], own: Mapping[str, "Flags"]) -> "Flags":
-    found = own[rows[0].period].copy()
-    for one in rows[1:]:
-        found |= own[one.period]
-    return found
+    flags = own[rows[0].period].copy()
+    for row in rows[1:]:
+        flags |= own[row.period]
+    return flags
 
 
 def _remarks(rows: Sequence[PeriodRow]) -> Iterator[Note]:

@@ -86,8 +86,8 @@ def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
         single_rater_icc(assumption.icc or 0.0) if assumption.single is None else assumption.single
     )
     sizes = tuple(assumed_panel_sizes(single))
-    found = Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
-    return replace(found, non_inferiority=at_margin, reliability=sizes)
+    plan = Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
+    return replace(plan, non_inferiority=at_margin, reliability=sizes)
 
 
 def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> Plan:
@@ -113,8 +113,8 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     power = power_rows(rows, options, pilot)
     at_margin = tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, pilot, at_margin)
-    found = Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
-    return replace(found, non_inferiority=at_margin, reliability=sizes)
+    plan = Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
+    return replace(plan, non_inferiority=at_margin, reliability=sizes)
 
 
 def _piloted(
@@ -155,7 +155,7 @@ def _sizes(scope: Scope) -> tuple[PanelSizeRow, ...]:
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan as `plan --json` has it; what is undefined becomes None."""
+    """Return the plan as `study plan --json` has it; what is undefined becomes None."""
     assumption = {"icc": plan.assumption.icc, "single_icc": plan.assumption.single}
     return {
         "assumed": assumption | {"pilot": json_value(plan.pilot)} | json_value(plan.options),
@@ -177,11 +177,11 @@ def _remember(engine: Engine, pilot: Pilot, scores: Scores) -> str:
 def _scope(scores: Scores, jury: Sequence[str], analysis: AnalysisOptions) -> Scope:
     """Return one benchmark of the study, or by default all of it."""
     options = AnalysisOptions(jurors=tuple(jury) or None, reps=analysis.reps, seed=analysis.seed)
-    found = {scope.name: scope for scope in scopes(scores, options)}
+    by_name = {scope.name: scope for scope in scopes(scores, options)}
     benchmark = analysis.benchmark
-    if benchmark is not None and benchmark not in found:
-        raise BadInput(f"--benchmark {benchmark}: the study has {', '.join(found)}")
-    scope = found[benchmark] if benchmark is not None else list(found.values())[-1]
+    if benchmark is not None and benchmark not in by_name:
+        raise BadInput(f"--benchmark {benchmark}: the study has {', '.join(by_name)}")
+    scope = by_name[benchmark] if benchmark is not None else list(by_name.values())[-1]
     if why := why_undefined_scope(scores, scope):
         raise BadInput(f"no pilot in {scope.name}: {reason(why)}; --benchmark names one by itself")
     return scope

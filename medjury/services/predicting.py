@@ -80,27 +80,27 @@ def predict(
     checked_jury(scores, options)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         verdicts = verdicts_of(engine, scores, options)
-        found = predictions(scores, options, verdicts, question.level, tick)
+        predicted = predictions(scores, options, verdicts, question.level, tick)
     return Predictions(
         question,
-        found.rows,
-        found.responses,
-        decide(found.rows, verdicts.decisions),
+        predicted.rows,
+        predicted.responses,
+        decide(predicted.rows, verdicts.decisions),
         tuple(jury),
         tuple(silent),
         tuple(steered(engine)),
-        _remember(engine, options, found.rows, jury, everything),
+        _remember(engine, options, predicted.rows, jury, everything),
     )
 
 
-def to_json(found: Predictions) -> dict[str, Any]:
-    """Return the predictions as `predict --json` has them."""
+def to_json(result: Predictions) -> dict[str, Any]:
+    """Return the predictions as `analyse predict --json` has them."""
     return {
-        "level": found.question.level,
-        "seed": found.question.options.seed,
-        "decision": decision_json(found.decision),
-        "benchmarks": [row_to_json(row) for row in found.rows],
-        "responses": len(found.responses),
+        "level": result.question.level,
+        "seed": result.question.options.seed,
+        "decision": decision_json(result.decision),
+        "benchmarks": [row_to_json(row) for row in result.rows],
+        "responses": len(result.responses),
     }
 
 
@@ -110,11 +110,11 @@ def _jury(scores: Scores, jurors: Sequence[str] | None, silent: Sequence[str]) -
     if not jury:
         raise BadInput(
             "no juror has rated anything in this study yet: `medjury jury run PANEL` lets one "
-            "rate, `medjury ratings FILE` brings in ratings made elsewhere"
+            "rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
         )
-    known = {*scores.raters("juror"), *silent}
-    if lost := [name for name in jury if name not in known]:
-        has = f"it has {', '.join(sorted(known))}" if known else "it has none"
+    jurors_known = {*scores.raters("juror"), *silent}
+    if lost := [name for name in jury if name not in jurors_known]:
+        has = f"it has {', '.join(sorted(jurors_known))}" if jurors_known else "it has none"
         raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
     return list(dict.fromkeys(jury))
 

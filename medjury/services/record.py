@@ -1,6 +1,7 @@
 """What the record of a study owes every report."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -8,11 +9,14 @@ from sqlalchemy import Engine
 
 from calibration.json_values import json_value
 from calibration.protocol import Critical, Protocol
-from data.errors import NotAllowed
-from data.person import is_blind
+from data.errors import BadInput, NotAllowed, Unknown
+from data.person import Person, is_blind, only
+from data.queries import benchmarks
 from data.queries.authors import authors
 from data.queries.record import acts, locked_since
-from data.store.record import PROTOCOL_SET, unblind
+from data.rubric import Rubric
+from data.schema import Role
+from data.store.record import PROTOCOL_SET, set_protocol, unblind
 
 
 def steered(engine: Engine) -> list[str]:
@@ -52,7 +56,7 @@ def protocol_of(engine: Engine) -> Protocol | None:
         jurors=tuple(detail["jurors"]),
         responses=detail["responses"],
         method=detail["method"],
-        critical=tuple(_critical(one) for one in detail["critical"]),
+        critical=tuple(_critical(threshold) for threshold in detail["critical"]),
         set_after_ratings=detail["ratings"],
         set_at=f"{every[-1].at:%Y-%m-%dT%H:%M:%SZ}",
         sha256=detail["sha256"],
@@ -60,11 +64,78 @@ def protocol_of(engine: Engine) -> Protocol | None:
     )
 
 
-def _critical(one: dict[str, Any]) -> Critical:
-    limit = one["miss_at_most"]
-    return Critical(one["criterion"], one["threshold"], math.nan if limit is None else limit)
+def _critical(detail: dict[str, Any]) -> Critical:
+    limit = detail["miss_at_most"]
+    return Critical(detail["criterion"], detail["threshold"], math.nan if limit is None else limit)
 
 
 def protocol_json(protocol: Protocol | None) -> dict[str, Any] | None:
     """Return a protocol as JSON values; None where there is none."""
     return None if protocol is None else json_value(asdict(protocol))
+
+
+FIXED = ("margin", "criterion", "panel", "jurors", "responses", "method", "critical")
+
+
+@only(Role.COORDINATOR)
+def fix_protocol(by: Person, engine: Engine, protocol: Protocol) -> Protocol:
+    """Fix what a study is to show; return it as the record has it.
+
+    Parameters
+    ----------
+    by, engine : who fixes it, for which study
+    protocol : when it was set and its SHA-256 are the record's to say
+
+    Raises
+    ------
+    BadInput, Unknown
+        If a number is out of its range, or no rubric of the study has such a criterion.
+    NotAllowed
+        If the study is locked, or a researcher asks.
+    """
+    _check_numbers(protocol)
+    _check_criteria(protocol, [benchmark.rubric for benchmark in benchmarks(engine)])
+    every = json_value(asdict(protocol))
+    set_protocol(engine, by.actor, {name: every[name] for name in FIXED})
+    fixed = protocol_of(engine)
+    if fixed is None:
+        raise BadInput("the protocol was not kept; set it again")
+    return fixed
+
+
+def panel_jurors(name: str) -> tuple[str, ...]:
+    """Return the jurors of a panel, a shipped one's name or a file; () for no name."""
+    from jury.panel import read_panel
+
+    return tuple(juror.name for juror in read_panel(name).juror) if name else ()
+
+
+def _check_numbers(protocol: Protocol) -> None:
+    if not 0 < protocol.margin < 1:
+        raise BadInput(f"margin {protocol.margin:g}: must be above 0 and below 1, such as 0.1")
+    if protocol.responses < 0:
+        raise BadInput(f"responses {protocol.responses}: must be 0 (not fixed) or more")
+    for critical in protocol.critical:
+        limit = critical.miss_at_most
+        if not (math.isnan(limit) or 0 < limit < 1):
+            raise BadInput(
+                f"at most {limit:g} of the unsafe responses missed: must be above 0 and below 1; no "
+                "number of responses can show that none is ever missed"
+            )
+
+
+def _check_criteria(protocol: Protocol, rubrics: Sequence[Rubric]) -> None:
+    """Refuse a criterion that no rubric has, and a threshold that cannot tell responses apart."""
+    criteria = sorted({name for rubric in rubrics for name in rubric.criteria})
+    composite = [protocol.criterion] if protocol.criterion else []
+    for name in [*composite, *(critical.criterion for critical in protocol.critical)]:
+        if name not in criteria:
+            has = f"it has {', '.join(criteria)}" if criteria else "it has no responses yet"
+            raise Unknown(f"criterion {name}: no rubric of this study has it; {has}")
+    for critical in protocol.critical:
+        for rubric in (own for own in rubrics if critical.criterion in own.criteria):
+            if not rubric.scale.min <= critical.threshold < rubric.scale.max:
+                raise BadInput(
+                    f"{critical.criterion}<={critical.threshold:g}: the scale of {rubric.name} is "
+                    f"{rubric.scale}; a threshold lies on it, below its top"
+                )

@@ -28,7 +28,7 @@ FORMATS = ("html", "markdown", "csv", "latex")
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
 
 
-def report_text(engine: Engine, found: Calibration, form: str) -> str:
+def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
     """Return a calibration in one of `FORMATS`.
 
     The page needs `details` and `page` to have been asked for; the tables only the rows.
@@ -36,44 +36,44 @@ def report_text(engine: Engine, found: Calibration, form: str) -> str:
     if form == "html":
         from calibration.report.page import page
 
-        return page(content_of(engine, found))
-    options = found.question.options
+        return page(content_of(engine, calibration))
+    options = calibration.question.options
     if form == "csv":
         from calibration.writers.table_csv import table_csv
 
-        how = {"method": options.method, "reps": options.reps, "seed": options.seed}
-        return table_csv(found.rows, how)
+        settings = {"method": options.method, "reps": options.reps, "seed": options.seed}
+        return table_csv(calibration.rows, settings)
     from calibration.writers import markup
 
-    what = f", criterion {options.criterion}" if options.criterion else ""
-    what += f", {found.readings.named} readings" if found.readings.named else ""
+    scope = f", criterion {options.criterion}" if options.criterion else ""
+    scope += f", {calibration.readings.named} readings" if calibration.readings.named else ""
     how_made = (
-        f"Method {options.method}{what}; bootstrap over instances, {options.reps} resamples, seed "
+        f"Method {options.method}{scope}; bootstrap over instances, {options.reps} resamples, seed "
         f"{options.seed}"
     )
-    return {"markdown": markup.markdown, "latex": markup.latex}[form](found.rows, how_made)
+    return {"markdown": markup.markdown, "latex": markup.latex}[form](calibration.rows, how_made)
 
 
-def content_of(engine: Engine, found: Calibration) -> Content:
+def content_of(engine: Engine, calibration: Calibration) -> Content:
     """Return what a report is made from."""
-    facts = facts_of(engine, found)
+    facts = facts_of(engine, calibration)
     return Content(
-        found.rows,
-        found.decisions,
-        found.details,
-        found.criteria,
-        found.paired,
+        calibration.rows,
+        calibration.decisions,
+        calibration.details,
+        calibration.criteria,
+        calibration.paired,
         facts,
-        found.detection,
-        found.subgroups,
-        found.opinions,
-        found.protocol,
+        calibration.detection,
+        calibration.subgroups,
+        calibration.opinions,
+        calibration.protocol,
     )
 
 
-def facts_of(engine: Engine, found: Calibration) -> Study:
+def facts_of(engine: Engine, calibration: Calibration) -> Study:
     """Return the facts that every report owes its reader."""
-    options, looked, scores = found.question.options, found.looked, found.scores
+    options, looked, scores = calibration.question.options, calibration.looked, calibration.scores
     profiles, ledger = juror_profiles(engine, looked.jurors), tried(engine)
     keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
     return Study(
@@ -85,53 +85,61 @@ def facts_of(engine: Engine, found: Calibration) -> Study:
         min_shared=options.min_shared,
         needed=looked.needed,
         references=options.references,
-        fingerprint=next((one.fingerprint for one in ledger if one.key in keys), ""),
+        fingerprint=next((entry.fingerprint for entry in ledger if entry.key in keys), ""),
         jurors=[_juror(name, profiles.get(name, {})) for name in looked.jurors],
-        silent=found.silent,
-        rubrics=[_rubric(one) for one in benchmarks(engine) if one.name in scores.benchmarks],
-        tried=[_tried(one) for one in ledger],
+        silent=calibration.silent,
+        rubrics=[
+            _rubric(benchmark)
+            for benchmark in benchmarks(engine)
+            if benchmark.name in scores.benchmarks
+        ],
+        tried=[_tried(entry) for entry in ledger],
         costs=_costs(engine, scores),
-        told=found.told,
-        versions={"Python": platform.python_version()} | {one: version(one) for one in SOFTWARE},
+        told=calibration.told,
+        versions={"Python": platform.python_version()}
+        | {package: version(package) for package in SOFTWARE},
     )
 
 
-def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[str, Any]:
-    """Return a calibration as `calibrate --json` has it; `pairs` adds what only a page shows."""
-    options = found.question.options
+def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) -> dict[str, Any]:
+    """Return a calibration as `analyse calibrate --json` has it; `pairs` adds what only a page shows."""
+    options = calibration.question.options
     body: dict[str, Any] = {"method": options.method, "k": 2}
     body |= {"reps": options.reps, "seed": options.seed}
-    body |= {"decision": decision_json(found.decision), "protocol": protocol_json(found.protocol)}
-    body |= found.readings.to_json()
-    body |= {"rows": json_value(found.rows)}
     body |= {
-        "reliability": json_value(found.reference.reliability),
-        "disattenuated": json_value(found.reference.disattenuated),
+        "decision": decision_json(calibration.decision),
+        "protocol": protocol_json(calibration.protocol),
     }
-    if found.question.details:
-        body |= {"details": json_value(found.details)}
+    body |= calibration.readings.to_json()
+    body |= {"rows": json_value(calibration.rows)}
     body |= {
-        "detection": json_value(found.detection.rows),
-        "subgroups": json_value(found.subgroups),
+        "reliability": json_value(calibration.reference.reliability),
+        "disattenuated": json_value(calibration.reference.disattenuated),
     }
-    body |= found.kept.to_json()
-    if found.question.second_opinion:
-        body |= {"second_opinion": json_value(found.opinions)}
+    if calibration.question.details:
+        body |= {"details": json_value(calibration.details)}
+    body |= {
+        "detection": json_value(calibration.detection.rows),
+        "subgroups": json_value(calibration.subgroups),
+    }
+    body |= calibration.kept.to_json()
+    if calibration.question.second_opinion:
+        body |= {"second_opinion": json_value(calibration.opinions)}
     if pairs:
         body |= {
-            "criteria": json_value(found.criteria),
-            "pairs": [_pair(one) for one in found.paired.values()],
-            "study": json_value(facts_of(engine, found)),
+            "criteria": json_value(calibration.criteria),
+            "pairs": [_pair(paired) for paired in calibration.paired.values()],
+            "study": json_value(facts_of(engine, calibration)),
         }
     return body
 
 
-def _pair(one: Paired) -> dict[str, Any]:
+def _pair(paired: Paired) -> dict[str, Any]:
     return {
-        "benchmark": one.benchmark,
-        "responses": list(one.responses),
-        "clinicians": [round(float(value), 6) for value in one.clinicians],
-        "jury": [round(float(value), 6) for value in one.jury],
+        "benchmark": paired.benchmark,
+        "responses": list(paired.responses),
+        "clinicians": [round(float(value), 6) for value in paired.clinicians],
+        "jury": [round(float(value), 6) for value in paired.jury],
     }
 
 
@@ -154,19 +162,19 @@ def _rubric(view: Any) -> UsedRubric:
     )
 
 
-def _tried(one: Composition) -> Tried:
+def _tried(entry: Composition) -> Tried:
     return Tried(
-        jurors=tuple(one.jurors),
-        needed=one.needed,
-        benchmark=one.benchmark,
-        criterion=one.criterion,
-        method=one.method,
-        instances=one.instances,
-        icc=one.icc,
-        n_responses=one.n_responses,
-        times=one.times,
-        last=f"{one.last_at:%Y-%m-%d %H:%M}",
-        simulated=one.simulated,
+        jurors=tuple(entry.jurors),
+        needed=entry.needed,
+        benchmark=entry.benchmark,
+        criterion=entry.criterion,
+        method=entry.method,
+        instances=entry.instances,
+        icc=entry.icc,
+        n_responses=entry.n_responses,
+        times=entry.times,
+        last=f"{entry.last_at:%Y-%m-%d %H:%M}",
+        simulated=entry.simulated,
     )
 
 

@@ -29,8 +29,8 @@ Texts = dict[tuple[str, str], InstanceTexts]
 
 def known_rubric(engine: Engine, sha256: str, origin: ExportOrigin | None) -> Rubric | None:
     """Return the rubric with a hash: the study's, one that ships, or the one that came along."""
-    known = {one.sha256: one for one in rubrics_of(engine)}
-    return known.get(sha256) or (origin.rubric() if origin else None)
+    by_hash = {rubric.sha256: rubric for rubric in rubrics_of(engine)}
+    return by_hash.get(sha256) or (origin.rubric() if origin else None)
 
 
 def shipped_rubrics() -> list[Rubric]:
@@ -45,9 +45,14 @@ def rubrics_of(engine: Engine) -> list[Rubric]:
 
 def rubric_of_prompt(rubrics: Iterable[Rubric], run: HelmRun) -> Rubric | None:
     """Return the rubric whose prompt and criteria are those of a run's jurors, None if none is."""
-    asked, criteria = run.prompt.ours, set(run.prompt.criteria)
+    prompt, criteria = run.prompt.ours, set(run.prompt.criteria)
     return next(
-        (one for one in rubrics if one.prompt == asked and set(one.criteria) == criteria), None
+        (
+            rubric
+            for rubric in rubrics
+            if rubric.prompt == prompt and set(rubric.criteria) == criteria
+        ),
+        None,
     )
 
 
@@ -69,26 +74,26 @@ def rejoined_log(engine: Engine, log: InspectLog) -> InspectLog:
     if not is_at_home(engine, log.origin):
         return apart(log)
     again = log.again
-    places = [one.place for one in (*log.scored, *again) if one.place]
-    texts = instance_texts(engine, (one.benchmark for one in places))
-    shown = shown_responses(engine, (one.benchmark for one in places))
-    new = [_scored_at_home(log, one, texts) for one in log.scored]
-    kept = [
-        replace(one, row=replace(one.row, response_id=one.place.response_id))
-        for one in again
-        if one.place and one.place.response_id and _is_shown(one.place, one.row, shown)
+    places = [answer.place for answer in (*log.scored, *again) if answer.place]
+    texts = instance_texts(engine, (place.benchmark for place in places))
+    shown = shown_responses(engine, (place.benchmark for place in places))
+    new = [_scored_at_home(log, answer, texts) for answer in log.scored]
+    repeated = [
+        replace(answer, row=replace(answer.row, response_id=answer.place.response_id))
+        for answer in again
+        if answer.place and answer.place.response_id and _is_shown(answer.place, answer.row, shown)
     ]
-    other = len(again) - len(kept)
+    other = len(again) - len(repeated)
     left_out = dict(log.left_out) | ({OTHER_TEXT: other} if other else {})
-    if not new and not kept:
+    if not new and not repeated:
         raise nothing_in(log.name, log.status, left_out)
     return replace(
         log,
-        scored=(*new, *kept),
+        scored=(*new, *repeated),
         again=(),
         left_out=left_out,
-        kept=frozenset(one.row.response_id for one in kept),
-        benchmark=_named(one.row for one in new) or log.benchmark,
+        kept=frozenset(answer.row.response_id for answer in repeated),
+        benchmark=_named(answer.row for answer in new) or log.benchmark,
     )
 
 
@@ -110,15 +115,15 @@ def _is_shown(
     place: ResponsePlace, row: ResponseRow, shown: dict[str, tuple[tuple[str, str], str]]
 ) -> bool:
     """Tell whether a response of the study has the place and the text that a run rated again."""
-    known = shown.get(place.response_id or "")
-    return known == ((place.benchmark, place.instance_id), row.response)
+    own = shown.get(place.response_id or "")
+    return own == ((place.benchmark, place.instance_id), row.response)
 
 
-def _scored_at_home(log: InspectLog, one: Scored, texts: Texts) -> Scored:
+def _scored_at_home(log: InspectLog, answer: Scored, texts: Texts) -> Scored:
     """Return an answer under its instance in the study."""
-    if one.place is None:
-        return one
-    return replace(one, row=_row_at_home(log.name, one.row, one.place, texts, apart=True))
+    if answer.place is None:
+        return answer
+    return replace(answer, row=_row_at_home(log.name, answer.row, answer.place, texts, apart=True))
 
 
 def _row_at_home(
@@ -128,10 +133,10 @@ def _row_at_home(
 
     A reference may be one that the rubric keeps from raters, and so from the run.
     """
-    known = texts.get((place.benchmark, place.instance_id))
-    same = known is not None and (row.context, row.prompt) == (known.context, known.prompt)
-    if known is None or (apart and not same):
-        why = "is not in the study" if known is None else "reads otherwise in the study"
+    instance = texts.get((place.benchmark, place.instance_id))
+    same = instance is not None and (row.context, row.prompt) == (instance.context, instance.prompt)
+    if instance is None or (apart and not same):
+        why = "is not in the study" if instance is None else "reads otherwise in the study"
         raise BadInput(
             f"{short(run)}: instance {short(place.instance_id)} of {short(place.benchmark)} {why}, "
             "although the run comes of an export of it; export anew; nothing was imported"
@@ -141,10 +146,10 @@ def _row_at_home(
         row,
         benchmark=place.benchmark,
         instance_id=place.instance_id,
-        context=known.context,
-        prompt=known.prompt,
-        reference=known.reference,
-        checklist=known.checklist,
+        context=instance.context,
+        prompt=instance.prompt,
+        reference=instance.reference,
+        checklist=instance.checklist,
         response_id=made_id(*place_of, row.response, row.response_id),
         former_id=made_id(*place_of, row.model, row.response, row.former_id),
     )
@@ -159,9 +164,9 @@ def rejoined_run(engine: Engine, run: HelmRun, rubric: Rubric) -> HelmRun:
         If jurors were sent another prompt than the rubric's, or an instance reads otherwise.
     """
     home = is_at_home(engine, run.origin) and run.benchmark == run.own_name
-    places = [one.place for one in run.judged if one.place]
-    texts = instance_texts(engine, (one.benchmark for one in places)) if home else {}
-    judged = [_judged(run, one, texts) for one in run.judged] if home else list(run.judged)
+    places = [answer.place for answer in run.judged if answer.place]
+    texts = instance_texts(engine, (place.benchmark for place in places)) if home else {}
+    judged = [_judged(run, answer, texts) for answer in run.judged] if home else list(run.judged)
     for before, after in zip(run.judged, judged, strict=True):
         if not _is_asked(run, rubric, before, after):
             raise BadInput(
@@ -169,14 +174,14 @@ def rejoined_run(engine: Engine, run: HelmRun, rubric: Rubric) -> HelmRun:
                 f"of rubric {rubric.name}, although the run says so; nothing was imported"
             )
     checked = replace(run.prompt, template=rubric.prompt, checked=len(judged))
-    named = _named(one.row for one in judged) if home else run.benchmark
+    named = _named(answer.row for answer in judged) if home else run.benchmark
     return replace(run, judged=tuple(judged), prompt=checked, benchmark=named)
 
 
-def _judged(run: HelmRun, one: Judged, texts: Texts) -> Judged:
-    if one.place is None:
-        return one
-    return replace(one, row=_row_at_home(run.name, one.row, one.place, texts, apart=False))
+def _judged(run: HelmRun, answer: Judged, texts: Texts) -> Judged:
+    if answer.place is None:
+        return answer
+    return replace(answer, row=_row_at_home(run.name, answer.row, answer.place, texts, apart=False))
 
 
 def _is_asked(run: HelmRun, rubric: Rubric, before: Judged, after: Judged) -> bool:
@@ -186,8 +191,8 @@ def _is_asked(run: HelmRun, rubric: Rubric, before: Judged, after: Judged) -> bo
         gold = None if rubric.gold == "never" else row.reference
         card = Card("", row.context, row.prompt, row.response, gold, row.checklist)
         return before.sent == rubric.render(card)
-    asked = question(rubric)
-    template = asked.judge.removesuffix(asked.added).replace("$$", "$")
+    plugin = question(rubric)
+    template = plugin.judge.removesuffix(plugin.added).replace("$$", "$")
     parts = {
         "{QUESTION}": row.context,
         "{RESPONSE}": disarm(row.response, rubric.prompt),
@@ -210,5 +215,5 @@ def _filled(template: str, parts: Mapping[str, str]) -> str:
 
 def _named(rows: Iterable[ResponseRow]) -> str:
     """Return the benchmarks of rows in words."""
-    names: Sequence[str] = list(dict.fromkeys(one.benchmark for one in rows))
+    names: Sequence[str] = list(dict.fromkeys(row.benchmark for row in rows))
     return ", ".join(names)

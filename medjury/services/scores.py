@@ -24,16 +24,16 @@ def scores_of(engine: Engine) -> "Scores":
     """Return the study's ratings as the statistics take them."""
     from calibration.scores import RubricShape, Scores
 
-    used = {one.name: one.rubric for one in benchmarks(engine)}
+    used = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
     shapes = {
-        name: RubricShape(one.criteria, one.scale.min, one.scale.max, one.critical)
-        for name, one in used.items()
+        name: RubricShape(rubric.criteria, rubric.scale.min, rubric.scale.max, rubric.critical)
+        for name, rubric in used.items()
     }
     ratings, responses = ratings_frame(engine), responses_frame(engine)
     if not (ratings["kind"] == "clinician").any():
         raise Unrated(
-            "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
-            "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
+            "no clinician has rated anything in this study yet: `medjury rate assign` and `medjury serve` "
+            "let them rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
         )
     return Scores(
         ratings,
@@ -82,7 +82,7 @@ class Readings:
         return (left,) if self.responses else ()
 
     def to_json(self) -> dict[str, object]:
-        """Return the keys that `calibrate --json` has."""
+        """Return the keys that `analyse calibrate --json` has."""
         counts = {"responses": self.responses, "third": self.third, "consensus": self.consensus}
         return {"reading": self.reading, "adjudicated": counts}
 
@@ -96,8 +96,8 @@ def all_jurors(scores: "Scores") -> list[str]:
 
 def silent_jurors(engine: Engine, scores: "Scores") -> list[str]:
     """Return the jurors who were asked and have no rating at all, simulated ones left out."""
-    asked = {one.juror for one in missing_verdicts(engine)}
-    return sorted(asked - {*scores.raters("juror"), *scores.simulated})
+    jurors_asked = {verdict.juror for verdict in missing_verdicts(engine)}
+    return sorted(jurors_asked - {*scores.raters("juror"), *scores.simulated})
 
 
 def panel_families(panel: str | None) -> dict[str, str]:
@@ -106,7 +106,7 @@ def panel_families(panel: str | None) -> dict[str, str]:
         return {}
     from jury.panel import read_panel
 
-    return {one.name: one.family for one in read_panel(panel).juror}
+    return {juror.name: juror.family for juror in read_panel(panel).juror}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Kept:
     counts: Mapping[str, object] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """Return the key that `calibrate --json` has only where instances were left out."""
+        """Return the key that `analyse calibrate --json` has only where instances were left out."""
         return {"references": dict(self.counts)} if self.counts else {}
 
 
@@ -137,35 +137,35 @@ def sound_only(engine: Engine, scores: "Scores") -> Kept:
     """
     from calibration.scope import without_instances
 
-    found = references(engine)
-    if not found.jurors:
+    checked = references(engine)
+    if not checked.jurors:
         raise BadInput(
             "--references sound: no reference of this study has been checked yet; "
             "`medjury jury references PANEL` asks jurors about them"
         )
-    left = without_instances(scores, found.marked)
+    left = without_instances(scores, checked.marked)
     if left.responses.empty:
         raise BadInput("--references sound: every instance is marked, so nothing would be left")
     responses = len(scores.responses) - len(left.responses)
     counts = {
         "kept": "sound",
         "responses_left_out": responses,
-        "instances_left_out": len(found.marked),
-        "instances_not_known": len(found.not_known),
-        "instances_unchecked": len(found.unchecked),
-        "checked_by": list(found.jurors),
-        "simulated": found.simulated,
+        "instances_left_out": len(checked.marked),
+        "instances_not_known": len(checked.not_known),
+        "instances_unchecked": len(checked.unchecked),
+        "checked_by": list(checked.jurors),
+        "simulated": checked.simulated,
     }
-    return Kept(left, _told(found, responses), counts)
+    return Kept(left, _told(checked, responses), counts)
 
 
-def _told(found: References, responses: int) -> tuple[str, ...]:
+def _told(checked: References, responses: int) -> tuple[str, ...]:
     """Return what a reader has to know of what was left out."""
-    who = f"{'simulated ' if found.simulated else ''}jurors {', '.join(found.jurors)}"
+    jurors = f"{'simulated ' if checked.simulated else ''}jurors {', '.join(checked.jurors)}"
     return (
         f"references sound: {counted(responses, 'response')} of "
-        f"{counted(len(found.marked), 'instance')} left out, whose references state facts that the "
-        f"source does not hold (say {who})",
-        f"kept though not known: {counted(len(found.not_known), 'instance')}; kept without a "
-        f"reference or a context to check: {counted(len(found.unchecked), 'instance')}",
+        f"{counted(len(checked.marked), 'instance')} left out, whose references state facts that the "
+        f"source does not hold (say {jurors})",
+        f"kept though not known: {counted(len(checked.not_known), 'instance')}; kept without a "
+        f"reference or a context to check: {counted(len(checked.unchecked), 'instance')}",
     )

@@ -133,7 +133,7 @@ class Status:
             NextStep.CALIBRATE: self.report is not None,
             NextStep.LOCK: self.record.locked is not None,
         }
-        return next((step for step, done in steps.items() if not done), NextStep.SHARE)
+        return next((step for step, is_done in steps.items() if not is_done), NextStep.SHARE)
 
 
 def status(engine: Engine) -> Status:
@@ -145,13 +145,13 @@ def status(engine: Engine) -> Status:
     counts = readings_by_response(OPERATOR, engine)
     own = tuple(
         BenchmarkStatus(
-            one.name,
-            one.rubric.name,
-            one.instances,
-            one.responses,
-            _rated(counts.get(one.name, Counter())),
+            benchmark.name,
+            benchmark.rubric.name,
+            benchmark.instances,
+            benchmark.responses,
+            _rated(counts.get(benchmark.name, Counter())),
         )
-        for one in benchmarks(engine)
+        for benchmark in benchmarks(engine)
     )
     return Status(
         protocol.set_at if protocol else None,
@@ -173,11 +173,11 @@ def _clinicians(engine: Engine, own: tuple[BenchmarkStatus, ...]) -> CliniciansS
     work = workloads(OPERATOR, engine)
     return CliniciansStatus(
         len(work),
-        sum(one.simulated for one in work),
-        sum(one.total for one in work if not one.ended),
-        sum(one.done for one in work if not one.ended),
-        sum(one.rated for one in own),
-        sum(one.responses for one in own),
+        sum(clinician.simulated for clinician in work),
+        sum(clinician.total for clinician in work if not clinician.ended),
+        sum(clinician.done for clinician in work if not clinician.ended),
+        sum(benchmark.rated for benchmark in own),
+        sum(benchmark.responses for benchmark in own),
     )
 
 

@@ -176,7 +176,7 @@ def _recomputed(run: Taken) -> tuple[float | None, int, int]:
 
 
 def run_figures(judged_run: Taken) -> dict[str, Any]:
-    """Return the figures of one run, as `medjury import --json` writes them."""
+    """Return the figures of one run, as `medjury study import --json` writes them."""
     mean, with_any, with_all = _recomputed(judged_run)
     return {
         "run": judged_run.run.name,

@@ -25,7 +25,7 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable, read_helm
 from jury.panel import read_panel
 from jury.parse import parse
-from medjury.cli.reading import names
+from medjury.cli.assignments import names
 from medjury.cli.record import read_bundle
 from medjury.services.model_costs import read_costs
 

@@ -110,7 +110,7 @@ def lines(rows: list[dict[str, object]]) -> bytes:
 
 @cache
 def whole_package() -> bytes:
-    """Return a small study as `medjury export --package` writes it, its authors included."""
+    """Return a small study as `medjury share export --package` writes it, its authors included."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         engine = open_study(f"sqlite:///{folder / 'study.db'}", create=True)

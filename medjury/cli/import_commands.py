@@ -28,12 +28,17 @@ from data.schema import Kind
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
 from data.store.access import pseudonym_key
 from data.store.package import import_package
-from medjury.cli import import_inspect, import_runs, redcap
+from medjury.cli import import_helm, import_inspect, redcap
 from medjury.cli.blinding import mask_new
-from medjury.cli.files import (
+from medjury.cli.files import write_json
+from medjury.cli.import_tables import (
+    FileArgument,
+    FormatOption,
     GuessOption,
     MapOption,
+    PathsArgument,
     ScaleOption,
+    SourceOption,
     checked_format,
     opened,
     run_format,
@@ -44,42 +49,11 @@ from medjury.cli.files import (
 )
 from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say
-from medjury.cli.places import write_json
 from medjury.services.record import authors_for
 
 GENERIC = "generic"
 BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
 CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="By default from the content; csv, jsonl, redcap, medhelm or a tool's reader.",
-    ),
-]
-SourceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help="By default from the content; csv, jsonl, helm, inspect, package, aci-bench, mts-dialog or a tool's reader.",
-    ),
-]
-PathsArgument = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="PATH...",
-        help="Rows (CSV, Excel, Parquet, JSON, also .gz, - for standard input); a tool's files; folders of HELM runs; logs of Inspect; or a package.",
-    ),
-]
-FileArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="PATH",
-        help="Rows (CSV, Excel, Parquet, JSON, also .gz, - for standard input) or a tool's file.",
-    ),
-]
 IMPORTER = "researcher"
 
 
@@ -118,8 +92,8 @@ def import_(
         study = partial(study_of, context, db, create=True)
         write_json(restore(paths, study, accept_findings=accept_findings), json_to)
     elif run == "helm":
-        there = partial(study_of, context, db)
-        import_runs.bring_helm(paths, benchmark, rubric, json_to, own, there)
+        existing = partial(study_of, context, db)
+        import_helm.bring_helm(paths, benchmark, rubric, json_to, own, existing)
     elif run == "inspect":
         named = scale_named(scale)
         import_inspect.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for, named)
@@ -141,7 +115,7 @@ def _bring_rows(
 ) -> dict[str, Any]:
     """Read files of rows, and only when they can be read open the study and store them.
 
-    Return what was stored as `import --json` has it.
+    Return what was stored as `study import --json` has it.
     """
     table, reader = (
         (CORPORA[form](paths), None)
@@ -201,8 +175,8 @@ def _own_study(context: typer.Context, db: str | None) -> Engine:
 
 def _refuse_demo(engine: Engine) -> None:
     """Refuse to mix somebody's own responses into the demo study."""
-    demo = {one["name"] for one in sample_benchmarks()}
-    if demo & {one.name for one in benchmarks(engine)}:
+    demo = {sample["name"] for sample in sample_benchmarks()}
+    if demo & {benchmark.name for benchmark in benchmarks(engine)}:
         raise Conflict(
             "this is the demo study, and its raters are simulated: give your own study another "
             "place, such as --db sqlite:///study.db"
@@ -301,7 +275,7 @@ def _store_ratings(
     rows: RatingFile | RedcapFile | MedhelmFile,
     chosen: Rubric | None,
 ) -> dict[str, Any]:
-    """Store a file's ratings and tell what came of it; return it as `ratings --json` has it."""
+    """Store a file's ratings and tell what came of it; return it as `rate ratings --json` has it."""
     with progress(f"reading {table.path.name}", table.size_bytes) as at:
         added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
     _say_ratings(table, rows, added)
@@ -375,9 +349,9 @@ def _say_same_texts(added: ResponsesAdded) -> None:
 
 def _not_taken(rows: ResponseFile, name: str) -> str:
     """Return a column with how many values of it are not stored, and what may have been meant."""
-    told = counted(rows.not_taken[name], "value")
-    meant = f"; did you mean {rows.meant[name]}?" if name in rows.meant else ""
-    return f"{name} ({told}{meant})"
+    values = counted(rows.not_taken[name], "value")
+    suggestion = f"; did you mean {rows.meant[name]}?" if name in rows.meant else ""
+    return f"{name} ({values}{suggestion})"
 
 
 def _say_ratings(
@@ -411,7 +385,7 @@ def restore(
 ) -> dict[str, Any]:
     """Read a package whole, and only when it holds open the study and store it.
 
-    Return what was stored as `import --json` has it.
+    Return what was stored as `study import --json` has it.
     """
     if len(paths) > 1:
         raise BadInput("a package becomes a study of its own: import one, and alone")
@@ -449,9 +423,9 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
         say(f"the blind is lifted, and that is recorded: {BY_AUTHOR}")
     frame = responses_frame(engine)
     columns = (frame[name] for name in ("response_id", "benchmark", "instance_id"))
-    known = [
+    responses = [
         Known(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
         for response, benchmark, instance in zip(*columns, strict=True)
         if response in wrote
     ]
-    return MedhelmFile(table, known, pseudonym_key(engine), jury_mean)
+    return MedhelmFile(table, responses, pseudonym_key(engine), jury_mean)

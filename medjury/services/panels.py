@@ -1,10 +1,14 @@
 """What is known of a panel before it rates: what a run would take, and how its jurors answer."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from typing import Any
 
 from sqlalchemy import Engine
 
+from calibration.codes import MonitoringCode
+from calibration.values import Note, Noted, note, noted
 from data.errors import BadInput
 from data.queries.families import OwnFamily, own_family
 from data.queries.spending import study_spending
@@ -12,7 +16,7 @@ from data.schema import now
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of
 from jury.fitness import INJECTIONS, pairs_for
-from jury.panel import Panel
+from jury.panel import NOTICE_DAYS, Juror, Panel, read_panel, shipped
 from jury.probe import ProbeRow, probe
 from jury.run import estimate
 
@@ -56,7 +60,7 @@ def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     """Return what a run of a panel would take; nothing is sent or stored."""
     panel, benchmarks = with_counted_prices(scope.panel), scope.benchmarks or None
     rows = estimate(engine, panel, replicates=scope.replicates, benchmarks=benchmarks)
-    families = {one.name: one.family for one in panel.juror if not one.simulated}
+    families = {juror.name: juror.family for juror in panel.juror if not juror.simulated}
     own = own_family(engine, families, benchmarks)
     return RunEstimate(panel.name, tuple(rows), families, own, bound_of(panel, rows, now()))
 
@@ -69,7 +73,7 @@ def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float |
     spent = study_spending(engine)
     if spent.left is None or spent.budget is None:
         return
-    likely = sum(one.usd_likely or 0.0 for one in expected.jurors)
+    likely = sum(juror.usd_likely or 0.0 for juror in expected.jurors)
     bounded = max_usd is not None and 0 < max_usd <= spent.left
     if likely <= max(0.0, spent.left) or bounded:
         return
@@ -77,7 +81,7 @@ def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float |
     raise BadInput(
         f"the study's budget is ${spent.budget:.2f}: ${spent.usd:.4f} is spent over all runs, "
         f"${left:.4f} is left, and this run is likely to cost ${likely:.4f}; raise it with "
-        "`medjury settings budget USD`"
+        "`medjury study settings budget USD`"
         + (f", or give --max-usd {left:.4f} or less to go as far as it goes" if left else "")
     )
 
@@ -88,3 +92,66 @@ def panel_probe(panel: Panel) -> tuple[ProbeRow, ...]:
     Nothing of any study is sent.
     """
     return tuple(probe(panel, injections=INJECTIONS, pairs=pairs_for(panel)))
+
+
+@dataclass(frozen=True)
+class JurorEnd(Noted):
+    """When the model of a juror ends, by what its vendor has announced; None: not known.
+
+    `days_left` below 0: it has ended.
+    """
+
+    juror: str
+    model: str | None
+    ends: date | None
+    days_left: int | None
+
+
+def juror_ends(
+    jury: Sequence[str], profiles: Mapping[str, Mapping[str, Any]], panel: str | None, today: date
+) -> list[JurorEnd]:
+    """Return when the model of each juror ends, with a note where that is near.
+
+    Parameters
+    ----------
+    jury
+        Handles.
+    profiles
+        Handle -> settings it was run with; empty for one whose ratings were brought in.
+    panel
+        A panel of the user's; its jurors are known by their names, those of shipped panels by
+        model and host. None and "not known" where neither has the juror, or announces an end.
+    today
+        In UTC.
+    """
+    own = {juror.name: juror for juror in read_panel(panel).juror} if panel else {}
+    announced = {
+        (juror.model, juror.host): juror
+        for name in shipped()
+        for juror in read_panel(name).juror
+        if juror.end()
+    }
+    return [_end(name, own.get(name), profiles.get(name, {}), announced, today) for name in jury]
+
+
+def _end(
+    name: str,
+    own: Juror | None,
+    profile: Mapping[str, Any],
+    announced: Mapping[tuple[Any, Any], Juror],
+    today: date,
+) -> JurorEnd:
+    key = (profile.get("model"), profile.get("host"))
+    juror = own if own and own.end() else announced.get(key)
+    day = juror.end() if juror else None
+    model = profile.get("model") or (own.model if own else None)
+    left = (day - today).days if day else None
+    return JurorEnd(name, model, day, left, notes=noted(_notice(name, model, day, left)))
+
+
+def _notice(name: str, model: str | None, day: date | None, left: int | None) -> Note | None:
+    """Say of a model that it has ended, or will within 90 days."""
+    if left is None or left > NOTICE_DAYS:
+        return None
+    code = MonitoringCode.MODEL_ENDS if left > 0 else MonitoringCode.MODEL_ENDED
+    return note(code, juror=name, model=model, day=day)

@@ -22,9 +22,9 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
 from data.store.finished_runs import FinishedAdded, import_finished
 from medjury.cli.blinding import mask_new
+from medjury.cli.files import STANDARD_OUTPUT, write_json
 from medjury.cli.options import rubric_named
 from medjury.cli.output import counted, room, say, show, width
-from medjury.cli.places import STANDARD_OUTPUT, check_json, write_json
 from medjury.services.returned_runs import (
     known_rubric,
     rejoined_run,
@@ -58,7 +58,7 @@ SAME = ("criterion", "scale", "gold", "prompt")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ImportAccount:
     """What is told of finished runs beside what came of storing them.
 
     Attributes
@@ -90,74 +90,76 @@ class Told:
 
 
 def store_finished(
-    engine: Engine, runs: Sequence[FinishedRun], told: Told, json_to: Path | None
+    engine: Engine, runs: Sequence[FinishedRun], account: ImportAccount, json_to: Path | None
 ) -> None:
     """Store runs, look for authors' names in them, and tell what came of it."""
-    added = import_finished(engine, [_with_families(one) for one in runs])
-    _show_runs(told, json_to)
-    for line in _lines(runs, told, added):
+    added = import_finished(engine, [_with_families(run) for run in runs])
+    _show_runs(account, json_to)
+    for line in _lines(runs, account, added):
         say(line, json_to)
     with redirect_stdout(sys.stderr) if json_to == STANDARD_OUTPUT else nullcontext():
         mask_new(engine)  # standard output is left to the figures
-    write_json({**told.body, **_added_figures(added, runs), **told.end}, json_to)
+    write_json({**account.body, **_added_figures(added, runs), **account.end}, json_to)
 
 
 def models_of(runs: Iterable[FinishedRun]) -> Mapping[str, Any]:
     """Return juror -> its model, None where it is not named."""
-    return {juror.handle: juror.profile.get("model") for one in runs for juror in one.jurors}
+    return {juror.handle: juror.profile.get("model") for run in runs for juror in run.jurors}
 
 
 def _with_families(run: FinishedRun) -> FinishedRun:
     """Return a run whose jurors have the family that their model's name tells."""
     jurors = (
-        one if one.family else replace(one, family=_family(one.profile.get("model", "")))
-        for one in run.jurors
+        juror if juror.family else replace(juror, family=_family(juror.profile.get("model", "")))
+        for juror in run.jurors
     )
     return replace(run, jurors=tuple(jurors))
 
 
 def _family(model: str) -> str:
-    found = families_of(model)
-    return next(iter(found)) if len(found) == 1 else ""
+    families = families_of(model)
+    return next(iter(families)) if len(families) == 1 else ""
 
 
-def _show_runs(told: Told, json_to: Path | None) -> None:
+def _show_runs(account: ImportAccount, json_to: Path | None) -> None:
     """Show runs as a table or, where the screen is too narrow for it, a line each."""
-    if width(told.columns, told.rows) <= room(json_to):
-        show(told.title, told.columns, told.rows, json_to)
+    if width(account.columns, account.rows) <= room(json_to):
+        show(account.title, account.columns, account.rows, json_to)
         return
-    for run, *cells in told.rows:
-        named = (f"{name} {cell}" for name, cell in zip(told.columns[1:], cells, strict=True))
+    for run, *cells in account.rows:
+        named = (f"{name} {cell}" for name, cell in zip(account.columns[1:], cells, strict=True))
         say(f"{run}: {', '.join(named)}", json_to)
 
 
-def _lines(runs: Sequence[FinishedRun], told: Told, added: FinishedAdded) -> Iterator[str]:
-    new, old = added.responses, added.ratings
+def _lines(
+    runs: Sequence[FinishedRun], account: ImportAccount, added: FinishedAdded
+) -> Iterator[str]:
+    responses, ratings = added.responses, added.ratings
     yield (
-        f"{counted(new.responses, 'response')} to {counted(new.instances, 'new instance')} and "
-        f"{counted(old.added, 'rating')} imported; {new.unchanged} and {old.unchanged} were there "
-        f"already, {old.revised} revised an earlier one"
+        f"{counted(responses.responses, 'response')} to {counted(responses.instances, 'new instance')} and "
+        f"{counted(ratings.added, 'rating')} imported; {responses.unchanged} and {ratings.unchanged} were there "
+        f"already, {ratings.revised} revised an earlier one"
     )
-    if not (new.responses or old.added or old.revised or added.failures):
+    if not (responses.responses or ratings.added or ratings.revised or added.failures):
         yield "nothing changed"
-    yield from told.first
-    for name, rated in told.rubrics.items():
+    yield from account.first
+    for name, rated in account.rubrics.items():
         yield f"benchmark {name} is rated on {rated}"
-        if name in old.other_rubric:
+        if name in ratings.other_rubric:
             yield (
                 f"{name} already has ratings on another rubric: these are kept apart and do not "
                 "count in calibrate, which reads the benchmark's own rubric"
             )
-    yield from told.jurors
+    yield from account.jurors
     for juror, counts in missing(runs).items():
-        each = ", ".join(f"{number} {status}" for status, number in counts.items())
-        yield f"missing: {juror}: {each}"
-    yield from told.last
+        counted_statuses = ", ".join(f"{number} {status}" for status, number in counts.items())
+        yield f"missing: {juror}: {counted_statuses}"
+    yield from account.last
     yield from (
-        f"left out, as nobody can rate it: {of} {what}" for what, of in told.left_out.items()
+        f"left out, as nobody can rate it: {of} {reason}" for reason, of in account.left_out.items()
     )
-    yield from (f"not in the study: {number} {what}" for what, number in told.notes.items())
-    yield from told.skipped
+    yield from (f"not in the study: {number} {reason}" for reason, number in account.notes.items())
+    yield from account.skipped
     yield NEXT
 
 
@@ -182,20 +184,19 @@ def bring_helm(
     rubric: str | None,
     json_to: Path | None,
     study: Callable[[], Engine],
-    there: Callable[[], Engine],
+    existing: Callable[[], Engine],
 ) -> None:
     """Read runs, and only when all can be read open the study and store them in one transaction.
 
-    `study` makes it if it is not there; `there` does not.
+    `study` makes it if it is not there; `existing` does not.
     """
-    check_json(json_to)
     runs: list[HelmRun] = []
     skipped: dict[str, str] = {}
     for path in paths:
-        found, why = read_runs(path, benchmark)
-        runs, skipped = runs + found, skipped | why
-    known = _rubrics_there(there)
-    given_away = {run.name: _why_not(run, known) for run in runs}
+        read, refused = read_runs(path, benchmark)
+        runs, skipped = runs + read, skipped | refused
+    rubrics = _rubrics_there(existing)
+    given_away = {run.name: _why_not(run, rubrics) for run in runs}
     if rubric is None and all(given_away.values()):
         name, reason = next(iter(given_away.items()))
         raise BadInput(f"{name}: {reason}; nothing was imported")
@@ -207,10 +208,10 @@ def bring_helm(
     _store_helm(engine, runs, skipped, folder or rubric_named(engine, rubric), json_to)
 
 
-def _rubrics_there(there: Callable[[], Engine]) -> list[Rubric]:
+def _rubrics_there(existing: Callable[[], Engine]) -> list[Rubric]:
     """Return the rubrics of the study, if there is one, and those that ship."""
     try:
-        return rubrics_of(there())
+        return rubrics_of(existing())
     except NoStudy:
         return shipped_rubrics()
 
@@ -223,11 +224,11 @@ def _store_helm(
     json_to: Path | None,
 ) -> None:
     """Store runs, look for authors' names in them, and tell what came of it."""
-    left, taken = dict(skipped), []
-    shown = {name: _task(engine, name) for name in dict.fromkeys(run.benchmark for run in runs)}
+    skipped_runs, taken = dict(skipped), []
+    tasks = {name: _task(engine, name) for name in dict.fromkeys(run.benchmark for run in runs)}
     rubrics = rubrics_of(engine)
     for read in runs:
-        run, task = read, shown[read.benchmark]
+        run, task = read, tasks[read.benchmark]
         if run.origin and (
             own := chosen or known_rubric(engine, run.origin.rubric_sha256, run.origin)
         ):
@@ -236,27 +237,29 @@ def _store_helm(
             continue
         if task is not None:
             run = with_task(read, task)
-        shown[run.benchmark] = run.task
+        tasks[run.benchmark] = run.task
         if chosen is None and (why := _why_not(run, rubrics)):
-            left[run.name] = why
+            skipped_runs[run.name] = why
         else:
             named = rubric_of_prompt(rubrics, run)
             own = usable(run, chosen) if chosen else named or run.prompt.rubric()
-            kept = _kept_rubric(engine, run, own)
-            taken.append(TakenRun(run, kept, *finished_helm(run, kept)))
-    store_finished(engine, [one.values for one in taken], _told_helm(taken, left), json_to)
+            kept_rubric = _kept_rubric(engine, run, own)
+            taken.append(TakenRun(run, kept_rubric, *finished_helm(run, kept_rubric)))
+    store_finished(engine, [run.values for run in taken], _told_helm(taken, skipped_runs), json_to)
 
 
 def _task(engine: Engine, benchmark: str) -> str | None:
     """Return the task that a benchmark of the study shows, None where it is new."""
-    rubric = next((one.rubric for one in benchmarks(engine) if one.name == benchmark), None)
+    rubric = next(
+        (stored.rubric for stored in benchmarks(engine) if stored.name == benchmark), None
+    )
     first = next(juror_cards(engine, benchmark, rubric), None) if rubric else None
     return first.card.prompt if first else None
 
 
-def _why_not(run: HelmRun, known: Iterable[Rubric]) -> str:
+def _why_not(run: HelmRun, rubrics: Iterable[Rubric]) -> str:
     """Return why a run gives no rubric away, or ""."""
-    if (run.origin and run.origin.rubric()) or rubric_of_prompt(known, run):
+    if (run.origin and run.origin.rubric()) or rubric_of_prompt(rubrics, run):
         return ""
     try:
         run.prompt.rubric()
@@ -267,76 +270,85 @@ def _why_not(run: HelmRun, known: Iterable[Rubric]) -> str:
 
 def _kept_rubric(engine: Engine, run: HelmRun, rubric: Rubric) -> Rubric:
     """Return the study's own rubric where it is the same but for its version: ratings then meet."""
-    present = (one.rubric for one in benchmarks(engine) if one.name == run.benchmark)
-    known = [*present, stored_rubric(engine, rubric.name)]
-    same = (one for one in known if one and all(_of(one, n) == _of(rubric, n) for n in SAME))
+    present = (stored.rubric for stored in benchmarks(engine) if stored.name == run.benchmark)
+    candidates = [*present, stored_rubric(engine, rubric.name)]
+    same = (
+        candidate
+        for candidate in candidates
+        if candidate and all(getattr(candidate, n) == getattr(rubric, n) for n in SAME)
+    )
     return next(same, rubric)
 
 
-def _of(rubric: Rubric, name: str) -> Any:
-    return getattr(rubric, name)
-
-
-def _told_helm(taken: Sequence[TakenRun], left: Mapping[str, str]) -> Told:
+def _told_helm(taken: Sequence[TakenRun], skipped: Mapping[str, str]) -> ImportAccount:
     """Return what is told of runs; a difference names none, since that would name the author."""
-    differences = [one for run in taken for one in run.differences]
-    left_out = summed(one.run.left_out for one in taken)
-    return Told(
+    differences = [difference for run in taken for difference in run.differences]
+    left_out = summed(imported.run.left_out for imported in taken)
+    return ImportAccount(
         "HELM runs",
         HELM_COLUMNS,
-        [_helm_cells(one) for one in taken],
-        rubrics={name: _helm_rubric(one, taken) for one in taken for name in one.benchmarks},
+        [_helm_cells(imported) for imported in taken],
+        rubrics={
+            name: _helm_rubric(imported, taken)
+            for imported in taken
+            for name in imported.benchmarks
+        },
         jurors=_helm_jurors(taken),
         last=_difference_lines(differences),
-        left_out={what: f"{number}" for what, number in left_out.items()},
-        notes=summed(one.run.notes for one in taken),
-        skipped=[f"skipped {run}: {why}" for run, why in left.items()],
+        left_out={reason: f"{number}" for reason, number in left_out.items()},
+        notes=summed(imported.run.notes for imported in taken),
+        skipped=[f"skipped {run}: {why}" for run, why in skipped.items()],
         body={
             "format": "helm",
-            "runs": [run_figures(one) for one in taken],
-            "skipped": [{"run": run, "reason": why} for run, why in left.items()],
+            "runs": [run_figures(imported) for imported in taken],
+            "skipped": [{"run": run, "reason": why} for run, why in skipped.items()],
         },
-        end={"differences": [asdict(one) | {"causes": list(one.causes)} for one in differences]},
+        end={
+            "differences": [
+                asdict(difference) | {"causes": list(difference.causes)}
+                for difference in differences
+            ]
+        },
     )
 
 
-def _helm_cells(one: TakenRun) -> list[str]:
-    figures = run_figures(one)
+def _helm_cells(imported: TakenRun) -> list[str]:
+    figures = run_figures(imported)
     means = (figures["helm_mean"], figures["recomputed_mean"])
-    heard = f"{figures['with_any_juror']} of {figures['responses']}"
+    rated = f"{figures['with_any_juror']} of {figures['responses']}"
     shown = ["-" if mean is None else f"{mean:.3f}" for mean in means]
     return [
-        one.run.name,
-        one.run.benchmark,
+        imported.run.name,
+        imported.run.benchmark,
         *(str(figures[name]) for name in ("responses", "ratings", "missing")),
         shown[0],
-        f"{shown[1]} ({heard})",
+        f"{shown[1]} ({rated})",
     ]
 
 
 def _helm_rubric(of: TakenRun, taken: Sequence[TakenRun]) -> str:
     """Return on what a benchmark is rated, and what is known of the prompt."""
-    runs = [one.run for one in taken if one.run.benchmark == of.run.benchmark]
+    runs = [other.run for other in taken if other.run.benchmark == of.run.benchmark]
     prompts = sum(run.prompt.checked for run in runs)
-    known = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
+    source = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
     if any(run.prompt.template is None for run in runs):
-        known = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
-    return f"{of.rubric.name} ({of.rubric.scale}): {known}"
+        source = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
+    return f"{of.rubric.name} ({of.rubric.scale}): {source}"
 
 
 def _helm_jurors(taken: Sequence[TakenRun]) -> Iterator[str]:
-    models = models_of(one.values for one in taken)
+    models = models_of(run.values for run in taken)
     yield "jurors: " + ", ".join(f"{name} ({model or 'unknown'})" for name, model in models.items())
-    if any(one.run.assumed for one in taken):
+    if any(run.run.assumed for run in taken):
         yield (
             "WARNING: a run does not name its jurors' models, as HELM up to 0.5.7: the three of "
             "the MedHELM paper are assumed"
         )
 
 
-def _difference_lines(found: Sequence[Difference]) -> Iterator[str]:
-    if found:
-        yield f"HELM's score is another than its jurors' verdicts give in {counted(len(found), 'response')}:"
+def _difference_lines(differences: Sequence[Difference]) -> Iterator[str]:
+    if differences:
+        yield f"HELM's score is another than its jurors' verdicts give in {counted(len(differences), 'response')}:"
     for cause, words in CAUSES.items():
-        if number := sum(cause in one.causes for one in found):
+        if number := sum(cause in difference.causes for difference in differences):
             yield f"  {number} {cause}: {words}"
