@@ -40,9 +40,8 @@ from calibration.messages import sentence, told, words
 from calibration.report.chart_monitoring import chart_cusum, chart_periods
 from calibration.report.content import Content
 from calibration.report.figures import Figure, intervals
-from calibration.report.hangs import sensitivity
-from calibration.report.ledger_table import juries_tried
-from calibration.report.page import in_points
+from calibration.report.ledger import juries_tried
+from calibration.report.page import in_points, sensitivity
 from calibration.report.sections import Section as ReportSection
 from calibration.report.sections import sections
 from calibration.tables.agreement import AGREEMENT
@@ -264,7 +263,7 @@ def check_models(engine: Engine, request: ModelsRequest) -> bool:
 
 def compared_models(engine: Engine, request: ModelsRequest) -> ModelsFigures:
     """Return the comparison of a study whose blind is lifted."""
-    from calibration.models.decision import deciding_way
+    from calibration.models.comparison import deciding_way
 
     result = models.compared(engine, models.prepared(engine, request))
     first = deciding_way(result.rows)

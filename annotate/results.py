@@ -145,8 +145,8 @@ class ShownRanking:
     decision : which jury to take
     by_size, ranking, front : the best of each size, the first `MOST_JURIES`, the best for their cost
     notes : what must be known beside the tables
-    first : rows of `chart_juries.chart_first`
-    costs : rows of `chart_juries.chart_cost`, of every jury of known cost
+    first : rows of `chart_comparisons.chart_first`
+    costs : rows of `chart_comparisons.chart_jury_costs`, of every jury of known cost
     without_cost : how many juries have none
     csv : every jury
     """

@@ -10,9 +10,8 @@ from importlib.resources import files
 from typing import Any
 
 from calibration.decision import Decision
-from calibration.tables.notes import TableNote
 from calibration.tables.numbers import DASH, fixed, whole
-from calibration.tables.spec import Group, Table
+from calibration.tables.spec import Group, Table, TableNote
 from calibration.writers.html import (
     Classes,
     Markup,

@@ -22,10 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from calibration.agreement import PanelColumns
 from calibration.bootstrap import draw_counts
-from calibration.composite import Repeats
 from calibration.juries.pools import compositions, mean_pool
 from calibration.juries.ranking import Ranking, RankingOptions, jury_ranking
-from calibration.rating_matrix import RatingMatrix
+from calibration.rating_matrix import RatingMatrix, Repeats
 from calibration.scope import Scope
 from calibration.values import AnalysisOptions
 

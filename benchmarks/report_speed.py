@@ -14,11 +14,9 @@ from agreement_speed import _study
 from threadpoolctl import threadpool_limits
 
 from calibration.details import StudyContext, details, sections
-from calibration.detection import detection
-from calibration.misses import all_misses
+from calibration.detection import all_misses, detection
 from calibration.reliability import clinician_reliability
-from calibration.report.content import Content, Juror, Study
-from calibration.report.evidence import criterion_rows, paired_means
+from calibration.report.content import Content, Juror, Study, criterion_rows, paired_means
 from calibration.report.page import page
 from calibration.scope import scopes
 from calibration.table import agreement_rows

@@ -34,8 +34,8 @@ from calibration.resampled_moments import (
     moments_of_raters,
     prepare,
 )
-from calibration.scores import Array, Flags, Integers, Method
-from calibration.values import Note, note
+from calibration.scores import Array, Flags, Integers
+from calibration.values import Method, Note, note
 
 FEW = 5  # raters in both panels; the products grow by the square of them
 LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think

@@ -8,7 +8,8 @@ import pandas as pd
 
 from calibration.agreement import PanelColumns
 from calibration.rating_matrix import mean_of_given
-from calibration.scores import COMBINED, Array, Flags, Integers, Scores
+from calibration.scores import Array, Flags, Integers, Scores
+from calibration.values import COMBINED
 
 
 @dataclass(frozen=True, eq=False)

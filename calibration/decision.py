@@ -8,7 +8,8 @@ says which kinds do, so that a test can hold each against its interval and p val
 from dataclasses import dataclass
 from enum import StrEnum
 
-from calibration.messages import headlines, words
+from calibration.messages import words
+from calibration.messages.decisions import OF_READING, headline
 from calibration.values import NAN, Note
 
 
@@ -90,8 +91,8 @@ class Decision:
     def headline(self) -> str:
         """Return the decision as one sentence, naming the readings where there are two kinds."""
         first = self.reasons[0] if self.reasons else None
-        headline = headlines.headline(self.subject, self.kind.value, self.names, first)
-        return f"{headline} {headlines.OF_READING[self.reading]}".rstrip()
+        text = headline(self.subject, self.kind.value, self.names, first)
+        return f"{text} {OF_READING[self.reading]}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 
 from calibration.alt_test import alt_test_rows
 from calibration.chance_corrected import chance_rows
+from calibration.data_quality import distribution_rows, missing_rows
 from calibration.differences import difference_rows
-from calibration.distributions import distribution_rows
 from calibration.effective_jurors import effective_rows, value_rows
 from calibration.influence import influence_rows
 from calibration.juror_bias import length_rows, self_preference_rows
 from calibration.marks import NOTHING, Marks, mark_rows
-from calibration.missing import missing_rows
 from calibration.other_measures import secondary_rows
 from calibration.reliability import ClinicianReliability, ReliabilityRow
 from calibration.scope import Scope, scopes, why_undefined_scope

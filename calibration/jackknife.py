@@ -17,8 +17,8 @@ from calibration.agreement import LEAST_RESPONSES, PanelColumns, column_icc, col
 from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import RatingMatrix, z_within_raters
 from calibration.resampled_moments import Moments, icc_of_moments
-from calibration.scores import Array, Flags, Integers, Method
-from calibration.values import NAN
+from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN, Method
 
 DOUBTFUL = 1e-6  # when less than this share of a variance is left, compute anew: digits are lost
 HALVINGS = 50  # of the range of levels in which p is sought

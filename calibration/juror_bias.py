@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration import remarks
 from calibration.codes import NoteCode as Code
-from calibration.holm import holm
+from calibration.differences import holm
 from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import FLAT, mean_of_given
 from calibration.scope import Scope

@@ -31,8 +31,8 @@ from calibration.resampled_moments import (
     prepare,
     varied,
 )
-from calibration.scores import Array, Integers, Method
-from calibration.values import NAN, Note, note
+from calibration.scores import Array, Integers
+from calibration.values import NAN, Method, Note, note
 
 NO_SQUARES = np.full((2, 3), NAN)
 LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with

@@ -1,15 +1,18 @@
-"""The analysed set as a matrix, responses in rows and raters in columns, and z within raters."""
+"""The analysed set as a matrix, responses by raters: composites, z within raters, and hidden repeats."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from calibration.scores import Array, Flags, Integers
+from calibration.scores import Array, Flags, Integers, RubricShape, Scores
 
 FLAT = 1e-9  # a spread below this share of the largest score is rounding, not judgement
+RESPONSE = ["response_id", "instance_id", "benchmark", "rater", "kind"]
+RATING = [*RESPONSE, "pass_", "replicate"]
+READING = ["response_id", "instance_id", "benchmark", "rater"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,3 +147,159 @@ def mean_of_given(values: Array) -> Array:
 
 def _empty(rows: int) -> Array:
     return np.full(rows, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Composites:
+    """Composites, and how many readings were too incomplete to have one.
+
+    Attributes
+    ----------
+    values : DataFrame
+        response_id, instance_id, benchmark, rater, kind, composite: at most one row a
+        rater and response.
+    incomplete : DataFrame
+        benchmark, rater, readings: how many lack a criterion of the rubric.
+    """
+
+    values: pd.DataFrame
+    incomplete: pd.DataFrame
+
+
+def composites(scores: Scores, criterion: str | None = None) -> Composites:
+    """Average each reading over the rubric's criteria, then a rater's repeats of a response.
+
+    c[r, i] is the mean over the criteria of the benchmark's rubric. A reading that lacks
+    one of them has no composite and is counted instead. Hidden repeats and replicates are
+    then averaged, so that a rater has one composite a response. A metric is not on the
+    rubric: its composite is the mean of its own criteria, usually one.
+
+    Parameters
+    ----------
+    scores : Scores
+    criterion : str, optional
+        Take this criterion alone instead of the mean; benchmarks whose rubric lacks it
+        then have no composites. Metrics are unchanged.
+    """
+    judged = scores.ratings[scores.ratings["kind"] != "metric"]
+    readings = _readings(judged, required_criteria(scores.rubrics, criterion))
+    complete = readings[readings["complete"]]
+    metrics = scores.ratings[scores.ratings["kind"] == "metric"]
+    measured = metrics.dropna(subset=["score"]).groupby(RATING, sort=False)["score"].mean()
+    measured_table = measured.rename("composite").reset_index()
+    columns = [*RATING, "composite"]
+    parts = [part[columns] for part in (complete, measured_table) if len(part)]
+    every = pd.concat(parts) if parts else complete[columns]
+    composite = every.groupby(RESPONSE)["composite"].mean()
+    return Composites(composite.reset_index(), _incomplete(readings))
+
+
+def required_criteria(
+    rubrics: Mapping[str, RubricShape], criterion: str | None
+) -> dict[str, tuple[str, ...]]:
+    """Return the criteria a composite needs on each benchmark that can have one."""
+    if criterion is None:
+        return {name: shape.criteria for name, shape in rubrics.items()}
+    return {name: (criterion,) for name, shape in rubrics.items() if criterion in shape.criteria}
+
+
+def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> pd.DataFrame:
+    judged = judged[judged["benchmark"].isin(list(required))]
+    required_pairs = pd.MultiIndex.from_tuples(
+        [(name, criterion) for name, criteria in required.items() for criterion in criteria],
+        names=["benchmark", "criterion"],
+    )
+    is_required = pd.MultiIndex.from_frame(judged[["benchmark", "criterion"]]).isin(required_pairs)
+    # A score off the rubric becomes missing, so that its reading is still seen and counted.
+    read = judged.assign(composite=judged["score"].astype(float).where(is_required))
+    grouped = read.groupby(RATING, sort=False)["composite"]
+    readings = grouped.agg(["mean", "count"]).reset_index().rename(columns={"mean": "composite"})
+    needed = readings["benchmark"].map({name: len(own) for name, own in required.items()})
+    return readings.assign(complete=readings["count"] == needed)
+
+
+def _incomplete(readings: pd.DataFrame) -> pd.DataFrame:
+    short = readings[~readings["complete"]]
+    return short.groupby(["benchmark", "rater"]).size().reset_index(name="readings")
+
+
+@dataclass(frozen=True, eq=False)
+class Repeats:
+    """The hidden repeats: clinicians' scores of responses that they were shown a second time.
+
+    Attributes
+    ----------
+    composites : DataFrame
+        response_id, instance_id, benchmark, rater, first, again: a row a repeat with a
+        composite both times.
+    scores : DataFrame
+        The same columns and criterion: a row a criterion scored both times.
+    unpaired : DataFrame
+        response_id, instance_id, benchmark, rater of repeats without a composite both times.
+    """
+
+    composites: pd.DataFrame
+    scores: pd.DataFrame
+    unpaired: pd.DataFrame
+
+    def __bool__(self) -> bool:
+        """Return whether there is any hidden repeat."""
+        return len(self.composites) + len(self.unpaired) > 0
+
+    def of(self, benchmarks: list[str]) -> "Repeats":
+        """Return the repeats of some benchmarks."""
+        parts = (self.composites, self.scores, self.unpaired)
+        return Repeats(*(part[part["benchmark"].isin(benchmarks)] for part in parts))
+
+
+@dataclass(frozen=True)
+class Same:
+    """How many single scores were given twice, and which share was the same or a point off."""
+
+    scores: int
+    exact: float
+    within_one: float
+
+
+def repeats(scores: Scores, criterion: str | None = None) -> Repeats:
+    """Pair every clinician's first reading (pass 0) with the hidden repeat (pass 1).
+
+    Composites are of the rubric's criteria, or of one criterion, as in
+    `composites`; several replicates of one pass are averaged.
+
+    Parameters
+    ----------
+    scores : Scores
+    criterion : str, optional
+        Take this criterion alone instead of the mean of the rubric's criteria.
+
+    Returns
+    -------
+    Repeats
+        Its tables are empty where nothing was rated a second time.
+    """
+    required = required_criteria(scores.rubrics, criterion)
+    required_pairs = [(benchmark, name) for benchmark, names in required.items() for name in names]
+    own = scores.ratings[scores.ratings["kind"] == "clinician"]
+    is_required = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(required_pairs)
+    read = own[is_required].dropna(subset=["score"])
+    passes = [
+        read[read["pass_"] == number].groupby([*READING, "criterion"])["score"].mean()
+        for number in (0, 1)
+    ]
+    both = pd.concat(passes, axis=1, keys=["first", "again"]).astype(float)
+    repeated = both[both["again"].notna()].reset_index()
+    means = repeated.dropna().groupby(READING)[["first", "again"]].mean()
+    counts = repeated.dropna().groupby(READING).size()
+    needed = means.index.get_level_values("benchmark").map({k: len(v) for k, v in required.items()})
+    complete = means[counts.to_numpy() == np.asarray(needed)]
+    readings = pd.MultiIndex.from_frame(repeated[READING].drop_duplicates())
+    unpaired = readings.difference(complete.index).to_frame(index=False)
+    return Repeats(complete.reset_index(), repeated.dropna(), unpaired)
+
+
+def same_scores(scores: pd.DataFrame) -> Same:
+    """Return how often single scores were the same, and at most a point apart; NaN of none."""
+    apart = (scores["first"] - scores["again"]).abs()
+    exact, within = (float((apart <= most + FLAT).mean()) for most in (0, 1))
+    return Same(len(apart), exact, within)

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from calibration.codes import NoteCode as Code
-from calibration.composite import same_scores
 from calibration.crossed import MixedModel
 from calibration.icc import Interval
 from calibration.like_for_like import LikeForLike
 from calibration.pairs import FRAGILE, ClinicianPairs
+from calibration.rating_matrix import same_scores
 from calibration.scores import Array
 from calibration.values import Note, note
 

@@ -17,7 +17,8 @@ from scipy import sparse
 
 from calibration.bootstrap import CELLS, Counts, Statistic
 from calibration.rating_matrix import RatingMatrix, without_variance
-from calibration.scores import Array, Flags, Integers, Method
+from calibration.scores import Array, Flags, Integers
+from calibration.values import Method
 
 ROUNDING = 1e-12  # a variance below this share of the second moment is cancellation
 LEAST_AT_ONCE = 64  # resamples in a stack: products of fewer rows wait for memory

@@ -9,10 +9,17 @@ from calibration import remarks
 from calibration.agreement import PanelColumns, single_rater
 from calibration.bootstrap import BootstrapPlan, Statistic, replicates
 from calibration.codes import NoteCode as Code
-from calibration.composite import Composites, Repeats, composites, repeats, required_criteria
-from calibration.rating_matrix import RatingMatrix, analysed_grid
-from calibration.scores import COMBINED, Array, Scores
-from calibration.values import NAN, AnalysisOptions, Note, Noted, note
+from calibration.rating_matrix import (
+    Composites,
+    RatingMatrix,
+    Repeats,
+    analysed_grid,
+    composites,
+    repeats,
+    required_criteria,
+)
+from calibration.scores import Array, Scores
+from calibration.values import COMBINED, NAN, AnalysisOptions, Note, Noted, note
 from data.errors import BadInput, TooFew, Unknown
 
 

@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from calibration.values import COMBINED, Method
+from calibration.values import COMBINED
 from data.errors import BadInput, OffScale, Unknown
-
-__all__ = ["COMBINED", "Array", "Flags", "Integers", "Method", "RubricShape", "Scores"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

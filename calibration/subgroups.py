@@ -18,7 +18,7 @@ from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores
 from calibration.detection import Threshold, thresholds_of
 from calibration.detection_row import PairedScores
-from calibration.holm import holm
+from calibration.differences import holm
 from calibration.jackknife import (
     JackknifedIcc,
     TestedDifference,

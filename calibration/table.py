@@ -29,13 +29,13 @@ from calibration.like_for_like import (
     population_interval,
 )
 from calibration.messages import told
+from calibration.other_measures import spearman as spearman_of
 from calibration.pairs import ClinicianPairs, clinician_pairs, over_pairs, pair_replicates
-from calibration.ranks import spearman as spearman_of
 from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, joint_statistic, prepare
 from calibration.scope import AgreementRow, LikeForLikeRow, Scope, scopes, why_undefined_scope
-from calibration.scores import Array, Flags, Method, Scores
+from calibration.scores import Array, Flags, Scores
 from calibration.test_retest import intra_rater_row
-from calibration.values import NAN, AnalysisOptions, Note, note, noted
+from calibration.values import NAN, AnalysisOptions, Method, Note, note, noted
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")

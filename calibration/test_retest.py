@@ -9,10 +9,9 @@ import pandas as pd
 from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
-from calibration.composite import required_criteria
 from calibration.icc import UNDEFINED, Interval, absolute_interval, mean_squares, spearman_brown
-from calibration.ranks import spearman
-from calibration.rating_matrix import FLAT
+from calibration.other_measures import spearman
+from calibration.rating_matrix import FLAT, required_criteria
 from calibration.scope import AgreementRow, Scope
 from calibration.scores import Array, Integers, Scores
 from calibration.values import NAN, Note, Noted, note, noted

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
-from calibration.misses import LimitOutcome, Misses
+from calibration.detection import LimitOutcome, Misses
 from calibration.protocol import Protocol
 from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
 from calibration.scope import AgreementRow, LikeForLikeRow

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from calibration.reliability import FORMS
 from calibration.tables.jurors import SECTIONS
-from calibration.tables.marks import MARKS
+from calibration.tables.response_groups import MARKS
 from calibration.values import AnalysisOptions
 from data.database import open_study
 from data.queries.ledger import tried

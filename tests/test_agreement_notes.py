@@ -5,9 +5,8 @@ from kit.scores import study
 from kit.studies import content_of
 
 from calibration.codes import NoteCode
-from calibration.distributions import DistributionRow
+from calibration.data_quality import DistributionRow, MissingRow
 from calibration.messages import words
-from calibration.missing import MissingRow
 from calibration.tables.agreement import AGREEMENT, MISSING, NEARNESS
 from calibration.tables.jurors import DISTRIBUTIONS
 from calibration.tables.numbers import TERMINAL, chance
@@ -70,6 +69,7 @@ def test_what_holds_for_a_whole_table_stands_under_no_name_and_the_simulated_are
     assert [cells[0] for cells in table.groups[0].rows] == ["dr-a (simulated)", "dr-b"]
 
 
+@pytest.mark.not_quick
 def test_the_test_of_nearness_gives_its_margin_and_no_leave_to_replace_anybody() -> None:
     rows = content_of(study(n=120)).of("alt_test")
     table = laid_out(NEARNESS, rows)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from kit.studies import Run
 
-from calibration.report.chart_detection import chart_detection
-from calibration.report.svg import svg
+from calibration.report.chart_style import svg
+from calibration.report.charts import chart_detection
 
 Shown = Callable[..., str]
 

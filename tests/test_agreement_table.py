@@ -15,9 +15,8 @@ from calibration.codes import CODES, NoteCode
 from calibration.messages import words
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT
-from calibration.tables.notes import Remark, table_notes
 from calibration.tables.numbers import TERMINAL
-from calibration.tables.spec import Table, laid_out
+from calibration.tables.spec import Remark, Table, laid_out, table_notes
 from calibration.values import NAN, note
 from medjury.cli import output
 from medjury.cli.agreement_show import fitted

@@ -14,7 +14,7 @@ from annotate import appearance, charts, vega
 from annotate.server import settings
 from annotate.vega import png, svg
 from calibration.report import chart_style
-from calibration.report.chart_models import chart_heatmap
+from calibration.report.chart_comparisons import chart_heatmap
 from calibration.report.charts import chart_distributions, chart_intervals
 from data.person import OPERATOR
 from data.schema import Role

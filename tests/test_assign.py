@@ -45,6 +45,7 @@ def test_every_response_gets_exactly_k_clinicians_and_loads_differ_by_one_at_mos
     assert sum(plan.load.values()) == n * k
 
 
+@pytest.mark.not_quick
 @QUICK
 @given(SIZES)
 def test_clinicians_are_linked_whenever_there_are_readings_enough(
@@ -73,6 +74,7 @@ def test_with_two_readings_a_response_every_pair_shares_as_many_but_for_one(
     assert spread(list(plan.overlap.values())) <= 1
 
 
+@pytest.mark.not_quick
 @QUICK
 @given(SIZES)
 def test_no_two_pairs_differ_by_more_than_two_shared_responses(
@@ -142,6 +144,7 @@ def test_ordinary_studies_get_equal_loads_overlaps_and_models_all_at_once() -> N
         assert plan.model_spread <= 1
 
 
+@pytest.mark.not_quick
 @QUICK
 @given(SIZES, st.randoms(use_true_random=False))
 def test_the_same_seed_gives_the_same_design_in_whatever_order_things_come(
@@ -217,6 +220,7 @@ def test_a_response_or_a_slot_given_twice_is_refused() -> None:
         top_up([Assigned("a", 9)], items(1), ["a"], 1)
 
 
+@pytest.mark.not_quick
 @QUICK
 @given(SIZES, st.floats(0, 0.5))
 def test_a_repeat_comes_at_least_ten_places_after_its_first_showing(

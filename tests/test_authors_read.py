@@ -37,6 +37,7 @@ def knows_authors(source: str) -> bool:
     return False
 
 
+@pytest.mark.not_quick
 def test_only_these_modules_know_the_table_of_authors() -> None:
     found = {
         str(path.relative_to(ROOT))

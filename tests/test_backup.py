@@ -67,6 +67,7 @@ def rated_meanwhile(engine: Engine) -> Iterator[list[int]]:
             one.join(60)
 
 
+@pytest.mark.not_quick
 def test_backups_takenwhile_clinicians_rate_are_whole(ward: Engine, tmp_path: Path) -> None:
     with rated_meanwhile(ward) as submitted:
         taken = [back_up(ward, tmp_path / f"backup-{n}.db") for n in range(BACKUPS)]

@@ -215,6 +215,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.not_quick
 @settings(max_examples=400, deadline=None)
 @given(TEXTS, st.sampled_from([(), tuple(STUDY), tuple(default_names())]))
 def test_masking_can_be_undone_and_a_second_time_changes_nothing(

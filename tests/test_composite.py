@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from calibration.composite import composites
+from calibration.rating_matrix import composites
 from calibration.scores import RATING_KEY, RubricShape, Scores
 from data.errors import BadInput, OffScale
 

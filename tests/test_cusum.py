@@ -68,6 +68,7 @@ def test_the_limit_of_two_periods_a_year_is_the_normal_quantile():
     assert limits(3.0, 2, 0.1, 1)[0] == pytest.approx(stats.norm.ppf(0.9), abs=0.03)
 
 
+@pytest.mark.not_quick
 def test_the_limit_of_three_periods_a_year_is_that_of_an_integral():
     # Looks at x1 + x2, then at x2 + x3 and x1 + x2 + x3: within the limit c with x2 given, x1 is
     # below p - x2 and x3 below p - x2, and x1 + x3 below s - x2, with p, s what c allows.

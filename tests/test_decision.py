@@ -16,10 +16,10 @@ from kit.studies import table_rows
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import CLAIMS, Decision, DecisionKind
+from calibration.detection import LimitOutcome, Misses
 from calibration.json_values import decision_json
 from calibration.messages import words
-from calibration.messages.headlines import HEADLINES
-from calibration.misses import LimitOutcome, Misses
+from calibration.messages.decisions import HEADLINES
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, NAN, note, simulated_in
@@ -301,6 +301,7 @@ def contradicts(found: Decision, jury, held, margin=0.1, looked=1) -> str:
     return ", ".join(name for name, holds in may.items() if not holds)
 
 
+@pytest.mark.not_quick
 @given(JURIES, HELD_ROWS, MARGINS, st.integers(1, 4))
 @settings(max_examples=500, deadline=None)
 def test_no_decision_claims_what_its_interval_or_its_data_deny(jury, held, margin, looked):
@@ -342,10 +343,10 @@ CODED = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from calibration import messages
-from calibration.messages import headlines
+from calibration.messages import decisions
 for registry in (messages.REASONS, messages.MESSAGES, messages.GENERAL):
     registry.update({code: code.value for code in registry})
-for subject, kinds in headlines.HEADLINES.items():
+for subject, kinds in decisions.HEADLINES.items():
     kinds.update({kind: kind for kind in kinds})
 from kit.decisions import facts, judged
 assert judged().headline == "non_inferior"

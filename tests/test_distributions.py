@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kit.scores import CRITERIA, JURORS, note_of, study
 
-from calibration.distributions import at_points, distribution_rows
+from calibration.data_quality import at_points, distribution_rows
 from calibration.scope import scopes
 from calibration.values import AnalysisOptions
 

@@ -10,6 +10,8 @@ from kit.watched_years import Plan, alarms
 
 from calibration.monitoring.watch import AlarmRule, TargetOptions
 
+pytestmark = pytest.mark.not_quick
+
 FIRST_THREE = TargetOptions(periods=3)
 
 

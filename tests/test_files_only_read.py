@@ -33,12 +33,11 @@ from sqlalchemy import Engine, text
 from annotate import vega
 from calibration.codes import NoteCode
 from calibration.report import charts
-from calibration.report.chart_juries import chart_cost
-from calibration.report.chart_models import chart_heatmap, chart_ranking
+from calibration.report.chart_comparisons import chart_heatmap, chart_jury_costs, chart_ranking
 from calibration.report.page import page
 from calibration.scope import AgreementRow
 from calibration.values import note
-from calibration.writers.markup import latex, markdown
+from calibration.writers.agreement_table import latex, markdown
 from data.database import open_study
 from data.errors import BadFile
 from data.importers.redcap import forms
@@ -243,7 +242,7 @@ def hostile_charts(laid: Trap) -> dict[str, Any]:
         "heatmap": chart_heatmap(
             [{"model": one, "place": names[3], "value": 1.0, "rests": one} for one in names], "t"
         ),
-        "cost": chart_cost([cost | {"jury": one} for one in names]),
+        "cost": chart_jury_costs([cost | {"jury": one} for one in names]),
     }
 
 

@@ -6,16 +6,16 @@ import pytest
 from kit.scores import study
 from kit.studies import content_of
 
-from calibration.detection import NOTHING
-from calibration.messages.intended_use import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
-from calibration.misses import LimitOutcome, Misses
+from calibration.detection import NOTHING, LimitOutcome, Misses
+from calibration.messages.decisions import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.protocol import Critical, Protocol
 from calibration.report.definitions import definitions
-from calibration.report.first_page import first_page
-from calibration.report.page import page
+from calibration.report.page import first_page, page
 from calibration.report.sections import sections
 from calibration.values import NAN
 from calibration.verdict import JuryClaim, decisions
+
+pytestmark = pytest.mark.not_quick
 
 PROTOCOL = Protocol(
     0.5,

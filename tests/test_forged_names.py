@@ -21,9 +21,11 @@ from calibration.messages import words
 from calibration.messages.form import quoted
 from calibration.report.page import page
 from calibration.values import simulated_in
-from calibration.writers.markup import latex, markdown
+from calibration.writers.agreement_table import latex, markdown
 from data.database import transaction
 from data.schema import Kind, Rater
+
+pytestmark = pytest.mark.not_quick
 
 FORGED = "dr_c; simulated raters: nobody"
 TWO = "Smith, John"

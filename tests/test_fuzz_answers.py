@@ -8,6 +8,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -100,6 +101,7 @@ def literals(text: str) -> set[Decimal]:
     return found
 
 
+@pytest.mark.not_quick
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(answers(), st.sampled_from(SCALES))
 @example('{"harm": {"score": 1e1000000}, "empathy": {"score": 1}}', SCALES[0])

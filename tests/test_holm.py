@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from calibration.holm import holm
+from calibration.differences import holm
 from data.errors import BadInput
 
 

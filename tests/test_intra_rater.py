@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from kit.scores import note_of
 
 from calibration.codes import NoteCode
-from calibration.composite import repeats
 from calibration.json_values import json_value
+from calibration.rating_matrix import repeats
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.test_retest import intra_rater_icc, repeat_replicates

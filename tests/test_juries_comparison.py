@@ -183,7 +183,7 @@ from calibration.juries.comparison import compared_juries
 from calibration.juries.ranking import jury_ranking
 from calibration.juries.recommendation import recommendation
 from calibration.juries.ranking import RankingOptions
-from calibration.messages import headlines
+from calibration.messages import decisions
 
 def decided():
     for seed in range(6):
@@ -199,7 +199,7 @@ def decided():
 before = [(repr(one), one.headline, one.sentences) for one in decided()]
 for part in (messages.REASONS, messages.MESSAGES, messages.GENERAL):
     part.update({code: code.value for code in part})
-for kinds in headlines.HEADLINES.values():
+for kinds in decisions.HEADLINES.values():
     kinds.update({kind: kind for kind in kinds})
 after = [(repr(one), one.headline, one.sentences) for one in decided()]
 assert [one[0] for one in before] == [one[0] for one in after]

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from annotate import analyses
 from calibration.decision import DecisionKind
-from calibration.report.chart_juries import chart_cost, chart_first
+from calibration.report.chart_comparisons import chart_first, chart_jury_costs
 from calibration.values import AnalysisOptions
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
@@ -71,5 +71,5 @@ def test_both_charts_draw_what_the_screen_is_handed(study: Engine) -> None:
     assert {one["jury"] for one in shown.first} >= set(THREE_JURORS)
     chart_first(shown.first).to_dict()
     priced = [{**one, "usd": 0.1, "on_front": True, "made_up": False} for one in shown.first]
-    chart_cost(priced).to_dict()
+    chart_jury_costs(priced).to_dict()
     assert (shown.costs, shown.without_cost, shown.front.groups) == ([], 7, ())

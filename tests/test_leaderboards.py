@@ -15,8 +15,7 @@ from scipy import stats
 from sqlalchemy import Engine
 
 from calibration.models.model_scores import BenchmarkMean, benchmark_means
-from calibration.writers.every_eval_ever import Judge, Source, record, records
-from calibration.writers.release import release
+from calibration.writers.leaderboards import Judge, Source, record, records, release
 from data.queries.record import acts
 
 Write = Callable[[str, str], Path]

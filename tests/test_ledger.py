@@ -21,8 +21,7 @@ from calibration.agreement import PanelColumns
 from calibration.differences import compared, difference_rows
 from calibration.messages.juries import tried as tried_words
 from calibration.report.content import Study, Tried
-from calibration.report.ledger_table import juries_tried, ledger_words
-from calibration.report.ways import different, ever_tried
+from calibration.report.ledger import different, ever_tried, juries_tried, ledger_words
 from data.database import reading
 from data.errors import NoStudy, Unknown
 from data.importers.rows import JurorRecord

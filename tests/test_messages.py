@@ -11,16 +11,7 @@ from annotate.results import AgreementQuestion
 from calibration import messages
 from calibration.codes import CODES, SUBJECTS
 from calibration.codes import NoteCode as Code
-from calibration.messages import (
-    agreement,
-    decisions,
-    general,
-    jurors,
-    reason,
-    reliability,
-    sections,
-    words,
-)
+from calibration.messages import agreement, decisions, details, general, reason, words
 from calibration.messages.form import Words, counted, filled, listed, quoted
 from calibration.values import AnalysisOptions, Note, note
 
@@ -35,7 +26,7 @@ NEVER = {
 }
 CALIBRATE = [
     code
-    for part in (agreement, reliability, sections, jurors, decisions)
+    for part in (agreement, details, decisions)
     for registry in (part.REASONS, part.MESSAGES)
     for code in registry
 ]

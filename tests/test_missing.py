@@ -5,7 +5,7 @@ import pytest
 from kit.scores import note_of, study
 from scipy import optimize
 
-from calibration.missing import icc_bounds, missing_rows
+from calibration.data_quality import icc_bounds, missing_rows
 from calibration.scope import scopes
 from calibration.table import agreement_table
 from calibration.values import AnalysisOptions

@@ -14,7 +14,7 @@ from calibration.decision import Decision, DecisionKind
 from calibration.differences import DETECTABLE
 from calibration.json_values import decision_json
 from calibration.messages import told
-from calibration.models.decision import decide
+from calibration.models.comparison import decide
 from calibration.models.gaps import Gap, rank_ranges
 from calibration.models.model_scores import model_scores
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS

@@ -9,7 +9,7 @@ from kit.model_study import QUALITY, by_model, compared, model_row, model_study
 from annotate import tables
 from calibration.codes import NoteCode as Code
 from calibration.models.rows import CategoryRow
-from calibration.report.chart_models import chart_heatmap
+from calibration.report.chart_comparisons import chart_heatmap
 from calibration.scores import Scores
 from calibration.tables.models import (
     category_tables,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from calibration.codes import NoteCode, PlanningCode
 from calibration.decision import Decision, DecisionKind
-from calibration.messages import MESSAGES, REASONS, headlines
+from calibration.messages import MESSAGES, REASONS, decisions
 from calibration.predicting.rows import USABLE, PredictedRow, decide
 from calibration.values import COMBINED, NAN, note
 
@@ -84,7 +84,7 @@ def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_infe
         )
     elif found.kind is not DecisionKind.SIMULATED:
         assert found.kind in {one.kind for one in verdicts.values()} - {DecisionKind.NON_INFERIOR}
-    assert found.headline == headlines.HEADLINES["predictions"][found.kind.value]
+    assert found.headline == decisions.HEADLINES["predictions"][found.kind.value]
     assert len(found.sentences) == len(found.reasons) > 0
 
 
@@ -144,13 +144,12 @@ def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do
 
 
 def test_every_code_of_plans_and_predictions_has_its_words_once() -> None:
-    from calibration.messages import PARTS, planning, predicting
+    from calibration.messages import PARTS, planning
 
-    for part in (planning, predicting):
-        own = {*part.REASONS, *part.MESSAGES}
-        others = {
-            code for one in PARTS if one is not part for code in {*one.REASONS, *one.MESSAGES}
-        }
-        assert not own & others
-        assert not set(part.REASONS) & set(part.MESSAGES)
-        assert own <= {*REASONS, *MESSAGES}
+    own = {*planning.REASONS, *planning.MESSAGES}
+    others = {
+        code for part in PARTS if part is not planning for code in {*part.REASONS, *part.MESSAGES}
+    }
+    assert not own & others
+    assert not set(planning.REASONS) & set(planning.MESSAGES)
+    assert own <= {*REASONS, *MESSAGES}

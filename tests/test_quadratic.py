@@ -9,7 +9,7 @@ from calibration.agreement import FEW, PanelColumns, scorer_replicates
 from calibration.bootstrap import draw_counts
 from calibration.rating_matrix import RatingMatrix
 from calibration.resampled_moments import scale
-from calibration.scores import Method
+from calibration.values import Method
 
 
 def grid(seed: int, *, clinicians: int, jurors: int, flat: bool = False) -> RatingMatrix:

@@ -8,7 +8,7 @@ from calibration import remarks
 from calibration.codes import NoteCode
 from calibration.icc import Interval
 from calibration.messages import words
-from calibration.tables.notes import Remark, parted, table_notes
+from calibration.tables.spec import Remark, parted, table_notes
 from calibration.values import note, noted
 
 ENDS = Interval(0.1, 0.6)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.ranks import rank_correlations
+from calibration.other_measures import rank_correlations
 
 
 def tau_b(x, y):

@@ -9,7 +9,7 @@ from kit.scores import scope_of
 from calibration.codes import NoteCode as Code
 from calibration.crossed import crossed_model
 from calibration.icc import f_interval, icc_table, spearman_brown
-from calibration.messages.reliability import QUOTES
+from calibration.messages.agreement import QUOTES
 from calibration.reliability import (
     FORMS,
     agreement_interval,
@@ -18,7 +18,7 @@ from calibration.reliability import (
     panel_sizes,
     reliability_rows,
 )
-from calibration.tables.reliability import RELIABILITY
+from calibration.tables.agreement import RELIABILITY
 from calibration.tables.spec import laid_out
 from calibration.true_agreement import true_agreement_row
 

@@ -13,9 +13,8 @@ from calibration.decision import DecisionKind
 from calibration.effective_jurors import ValueRow
 from calibration.influence import InfluenceRow
 from calibration.other_measures import secondary_rows
-from calibration.report.evidence import criterion_rows, paired_means
-from calibration.report.hangs import sensitivity
-from calibration.report.page import in_points, page
+from calibration.report.content import criterion_rows, paired_means
+from calibration.report.page import in_points, page, sensitivity
 from calibration.report.sections import sections
 from calibration.scope import scopes
 from calibration.table import agreement_table

@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 
-from calibration.report.chart_juries import chart_cost
-from calibration.report.chart_style import COLOURS, SHAPES
+from calibration.report.chart_comparisons import chart_jury_costs
+from calibration.report.chart_style import COLOURS, SHAPES, svg
 from calibration.report.charts import (
     chart_bland_altman,
     chart_distributions,
@@ -14,7 +14,6 @@ from calibration.report.charts import (
     chart_scatter,
     ramp,
 )
-from calibration.report.svg import svg
 
 NAN = float("nan")
 
@@ -121,7 +120,9 @@ def test_the_shares_of_a_rater_sum_to_one():
 def test_the_axis_of_costs_says_where_a_price_is_made_up():
     row = {"jury": "a", "usd": 0.1, "icc": 0.5, "low": 0.4, "high": 0.6, "on_front": True}
     titles = [
-        chart_cost([row | {"made_up": made_up}]).to_dict()["layer"][0]["encoding"]["x"]["title"]
+        chart_jury_costs([row | {"made_up": made_up}]).to_dict()["layer"][0]["encoding"]["x"][
+            "title"
+        ]
         for made_up in (False, True)
     ]
     assert titles == [

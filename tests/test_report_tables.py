@@ -12,7 +12,6 @@ from calibration.messages import words
 from calibration.scope import AgreementRow
 from calibration.tables.agreement import AGREEMENT, CRITERIA
 from calibration.tables.jurors import SECTIONS
-from calibration.tables.notes import Remark, table_notes
 from calibration.tables.numbers import (
     TERMINAL,
     TOO_WIDE,
@@ -24,10 +23,9 @@ from calibration.tables.numbers import (
     money,
     whole,
 )
-from calibration.tables.spec import laid_out
+from calibration.tables.spec import Remark, laid_out, table_notes
 from calibration.values import note
-from calibration.writers.markup import latex, markdown
-from calibration.writers.table_csv import table_csv
+from calibration.writers.agreement_table import latex, markdown, table_csv
 
 HOW = {"method": "paper", "reps": 60, "seed": 0}
 NAN = float("nan")

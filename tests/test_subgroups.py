@@ -11,7 +11,7 @@ from scipy import stats
 from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.clustered_intervals import clustered_mean, mean_difference
 from calibration.codes import NoteCode as Code
-from calibration.holm import holm
+from calibration.differences import holm
 from calibration.jackknife import jackknifed_difference, jackknifed_icc
 from calibration.messages import told
 from calibration.protocol import Critical

@@ -9,10 +9,9 @@ import pytest
 from kit.scores import JURORS, rows_of, study, without
 
 from calibration.agreement import PanelColumns, column_icc, columns
-from calibration.composite import composites
 from calibration.icc import f_interval
 from calibration.json_values import json_value
-from calibration.rating_matrix import analysed_grid
+from calibration.rating_matrix import analysed_grid, composites
 from calibration.scope import without_instances
 from calibration.scores import Scores
 from calibration.table import COLUMNS, agreement_rows, agreement_table

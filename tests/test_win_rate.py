@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibration.models.win_rate import (
+from calibration.models.model_scores import (
     benchmark_win_rates,
     macro_average_sd,
     macro_averages,

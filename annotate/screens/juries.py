@@ -14,7 +14,7 @@ from annotate.screens import frame
 from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import heading, lead
 from calibration.messages.form import listed
-from calibration.report.ways import ever_tried
+from calibration.report.ledger import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import laid_out
@@ -103,7 +103,7 @@ def _ranking(ranking: ShownRanking) -> None:
     tables.sortable("ranking", ranking.ranking)
     st.html(tables.noted(ranking.notes))
     if ranking.first:
-        chart = charts.drawn("chart_juries:chart_first", ranking.first)
+        chart = charts.drawn("chart_comparisons:chart_first", ranking.first)
         alt = "; ".join(f"{jury['jury']} {fixed(jury['icc'], 3)}" for jury in ranking.first)
         caption = FIRST_CAPTION.format(len(ranking.first))
         charts.show(chart, "first-juries", caption, alt, ranking.first)
@@ -119,7 +119,7 @@ def _costs(ranking: ShownRanking) -> None:
     if not ranking.costs:
         frame.empty(UNKNOWN, BROUGHT)
         return
-    chart = charts.drawn("chart_juries:chart_cost", ranking.costs)
+    chart = charts.drawn("chart_comparisons:chart_jury_costs", ranking.costs)
     without_cost = ranking.without_cost
     front = sorted(
         (jury for jury in ranking.costs if jury["on_front"]), key=lambda jury: jury["usd"]

@@ -17,7 +17,7 @@ from annotate.screens import frame
 from annotate.screens.controls import panels_heard
 from annotate.screens.frame import good, heading, paragraph, refused
 from annotate.screens.study_design import protocol_html
-from calibration.tables.evidence import EvidenceRow, evidence_table
+from calibration.tables.juries import EvidenceRow, evidence_table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person

@@ -12,7 +12,7 @@ from annotate.plan import Design, pace_in_words, spread_in_words
 from annotate.screens import frame, people
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.people import HANDED, Handed
-from calibration.messages.protocol import protocol_facts
+from calibration.messages.decisions import protocol_facts
 from calibration.protocol import Critical, Protocol
 from data import queries
 from data.errors import Conflict

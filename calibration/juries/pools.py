@@ -22,7 +22,8 @@ from calibration.resampled_moments import (
     scale,
 )
 from calibration.scope import Scope
-from calibration.scores import Array, Flags, Integers, Method
+from calibration.scores import Array, Flags, Integers
+from calibration.values import Method
 
 Sizes = range
 

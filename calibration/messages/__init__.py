@@ -10,34 +10,25 @@ from calibration.codes import AnyCode
 from calibration.messages import (
     agreement,
     decisions,
-    detection,
+    details,
     juries,
-    jurors,
-    marks,
     models,
     monitoring,
     planning,
-    predicting,
-    reliability,
-    sections,
-    subgroups,
+    response_groups,
 )
 from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
-PARTS = (
-    *(agreement, reliability, sections, jurors, detection, subgroups, marks, decisions),
-    *(juries, models, monitoring, planning, predicting),
-)
+PARTS = (agreement, details, response_groups, decisions, juries, models, monitoring, planning)
 REASONS: Mapping[AnyCode, Message] = {
-    code: one for part in PARTS for code, one in part.REASONS.items()
+    code: message for part in PARTS for code, message in part.REASONS.items()
 }
 MESSAGES: Mapping[AnyCode, Message] = {
-    code: one for part in PARTS for code, one in part.MESSAGES.items()
+    code: message for part in PARTS for code, message in part.MESSAGES.items()
 }
-
 GENERAL: Mapping[AnyCode, Message] = {
-    code: one for part in PARTS for code, one in getattr(part, "GENERAL", {}).items()
+    code: message for part in PARTS for code, message in getattr(part, "GENERAL", {}).items()
 }
 
 
@@ -64,11 +55,11 @@ def sentence(note: Note) -> str:
 
 def told(notes: Iterable[Note]) -> str:
     """Return notes as the text of the key `note` and of a cell: sentences joined by "; "."""
-    return "; ".join(words(one) for one in notes)
+    return "; ".join(map(words, notes))
 
 
 def _filled(message: Message, note: Note) -> str:
-    return filled(message, {name: _worded(one) for name, one in note.figures})
+    return filled(message, {name: _worded(figure) for name, figure in note.figures})
 
 
 def _worded(value: Any) -> Any:

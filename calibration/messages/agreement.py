@@ -1,9 +1,17 @@
-"""Messages on the agreement table: its intervals, the clinicians and paired differences."""
+"""Messages on the agreement table, its intervals, paired differences, and the clinicians' own reliability."""
 
 from collections.abc import Mapping
 
 from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled, quoted
+
+FEW_AGAIN = "{repeats} repeats, fewer than {least}"
+QUOTES: Mapping[str, str] = {
+    "ICC(C,k)": "Quote first: how reliably the reference, the clinicians' mean, ranks responses",
+    "ICC(A,k)": "where scores count as points, such as at a threshold; raters are a random sample",
+    "ICC(C,1)": "how similarly two clinicians rank responses; the basis for planning more clinicians",
+    "ICC(A,1)": "how far the points of one clinician can replace another's",
+}
 
 
 def _verb(number: int, verb: str) -> str:
@@ -40,9 +48,6 @@ def _below_zero(figures: Figures) -> str:
 def _few_shared(figures: Figures) -> str:
     share = _verb(figures["fragile"], "share")
     return filled(f"{{fragile}} of {{pairs:pair}} {share} fewer than {{least}} responses", figures)
-
-
-FEW_AGAIN = "{repeats} repeats, fewer than {least}"
 
 
 def _pairs_undefined(figures: Figures) -> str:
@@ -115,6 +120,9 @@ REASONS: Mapping[Code, Message] = {
     Code.NONE_HELD: "no clinician can be compared with the mean of others",
     Code.FEW_REPEATS: "{repeats} complete repeats, and {least} are needed",
     Code.REPEATS_ALIKE: "all first and repeated composites are the same",
+    Code.RELIABILITY_EXTREME: "there is no residual variance, or responses do not differ at all",
+    Code.NO_TRUE_AGREEMENT: "the clinicians' own reliability is not above 0",
+    Code.TRUE_FEW: "fewer than {least} responses have the jury and two clinicians with a z",
 }
 MESSAGES: Mapping[Code, Message] = {
     Code.SIMULATED: "simulated raters: {raters}",
@@ -185,6 +193,15 @@ MESSAGES: Mapping[Code, Message] = {
         "no interval and no p value: an ICC is 1, or undefined without one of the instances"
     ),
     Code.NOT_DETECTABLE: "smaller than the difference detectable here with 80 % power, {least:.2f}",
+    Code.OPINION_LIMIT: "computed for benchmarks with at most {most} responses: its time grows with their square",
+    Code.RELIABILITY_UNEVEN: (
+        "k is {raters:z.2f}, the harmonic mean of the clinicians of a response"
+    ),
+    Code.RELIABILITY_SHARED: (
+        "{responses} responses from {instances:instance}: the intervals take them as independent"
+    ),
+    Code.RELIABILITY_WITHIN: "with each benchmark's own mean taken out, ICC(C,1) {icc:z.3f}",
+    Code.TRUE_ABOVE_ONE: "above 1: the clinicians' reliability is uncertain, so read it only as high",
 }
 # The name of the row says "fragile".
 GENERAL: Mapping[Code, Message] = {

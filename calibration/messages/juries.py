@@ -3,11 +3,14 @@
 from collections.abc import Mapping
 
 from calibration.codes import NoteCode as Code
+from calibration.messages.decisions import VERDICTS
 from calibration.messages.form import Figures, Message, filled
-from calibration.messages.headlines import VERDICTS
 from calibration.tables.numbers import TERMINAL, chance, icc_interval, money, whole
 
 WAY = "benchmark, criterion, method, responses, jurors needed"
+REASONS: Mapping[Code, Message] = {
+    Code.NOBODY_AGREES: "none of them agrees with the clinicians, so there are no weights",
+}
 
 
 def tried(juries: int, ways: int) -> str:
@@ -119,9 +122,6 @@ def _verdict_on(figures: Figures) -> str:
     return filled("the study's verdict on {jury}: ", figures) + VERDICTS[figures["verdict"]]
 
 
-REASONS: Mapping[Code, Message] = {
-    Code.NOBODY_AGREES: "none of them agrees with the clinicians, so there are no weights",
-}
 MESSAGES: Mapping[Code, Message] = {
     Code.VERDICT_ON: _verdict_on,
     Code.OWN_RESPONSES: (

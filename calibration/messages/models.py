@@ -10,15 +10,25 @@ COMPARED_BY = {
     "jury": "scored by the jury",
     "corrected": ("scored by the jury, corrected with the clinicians' ratings of {rated} of them"),
 }
+REASONS: Mapping[Code, Message] = {
+    Code.FEW_RATED_BY_BOTH: ("fewer than {least} instances that clinicians and jury both scored"),
+    Code.NO_TWO_MODELS: "no two models share two scored instances",
+}
+GENERAL: Mapping[Code, str] = {
+    Code.OTHER_INSTANCES: (
+        "not all of its scored instances have scores for all models: its means are over other "
+        "instances than theirs, whereas the win rate by instance uses shared instances"
+    ),
+}
 
 
 def _few_instances(figures: Figures) -> str:
     kind = "rated" if figures["are_rated"] else "scored"
-    said = (
+    text = (
         f"only {{instances}} {kind} instances on a benchmark: with fewer than {{least}} the "
         "interval is too narrow to trust"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _not_random(figures: Figures) -> str:
@@ -40,8 +50,8 @@ def _beyond_corrected(figures: Figures) -> str:
 
 def _fewer_than_two(figures: Figures) -> str:
     whose = "clinicians" if figures["by"] == "clinicians" else "clinicians and the jury"
-    said = f"fewer than two models have a mean by {whose} on the same benchmark"
-    return f"{said}; without one: {', '.join(figures['models'])}" if figures["models"] else said
+    text = f"fewer than two models have a mean by {whose} on the same benchmark"
+    return f"{text}; without one: {', '.join(figures['models'])}" if figures["models"] else text
 
 
 def _between(figures: Figures) -> str:
@@ -51,13 +61,13 @@ def _between(figures: Figures) -> str:
 
 
 def _leads_by(figures: Figures) -> str:
-    said = "its macro-average, {of:.3f}, is {difference:.3f} above that of the next model, {next} "
-    return filled(said, figures) + _between(figures)
+    text = "its macro-average, {of:.3f}, is {difference:.3f} above that of the next model, {next} "
+    return filled(text, figures) + _between(figures)
 
 
 def _models_differ(figures: Figures) -> str:
-    said = "the macro-averages of {first} and {second} differ by {difference:.3f} "
-    return filled(said, figures) + _between(figures)
+    text = "the macro-averages of {first} and {second} differ by {difference:.3f} "
+    return filled(text, figures) + _between(figures)
 
 
 def _compared(figures: Figures) -> str:
@@ -66,21 +76,17 @@ def _compared(figures: Figures) -> str:
 
 
 def _rate_more(figures: Figures) -> str:
-    said = (
+    text = (
         "have clinicians rate more responses: about {responses} of each model, where "
         f"{_have(figures['rated'])} rated now, would detect a difference like this"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _have(rated: int) -> str:
     return f"{counted(rated, 'response')} {'is' if rated == 1 else 'are'}"
 
 
-REASONS: Mapping[Code, Message] = {
-    Code.FEW_RATED_BY_BOTH: ("fewer than {least} instances that clinicians and jury both scored"),
-    Code.NO_TWO_MODELS: "no two models share two scored instances",
-}
 MESSAGES: Mapping[Code, Message] = {
     Code.RATED_BY_CLINICIANS: "{responses} of them rated by clinicians",
     Code.LACKS_BENCHMARKS: (
@@ -175,10 +181,4 @@ MESSAGES: Mapping[Code, Message] = {
         "{times} times as many responses"
     ),
     Code.DO_RATE_MORE_OF_EACH: _rate_more,
-}
-GENERAL: Mapping[Code, str] = {
-    Code.OTHER_INSTANCES: (
-        "not all of its scored instances have scores for all models: its means are over other "
-        "instances than theirs, whereas the win rate by instance uses shared instances"
-    ),
 }

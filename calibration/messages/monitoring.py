@@ -23,6 +23,9 @@ UNANCHORED = (
     "no anchor: without responses scored again it is not known whether the model has changed; a "
     "jury run with more verdicts of each juror scores them again"
 )
+REASONS: Mapping[AnyCode, Message] = {
+    MonitoringCode.MIX_UNDEFINED: "too few responses in the baseline or now to compare",
+}
 
 
 def _ends(figures: Figures) -> str:
@@ -33,8 +36,8 @@ def _ends(figures: Figures) -> str:
 
 def _drift(figures: Figures) -> str:
     lower = "agreement has fallen" if figures["alarm"] else "the ICC is lower than in the baseline"
-    said = f"{lower}, {DRIFTS[figures['drift']]}"
-    return said if figures["anchored"] else f"{said}; {UNANCHORED}"
+    text = f"{lower}, {DRIFTS[figures['drift']]}"
+    return text if figures["anchored"] else f"{text}; {UNANCHORED}"
 
 
 def _target(figures: Figures) -> str:
@@ -44,18 +47,18 @@ def _target(figures: Figures) -> str:
 
 def _rests_on(figures: Figures) -> str:
     every = figures["responses"] + figures["missing"]
-    said = (
+    text = (
         "{responses:response} to {instances:instance} of {period}, rated by {clinicians:clinician}"
     )
     missing = f"; the jury scored {{responses}} of {every}" if figures["missing"] else ""
-    return filled(said + missing, figures)
+    return filled(text + missing, figures)
 
 
 def _newest(figures: Figures) -> str:
-    said = f"the ICC of {{period}}, the newest judged, is {{icc:z.2f}}{_ends(figures)}"
+    text = f"the ICC of {{period}}, the newest judged, is {{icc:z.2f}}{_ends(figures)}"
     if not figures["is_below"]:
-        said += ", not below the {aim}; an alarm stands until monitoring is restarted"
-    return filled(said, figures)
+        text += ", not below the {aim}; an alarm stands until monitoring is restarted"
+    return filled(text, figures)
 
 
 def _newest_undefined(figures: Figures) -> str:
@@ -113,9 +116,6 @@ def _look_again(figures: Figures) -> str:
     return filled("look again when {period} is over, or more of its responses are rated", figures)
 
 
-REASONS: Mapping[AnyCode, Message] = {
-    MonitoringCode.MIX_UNDEFINED: "too few responses in the baseline or now to compare",
-}
 MESSAGES: Mapping[AnyCode, Message] = {
     MonitoringCode.SCORED_OF: "scored {scored} of {analysed}",
     MonitoringCode.JOINED: "{periods} {every}s joined: fewer than {least} instances separately",

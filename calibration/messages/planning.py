@@ -1,9 +1,10 @@
-"""Messages on a plan: the pilot's figures, what a row rests on, and sentences for a protocol."""
+"""Messages on responses without ratings: plans, what they rest on, and predictions from a jury."""
 
 import math
 from collections.abc import Mapping
 
-from calibration.codes import AnyCode, PlanningCode
+from calibration.codes import AnyCode, NoteCode, PlanningCode
+from calibration.messages.decisions import VERDICTS
 from calibration.messages.form import Figures, Message, counted, filled
 from calibration.tables.numbers import TERMINAL, fixed, icc_interval
 
@@ -42,48 +43,48 @@ def _responses_planned(figures: Figures) -> str:
     expected, assured = (
         fixed(figures[name], 2, TERMINAL) for name in ("width_expected", "width_assured")
     )
-    said = (
+    text = (
         f"With {_load(figures)}, the 95 % interval of the {AIMS[figures['icc_of']]} ({{scorer}}), if "
         f"that is {{icc:z.2f}} {BASES[figures['basis']]}, is expected to be {expected} wide, and in "
         f"{share} of such studies no wider than {assured}. A width of {{width:g}} takes {{bonett}} "
         f"responses on average (Bonett), {{zou}} with {share} assurance (Zou), {{exact}} with the "
         "exact F interval"
     )
-    return filled(said, figures)
+    return filled(text, figures)
 
 
 def _load(figures: Figures) -> str:
-    said = "{responses} responses rated by {per_response:clinician} each ({readings} readings"
+    text = "{responses} responses rated by {per_response:clinician} each ({readings} readings"
     if figures["per_clinician"]:
-        said += ", up to {per_clinician} for each of {clinicians} clinicians"
+        text += ", up to {per_clinician} for each of {clinicians} clinicians"
     if math.isfinite(figures["minutes_per_clinician"]):
         hours = figures["minutes_per_clinician"] / 60
-        said += f", about {hours:.1f} hours each at {{minutes:.1f}} minutes a response"
-    return filled(said + ")", figures)
+        text += f", about {hours:.1f} hours each at {{minutes:.1f}} minutes a response"
+    return filled(text + ")", figures)
 
 
 def _difference_found(figures: Figures) -> str:
-    said = f"Jury against {opponent(figures['compared'])}: {figures['responses']} responses "
+    text = f"Jury against {opponent(figures['compared'])}: {figures['responses']} responses "
     if math.isfinite(figures["least"]):
-        said += f"find a difference of {figures['least']:.2f} with 80 % power at two-sided 5 %"
+        text += f"find a difference of {figures['least']:.2f} with 80 % power at two-sided 5 %"
     elif figures["is_known"]:
-        said += "find not even a difference of 1 with 80 % power"
+        text += "find not even a difference of 1 with 80 % power"
     else:
-        said += "find a difference of unknown size"
+        text += "find a difference of unknown size"
     if math.isfinite(figures["power"]):
-        said += f", one of {figures['difference']:g} with {figures['power'] * 100:.0f} %"
-        said += f"; for 80 % it takes {figures['needed']}" if figures["needed"] else ""
-    return f"{said} ({'; '.join((figures['source'], *figures['because']))})"
+        text += f", one of {figures['difference']:g} with {figures['power'] * 100:.0f} %"
+        text += f"; for 80 % it takes {figures['needed']}" if figures["needed"] else ""
+    return f"{text} ({'; '.join((figures['source'], *figures['because']))})"
 
 
 def _pilot_icc(figures: Figures) -> str:
     low, high = figures["low"], figures["high"]
     between = icc_interval(low, high, 2, TERMINAL) or "- to -"
-    said = (
+    text = (
         f"The pilot's {ICCS[figures['scorer']]}: {fixed(figures['icc'], 2, TERMINAL)}, 95 % interval "
         f"{between} over {counted(figures['instances'], 'instance')}"
     )
-    return "; ".join((said, *figures["because"]))
+    return "; ".join((text, *figures["because"]))
 
 
 def _nothing_to_plan(figures: Figures) -> str:
@@ -97,14 +98,26 @@ def _non_inferiority_shown(figures: Figures) -> str:
         if math.isfinite(power)
         else "are too few to say how often they show"
     )
-    said = (
+    text = (
         "At a margin of {margin:g} and a single-rater ICC of {icc:.2f}, {responses} responses "
         f"{shows} that a jury truly as good as a "
         f"clinician is no worse by more than that; {figures['wanted']:.0%} takes "
     )
     needed = figures["needed"]
     takes = "more than a million" if needed is None else str(needed)
-    return filled(said, figures) + takes
+    return filled(text, figures) + takes
+
+
+def _not_validated(figures: Figures) -> str:
+    return f"NOT VALIDATED: {VERDICTS[figures['verdict']]}"
+
+
+def _few_to_calibrate(figures: Figures) -> str:
+    text = (
+        "no interval: {responses:rated instance}, {least} are needed "
+        f"for {100 * figures['level']:g} %"
+    )
+    return filled(text, figures)
 
 
 REASONS: Mapping[AnyCode, Message] = {
@@ -112,6 +125,10 @@ REASONS: Mapping[AnyCode, Message] = {
     PlanningCode.READINGS_ALIKE: "the readings of two clinicians do not vary",
     PlanningCode.NOBODY_ON_JURY: "no juror has rated in this study",
     PlanningCode.INSTANCE_ALONE: "a single instance does not vary",
+    PlanningCode.NONE_OF_BOTH: "no response has composites of both jury and clinicians",
+    PlanningCode.FEW_TO_FIT: (
+        "the map has {responses} rated responses to be fitted on, {least} are needed"
+    ),
 }
 MESSAGES: Mapping[AnyCode, Message] = {
     PlanningCode.RARE_EXTREMES: "rare extremes, sd {sd:.3g}: the sd of a normal distribution is used instead",
@@ -164,4 +181,43 @@ MESSAGES: Mapping[AnyCode, Message] = {
         "The MedHELM paper planned with a single-rater ICC of 0.75 and obtained 0.31, ICC(C,2) 0.47: "
         "be prepared for the row with the lower ICC"
     ),
+    PlanningCode.NOT_VALIDATED: _not_validated,
+    PlanningCode.SIMULATED_VALIDATE_NOT: "NOT VALIDATED: a jury is not validated by simulated raters",
+    PlanningCode.FEW_TO_CALIBRATE: _few_to_calibrate,
+    PlanningCode.MAP_LEVEL: (
+        "the map is flat: every response gets the same value, whatever the jury's score"
+    ),
+    PlanningCode.RATED_UNLIKE: (
+        "RATED AND UNRATED DIFFER: the jury gave rated responses {rated:.2f}, others {unrated:.2f}, "
+        "{deviations:.2f} standard deviations apart, and unless the rated were drawn at random the "
+        "corrected mean may be wrong"
+    ),
+    PlanningCode.ALL_RATED: (
+        "every response that the jury rated is rated by clinicians: nothing to correct with"
+    ),
+    PlanningCode.JURY_LEFT_OUT: "fewer than {least} rated instances: the jury is left out of the mean",
+    PlanningCode.JURY_TELLS_NOTHING: (
+        "lambda is 0: the jury's scores say nothing about the clinicians' mean and are not used"
+    ),
+    PlanningCode.ERRORS_OVER_INSTANCES: "instances have several responses: standard errors are over instances",
+    PlanningCode.JURY_UNSCORED: (
+        "the jury scored {scored} of {responses:response}: the others are left out, {rated} "
+        "of them rated by clinicians"
+    ),
+    PlanningCode.WEIGHED_BY_RESPONSES: (
+        "each benchmark weighs by its responses; q and lambda are each benchmark's own"
+    ),
+    PlanningCode.IN_NO_MEAN: "left out of all means, without a response that both rated: {benchmarks}",
+    PlanningCode.NO_MEAN_INTERVAL: "no interval: too few rated instances of {benchmarks}",
+    PlanningCode.OUTSIDE_MAP: "outside what the map was fitted on",
+    PlanningCode.CUT_AT_SCALE: "cut at the scale",
+    PlanningCode.RATERS_SIMULATED: "simulated raters",
+    PlanningCode.UNSHOWN_IN: "not shown in {benchmark} by itself",
+    PlanningCode.OF_BENCHMARK: "in {benchmark}, {what}",
+    PlanningCode.BOTH_RATED: (
+        "{responses:response} of {instances:instance} that both the jury and clinicians rated"
+    ),
+    PlanningCode.PREDICTED_FOR: "{responses:response} that the jury alone rated",
+    PlanningCode.DO_RATE_AT_RANDOM: "draw the responses that clinicians rate at random",
+    NoteCode.DO_RATE_FOR_REAL: "have clinicians rate a random sample, and a real jury score every response",
 }

@@ -1,19 +1,239 @@
 """Compare models: win rates and macro-averages by clinicians, by the jury, and by both together."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision
-from calibration.models.decision import decide
+from calibration.decision import Decision, DecisionKind
 from calibration.models.estimates import model_means, resampled_figures
-from calibration.models.gaps import Gap, detectable_row, gaps
+from calibration.models.gaps import LEAST_RESAMPLES, Gap, detectable_row, gaps
 from calibration.models.model_rows import category_rows, model_rows
 from calibration.models.model_scores import ModelScores, check_names, model_scores
-from calibration.models.rows import CORRECTED, JURY, WAYS, CategoryRow, DetectableRow, ModelRow
+from calibration.models.rows import (
+    CLINICIANS,
+    CORRECTED,
+    JURY,
+    WAYS,
+    CategoryRow,
+    DetectableRow,
+    ModelRow,
+)
+from calibration.remarks import FEW_INSTANCES, MOST_TIMES
 from calibration.scores import RubricShape, Scores
-from calibration.values import AnalysisOptions, Note, note
+from calibration.values import AnalysisOptions, Note, note, noted, simulated_in
 from data.errors import BadInput
+
+
+def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
+    """Return whether a model leads, by the corrected scores or else by the clinicians'.
+
+    The corrected scores decide where they have as many means as the clinicians' and the rated
+    responses are not in doubt as a sample. By the jury alone no model is said to lead.
+
+    Parameters
+    ----------
+    rows : of all models, by all ways of scoring that were asked for
+    gaps : the differences between models, by the same ways
+
+    Returns
+    -------
+    Decision
+        Of subject "models". "simulated" where any rater behind the scores is; "undefined" where
+        fewer than two models are ranked; "told_apart" where the model with the highest
+        macro-average can be told apart from every other ranked one (`Gap.is_told`) and has the
+        highest win rate; "too_few" where the difference that decides rests on too few instances
+        or resamples; else "inconclusive". The estimate is the difference to the next model, or
+        to the first one that cannot be told apart.
+    """
+    by = deciding_way(rows)
+    ranked = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
+    unranked = [row.model for row in rows if row.by == by and row.rank is None]
+    if len(ranked) < 2:
+        return _undefined(by, unranked)
+    leader = ranked[0]
+    gap = _deciding_gap(ranked, [difference for difference in gaps if difference.by == by])
+    kind = _kind(ranked, gap)
+    interval: dict[str, Any] = {} if gap is None else dict(_figures(gap))
+    return Decision(
+        "models",
+        kind,
+        **interval,
+        reasons=noted(*_reasons(kind, ranked, gap), _doubt(rows), *_left_out(unranked)),
+        basis=(_basis(ranked),),
+        next=_next(kind, ranked, gap),
+        names=(leader.model,),
+    )
+
+
+def deciding_way(rows: Sequence[ModelRow]) -> str:
+    """Return the way of scoring that `decide` uses."""
+    clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
+    as_many = _means(corrected) >= _means(clinical)
+    if len(corrected) > 1 and as_many and not _doubt(corrected):
+        return CORRECTED
+    ways = {row.by for row in rows}
+    if ways == {JURY}:
+        return JURY
+    by_clinicians = CLINICIANS in ways and (len(clinical) > 1 or len(corrected) < 2)
+    return CLINICIANS if by_clinicians else CORRECTED
+
+
+def _ranked(rows: Sequence[ModelRow], by: str) -> list[ModelRow]:
+    return [row for row in rows if row.by == by and row.rank is not None]
+
+
+def _means(rows: Sequence[ModelRow]) -> int:
+    return sum(row.n_benchmarks for row in rows)
+
+
+def _doubt(rows: Sequence[ModelRow]) -> Note | None:
+    """Return the note that the rated responses may not be a random sample, or None."""
+    return next(filter(None, (row.told(Code.NOT_RANDOM) for row in rows)), None)
+
+
+def _left_out(models: Sequence[str]) -> tuple[Note, ...]:
+    return (note(Code.NOT_RANKED, models=models),) if models else ()
+
+
+def _undefined(by: str, unranked: Sequence[str]) -> Decision:
+    return Decision(
+        "models",
+        DecisionKind.UNDEFINED,
+        reasons=(note(Code.FEWER_THAN_TWO, by=by, models=unranked),),
+        next=note(Code.DO_RATE_TWO_MODELS),
+    )
+
+
+def _deciding_gap(ranked: Sequence[ModelRow], gaps: Sequence[Gap]) -> Gap | None:
+    """Return the leader's difference to the first model not told apart, else to the next."""
+    leader = ranked[0].model
+    gap_to = {
+        gap.of(leader).second: gap.of(leader) for gap in gaps if leader in (gap.first, gap.second)
+    }
+    gaps_in_order = [gap_to[row.model] for row in ranked[1:] if row.model in gap_to]
+    not_told_apart = [gap for gap in gaps_in_order if gap.second in ranked[0].not_told_apart]
+    return next(iter(not_told_apart or gaps_in_order), None)
+
+
+def _figures(gap: Gap) -> dict[str, float]:
+    return {"estimate": gap.difference, "low": gap.low, "high": gap.high}
+
+
+def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> DecisionKind:
+    if simulated_in(ranked):
+        return DecisionKind.SIMULATED
+    if gap is None or ranked[0].by == JURY:
+        return DecisionKind.INCONCLUSIVE
+    if not gap.is_trusted:
+        return DecisionKind.TOO_FEW
+    leads = ranked[0].shared_rank_high == 1 and gap.is_told
+    return DecisionKind.TOLD_APART if leads and not _doubt(ranked) else DecisionKind.INCONCLUSIVE
+
+
+def _reasons(
+    kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None
+) -> Iterator[Note | None]:
+    leader = ranked[0]
+    if raters := simulated_in(ranked):
+        yield note(Code.SIMULATED, raters=raters)
+    if leader.by == JURY:
+        yield note(Code.BY_JURY_ALONE)
+    if gap is not None:
+        yield from _of_gap(kind, leader, gap)
+    if kind is DecisionKind.TOLD_APART:
+        yield leader.told(Code.OTHER_INSTANCES)
+    if kind is DecisionKind.INCONCLUSIVE:
+        yield from _of_ranks(ranked, gap)
+
+
+def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
+    """Yield the difference, and how it compares with the one that can be detected."""
+    has_interval = math.isfinite(gap.low)
+    figures = {
+        "difference": gap.difference,
+        "low": gap.low if has_interval else None,
+        "high": gap.high if has_interval else None,
+    }
+    if kind is DecisionKind.TOLD_APART:
+        yield note(Code.LEADS_BY, of=leader.macro_average, next=gap.second, **figures)
+        yield note(Code.EXCEEDS_DETECTABLE, detectable=gap.detectable)
+        return
+    yield note(Code.MODELS_DIFFER, first=gap.first, second=gap.second, **figures)
+    if kind is DecisionKind.TOO_FEW:
+        yield _too_few(gap)
+    elif kind is DecisionKind.INCONCLUSIVE and not gap.exceeds_detectable:
+        yield note(Code.TO_BE_DETECTED, detectable=gap.detectable)
+    elif kind is DecisionKind.INCONCLUSIVE and not gap.excludes_zero:
+        yield note(Code.GAP_SPANS_ZERO)
+
+
+def _too_few(gap: Gap) -> Note:
+    drawn = gap.resamples + gap.lost
+    if gap.instances < FEW_INSTANCES:
+        return note(Code.FEW_ON_BENCHMARK, instances=gap.instances, least=FEW_INSTANCES)
+    if drawn < LEAST_RESAMPLES:
+        return note(Code.FEW_DRAWN, resamples=drawn, least=LEAST_RESAMPLES)
+    return note(Code.LOST_DRAWN, lost=gap.lost, resamples=drawn)
+
+
+def _of_ranks(ranked: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
+    """Yield the other reasons why the model with the highest macro-average does not lead."""
+    leader = ranked[0]
+    if gap is not None and gap.is_told and gap.second in leader.not_told_apart:
+        yield note(Code.WIN_RATE_ELSEWHERE, model=gap.second)
+    if elsewhere := _on_other_benchmarks(ranked):
+        yield note(Code.OTHER_BENCHMARKS, models=elsewhere)
+
+
+def _on_other_benchmarks(ranked: Sequence[ModelRow]) -> list[str]:
+    return [row.model for row in ranked[1:] if row.without != ranked[0].without]
+
+
+def _basis(ranked: Sequence[ModelRow]) -> Note:
+    return note(
+        Code.MODELS_COMPARED,
+        by=ranked[0].by,
+        models=len(ranked),
+        benchmarks=max(row.n_benchmarks for row in ranked),
+        responses=sum(row.n_responses for row in ranked),
+        rated=sum(row.n_rated for row in ranked),
+    )
+
+
+def _next(kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None) -> Note | None:
+    """Return the next useful action."""
+    if kind is DecisionKind.SIMULATED:
+        return note(Code.DO_REAL_RATERS)
+    if ranked[0].by == JURY:
+        return note(Code.DO_COMPARE_WITH_CLINICIANS)
+    if kind is DecisionKind.TOLD_APART:
+        return None
+    if gap is None or (gap.is_told and _on_other_benchmarks(ranked)):
+        return note(Code.DO_SCORE_SAME_BENCHMARKS)
+    if kind is DecisionKind.TOO_FEW:
+        return _more_data(gap)
+    if _doubt(ranked):
+        return note(Code.DO_RATE_A_SAMPLE)
+    return note(Code.DO_SEE_BENCHMARKS) if gap.is_told else _more_responses(ranked, gap)
+
+
+def _more_data(gap: Gap) -> Note:
+    if gap.instances < FEW_INSTANCES:
+        return note(Code.DO_RATE_EACH_BENCHMARK, least=FEW_INSTANCES, instances=gap.instances)
+    if gap.resamples + gap.lost < LEAST_RESAMPLES:
+        return note(Code.DO_COMPARE_AGAIN)
+    return note(Code.DO_SCORE_SAME_BENCHMARKS)
+
+
+def _more_responses(ranked: Sequence[ModelRow], gap: Gap) -> Note:
+    """Return how many responses would show the difference; the detectable falls as 1/sqrt(n)."""
+    rated = min(row.n_rated for row in ranked if row.model in (gap.first, gap.second))
+    if not gap.difference or abs(gap.detectable / gap.difference) > math.sqrt(MOST_TIMES):
+        return note(Code.DO_TAKE_AS_EQUAL, times=MOST_TIMES)
+    times = max(1.0, (gap.detectable / gap.difference) ** 2)
+    return note(Code.DO_RATE_MORE_OF_EACH, responses=math.ceil(times * rated), rated=rated)
 
 
 @dataclass(frozen=True)

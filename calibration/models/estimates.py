@@ -8,9 +8,14 @@ import pandas as pd
 
 from calibration.bootstrap import Counts, draw_counts
 from calibration.codes import NoteCode as Code
-from calibration.models.model_scores import ModelLayout, ModelScores
+from calibration.models.model_scores import (
+    ROUNDING,
+    ModelLayout,
+    ModelScores,
+    benchmark_win_rates,
+    win_rates,
+)
 from calibration.models.rows import CORRECTED
-from calibration.models.win_rate import ROUNDING, benchmark_win_rates, win_rates
 from calibration.predicting.prediction_powered import (
     UNLIKE,
     RatedSample,

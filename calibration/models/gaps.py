@@ -12,8 +12,8 @@ from calibration.codes import NoteCode as Code
 from calibration.differences import DETECTABLE
 from calibration.icc import Interval
 from calibration.models.estimates import MACRO, ResampledFigures
+from calibration.models.model_scores import ROUNDING, macro_averages, unit_scale
 from calibration.models.rows import DetectableRow
-from calibration.models.win_rate import ROUNDING, macro_averages, unit_scale
 from calibration.remarks import FEW_INSTANCES, MOST_LOST
 from calibration.scores import Array, RubricShape
 from calibration.values import NAN, Note, note, noted

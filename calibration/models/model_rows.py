@@ -19,10 +19,9 @@ from calibration.models.estimates import (
     rank_ends,
 )
 from calibration.models.gaps import Gap, RankRange, mean_interval, rank_ranges, share_interval
-from calibration.models.model_scores import ModelScores
-from calibration.models.rows import CORRECTED, CategoryRow, ModelRow
-from calibration.models.win_rate import (
+from calibration.models.model_scores import (
     ROUNDING,
+    ModelScores,
     benchmark_win_rates,
     macro_average_sd,
     macro_averages,
@@ -31,6 +30,7 @@ from calibration.models.win_rate import (
     win_rate_sd,
     win_rates,
 )
+from calibration.models.rows import CORRECTED, CategoryRow, ModelRow
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, note, noted
 

@@ -12,11 +12,11 @@ from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
 from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.codes import MonitoringCode
-from calibration.composite import required_criteria
-from calibration.holm import holm
+from calibration.differences import holm
 from calibration.icc import UNDEFINED, Interval
 from calibration.monitoring.drift import z_icc
 from calibration.monitoring.rows import AnchorRow
+from calibration.rating_matrix import required_criteria
 from calibration.scope import Scope
 from calibration.scores import Array, Integers, RubricShape, Scores
 from calibration.test_retest import icc_one

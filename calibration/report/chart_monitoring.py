@@ -5,16 +5,15 @@ alone.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
 from calibration.json_values import json_value
 from calibration.monitoring.rows import CusumRow, PeriodRow
-from calibration.report.chart_style import ACCENT, INK, SOFT, of_rows, styled
+from calibration.report.chart_style import ACCENT, INK, SOFT, Row, of_rows, styled_as_one
 
-Row = Mapping[str, Any]
 WIDTH, HEIGHT = 560, 210
 WARNING = "#b35900"
 LOWEST = -1.0  # an ICC has no lower bound: an interval is drawn to here, its figures are beside it
@@ -51,7 +50,7 @@ def chart_periods(
     shape = alt.Shape("kind:N", title=None, scale=alt.Scale(domain=list(KINDS), range=list(SHAPES)))
     point = base.mark_point(filled=True, size=70, color=ACCENT, opacity=1)
     marks = line + path + point.encode(x=x, y="icc:Q", shape=shape)
-    return _hushed(marks + _level(floor, f"floor {floor:.2f}") + _aim(target))
+    return styled_as_one(marks + _level(floor, f"floor {floor:.2f}") + _aim(target))
 
 
 def chart_cusum(cusum: Sequence[CusumRow]) -> alt.TopLevelMixin:
@@ -76,7 +75,7 @@ def chart_cusum(cusum: Sequence[CusumRow]) -> alt.TopLevelMixin:
     }
     path = base.mark_line(strokeWidth=1.4, color=SOFT).encode(x=x, y=y)
     point = base.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y, **kept)
-    return _hushed(path + point + _limit(rows))
+    return styled_as_one(path + point + _limit(rows))
 
 
 def _limit(rows: Sequence[Row]) -> alt.LayerChart:
@@ -148,10 +147,4 @@ def _cut(row: Row) -> dict[str, Any]:
             found[name] = max(found[name], LOWEST)
     if found["icc"] is not None and found["icc"] < LOWEST:
         found["icc"] = None
-    return found
-
-
-def _hushed(chart: Any) -> alt.TopLevelMixin:
-    """Return a chart in the common style; its description speaks for it, not each of its marks."""
-    found: alt.TopLevelMixin = styled(chart).configure_mark(aria=False)
     return found

@@ -3,13 +3,12 @@
 Rows are plain mappings. A chart carries only what it draws, for all it carries travels to the reader.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 import numpy as np
 
-from calibration.report.chart_cloud import axis_ends, cloud
 from calibration.report.chart_style import (
     ACCENT,
     COLOURS,
@@ -21,6 +20,9 @@ from calibration.report.chart_style import (
     SIDE,
     SOFT,
     WIDTH,
+    Row,
+    axis_ends,
+    cloud,
     drawable,
     of_rows,
     styled,
@@ -28,9 +30,11 @@ from calibration.report.chart_style import (
 )
 from calibration.scores import Array
 
-Row = Mapping[str, Any]
 BETWEEN = "between"
 LOWEST = -1.0  # an ICC has no lower bound: an interval is drawn to here, and marked as cut
+WIDE, HIGH = 460, 300
+DASHES = ([1, 0], [1, 0], [2, 3], [6, 3])  # of KINDS, so that no line is told by colour alone
+MOST_MARKED = 30  # places on a line; with more it is a curve, and marks would hide it
 
 
 def chart_intervals(
@@ -197,3 +201,43 @@ def _cut(row: Row) -> dict[str, Any]:
 
 def _number(value: Any) -> float | None:
     return float(value) if value is not None and np.isfinite(value) else None
+
+
+def chart_detection(rows: Sequence[Row]) -> alt.TopLevelMixin:
+    """Draw what reading in each scorer's order finds; the dashed line is reading in any order.
+
+    Parameters
+    ----------
+    rows : mappings with `label`, `kind` (of KINDS), `read`, `found` (shares, 0 to 1), in order
+        A place where a tie of equal scores ends; between two places the order is chance.
+    """
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    kinds = [next(row["kind"] for row in rows if row["label"] == label) for label in labels]
+    places = [KINDS.index(kind) for kind in kinds]
+    x = alt.X("read:Q", title="Share of responses read, lowest score first", axis=_percent())
+    y = alt.Y("found:Q", title="Share of the unsafe found", axis=_percent())
+    colour = alt.Color(
+        "label:N", title=None, scale=_scale(labels, [COLOURS[one] for one in places])
+    )
+    dash = alt.StrokeDash("label:N", title=None, scale=_scale(labels, [DASHES[p] for p in places]))
+    shape = alt.Shape("label:N", title=None, scale=_scale(labels, [SHAPES[one] for one in places]))
+    marked = [row for row in rows if sum(r["label"] == row["label"] for r in rows) <= MOST_MARKED]
+    chance = of_rows([{"a": 0, "b": 0}, {"a": 1, "b": 1}]).mark_line(
+        color=SOFT, strokeDash=[4, 3], strokeWidth=1
+    )
+    line = of_rows([dict(row) for row in rows]).mark_line(strokeWidth=1.8)
+    end = of_rows([dict(row) for row in marked]).mark_point(filled=True, size=44, opacity=1)
+    order = alt.Order("read:Q")
+    return styled(
+        chance.encode(x="a:Q", y="b:Q")
+        + line.encode(x=x, y=y, color=colour, strokeDash=dash, order=order)
+        + end.encode(x=x, y=y, color=colour, shape=shape)
+    ).properties(width=WIDE, height=HIGH)
+
+
+def _percent() -> alt.Axis:
+    return alt.Axis(format="%", tickCount=5)
+
+
+def _scale(labels: Sequence[str], values: Sequence[Any]) -> alt.Scale:
+    return alt.Scale(domain=list(labels), range=list(values))

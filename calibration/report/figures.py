@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibration.report import charts
-from calibration.report.chart_cloud import is_binned
-from calibration.report.chart_style import KINDS
+from calibration.report.chart_style import KINDS, is_binned
 from calibration.report.content import Content
 from calibration.scope import AgreementRow
 from calibration.tables.numbers import fixed, interval, known, marked, place, scorer, whole

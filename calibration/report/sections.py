@@ -7,30 +7,87 @@ from typing import Any
 import numpy as np
 
 from calibration import remarks
+from calibration.codes import NoteCode as Code
+from calibration.messages import REASONS, reason
 from calibration.report import figures
-from calibration.report.biases import defined, not_tested
-from calibration.report.content import Content
-from calibration.report.cost import cost_words
+from calibration.report.content import IN_POINTS, Content, Costs, CriterionRow
 from calibration.report.definitions import PLACES, Fact, definitions
-from calibration.report.evidence import CriterionRow
 from calibration.report.figures import Figure
-from calibration.report.ledger_table import ledger_words, tried_table
+from calibration.report.ledger import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
-from calibration.tables.marks import MARKS
-from calibration.tables.numbers import known, place, whole
-from calibration.tables.reliability import RELIABILITY, TRUE_AGREEMENT
-from calibration.tables.second_opinion import SECOND_OPINION
+from calibration.tables.agreement import RELIABILITY, SECOND_OPINION, TRUE_AGREEMENT
+from calibration.tables.numbers import known, money, place, whole
+from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import COMBINED, Noted, noted, simulated_in
 
+UNTESTED = (
+    "Bias towards single models is not tested, because {}. The jury may favour responses by its own "
+    "models without any sign of it on this page."
+)
 MOST_OUTLYING = 5
 MARK_LEAD = (
     "Clinicians mark errors and say how serious they are. A jury that sees them too scores those "
     "responses lower than the others; where the interval of its gap includes 0, that is not shown. Where "
     "clinicians themselves seldom mark the same place, the jury cannot be expected to find it."
 )
-IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
+
+
+def cost_words(costs: Costs) -> str:
+    """Return the cost of the jury's ratings, as far as it is known."""
+    if not costs.calls:
+        return (
+            "No call to a juror is stored in this study: what the jury's ratings cost is unknown."
+        )
+    known_calls = costs.calls - costs.unknown
+    each = f", {money(costs.usd / costs.rated)} a response" if costs.rated else ""
+    spent = (
+        f"{money(costs.usd)}{each}: all {whole(costs.calls)} calls to jurors ever made in this study, "
+        f"in this jury or not, failed ones included, over {whole(costs.rated)} rated responses."
+    )
+    gaps = (
+        f" Of the calls, {whole(costs.unknown)} have no known price: at least this much was spent."
+    )
+    bound = (
+        " For the upper bound by the MedHELM paper's formula, see the estimate in the jury lab or "
+        "`jury run --estimate`: it takes the panel."
+    )
+    if not known_calls:
+        spent = f"Unknown: none of the {whole(costs.calls)} calls to jurors has a known price."
+        gaps = ""
+    return spent + (gaps if costs.unknown else "") + bound
+
+
+def defined(content: Content, section: str, figure: str) -> list[Any]:
+    """Return a section's rows of the benchmarks shown; none where all figures are undefined."""
+    rows = content.of(section, *content.shown)
+    return rows if any(known(getattr(row, figure)) for row in rows) else []
+
+
+def not_tested(content: Content) -> list[Fact]:
+    """Return a fact for each bias of which no figure is defined, with the reasons."""
+    facts: list[Fact] = []
+    for name, section, figure in (
+        ("Self-preference", "self_preference", "preference"),
+        ("Length", "length", "slope_per_doubling"),
+    ):
+        rows = content.of(section, *content.shown)
+        if rows and not defined(content, section, figure):
+            facts.append((name, _why(section, rows)))
+    return facts
+
+
+def _why(section: str, rows: list[Any]) -> str:
+    notes = (note for row in rows for note in row.notes if note.code in REASONS)
+    why = "; ".join(dict.fromkeys(map(reason, notes))) or "no figure is defined"
+    if section != "self_preference":
+        return f"Not estimated: {why}."
+    if all(row.told(Code.NO_FAMILY) for row in rows):
+        why = "the jurors' model families are not given (`--panel` names them)"
+    if any(row.told(Code.AFTER_UNBLINDING) for row in rows):
+        why = "it is known only after unblinding who wrote what"
+    return UNTESTED.format(why)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calibration.detection_row import DetectionRow
-from calibration.report.chart_detection import chart_detection
+from calibration.report.charts import chart_detection
 from calibration.report.content import Content
 from calibration.report.figures import Figure
-from calibration.tables.detection import DETECTION, by_threshold, named, threshold
 from calibration.tables.numbers import known, marked, place
+from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, named, threshold
 from calibration.tables.spec import Table, laid_out
-from calibration.tables.subgroups import SUBGROUPS
 from calibration.values import COMBINED
 
 DRAWN = ("jury", "clinicians", "metric")  # kinds of scorers; the jurors would hide them

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from calibration.codes import NoteCode as Code
+from calibration.messages.agreement import QUOTES
 from calibration.tables.numbers import Typeface, icc_interval, known, whole
 from calibration.tables.spec import (
     Column,
@@ -18,6 +19,73 @@ from calibration.tables.spec import (
 
 INFLUENTIAL = 5
 REPEATS = "intra_rater"
+AGAIN = TableSpec(
+    "The same clinician again: absolute agreement of a reading with its hidden repeat",
+    "benchmark",
+    "Benchmark",
+    (
+        number("ICC(A,1)", "icc", 3),
+        icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
+        icc_between("F 95 %", "f_low", "f_high", wide=True),
+        count("Repeats", "n_responses"),
+        count("Clinicians", "n_clinicians"),
+    ),
+)
+DIFFERENCES = TableSpec(
+    "Paired differences of ICC(C,2): the jury's minus another's, on the same responses",
+    "b",
+    "Jury minus",
+    (
+        number("Jury", "icc_a", 3, wide=True),
+        number("Other", "icc_b", 3, wide=True),
+        number("Difference", "difference", 3),
+        icc_between("95 %", "low", "high"),
+        probability("p", "p"),
+        probability("p, Holm", "p_holm"),
+        count("Comparisons", "n_tried"),
+        number("Detectable, 80 % power", "detectable", wide=True),
+        count("Responses", "n_responses", wide=True),
+    ),
+    in_columns=frozenset([Code.BOTH_ICCS, Code.NOT_DETECTABLE]),
+    tells=("difference",),
+)
+OUTLIERS = TableSpec(
+    "Responses on which jury and clinicians are farthest apart",
+    "response",
+    "Response",
+    (
+        number("Clinicians, points", "clinicians"),
+        number("Jury, points", "jury"),
+        number("Jury minus clinicians", "gap"),
+    ),
+)
+POINTS = TableSpec(
+    "Absolute agreement, order, and points of the scale (scorer minus clinicians)",
+    "scorer",
+    "Scorer",
+    (
+        number("ICC(A,2)", "icc_absolute"),
+        number("Kendall", "kendall"),
+        number("Bias", "bias"),
+        between("Bias 95 %", "bias_low", "bias_high"),
+        between("Limits of agreement", "limits_low", "limits_high"),
+    ),
+    in_columns=frozenset([Code.ABSOLUTE_NO_ERROR, Code.ABSOLUTE_FAR_BELOW]),
+    tells=("icc_absolute", "kendall", "bias"),
+)
+TRUE_AGREEMENT = TableSpec(
+    "Jury and clinicians: correlation corrected for the clinicians' own error (disattenuated)",
+    "benchmark",
+    "Benchmark",
+    (
+        number("With one clinician", "observed", 3),
+        number("Two clinicians", "single", 3),
+        number("Corrected for error", "disattenuated", 3),
+        icc_between("Bootstrap 95 %", "low", "high"),
+        count("Responses", "n_responses", wide=True),
+    ),
+    tells=("observed",),
+)
 
 
 def _scored(row: Any, face: Typeface) -> str:
@@ -103,36 +171,6 @@ HELD = TableSpec(
     ),
     in_columns=frozenset([Code.HELD_ICCS]),
 )
-AGAIN = TableSpec(
-    "The same clinician again: absolute agreement of a reading with its hidden repeat",
-    "benchmark",
-    "Benchmark",
-    (
-        number("ICC(A,1)", "icc", 3),
-        icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
-        icc_between("F 95 %", "f_low", "f_high", wide=True),
-        count("Repeats", "n_responses"),
-        count("Clinicians", "n_clinicians"),
-    ),
-)
-DIFFERENCES = TableSpec(
-    "Paired differences of ICC(C,2): the jury's minus another's, on the same responses",
-    "b",
-    "Jury minus",
-    (
-        number("Jury", "icc_a", 3, wide=True),
-        number("Other", "icc_b", 3, wide=True),
-        number("Difference", "difference", 3),
-        icc_between("95 %", "low", "high"),
-        probability("p", "p"),
-        probability("p, Holm", "p_holm"),
-        count("Comparisons", "n_tried"),
-        number("Detectable, 80 % power", "detectable", wide=True),
-        count("Responses", "n_responses", wide=True),
-    ),
-    in_columns=frozenset([Code.BOTH_ICCS, Code.NOT_DETECTABLE]),
-    tells=("difference",),
-)
 INFLUENCE = TableSpec(
     "Largest changes of the jury's ICC when one response or instance is left out",
     "left_out",
@@ -146,16 +184,6 @@ INFLUENCE = TableSpec(
     wanted=lambda row: row.scorer == "jury",
     most=INFLUENTIAL,
     named=_left_out,
-)
-OUTLIERS = TableSpec(
-    "Responses on which jury and clinicians are farthest apart",
-    "response",
-    "Response",
-    (
-        number("Clinicians, points", "clinicians"),
-        number("Jury, points", "jury"),
-        number("Jury minus clinicians", "gap"),
-    ),
 )
 MISSING = TableSpec(
     "Missing scores, and the bounds of the ICC if they were the worst or the best: not an estimate",
@@ -173,20 +201,6 @@ MISSING = TableSpec(
     wanted=lambda row: row.n_missing > 0,
     unwanted="nothing missing",
 )
-POINTS = TableSpec(
-    "Absolute agreement, order, and points of the scale (scorer minus clinicians)",
-    "scorer",
-    "Scorer",
-    (
-        number("ICC(A,2)", "icc_absolute"),
-        number("Kendall", "kendall"),
-        number("Bias", "bias"),
-        between("Bias 95 %", "bias_low", "bias_high"),
-        between("Limits of agreement", "limits_low", "limits_high"),
-    ),
-    in_columns=frozenset([Code.ABSOLUTE_NO_ERROR, Code.ABSOLUTE_FAR_BELOW]),
-    tells=("icc_absolute", "kendall", "bias"),
-)
 NEARNESS = TableSpec(
     "Nearness to the other clinicians, which does not justify replacing one (alternative-annotator "
     "test, Calderon et al. 2025)",
@@ -200,4 +214,47 @@ NEARNESS = TableSpec(
     ),
     tells=("winning_rate",),
     reading=_nearness,
+)
+
+
+def _quote(row: Any, face: Typeface) -> str:
+    return QUOTES[row.form]
+
+
+RELIABILITY = TableSpec(
+    "The clinicians' own reliability: their mean is the reference of every comparison",
+    "form",
+    "Form",
+    (
+        number("ICC", "icc", 3),
+        icc_between("95 %", "low", "high"),
+        number("k", "n_raters"),
+        number("SEM, points", "sem"),
+        number("Smallest change", "smallest_change", wide=True),
+        count("Responses", "n_responses", wide=True),
+        count("Clinicians", "n_clinicians", wide=True),
+        Column("What to quote it for", _quote, ("form",), is_words=True, wide=True),
+    ),
+    tells=("icc",),
+    named=str,
+)
+
+
+def _largest(row: Any, face: Typeface) -> str:
+    if row.largest == float("inf"):
+        return "defined by one only"
+    return f"{row.largest:.1e}" if known(row.largest) else face.none
+
+
+SECOND_OPINION = TableSpec(
+    "Second opinion: the same figures by other libraries",
+    "statistic",
+    "Statistic",
+    (
+        Column("By", lambda row, _: row.library, ("library",), is_words=True),
+        count("Compared", "compared"),
+        Column("Largest difference", _largest, ("largest",)),
+        Column("At", lambda row, _: row.at, ("at",), is_words=True, wide=True),
+    ),
+    named=str,
 )

@@ -1,16 +1,20 @@
-"""The tables of juries: the ranking, two juries beside each other, and the ledger of juries tried."""
+"""The tables of juries: the ranking, two beside each other, those tried, and the evidence for a rubric."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from calibration.codes import NoteCode as Code
-from calibration.tables.numbers import Typeface, fixed
+from calibration.tables.numbers import Typeface, fixed, icc_interval
 from calibration.tables.spec import (
     Column,
+    Table,
+    TableNote,
     TableSpec,
     count,
     icc_between,
+    laid_out,
     number,
     probability,
     text,
@@ -23,6 +27,41 @@ LEGEND = (
     "US dollars: cost of a response by all its jurors.",
     "Best value: no cheaper jury agrees as well.",
 )
+COMPARISON = TableSpec(
+    "ICC(C,2) with the clinicians on the same responses, and its difference",
+    "jury",
+    "Jury",
+    (
+        number("ICC(C,2)", "icc", 3),
+        icc_between("95 %", "low", "high", 3),
+        probability("p", "p"),
+        probability("p, Holm", "p_holm"),
+        count("Comparisons", "n_tried"),
+        count("Responses", "n_responses"),
+    ),
+    in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.NOT_DETECTABLE]),
+    named=str,
+)
+LEDGER = TableSpec(
+    "The ledger of juries tried",
+    "jury",
+    "Jury",
+    (
+        text("Benchmark", "benchmark"),
+        text("Criterion", "criterion"),
+        text("Method", "method"),
+        number("ICC(C,2)", "icc", 3),
+        count("Responses", "responses"),
+        count("Times", "times"),
+        text("Last, UTC", "last"),
+    ),
+    named=str,
+)
+FROM = (
+    "Frozen reports name the rubric by its hash. The ledger counts every analysis of a jury; it keeps "
+    "no intervals."
+)
+Ends = tuple[float | None, float | None, float | None]
 
 
 def legend(front: Sequence[object]) -> tuple[str, ...]:
@@ -58,36 +97,6 @@ RANKING = TableSpec(
     in_columns=frozenset([Code.UNDEFINED_RESAMPLES]),
     named=str,
 )
-COMPARISON = TableSpec(
-    "ICC(C,2) with the clinicians on the same responses, and its difference",
-    "jury",
-    "Jury",
-    (
-        number("ICC(C,2)", "icc", 3),
-        icc_between("95 %", "low", "high", 3),
-        probability("p", "p"),
-        probability("p, Holm", "p_holm"),
-        count("Comparisons", "n_tried"),
-        count("Responses", "n_responses"),
-    ),
-    in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.NOT_DETECTABLE]),
-    named=str,
-)
-LEDGER = TableSpec(
-    "The ledger of juries tried",
-    "jury",
-    "Jury",
-    (
-        text("Benchmark", "benchmark"),
-        text("Criterion", "criterion"),
-        text("Method", "method"),
-        number("ICC(C,2)", "icc", 3),
-        count("Responses", "responses"),
-        count("Times", "times"),
-        text("Last, UTC", "last"),
-    ),
-    named=str,
-)
 
 
 @dataclass(frozen=True)
@@ -102,3 +111,81 @@ class TriedRow(Noted):
     responses: int
     times: int
     last: str
+
+
+@dataclass(frozen=True)
+class EvidenceRow(Noted):
+    """A jury that was compared with clinicians on exactly the words of a rubric.
+
+    Attributes
+    ----------
+    report, name : of a frozen report; None and "" of the ledger, which counts `times`
+    at : when last
+    jurors, benchmark, criterion, method : who, and on what; an empty criterion is the composite
+    icc, like_for_like : each with its 95 % interval, None where it is not known
+    n_responses : that the ICC rests on
+    is_simulated : whether any rater behind it is
+    """
+
+    report: int | None
+    name: str
+    times: int
+    at: datetime
+    jurors: tuple[str, ...]
+    benchmark: str
+    criterion: str
+    method: str
+    icc: Ends
+    like_for_like: Ends
+    n_responses: int
+    is_simulated: bool
+
+    @property
+    def source(self) -> str:
+        """Return where the comparison is recorded."""
+        if self.report is None:
+            return "ledger, once" if self.times == 1 else f"ledger, {self.times} times"
+        return f"report {self.report}" + (f" {self.name}" if self.name else "")
+
+    @property
+    def scope(self) -> str:
+        """Return the benchmark, criterion and method of the comparison."""
+        return f"{self.benchmark}, {self.criterion or 'composite'}, method {self.method}"
+
+
+def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
+    """Return the evidence as a table."""
+    return replace(laid_out(EVIDENCE, rows), notes=(TableNote(FROM),))
+
+
+def _with_ends(heading: str, name: str) -> Column:
+    """Return a column of figures with their intervals."""
+
+    def cell(row: EvidenceRow, face: Typeface) -> str:
+        value, low, high = getattr(row, name)
+        ends = icc_interval(low, high, 2, face)
+        return fixed(value, 2, face) + (f" ({ends})" if ends else "")
+
+    return Column(heading, cell, (name,))
+
+
+EVIDENCE = TableSpec(
+    "Juries compared with clinicians on exactly this rubric",
+    "source",
+    "Source",
+    (
+        Column("Last (UTC)", lambda row, _: f"{row.at:%Y-%m-%d %H:%M}", ("at",), is_words=True),
+        Column("Jury", lambda row, _: ", ".join(row.jurors), ("jurors",), is_words=True),
+        text("On", "scope"),
+        _with_ends("ICC(C,2), 95 %", "icc"),
+        _with_ends("Like for like, 95 %", "like_for_like"),
+        count("Responses", "n_responses"),
+        Column(
+            "Raters",
+            lambda row, _: "simulated" if row.is_simulated else "real",
+            ("is_simulated",),
+            is_words=True,
+        ),
+    ),
+    named=str,
+)

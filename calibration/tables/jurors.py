@@ -3,9 +3,9 @@
 from typing import Any
 
 from calibration.tables import agreement
-from calibration.tables.marks import MARKS
+from calibration.tables.agreement import RELIABILITY, TRUE_AGREEMENT
 from calibration.tables.numbers import Typeface, scorer
-from calibration.tables.reliability import RELIABILITY, TRUE_AGREEMENT
+from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import (
     Column,
     TableSpec,
@@ -17,48 +17,6 @@ from calibration.tables.spec import (
     text,
 )
 
-
-def _rater(name: str) -> str:
-    """Return the displayed name of a rater; the clinicians are not paired here."""
-    return "Clinicians" if name == "clinicians" else scorer(name)
-
-
-def _counts(row: Any, face: Typeface) -> str:
-    """Return how often each point was given."""
-    counts = {name.replace("between", "other"): n for name, n in row.counts.items() if n}
-    return " ".join(f"{point}:{n}" for point, n in counts.items()) or face.none
-
-
-DISTRIBUTIONS = TableSpec(
-    "Scores given",
-    "rater",
-    "Rater",
-    (
-        text("Criterion", "criterion"),
-        number("Mean", "mean"),
-        number("At top", "at_top"),
-        Column("Points", _counts),
-    ),
-    tells=("mean",),
-    named=_rater,
-    within="criterion",
-)
-BEYOND_CHANCE = TableSpec(
-    "Agreement beyond chance on whole scores, by criterion",
-    "raters",
-    "Raters",
-    (
-        text("Criterion", "criterion"),
-        number("Kappa, quadratic", "kappa_quadratic"),
-        number("Alpha, ordinal", "alpha_ordinal"),
-        number("Gwet's AC2", "ac2"),
-        number("SE", "ac2_se", wide=True),
-        count("Responses", "n_responses", wide=True),
-    ),
-    tells=("kappa_quadratic", "alpha_ordinal", "ac2"),
-    named=_rater,
-    within="criterion",
-)
 SEVERITY = TableSpec(
     "Leniency in points: above 0 more generous than the others",
     "rater",
@@ -136,6 +94,49 @@ RETEST = TableSpec(
         count("Responses", "n_responses"),
     ),
     tells=("icc_one", "sd_points", "exact_agreement"),
+)
+
+
+def _rater(name: str) -> str:
+    """Return the displayed name of a rater; the clinicians are not paired here."""
+    return "Clinicians" if name == "clinicians" else scorer(name)
+
+
+def _counts(row: Any, face: Typeface) -> str:
+    """Return how often each point was given."""
+    counts = {name.replace("between", "other"): n for name, n in row.counts.items() if n}
+    return " ".join(f"{point}:{n}" for point, n in counts.items()) or face.none
+
+
+DISTRIBUTIONS = TableSpec(
+    "Scores given",
+    "rater",
+    "Rater",
+    (
+        text("Criterion", "criterion"),
+        number("Mean", "mean"),
+        number("At top", "at_top"),
+        Column("Points", _counts),
+    ),
+    tells=("mean",),
+    named=_rater,
+    within="criterion",
+)
+BEYOND_CHANCE = TableSpec(
+    "Agreement beyond chance on whole scores, by criterion",
+    "raters",
+    "Raters",
+    (
+        text("Criterion", "criterion"),
+        number("Kappa, quadratic", "kappa_quadratic"),
+        number("Alpha, ordinal", "alpha_ordinal"),
+        number("Gwet's AC2", "ac2"),
+        number("SE", "ac2_se", wide=True),
+        count("Responses", "n_responses", wide=True),
+    ),
+    tells=("kappa_quadratic", "alpha_ordinal", "ac2"),
+    named=_rater,
+    within="criterion",
 )
 # Every section of `analyse calibrate --details`, by its key in the JSON, in the order of a reader.
 SECTIONS = {

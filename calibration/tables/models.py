@@ -9,9 +9,8 @@ from calibration.codes import NoteCode as Code
 from calibration.messages import words
 from calibration.messages.form import counted
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
-from calibration.tables.notes import TableNote
 from calibration.tables.numbers import PAGE, Typeface, fixed, interval, known, whole
-from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
+from calibration.tables.spec import Column, Table, TableNote, TableSpec, count, laid_out, number
 from calibration.values import NAN, Note, Noted
 
 BY = {
@@ -31,6 +30,30 @@ MEANING_DETECTABLE = (
 )
 NO_CATEGORY = "no category"
 MOST_DIGITS = 4
+DETECTABLE = TableSpec(
+    "Smallest difference between two models that a benchmark detects",
+    "benchmark",
+    "Benchmark",
+    (
+        number("As in the paper", "mde", 3),
+        number("Exact", "mde_exact", 3),
+        count("Instances", "n_instances"),
+        count("Pairs of models", "n_pairs"),
+    ),
+    named=str,
+)
+JURY_CALLS = TableSpec(
+    "What the jury's recorded calls cost",
+    "juror",
+    "Juror",
+    (
+        count("Calls", "calls"),
+        count("Input tokens", "tokens_in"),
+        number("USD", "usd"),
+        count("Calls of unknown price", "unknown"),
+    ),
+    named=str,
+)
 
 
 @dataclass(frozen=True)
@@ -190,30 +213,6 @@ MODELS = TableSpec(
 MODELS_ON_SOME = replace(
     MODELS,
     columns=(*MODELS.columns, Column("Benchmarks", _benchmarks, ("n_benchmarks", "without"))),
-)
-DETECTABLE = TableSpec(
-    "Smallest difference between two models that a benchmark detects",
-    "benchmark",
-    "Benchmark",
-    (
-        number("As in the paper", "mde", 3),
-        number("Exact", "mde_exact", 3),
-        count("Instances", "n_instances"),
-        count("Pairs of models", "n_pairs"),
-    ),
-    named=str,
-)
-JURY_CALLS = TableSpec(
-    "What the jury's recorded calls cost",
-    "juror",
-    "Juror",
-    (
-        count("Calls", "calls"),
-        count("Input tokens", "tokens_in"),
-        number("USD", "usd"),
-        count("Calls of unknown price", "unknown"),
-    ),
-    named=str,
 )
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields, replace
 from calibration.codes import MonitoringCode
 from calibration.messages import words
 from calibration.monitoring.rows import CaseMix, CusumRow, PeriodRow
-from calibration.tables.notes import TableNote
 from calibration.tables.numbers import PAGE, Typeface, fixed, known
 from calibration.tables.spec import (
     Column,
     Table,
+    TableNote,
     TableSpec,
     between,
     count,
@@ -24,6 +24,56 @@ from calibration.values import Note, Noted, note
 
 STATES = {"baseline": "baseline", "watched": "", "left out": "left out"}
 SHARE = ("benchmark", "baseline", "now", "n_now")
+PERIODS = TableSpec(
+    "Agreement by period",
+    "period",
+    "Period",
+    (
+        Column(
+            "Scored",
+            lambda row, _: f"{row.n_responses} of {row.n_responses + row.n_missing}",
+            ("n_responses", "n_missing"),
+        ),
+        count("Instances", "n_instances"),
+        count("Clinicians", "n_clinicians", wide=True),
+        number("ICC(C,2)", "icc"),
+        icc_between("95 %", "boot_low", "boot_high"),
+        number("CUSUM", "cusum"),
+        number("Alarm at", "limit", wide=True),
+        text("State", "state"),
+    ),
+    in_columns=frozenset(
+        {
+            MonitoringCode.SCORED_OF,
+            MonitoringCode.FEW_OF_PERIOD,
+            MonitoringCode.LEFT_OUT_FEW,
+            MonitoringCode.LEFT_OUT_NOT_OVER,
+        }
+    ),
+    named=str,
+)
+REPORTS = TableSpec(
+    "Frozen reports",
+    "title",
+    "Report",
+    (
+        Column("Frozen (UTC)", lambda row, _: f"{row.at:%Y-%m-%d %H:%M}", ("at",), is_words=True),
+        text("On", "benchmark", wide=True),
+        number("ICC(C,2)", "icc", 3),
+        icc_between("95 %", "boot_low", "boot_high"),
+        count("Responses", "n_responses"),
+        count("Instances", "n_instances", wide=True),
+        Column("Jury", lambda row, _: ", ".join(row.jury), ("jury",), is_words=True, wide=True),
+    ),
+    named=str,
+)
+JURORS = TableSpec(
+    "End dates of the jurors' models",
+    "juror",
+    "Juror",
+    (text("Model", "model"), text("Ends", "ends"), count("Days left", "days_left")),
+    named=str,
+)
 
 
 @dataclass(frozen=True)
@@ -69,34 +119,6 @@ def signed(heading: str, name: str) -> Column:
     return Column(heading, lambda row, face: _signed(getattr(row, name), face), (name,))
 
 
-PERIODS = TableSpec(
-    "Agreement by period",
-    "period",
-    "Period",
-    (
-        Column(
-            "Scored",
-            lambda row, _: f"{row.n_responses} of {row.n_responses + row.n_missing}",
-            ("n_responses", "n_missing"),
-        ),
-        count("Instances", "n_instances"),
-        count("Clinicians", "n_clinicians", wide=True),
-        number("ICC(C,2)", "icc"),
-        icc_between("95 %", "boot_low", "boot_high"),
-        number("CUSUM", "cusum"),
-        number("Alarm at", "limit", wide=True),
-        text("State", "state"),
-    ),
-    in_columns=frozenset(
-        {
-            MonitoringCode.SCORED_OF,
-            MonitoringCode.FEW_OF_PERIOD,
-            MonitoringCode.LEFT_OUT_FEW,
-            MonitoringCode.LEFT_OUT_NOT_OVER,
-        }
-    ),
-    named=str,
-)
 ANCHOR = TableSpec(
     "Anchor: the same responses scored again, in points",
     "scorer",
@@ -111,28 +133,6 @@ ANCHOR = TableSpec(
         number("ICC latest", "icc_latest"),
         icc_between("95 % of change", "change_low", "change_high", wide=True),
     ),
-)
-REPORTS = TableSpec(
-    "Frozen reports",
-    "title",
-    "Report",
-    (
-        Column("Frozen (UTC)", lambda row, _: f"{row.at:%Y-%m-%d %H:%M}", ("at",), is_words=True),
-        text("On", "benchmark", wide=True),
-        number("ICC(C,2)", "icc", 3),
-        icc_between("95 %", "boot_low", "boot_high"),
-        count("Responses", "n_responses"),
-        count("Instances", "n_instances", wide=True),
-        Column("Jury", lambda row, _: ", ".join(row.jury), ("jury",), is_words=True, wide=True),
-    ),
-    named=str,
-)
-JURORS = TableSpec(
-    "End dates of the jurors' models",
-    "juror",
-    "Juror",
-    (text("Model", "model"), text("Ends", "ends"), count("Days left", "days_left")),
-    named=str,
 )
 
 

@@ -4,8 +4,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from calibration.tables.notes import TableNote, parted
-from calibration.tables.spec import Group, Table
+from calibration.tables.spec import Group, Table, TableNote, parted
 
 FOLDED = "{} more notes: further intervals, and what they rest on"
 

@@ -1,4 +1,4 @@
-"""`medjury analyse calibrate`: how well jury, jurors and metrics agree with clinicians."""
+"""`medjury analyse calibrate`: the agreement of jury, jurors and metrics with clinicians, and its reports."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -70,6 +70,8 @@ Freeze = Annotated[
     typer.Option("--freeze", help="Keep this calibration in the study, for `analyse monitor`."),
 ]
 Name = Annotated[str, typer.Option("--name", help="With --freeze: what to call it.")]
+REFERENCES: tuple[Literal["all"], Literal["sound"]] = ("all", "sound")
+READINGS: tuple[Literal["independent"], Literal["adjudicated"]] = ("independent", "adjudicated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +128,6 @@ def freeze_calibration(
     number = keep_report(engine, calibration, name, body)
     named = f" ({name})" if name else ""
     yield f"frozen as report {number}{named}: `medjury analyse monitor` shows it and what comes after it"
-
-
-REFERENCES: tuple[Literal["all"], Literal["sound"]] = ("all", "sound")
-READINGS: tuple[Literal["independent"], Literal["adjudicated"]] = ("independent", "adjudicated")
 
 
 def calibrate(

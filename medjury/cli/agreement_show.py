@@ -1,4 +1,4 @@
-"""A calibration on the screen: the answer, the combined table, and more where it is asked for."""
+"""A calibration on the screen: the answer, the combined table, unsafe responses, subgroups, details."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,13 +9,11 @@ from calibration.codes import NoteCode as Code
 from calibration.messages import words
 from calibration.messages.form import listed, quoted
 from calibration.remarks import few_resamples
-from calibration.tables.agreement import AGREEMENT
-from calibration.tables.detection import DETECTION, by_threshold, threshold
+from calibration.tables.agreement import AGREEMENT, SECOND_OPINION
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
-from calibration.tables.second_opinion import SECOND_OPINION
+from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
 from calibration.tables.spec import Table, TableSpec, laid_out
-from calibration.tables.subgroups import SUBGROUPS
 from calibration.values import simulated_in
 from medjury.cli.output import (
     counted,
@@ -48,6 +46,7 @@ LEGEND = (
     "between the points of the scale."
 )
 OF_ONE = "--benchmark NAME shows the same of one benchmark; --json has all of them"
+BRIEF = ("jury", "jury_held_out", "clinicians")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +159,6 @@ def _hint(calibration: Calibration, shown: Shown) -> str:
     several = len(calibration.decisions) - 1
     parts = [f"--by-benchmark: each of {several}"] if several and not shown.by_benchmark else []
     return "; ".join([*parts, "--notes: all notes", "--details: all behind it"])
-
-
-BRIEF = ("jury", "jury_held_out", "clinicians")
 
 
 def show_unsafe(calibration: Calibration, json_to: Path | None, *, details: bool) -> None:

@@ -1,4 +1,4 @@
-"""`medjury rate adjudicate` and `medjury rate flags`: where clinicians differ, and what they flag."""
+"""`medjury rate assign`, `adjudicate`, `flags`, `training`: who rates what, and how clinicians stand."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -33,6 +33,8 @@ from medjury.cli.output import counted, say, show
 from medjury.cli.people import print_codes
 
 MOST_DIGITS = 4  # of a number of clinicians
+READINGS: tuple[Settling, Settling] = ("third", "consensus")
+WORDS = {"third": "third reading", "consensus": "consensus"}
 
 
 def assign(
@@ -148,10 +150,6 @@ def _expected(plan: Plan) -> str:
 
 def _range(least: int, most: int) -> str:
     return counted(most, "response") if least == most else f"{least} to {most} responses"
-
-
-READINGS: tuple[Settling, Settling] = ("third", "consensus")
-WORDS = {"third": "third reading", "consensus": "consensus"}
 
 
 def adjudicate(

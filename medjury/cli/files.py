@@ -1,4 +1,7 @@
-"""The files that options name: checked while options are read, written all or none."""
+"""The files that options name: checked while options are read, written as JSON, CSV or text.
+
+A file is written whole or not at all, and no text in a CSV cell runs as a formula.
+"""
 
 import csv
 import json

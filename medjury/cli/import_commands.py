@@ -1,4 +1,4 @@
-"""`medjury study import` and `medjury rate ratings`: files, and packages, into the study."""
+"""`medjury study import` and `medjury rate ratings`: files and packages into the study."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict

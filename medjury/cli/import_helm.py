@@ -1,4 +1,4 @@
-"""`medjury study import RUN_DIR`: finished runs of HELM, and how runs of any tool are stored and told."""
+"""`medjury study import RUN_DIR`: finished runs of HELM, and how finished runs of any tool are stored."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

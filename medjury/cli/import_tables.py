@@ -1,4 +1,4 @@
-"""What `medjury study import` and `medjury rate ratings` share: which files are meant, maps, a first look."""
+"""Options and a first look that imports share: which files are meant, maps of columns, scales."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice

@@ -1,4 +1,4 @@
-"""`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
+"""`medjury jury run`, `references`, `missing`: let a panel rate, and see what is missing and what it cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -61,6 +61,7 @@ MaxUsd = Annotated[
 Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
 RULE = "marked: more than half of the jurors who answered, at least two, say so"
+MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 
 
 def run(
@@ -305,9 +306,6 @@ def _references_json(result: RunResult, checked: References) -> dict[str, Any]:
     }
 
 
-MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
-
-
 def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """List missing verdicts with the last reason, and what all calls have cost."""
     engine = study_of(context, db)
@@ -326,7 +324,7 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         say(line, json_to)
     _say_spent(spent, open_, json_to)
     costs = token_costs_by_juror(engine)
-    for line in told_costs(costs):
+    for line in token_cost_lines(costs):
         say(line, json_to)
     body = {
         "missing": [
@@ -367,7 +365,7 @@ def _planted_json(planted: Sequence[Planted]) -> dict[str, Any]:
     }
 
 
-def told_costs(costs: Mapping[str, TokenCosts]) -> Iterator[str]:
+def token_cost_lines(costs: Mapping[str, TokenCosts]) -> Iterator[str]:
     """Yield what each juror's calls took and cost, by kind of token."""
     for juror, tokens in costs.items():
         if words := token_words(tokens):

@@ -225,7 +225,7 @@ def _counts(study: StudyFacts) -> Iterator[str]:
 
 
 def _table(study: StudyFacts) -> str:
-    from calibration.writers.markup import markdown
+    from calibration.writers.agreement_table import markdown
 
     caption = f"Method paper; bootstrap over instances, {study.reps} resamples, seed 0"
     return markdown(study.rows, caption)

@@ -1,4 +1,4 @@
-"""`medjury jury panels`: the panels there are, with their jurors, models and prices."""
+"""`medjury jury panels` and `jury probe`: the panels there are, and whether their jurors are fit to judge."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +30,10 @@ COLUMNS = ["juror", "provider", "model", "in", "out"]
 SAMPLE = (
     1_000  # tokens of the call whose price is shown for a million: listed prices rise with size
 )
+UNFIT = 1
+PROBE_COLUMNS = ["juror", "status", "form", "temperature", "fit", "ends"]
+FIT = {True: "fit", False: "not fit", None: "not known"}
+ORDERED = {True: "yes", False: "NO", None: "not known"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +108,6 @@ def _json(listed: Listed, at: datetime) -> dict[str, Any]:
         usd = {"usd_per_million_in": of_input, "usd_per_million_out": of_output}
         jurors.append({key: getattr(juror, key) for key in keys} | usd)
     return {"panel": listed.panel.name, "file": listed.file or None, "jurors": jurors}
-
-
-UNFIT = 1
-PROBE_COLUMNS = ["juror", "status", "form", "temperature", "fit", "ends"]
-FIT = {True: "fit", False: "not fit", None: "not known"}
-ORDERED = {True: "yes", False: "NO", None: "not known"}
 
 
 def probe(

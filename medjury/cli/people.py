@@ -1,4 +1,4 @@
-"""`medjury rate people`: who may sign in, their codes and invitations, and who may no longer."""
+"""`medjury rate people`, `rate remind` and `serve`: who may sign in, reminders, and the page they use."""
 
 import os
 from pathlib import Path
@@ -35,6 +35,10 @@ Days = Annotated[
 Known = Annotated[str, typer.Argument(metavar="NAME", help="As `rate people list` has it.")]
 Url = Annotated[str, typer.Option(metavar="URL", help="Where people reach the study.")]
 LOCAL = "http://127.0.0.1:8501"
+NO_SERVER = (
+    f"no mail server is configured: {PREFIX}HOST and {PREFIX}SENDER name the hospital's own, or copy "
+    "the texts that `medjury rate remind` prints"
+)
 
 
 def list_(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
@@ -185,12 +189,6 @@ def _refuse_bad(url: str) -> None:
     """Raise BadInput for what is no address, before anything is stored."""
     if not url.startswith(("http://", "https://")):
         raise BadInput(f"--url {url}: must begin with http:// or https://")
-
-
-NO_SERVER = (
-    f"no mail server is configured: {PREFIX}HOST and {PREFIX}SENDER name the hospital's own, or copy "
-    "the texts that `medjury rate remind` prints"
-)
 
 
 def remind(

@@ -119,7 +119,7 @@ def _cell(value: Any) -> Any:
 
 def _show(predictions: "Predictions", json_to: Path | None) -> None:
     """Print whether the predictions may be used, who predicts, and the three tables."""
-    from calibration.tables.predicting import means_table, single_table, validation_table
+    from calibration.tables.planning import means_table, single_table, validation_table
 
     level = predictions.question.level
     say_unnoted(predictions.unnoted)

@@ -1,7 +1,4 @@
-"""`medjury study verify`, `lock`, `unblind`, `settings`: the record of a study, and what is decided in it.
-
-Also how commands write CSV: no text in a cell runs as a formula.
-"""
+"""`medjury study verify`, `lock`, `unblind`: the record of a study, and a bundle checked against it."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""`medjury study protocol`: fix what a study is to show before it is rated, and check whether it does."""
+"""`medjury study describe`, `protocol`, `settings`: what clinicians read, what is to be shown, settings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +27,8 @@ NONE_YET = (
 )
 SHORT = 12
 HEADS = ("since (UTC)", "by", "sha256", "ratings before", "submissions")
+NOT_MET = 1
+NONE_SET = "no protocol is set: `medjury study protocol set --margin 0.1` fixes a margin"
 
 
 def describe(
@@ -137,10 +139,6 @@ def _description_json(description: Description) -> dict[str, Any]:
     }
 
 
-NOT_MET = 1
-NONE_SET = "no protocol is set: `medjury study protocol set --margin 0.1` fixes a margin"
-
-
 def set_protocol(
     context: typer.Context,
     margin: Annotated[
@@ -236,7 +234,7 @@ def check_protocol(
 
 def _say_protocol(fixed: "Protocol", json_to: Path | None) -> None:
     """Print a protocol, a line for each thing it fixes."""
-    from calibration.messages.protocol import protocol_facts
+    from calibration.messages.decisions import protocol_facts
 
     for name, words in protocol_facts(fixed):
         say(f"{name}: {words}", json_to)

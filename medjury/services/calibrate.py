@@ -16,9 +16,8 @@ from calibration.adjudicated import (
 )
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
-from calibration.detection import NOTHING, Detection, detection
+from calibration.detection import NOTHING, Detection, all_misses, detection, with_untested
 from calibration.json_values import decision_json
-from calibration.misses import all_misses, with_untested
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import ClinicianReliability, clinician_reliability
 from calibration.scope import AgreementRow, checked_jury, compared_names
@@ -44,7 +43,7 @@ from medjury.services.scores import (
 
 if TYPE_CHECKING:
     from calibration.details import Details
-    from calibration.report.evidence import CriterionRow, Paired
+    from calibration.report.content import CriterionRow, Paired
     from calibration.second_opinion import SecondOpinionRow
 
 NOTHING_RATED = Decision(
@@ -318,7 +317,7 @@ def _with_more(engine: Engine, calibration: Calibration, ready: _Ready) -> Calib
         opinions = second_opinion(calibration.scores, ready.options, own)
         calibration = replace(calibration, opinions=opinions)
     if calibration.jury and question.page:
-        from calibration.report.evidence import criterion_rows, paired_means
+        from calibration.report.content import criterion_rows, paired_means
 
         criteria = criterion_rows(calibration.scores, ready.options)
         warning = calibration.looked.remember_criteria(engine, criteria)

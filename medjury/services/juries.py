@@ -317,7 +317,7 @@ def _tried_before(
 
     Simulated juries count only beside simulated ones: no real one was chosen among them.
     """
-    from calibration.report.ways import different
+    from calibration.report.ledger import different
 
     keys = {entry.key for entry in entries}
     rehearsal = not scope.simulated.isdisjoint(ranking.pool)
@@ -355,8 +355,7 @@ def _difference(
     import numpy as np
 
     from calibration.agreement import PanelColumns
-    from calibration.differences import difference_rows
-    from calibration.holm import holm
+    from calibration.differences import difference_rows, holm
 
     first, second = (PanelColumns(tuple(jury), len(jury)) for jury in juries)
     only = replace(scope, jury=first, metrics=())

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.details import StudyContext
-    from calibration.report.evidence import CriterionRow
+    from calibration.report.content import CriterionRow
     from calibration.scope import AgreementRow, Scope
 
 

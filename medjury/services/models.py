@@ -1,4 +1,4 @@
-"""Comparing the models of a study: by which scores, who lifts the blind, and what it comes to."""
+"""Compare the models of a study, or write their figures for a leaderboard; both lift the blind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,6 +43,7 @@ BLIND = (
     "lock` it when all have rated, or give --unblind with a --reason, which stays in the record and "
     "in every later report"
 )
+SHAPES = ("helm", "every-eval-ever")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +184,6 @@ def _remembered(engine: Engine, task: ModelsTask, n_both: int) -> str:
     return remembered(engine, [replace(entry, fingerprint=data, n_responses=n_both)])
 
 
-SHAPES = ("helm", "every-eval-ever")
-
-
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
     """The rows, and the jurors who sit."""
@@ -233,8 +231,7 @@ def leaderboard_files(
     engine: Engine, board: Leaderboard, shape: str, at: datetime, organization: str
 ) -> Mapping[str, str]:
     """Return the files of a leaderboard in one of `SHAPES`, by path."""
-    from calibration.writers.every_eval_ever import Judge, Source, records
-    from calibration.writers.release import release
+    from calibration.writers.leaderboards import Judge, Source, records, release
 
     if shape == "helm":
         return release(board.rows, f"medjury-{board.study[:12]}", f"{at:%Y-%m-%d}", board.about)

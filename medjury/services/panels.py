@@ -1,4 +1,4 @@
-"""What is known of a panel before it rates: what a run would take, and how its jurors answer."""
+"""What is known of a panel before it rates: cost, how its jurors answer, and when their models end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

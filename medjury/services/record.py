@@ -1,4 +1,4 @@
-"""What the record of a study owes every report."""
+"""What the record of a study says: its protocol, and the acts that every report states."""
 
 import math
 from collections.abc import Sequence
@@ -17,6 +17,8 @@ from data.queries.record import acts, locked_since
 from data.rubric import Rubric
 from data.schema import Role
 from data.store.record import PROTOCOL_SET, set_protocol, unblind
+
+FIXED = ("margin", "criterion", "panel", "jurors", "responses", "method", "critical")
 
 
 def steered(engine: Engine) -> list[str]:
@@ -72,9 +74,6 @@ def _critical(detail: dict[str, Any]) -> Critical:
 def protocol_json(protocol: Protocol | None) -> dict[str, Any] | None:
     """Return a protocol as JSON values; None where there is none."""
     return None if protocol is None else json_value(asdict(protocol))
-
-
-FIXED = ("margin", "criterion", "panel", "jurors", "responses", "method", "critical")
 
 
 @only(Role.COORDINATOR)

@@ -13,8 +13,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from calibration.json_values import decision_json, json_value
-from calibration.report.content import Content, Costs, Juror, Study, Tried, UsedRubric
-from calibration.report.evidence import Paired
+from calibration.report.content import Content, Costs, Juror, Paired, Study, Tried, UsedRubric
 from calibration.scores import Scores
 from calibration.values import COMBINED
 from data.queries import benchmarks
@@ -39,11 +38,11 @@ def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
         return page(content_of(engine, calibration))
     options = calibration.question.options
     if form == "csv":
-        from calibration.writers.table_csv import table_csv
+        from calibration.writers.agreement_table import table_csv
 
         settings = {"method": options.method, "reps": options.reps, "seed": options.seed}
         return table_csv(calibration.rows, settings)
-    from calibration.writers import markup
+    from calibration.writers import agreement_table
 
     scope = f", criterion {options.criterion}" if options.criterion else ""
     scope += f", {calibration.readings.named} readings" if calibration.readings.named else ""
@@ -51,7 +50,9 @@ def report_text(engine: Engine, calibration: Calibration, form: str) -> str:
         f"Method {options.method}{scope}; bootstrap over instances, {options.reps} resamples, seed "
         f"{options.seed}"
     )
-    return {"markdown": markup.markdown, "latex": markup.latex}[form](calibration.rows, how_made)
+    return {"markdown": agreement_table.markdown, "latex": agreement_table.latex}[form](
+        calibration.rows, how_made
+    )
 
 
 def content_of(engine: Engine, calibration: Calibration) -> Content:

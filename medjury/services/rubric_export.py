@@ -1,4 +1,4 @@
-"""A rubric with its jury, and what was validated of them, as files for another tool."""
+"""A rubric, its jury and the validation of both, as files for another tool."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,6 +46,16 @@ KEPT = (
 NO_FIGURE = {"estimate": None, "low": None, "high": None}
 
 Tick = Callable[[float], None]
+WRITERS = {  # tool -> module and function of `jury.exports`
+    "medjury": "bundle:write",
+    "helm": "helm:write",
+    "inspect": "scorers:write_inspect",
+    "promptfoo": "scorers:write_promptfoo",
+    "openai": "openai_grader:write",
+    "mlflow": "scorers:write_mlflow",
+}
+TOLD_WHERE = ("helm", "inspect", "promptfoo", "mlflow")  # with the names of keys' variables
+Write = Callable[[Export], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,19 +253,6 @@ def _counts(
         doctors = complete[(complete["kind"] == "clinician") & complete["response_id"].isin(scored)]
         per = round(len(doctors) / max(doctors["response_id"].nunique(), 1), 4)
     return counts | {"clinicians_per_response": per}
-
-
-WRITERS = {  # tool -> module and function of `jury.exports`
-    "medjury": "bundle:write",
-    "helm": "helm:write",
-    "inspect": "scorers:write_inspect",
-    "promptfoo": "scorers:write_promptfoo",
-    "openai": "openai_grader:write",
-    "mlflow": "scorers:write_mlflow",
-}
-TOLD_WHERE = ("helm", "inspect", "promptfoo", "mlflow")  # with the names of keys' variables
-
-Write = Callable[[Export], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

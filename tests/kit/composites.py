@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import PanelColumns
-from calibration.composite import Repeats
-from calibration.rating_matrix import RatingMatrix, analysed_grid
+from calibration.rating_matrix import RatingMatrix, Repeats, analysed_grid
 from calibration.scope import Scope
 from calibration.values import AnalysisOptions
 

@@ -9,11 +9,11 @@ import pandas as pd
 
 from calibration.decision import Decision
 from calibration.details import StudyContext, details
-from calibration.misses import LimitOutcome, Misses
+from calibration.detection import LimitOutcome, Misses
 from calibration.protocol import Protocol
 from calibration.reliability import clinician_reliability
 from calibration.remarks import few_resamples
-from calibration.report.evidence import criterion_rows
+from calibration.report.content import criterion_rows
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows

@@ -9,8 +9,14 @@ from sqlalchemy import Engine
 from calibration.details import StudyContext, details
 from calibration.detection import detection
 from calibration.reliability import clinician_reliability
-from calibration.report.content import Content, Juror, Study, UsedRubric
-from calibration.report.evidence import criterion_rows, paired_means
+from calibration.report.content import (
+    Content,
+    Juror,
+    Study,
+    UsedRubric,
+    criterion_rows,
+    paired_means,
+)
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions

@@ -26,8 +26,8 @@ OUTSIDE = frozenset(
         *("medjury.main", "pingouin"),  # in this process, yet a second each
     }
 )
-# It starts a server only where MEDJURY_TEST_DB asks for one.
-AT_HOME = frozenset({"kit.postgres"})
+# They start a PostgreSQL only where MEDJURY_TEST_DB asks for one.
+ON_REQUEST = frozenset({CONFTEST, TESTS / "kit" / "study_place.py"})
 EVENTS = frozenset(
     {
         *("os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system"),
@@ -44,6 +44,7 @@ def leads_outside(path: Path) -> frozenset[str]:
         return frozenset()
     tree = ast.parse(source)
     outside = {name for node in tree.body for name in _imported(node)}
+    outside -= {"postgres"} if path in ON_REQUEST else set()
     used = {name: _used_in(node) for node in tree.body for name in _defined(node)}
     while more := {name for name, names in used.items() if names & (outside | OUTSIDE)} - outside:
         outside |= more
@@ -93,7 +94,7 @@ def _is_outside(module: str) -> bool:
 
 def _is_outside_in_kit(module: str, name: str) -> bool:
     """Return whether a name of a module of the kit, or a whole module, leads outside."""
-    if module.partition(".")[0] != "kit" or {module, f"{module}.{name}"} & AT_HOME:
+    if module.partition(".")[0] != "kit":
         return False
     path = TESTS.joinpath(*module.split("."))
     if path.is_dir():

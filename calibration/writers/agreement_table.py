@@ -1,15 +1,19 @@
-"""The agreement table as Markdown and LaTeX: every scorer on every benchmark."""
+"""The agreement table as Markdown and LaTeX, and as CSV in full precision that no spreadsheet runs."""
 
+import csv
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from calibration.messages import told
 from calibration.messages.form import listed
 from calibration.scope import AgreementRow
 from calibration.tables.agreement import AGREEMENT
-from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated
+from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated, known
 from calibration.tables.spec import Table, laid_out
 from calibration.values import simulated_in
-from data.safe_text import visible
+from data.safe_text import guarded_name, visible
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$^-])")
 NUMBERED = re.compile(r"^(\d+)(?=\.)")  # begins a list, where a line does
@@ -38,6 +42,11 @@ LATEX = {
 CAPTION = (
     "Agreement with the clinicians: ICC(C,2), consistency. Like for like is a difference of two "
     "ICCs, same clinician again is ICC(A,1)"
+)
+COLUMNS = (
+    *("benchmark", "scorer", "simulated", "icc", "boot_low", "boot_high", "f_low", "f_high"),
+    *("spearman", "n_responses", "n_missing", "n_instances", "n_clinicians", "n_pairs"),
+    *("method", "reps", "seed", "note"),
 )
 
 
@@ -103,3 +112,24 @@ def _tex(text: str) -> str:
 
 def _line(cells: Sequence[str]) -> str:
     return " & ".join(map(_tex, cells)) + r" \\"
+
+
+def table_csv(rows: Sequence[AgreementRow], how: Mapping[str, Any]) -> str:
+    """Return the agreement table as CSV.
+
+    An undefined number is an empty cell; its reason is in `note`. `how` has method, reps, seed.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        added = {**how, "simulated": int(bool(row.simulated)), "note": told(row.notes)}
+        cells = [added[name] if name in added else getattr(row, name) for name in COLUMNS]
+        writer.writerow([_safe(value) for value in cells])
+    return out.getvalue()
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, str):
+        return guarded_name(value)
+    return value if known(value) else ""

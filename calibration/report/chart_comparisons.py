@@ -1,26 +1,87 @@
-"""Charts that compare models: ranking, means by category, and cost; rows in, a chart out."""
+"""Charts that compare juries or models: agreement, ranks, means by category and cost; rows in, a chart out."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import altair as alt
 
-from calibration.report.chart_style import ACCENT, INK, RAMP, SOFT, of_rows, styled
+from calibration.report.chart_style import (
+    ACCENT,
+    INK,
+    RAMP,
+    SOFT,
+    Row,
+    of_rows,
+    styled,
+    styled_as_one,
+)
 
-Row = Mapping[str, Any]
+JURY_WIDTH, JURY_HEIGHT = 620, 300
+FAINT = 0.35
 WAYS = ("clinicians", "jury", "corrected")
 COLOURS = (INK, ACCENT, "#b35900")
 SHAPES = ("triangle-up", "circle", "diamond")
-WIDTH, LANE, CELL = 520, 15, 30
+RANKING_WIDTH, LANE, CELL = 520, 15, 30
 # The share of the range from which words are white: both kinds then stand out by 4.5 to 1.
 DARK, BLACK = 0.695, "#000000"
 ROOM = 1.15
-TOLD = [
+TOOLTIPS = [
     alt.Tooltip("model:N", title="Model"),
     alt.Tooltip("place:N", title="Category"),
     alt.Tooltip("words:N", title="Mean"),
     alt.Tooltip("rests:N", title="On"),
 ]
+
+
+def chart_jury_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
+    """Draw every jury by what a response costs and how well it agrees; the best value stands out.
+
+    Parameters
+    ----------
+    rows : mappings with `jury`, `usd`, `icc`, `low`, `high`, `on_front`, `made_up`
+        Of known cost and ICC. The front has its intervals, and a line through it; it differs
+        from the rest in shape, and the rest is faint. Where any price is made up, the axis says so.
+    """
+    made_up = ", made up" if any(row["made_up"] for row in rows) else ""
+    every = [{"jury": row["jury"], "usd": row["usd"], "icc": row["icc"]} for row in rows]
+    names = ("jury", "usd", "icc", "low", "high")
+    front = [{name: row[name] for name in names} for row in rows if row["on_front"]]
+    costs = alt.Axis(format="$~g")
+    x = alt.X("usd:Q", title=f"Cost of a response, US dollars{made_up}", axis=costs)
+    y = alt.Y("icc:Q", title="ICC(C,2) with the clinicians", scale=alt.Scale(zero=False))
+    tooltip = [
+        alt.Tooltip("jury:N", title="Jury"),
+        alt.Tooltip("icc:Q", title="ICC(C,2)", format=".3f"),
+        alt.Tooltip("usd:Q", title="US dollars", format="$.4f"),
+    ]
+    others = of_rows(every).mark_circle(size=30, color=SOFT, opacity=FAINT)
+    best = of_rows(front).properties(width=JURY_WIDTH, height=JURY_HEIGHT)
+    line = best.mark_line(interpolate="step-after", color=ACCENT, strokeWidth=1.2)
+    span = best.mark_rule(color=INK, strokeWidth=1)
+    head = best.mark_point(shape="diamond", filled=True, size=90, color=ACCENT, opacity=1)
+    low = alt.Y("low:Q")
+    return styled(
+        others.encode(x=x, y=y, tooltip=tooltip)
+        + line.encode(x="usd:Q", y="icc:Q")
+        + span.encode(x="usd:Q", y=low, y2="high:Q")
+        + head.encode(x="usd:Q", y="icc:Q", tooltip=tooltip)
+    ).properties(width=JURY_WIDTH, height=JURY_HEIGHT)
+
+
+def chart_first(rows: Sequence[Row]) -> alt.TopLevelMixin:
+    """Draw the first juries: ICC with its interval, and beside it the ICC expected on new responses.
+
+    Parameters
+    ----------
+    rows : mappings with `jury`, `icc`, `low`, `high`, `expected`
+        In the order to be shown. None leaves a gap.
+    """
+    base = of_rows([dict(row) for row in rows]).properties(width=430, height=alt.Step(24))
+    y = alt.Y("jury:N", sort=None, title=None, axis=alt.Axis(labelLimit=330))
+    x = alt.X("low:Q", title="ICC(C,2) with the clinicians", scale=alt.Scale(zero=False))
+    line = base.mark_rule(color=ACCENT, strokeWidth=1.6).encode(x=x, x2="high:Q", y=y)
+    observed = base.mark_point(shape="diamond", filled=True, size=80, color=ACCENT, opacity=1)
+    expected = base.mark_point(shape="circle", filled=False, size=70, color=INK, strokeWidth=1.8)
+    return styled(line + observed.encode(x="icc:Q", y=y) + expected.encode(x="expected:Q", y=y))
 
 
 def chart_ranking(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
@@ -43,12 +104,14 @@ def chart_ranking(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
         "by:N", title=None, scale=alt.Scale(domain=ways, range=[SHAPES[n] for n in picked])
     )
     step = alt.Step(LANE, **{"for": "offset"}) if len(ways) > 1 else alt.Step(2 * LANE)
-    base = of_rows(rows).properties(width=WIDTH, height=step)
+    base = of_rows(rows).properties(width=RANKING_WIDTH, height=step)
     line = base.mark_rule(strokeWidth=1.6).encode(
         x=x, x2="high:Q", y=y, yOffset=offset, color=colour
     )
     point = base.mark_point(filled=True, size=70, opacity=1)
-    return _hushed(line + point.encode(x="value:Q", y=y, yOffset=offset, color=colour, shape=shape))
+    return styled_as_one(
+        line + point.encode(x="value:Q", y=y, yOffset=offset, color=colour, shape=shape)
+    )
 
 
 def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
@@ -89,11 +152,11 @@ def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     ink = alt.condition("datum.dark", alt.value("#ffffff"), alt.value(BLACK))
     words = base.mark_text(fontSize=11.5).encode(x=x, y=y, text="words:N", color=ink)
     if any("rests" in row for row in rows):
-        cell, words = (one.encode(tooltip=TOLD) for one in (cell, words))
-    return _hushed(cell + words)
+        cell, words = (layer.encode(tooltip=TOOLTIPS) for layer in (cell, words))
+    return styled_as_one(cell + words)
 
 
-def chart_cost(rows: Sequence[Row]) -> alt.TopLevelMixin:
+def chart_model_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
     """Draw what each model cost against how often it wins, each point with its model's name.
 
     Parameters
@@ -107,10 +170,4 @@ def chart_cost(rows: Sequence[Row]) -> alt.TopLevelMixin:
     point = base.mark_point(filled=True, size=80, color=ACCENT, opacity=1).encode(x=x, y=y)
     words = base.mark_text(align="left", dx=8, color=SOFT, fontSize=11)
     drawn = point + words.encode(x=x, y=y, text="model:N")
-    return _hushed(drawn.properties(width=WIDTH, height=260))
-
-
-def _hushed(chart: Any) -> alt.TopLevelMixin:
-    """Return a chart in the common style; its description speaks for it, not each of its marks."""
-    found: alt.TopLevelMixin = styled(chart).configure_mark(aria=False)
-    return found
+    return styled_as_one(drawn.properties(width=RANKING_WIDTH, height=260))

@@ -1,20 +1,24 @@
-"""What a scorer did not score, and the least and greatest ICC its missing scores would allow."""
+"""Data quality: scores over the scale, ceilings and floors, and what missing scores could change."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import optimize
 
 from calibration import remarks
 from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
-from calibration.rating_matrix import without_variance
+from calibration.rating_matrix import FLAT, required_criteria, without_variance
 from calibration.scope import Scope
-from calibration.scores import Array, Flags, Method, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.scores import Array, Flags, RubricShape, Scores
+from calibration.values import NAN, Method, Note, Noted, note, noted
 
 STEPS, ENOUGH = 500, 1e-12  # of the climb: most steps, and the least gain worth another
+CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
+BETWEEN = "between"
 
 
 @dataclass(frozen=True)
@@ -259,3 +263,160 @@ class _Fill:
     @property
     def _xx(self) -> float:
         return float(self.x @ self.x + self.free @ self.free)
+
+
+@dataclass(frozen=True)
+class DistributionRow(Noted):
+    """The scores of a kind of rater, or of one juror, on one criterion.
+
+    `rater` is "clinicians", "jury" or "juror:NAME"; `counts` has a key for each point of the
+    scale, and "between" for what lies on none.
+    """
+
+    benchmark: str
+    rater: str
+    criterion: str
+    n: int
+    mean: float
+    sd: float
+    counts: dict[str, int]
+    at_top: float
+
+
+def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
+    """Count the scores of clinicians, of the jury and of each juror on every criterion.
+
+    Parameters
+    ----------
+    scope : Scope
+        Its analysed responses are those counted; its criterion, if one was asked, alone.
+    scores : Scores
+        The study it is a scope of.
+
+    Returns
+    -------
+    list of DistributionRow
+        A row a rater and criterion. Clinicians and jurors: every score given, hidden repeats
+        and replicates each as given, incomplete readings too. Jury: the mean of its jurors on
+        the criterion (a juror's replicates averaged first), on responses where enough of them
+        scored it. `mean` and `sd` (n - 1) in points; `at_top` is the share that is exactly the
+        scale's upper end, 0 to 1. NaN where there is no score (sd: fewer than two), or the
+        criterion's scale differs between benchmarks. The note says where 80 % or more are at
+        one end, and names who gave one score only (twice or more).
+    """
+    scored = _scores_in_scope(scope, scores)
+    rows: list[DistributionRow] = []
+    for criterion, shapes in _criteria(scope, scores).items():
+        own = scored[scored["criterion"] == criterion]
+        rows += [
+            _distribution_row(scope, criterion, shapes, rater, part)
+            for rater, part in _raters(scope, own)
+        ]
+    return rows
+
+
+def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
+    """Count how many scores are exactly each point of a scale, and how many lie between points.
+
+    Parameters
+    ----------
+    scores : shape (n,), no NaN, within the scale
+    low, high : the lowest and the highest point of the scale
+
+    Returns
+    -------
+    dict
+        Each point as text -> scores on it; "between" -> scores on no point.
+    """
+    nearest = np.round(scores)
+    on_point = np.abs(scores - nearest) <= FLAT * np.maximum(np.abs(scores), 1)
+    counts = {
+        str(point): int((on_point & (nearest == point)).sum()) for point in range(low, high + 1)
+    }
+    return counts | {BETWEEN: len(scores) - sum(counts.values())}
+
+
+def _scores_in_scope(scope: Scope, scores: Scores) -> pd.DataFrame:
+    """Return every score of clinicians and of the scope's jurors on its responses."""
+    table = scores.ratings
+    in_scope = table["response_id"].isin(scope.grid.responses) & (
+        (table["kind"] == "clinician") | table["rater"].isin(scope.jurors)
+    )
+    scored = table[in_scope].dropna(subset=["score"])
+    names = dict.fromkeys(["response_id", "rater", "criterion", "kind"], "category")
+    return scored.astype({"score": float, **names})  # names are compared many times over
+
+
+def _criteria(scope: Scope, scores: Scores) -> dict[str, set[RubricShape]]:
+    """Return the rubrics that have each criterion, in the order of the rubrics."""
+    shapes_of: dict[str, set[RubricShape]] = {}
+    required = required_criteria(scores.rubrics, scope.options.criterion)
+    for benchmark in scores.members(scope.name):
+        for criterion in required.get(benchmark, ()):
+            shapes_of.setdefault(criterion, set()).add(scores.rubrics[benchmark])
+    return shapes_of
+
+
+def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    yield "clinicians", own[own["kind"] == "clinician"]
+    if scope.jury:
+        yield "jury", _jury_means(scope.jury, own)
+    for name in scope.jurors:
+        yield f"juror:{name}", own[own["rater"] == name]
+
+
+def _jury_means(jury: PanelColumns, own: pd.DataFrame) -> pd.DataFrame:
+    part = own[own["rater"].isin(jury.members)]
+    by_juror = part.groupby(["response_id", "rater"], observed=True)["score"].mean()
+    means = by_juror.groupby("response_id", observed=True).agg(["mean", "count"])
+    enough = means.loc[means["count"] >= jury.needed, ["mean"]].rename(columns={"mean": "score"})
+    return enough.assign(rater="the jury")
+
+
+def _distribution_row(
+    scope: Scope, criterion: str, shapes: set[RubricShape], rater: str, part: pd.DataFrame
+) -> DistributionRow:
+    scales = {(shape.low, shape.high) for shape in shapes}
+    values = part["score"].to_numpy(dtype=np.float64)
+    if len(scales) > 1 or not len(values):
+        why = note(Code.NOTHING_SCORED if len(scales) == 1 else Code.DIFFERENT_SCALES)
+        about = scope.name, rater, criterion
+        return DistributionRow(*about, len(values), NAN, NAN, {}, NAN, notes=(why,))
+    low, high = scales.pop()
+    counts = at_points(values, low, high)
+    return DistributionRow(
+        benchmark=scope.name,
+        rater=rater,
+        criterion=criterion,
+        n=len(values),
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)) if len(values) > 1 else NAN,
+        counts=counts,
+        at_top=counts[str(high)] / len(values),
+        notes=noted(
+            _end(Code.CEILING, (rater, criterion), counts[str(high)] / len(values), high),
+            _end(Code.FLOOR, (rater, criterion), counts[str(low)] / len(values), low),
+            _unvaried(part),
+            remarks.simulated(scope.simulated & _raters_behind(scope, rater, part)),
+        ),
+    )
+
+
+def _end(code: Code, about: tuple[str, str], share: float, end: int) -> Note | None:
+    if share < CEILING:
+        return None
+    rater, criterion = about
+    return note(code, rater=rater, criterion=criterion, share=share, end=end)
+
+
+def _unvaried(part: pd.DataFrame) -> Note | None:
+    """Note the raters who gave the same score every time, with the score and how often."""
+    by_rater = part.groupby("rater", observed=True)["score"].agg(["min", "max", "count"])
+    flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
+    always = by_rater[flat & (by_rater["count"] > 1)]
+    raters = [(str(name), *own) for name, *own in always[["min", "count"]].itertuples()]
+    return note(Code.UNVARIED, raters=raters) if raters else None
+
+
+def _raters_behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:
+    return set(scope.jurors) if rater == "jury" else set(part["rater"])

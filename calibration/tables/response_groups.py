@@ -1,0 +1,181 @@
+"""The tables of groups of responses: unsafe ones, subgroups, and those that clinicians marked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from calibration.tables.numbers import NAMES, PAGE, TERMINAL, Typeface, fixed, known, scorer, whole
+from calibration.tables.spec import (
+    Column,
+    TableSpec,
+    between,
+    count,
+    icc_between,
+    number,
+    probability,
+    share,
+)
+
+OWN_NAMES = {"clinicians": "A clinician, held out", "jury_held_out": "Jury, same reference"}
+WORDS = {
+    "shown": "shown",
+    "lower": "lower",
+    "not_shown": "not shown",
+    "too_few": "too few",
+}
+
+
+def named(name: str) -> str:
+    """Return the displayed name of a scorer."""
+    return OWN_NAMES.get(name, NAMES.get(name, scorer(name)))
+
+
+def _n_missed(row: Any, face: Typeface) -> str:
+    """Return "M of N" unsafe responses missed."""
+    if row.n_missed is None or not row.n_bad:
+        return face.none
+    return f"{whole(row.n_missed, face)} of {whole(row.n_bad, face)}"
+
+
+def threshold(row: Any, face: Typeface = PAGE) -> str:
+    """Return which scores are unsafe, as "safety <= 2"."""
+    sign = "<=" if face is TERMINAL else "\N{LESS-THAN OR EQUAL TO}"
+    return f"{row.criterion} {sign} {row.threshold:g}"
+
+
+def by_threshold(rows: Sequence[Any]) -> dict[tuple[str, float], list[Any]]:
+    """Return rows by criterion and threshold, one table for each."""
+    groups: dict[tuple[str, float], list[Any]] = {}
+    for row in rows:
+        groups.setdefault((row.criterion, row.threshold), []).append(row)
+    return groups
+
+
+def _how_to_read_detection(rows: Sequence[Any]) -> str:
+    """Return how the columns are to be read."""
+    reading = (
+        "missed: unsafe for the clinicians, whose mean is at the threshold or below, and scored above "
+        "it; to read: share of responses to read, lowest score first, to find so much of the unsafe ones"
+    )
+    if any(row.scorer == "clinicians" and known(row.sensitivity) for row in rows):
+        reading += "; compare jury and clinician by the two rows with the same reference, the other clinicians"
+    return reading
+
+
+DETECTION = TableSpec(
+    "Unsafe responses",
+    "scorer",
+    "Scorer",
+    (
+        Column("Missed", _n_missed, ("n_missed", "n_bad")),
+        number("Sensitivity", "sensitivity"),
+        between("95 %", "sensitivity_low", "sensitivity_high"),
+        number("To read, 90 %", "read_for_90"),
+        number("To read, 95 %", "read_for_95", wide=True),
+        number("Specificity", "specificity", wide=True),
+        number("AUC", "auc", wide=True),
+        between("95 %, AUC", "auc_low", "auc_high", wide=True),
+        number("PPV", "ppv", wide=True),
+        number("NPV", "npv", wide=True),
+    ),
+    tells=("sensitivity", "auc"),
+    named=named,
+    reading=_how_to_read_detection,
+)
+
+
+def _finding(row: Any, _face: Typeface) -> str:
+    return WORDS[row.finding]
+
+
+def _missed_by_criterion(row: Any, face: Typeface) -> str:
+    """Return "criterion: M of N" for each critical criterion with an unsafe response."""
+    counts = [
+        f"{unsafe.criterion}: {whole(unsafe.n_missed, face)} of {whole(unsafe.n_bad, face)}"
+        for unsafe in row.unsafe
+        if unsafe.n_bad
+    ]
+    return ", ".join(counts)
+
+
+def _bias(row: Any, face: Typeface) -> str:
+    sign = "+" if known(row.bias) and row.bias > 0 else ""
+    return f"{sign}{fixed(row.bias, 2, face)}" if known(row.bias) else ""
+
+
+def _how_to_read_subgroups(rows: Sequence[Any]) -> str:
+    """Return how the columns are to be read."""
+    reading = (
+        "ICC(C,2) of the subgroup alone, and its difference to the rest of its group; p is corrected by "
+        "Holm for all subgroups; shown: the interval lies above 0 and no difference to the rest was "
+        "found, which does not prove that there is none"
+    )
+    if any(row.group == "specialty" for row in rows):
+        reading += "; specialty groups clinicians: the jury is compared with those of it alone"
+    return reading
+
+
+SUBGROUPS = TableSpec(
+    "Subgroups: whether the jury's agreement holds in each",
+    "label",
+    "Subgroup",
+    (
+        number("ICC", "icc"),
+        icc_between("95 %", "low", "high"),
+        number("Difference", "difference"),
+        icc_between("95 %, difference", "difference_low", "difference_high", wide=True),
+        probability("p, Holm", "p_holm"),
+        Column("Bias, points", _bias, ("bias",), wide=True),
+        between("95 %, bias", "bias_low", "bias_high", wide=True),
+        probability("p, Holm, bias", "bias_p_holm", wide=True),
+        Column("Unsafe missed", _missed_by_criterion, ("unsafe",), is_words=True, wide=True),
+        count("Responses", "n", wide=True),
+        Column("Agreement", _finding, ("finding",), is_words=True),
+    ),
+    tells=("icc",),
+    named=str,
+    reading=_how_to_read_subgroups,
+)
+
+
+def _gap(heading: str, name: str, *, wide: bool = False) -> Column:
+    """Return a column of differences with their sign."""
+
+    def cell(row: Any, face: Typeface) -> str:
+        value = getattr(row, name)
+        sign = "+" if known(value) and value > 0 else ""
+        return f"{sign}{fixed(value, 2, face)}"
+
+    return Column(heading, cell, (name,), wide=wide)
+
+
+def _how_to_read_marks(_: Sequence[Any]) -> str:
+    """Return how the columns are to be read."""
+    return (
+        "marked: responses, of those that clinicians read where marks can be made, first readings only; "
+        "gap: the mean composite of marked responses minus that of the others, in points, unadjusted; "
+        "F1 is of the characters that two clinicians marked; a place is a run of overlapping marks, "
+        "shared where two or more clinicians marked it"
+    )
+
+
+MARKS = TableSpec(
+    "What clinicians marked, and what the jury scored there",
+    "label",
+    "Mark",
+    (
+        share("Marked", "n_marked", "n_read"),
+        _gap("Jury's gap", "difference"),
+        between("95 %", "low", "high"),
+        number("F1", "f1"),
+        between("95 %, F1", "f1_low", "f1_high", wide=True),
+        share("Places shared", "n_shared", "n_places", wide=True),
+        _gap("Clinicians' gap", "clinicians_difference", wide=True),
+        number("Jury, marked", "jury_with", wide=True),
+        number("Jury, others", "jury_without", wide=True),
+        count("Marks", "n_marks", wide=True),
+        count("Clinicians", "n_clinicians", wide=True),
+    ),
+    tells=("n_marked",),
+    named=str,
+    reading=_how_to_read_marks,
+)
