@@ -12,17 +12,17 @@ from data.card import Settling
 from data.errors import BadInput
 from data.person import Person
 from data.queries.adjudication import (
-    Difference,
-    Other,
+    Disagreement,
+    OtherReading,
     comments_on,
     differences,
-    others_said,
+    other_readings,
     pool,
 )
 from data.queries.authors import author_names
-from data.queries.steering import names_to_mask
 from data.queries.study import settings
-from data.store.adjudication import give_adjudication
+from data.queries.text_search import names_to_mask
+from data.store.assignments import give_adjudication
 from data.store.flags import answer_flag_as
 
 OFF = (
@@ -57,7 +57,7 @@ class Settlement:
     naming: tuple[str, ...] = ()
 
 
-def found_differences(engine: Engine) -> list[Difference]:
+def found_differences(engine: Engine) -> list[Disagreement]:
     """Return the differences between clinicians that reach the study's threshold.
 
     Raises
@@ -192,7 +192,7 @@ def _drawn(seed: int, item: object) -> str:
     return hashlib.sha256(f"{seed} {item}".encode()).hexdigest()
 
 
-def _naming(engine: Engine, ready: Sequence[Difference]) -> frozenset[int]:
+def _naming(engine: Engine, ready: Sequence[Disagreement]) -> frozenset[int]:
     """Return the responses of which a comment names a model, or may: a coordinator's to know."""
     names = author_names(engine)
     comments = comments_on(engine, [difference.response for difference in ready])
@@ -203,7 +203,7 @@ def _naming(engine: Engine, ready: Sequence[Difference]) -> frozenset[int]:
     )
 
 
-def others_shown(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
+def others_shown(engine: Engine, rater: int, code: str) -> tuple[OtherReading, ...]:
     """Return `others_said` as it is shown: with models' names masked in every comment.
 
     Comments that name a model of the study itself keep a response out of consensus when it is
@@ -215,7 +215,7 @@ def others_shown(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
             comments={name: mask(text).text for name, text in other.comments.items()},
             comment=mask(other.comment).text,
         )
-        for other in others_said(engine, rater, code)
+        for other in other_readings(engine, rater, code)
     )
 
 

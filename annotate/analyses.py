@@ -55,7 +55,7 @@ from data.errors import BadInput, NotAllowed, TooFew, Unrated
 from data.person import is_blind
 from data.queries import simulated_raters
 from data.queries.authors import author_names
-from data.queries.models import recorded
+from data.queries.costs import recorded_calls
 from data.queries.study import version
 from jury.panel import read_panel
 from medjury.services import model_costs, models
@@ -306,7 +306,7 @@ def _prices(request: CostsRequest) -> dict[str, float]:
 
 def _jury_table(engine: Engine, request: CostsRequest) -> Table:
     panel = read_panel(request.panel) if request.panel else None
-    calls = recorded(engine, request.jury)
+    calls = recorded_calls(engine, request.jury)
     cost = model_costs.jury_cost(calls, request.jury, panel, simulated_raters(engine))
     return jury_calls_table(cost.jurors, cost.notes)
 

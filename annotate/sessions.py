@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from data import queries
 from data.queries import Person
-from data.queries.people import Seen
+from data.queries.people import SessionState
 from data.schema import now
 from data.store.access import leave, signing_key
 
@@ -59,7 +59,7 @@ class Sightings:
         with self._lock:
             self.last[session] = float("-inf")
 
-    def hear(self, engine: Engine, sighting: Seen) -> None:
+    def hear(self, engine: Engine, sighting: SessionState) -> None:
         """Note which sessions were signed out since it was last asked, at whichever replica."""
         for session in sighting.left:
             self.end(session)
@@ -87,7 +87,7 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     # First: what a page asks while the study cannot be reached is use of the session too.
     if not sightings.alive(session[1]):
         return None
-    sighting = queries.seen(engine, session[0], sightings.heard.get(engine, 0))
+    sighting = queries.session_state(engine, session[0], sightings.heard.get(engine, 0))
     sightings.hear(engine, sighting)
     return sighting.person if sightings.alive(session[1]) else None
 

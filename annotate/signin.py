@@ -32,7 +32,7 @@ from annotate.sessions import (
 from data import queries, store
 from data.errors import MedjuryError, NotAllowed
 from data.person import Person
-from data.queries import Checked, Outcome
+from data.queries import CodeCheck, CodeOutcome
 from data.store import Entered
 
 LONGEST_BODY = 2048
@@ -44,10 +44,10 @@ WRONG = "This code is not valid. Check it against your invitation; every charact
 SLOWER = "Too many attempts. Wait a minute, then try again."
 BUSY = "The study cannot be reached just now. Try again in a moment."
 REFUSED = {
-    Outcome.WRONG: WRONG,
-    Outcome.USED: "This invitation has been used already. Sign in with the personal code you got "
+    CodeOutcome.WRONG: WRONG,
+    CodeOutcome.USED: "This invitation has been used already. Sign in with the personal code you got "
     "then, or ask your coordinator for a new invitation.",
-    Outcome.EXPIRED: "This invitation has expired. Ask your coordinator for a new one.",
+    CodeOutcome.EXPIRED: "This invitation has expired. Ask your coordinator for a new one.",
 }
 HERE = importlib.resources.files("annotate")
 STYLE = (HERE / "signin.css").read_text("utf-8")
@@ -156,7 +156,7 @@ class Desk:
             return self._form(REFUSED[checked.outcome], 401)
         entered = await run_in_threadpool(self._enter, checked.person)
         if entered is None:
-            return self._form(REFUSED[Outcome.USED], 401)
+            return self._form(REFUSED[CodeOutcome.USED], 401)
         return await self._open(request, entered)
 
     async def _refuse_unknown(self, guesser: str) -> Response:
@@ -166,7 +166,7 @@ class Desk:
         await asyncio.sleep(LIKE_A_CHECK)
         return self._form(WRONG, 401)
 
-    async def _checked(self, code: str, *guessers: str) -> Checked | None:
+    async def _checked(self, code: str, *guessers: str) -> CodeCheck | None:
         """Return what a code is; None where it may not be tried now."""
         if not all(self.throttle.allows(guesser) for guesser in guessers):
             return None

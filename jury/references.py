@@ -22,7 +22,7 @@ from data.queries.references import ReferenceCard, answered_references, referenc
 from data.rubric import PLACEHOLDER
 from data.rubrics.injection import disarm
 from data.schema import ReferenceCheck, Status, now
-from data.store.intents import Step
+from data.store.calls import Step
 from jury.admission import admit, api_keys
 from jury.answer_text import objects
 from jury.call import Answer, Call, Provider, Turn, Usage

@@ -24,7 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from data.database import shown, told
 from data.errors import BadInput, Conflict
 from data.schema import Status, now
-from data.store.attempts import add_jurors, known_jurors
+from data.store.calls import add_jurors, known_jurors
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, ask
 from jury.call import Provider

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.calls import TokenCosts
-from data.queries.spending import StudySpending, study_spending
+from data.queries.costs import StudySpending, study_spending
 from data.schema import Status, now
-from data.store.intents import CarriedOver, carry_over
+from data.store.calls import CarriedOver, carry_over
 from jury.call import Usage
 from jury.cost import Price, refuse_unpriced
 from jury.panel import Panel

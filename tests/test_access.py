@@ -18,7 +18,7 @@ from data import queries, store
 from data.database import open_study, transaction
 from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries import Outcome, check_code, people
+from data.queries import CodeOutcome, check_code, people
 from data.queries.record import acts, verify
 from data.schema import Access, Role
 from data.store import Way, add_people, end_access, enter, invite, renew_access
@@ -50,8 +50,8 @@ def test_only_hashes_of_codes_are_stored(engine: Engine) -> None:
 def test_a_link_lets_one_in_once_and_gives_a_code_to_come_back(engine: Engine) -> None:
     link = added(engine, "dr-a", ONCE)
     code = enter(engine, entered(engine, link)).code
-    assert check_code(engine, link).outcome == Outcome.USED
-    assert check_code(engine, link[:-1] + "2X"[link[-1] == "2"]).outcome == Outcome.WRONG
+    assert check_code(engine, link).outcome == CodeOutcome.USED
+    assert check_code(engine, link[:-1] + "2X"[link[-1] == "2"]).outcome == CodeOutcome.WRONG
     assert entered(engine, code).name == "dr-a"
     assert enter(engine, entered(engine, code)).code == ""
 
@@ -82,7 +82,7 @@ def test_an_expired_link_says_so_but_a_session_it_opened_goes_on(engine: Engine)
             one = session.get_one(Access, lookup)
             one.expires = one.created - timedelta(days=1)
             session.add(one)
-    assert check_code(engine, late).outcome == Outcome.EXPIRED
+    assert check_code(engine, late).outcome == CodeOutcome.EXPIRED
     assert sessions.owner(engine, token) == person
 
 
@@ -92,7 +92,7 @@ def test_a_new_code_ends_the_old_one_and_its_sessions(engine: Engine) -> None:
     assert sessions.owner(engine, token) is not None
     new = renew_access(OPERATOR, engine, "dr-a").code
     assert sessions.owner(engine, token) is None
-    assert check_code(engine, old).outcome == Outcome.WRONG
+    assert check_code(engine, old).outcome == CodeOutcome.WRONG
     assert entered(engine, new).name == "dr-a"
 
 

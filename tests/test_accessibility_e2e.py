@@ -13,8 +13,7 @@ from sqlalchemy import Engine
 
 from data.description import Description, GuidelinePage
 from data.store import describe
-from data.store.record import lock
-from data.store.settings import set_setting
+from data.store.study import lock, set_setting
 
 pytestmark = pytest.mark.e2e
 VIEWS = {

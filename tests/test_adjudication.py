@@ -17,16 +17,15 @@ from annotate.assign import DesignRequest, designed
 from data.card import Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR
-from data.queries import others_said, place, readings_by_response, task
+from data.queries import next_task, other_readings, readings_by_response, task
 from data.queries.adjudication import differences
-from data.queries.export import facts
 from data.queries.frames import adjudicated_frame, clinician_dates, ratings_frame
-from data.queries.lab_workbench import Chosen, compared
 from data.queries.record import verify
+from data.queries.study import facts
+from data.queries.workbench import Chosen, compared
 from data.schema import Assignment, Rater, Rating
 from data.store import Slot, assign, assign_adjudication, invite, recuse, submit
-from data.store.record import set_protocol
-from data.store.settings import set_setting
+from data.store.study import set_protocol, set_setting
 
 LOW = Reply({"accuracy": 1, "completeness": 3, "clarity": 4}, {"accuracy": "wrong dose"}, "no")
 HIGH = Reply({"accuracy": 4, "completeness": 3, "clarity": 3}, comment="dr_low is too strict")
@@ -43,7 +42,7 @@ def rater(engine: Engine, name: str) -> int:
 def rate(engine: Engine, name: str, reply: Reply) -> str:
     """Rate what is next for somebody; return its code."""
     who = rater(engine, name)
-    shown = place(engine, who).task
+    shown = next_task(engine, who).task
     assert shown is not None
     assert submit(engine, who, shown.card.code, reply, 30)
     return shown.card.code
@@ -91,34 +90,34 @@ def test_a_third_reading_goes_to_nobody_who_knows_the_response(apart: Engine) ->
 def test_a_third_reader_is_shown_nothing_of_the_others(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "third", {R11: "dr_other"})
     who = rater(apart, "dr_other")
-    shown = place(apart, who).task
+    shown = next_task(apart, who).task
     assert shown is not None
     assert shown.reading == "third"
-    assert others_said(apart, who, shown.card.code) == ()
+    assert other_readings(apart, who, shown.card.code) == ()
 
 
 def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
     who = rater(apart, "dr_other")
-    shown = place(apart, who).task
+    shown = next_task(apart, who).task
     assert shown is not None
     assert shown.reading == "consensus"
-    said = others_said(apart, who, shown.card.code)
+    said = other_readings(apart, who, shown.card.code)
     assert sorted(one.scores["accuracy"] for one in said) == [1, 4]
     low, high = sorted(said, key=lambda one: one.scores["accuracy"])
     assert (dict(low.comments), low.comment) == ({"accuracy": "wrong dose"}, "no")
     assert high.comment == "[a clinician] is too strict"
-    assert said == others_said(apart, who, shown.card.code)
+    assert said == other_readings(apart, who, shown.card.code)
     assert not any(name in repr(said) for name in NAMES)
-    assert others_said(apart, rater(apart, "dr_fourth"), shown.card.code) == ()
+    assert other_readings(apart, rater(apart, "dr_fourth"), shown.card.code) == ()
 
 
 def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_low"})
     who = rater(apart, "dr_low")
-    shown = place(apart, who).task
+    shown = next_task(apart, who).task
     assert shown is not None
-    [other] = others_said(apart, who, shown.card.code)
+    [other] = other_readings(apart, who, shown.card.code)
     assert other.scores == HIGH.scores
 
 
@@ -144,7 +143,7 @@ def test_a_model_named_in_a_comment_after_all_is_masked_for_the_consensus(apart:
         ).one()
     submit(apart, who, first, Reply(LOW.scores, comment="Reads like ChatGPT to me"), 40)
     reader = rater(apart, "dr_other")
-    shown = place(apart, reader).task
+    shown = next_task(apart, reader).task
     assert shown is not None
     assert "ChatGPT" not in repr(others_shown(apart, reader, shown.card.code))
 
@@ -176,7 +175,7 @@ def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart: Engi
     assign(apart, [Slot("dr_other", one, one) for one in (3, 4)], seed=0)
     assign_adjudication(apart, "account 1", "third", {R11: "dr_other"})
     readings = []
-    while shown := place(apart, rater(apart, "dr_other")).task:
+    while shown := next_task(apart, rater(apart, "dr_other")).task:
         readings.append(shown.reading)
         rate(apart, "dr_other", SETTLED)
     assert readings == ["independent", "independent", "third"]
@@ -301,7 +300,7 @@ def every_deal(may: dict[int, list[str]]) -> list[Counter[str]]:
 
 def test_a_code_of_somebody_else_is_no_task_and_says_nothing(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
-    shown = place(apart, rater(apart, "dr_other")).task
+    shown = next_task(apart, rater(apart, "dr_other")).task
     assert shown is not None
     assert task(apart, rater(apart, "dr_fourth"), shown.card.code) is None
 
@@ -334,7 +333,7 @@ def test_the_command_invites_whoever_is_new(apart: Engine, run: Run, tmp_path: P
     code, said, _ = run("adjudicate", "--assign", "third", "--raters", str(path))
     assert code == 0
     assert "dr_new" in said
-    shown = place(apart, rater(apart, "dr_new")).task
+    shown = next_task(apart, rater(apart, "dr_new")).task
     assert shown is not None
     assert shown.reading == "third"
 
@@ -349,10 +348,10 @@ def test_options_without_their_meaning_are_refused(
 def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
     who = rater(apart, "dr_other")
-    shown = place(apart, who).task
+    shown = next_task(apart, who).task
     assert shown is not None
     recuse(apart, who, shown.card.code, "my own patient")
-    assert others_said(apart, who, shown.card.code) == ()
+    assert other_readings(apart, who, shown.card.code) == ()
     [found] = differences(apart, 2)
     assert found.is_ready
     for reading in ("third", "consensus"):

@@ -18,7 +18,7 @@ from calibration.tables.jurors import SECTIONS
 from calibration.tables.response_groups import MARKS
 from calibration.values import AnalysisOptions
 from data.database import open_study
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 from medjury import main
 from medjury.services.calibrate import Question, calibrate, more
 
@@ -178,7 +178,7 @@ def test_every_jury_looked_at_stands_in_the_ledger_and_raises_the_corrected_p(
     assert {row["n_tried"] for row in differences()} == {4}
     more = differences("--jurors", "gpt,llama")
     assert {row["n_tried"] for row in more} == {4 + 3}
-    assert [(tuple(one.jurors), one.times) for one in tried(engine)] == [
+    assert [(tuple(one.jurors), one.times) for one in compositions_tried(engine)] == [
         (("claude", "gpt", "llama"), 2),
         (("gpt", "llama"), 1),
     ]

@@ -20,8 +20,7 @@ from data.queries import Person
 from data.rubric import low_points
 from data.schema import Assignment, Rating, Span, Submission
 from data.store import FormState, save_draft, submit
-from data.store.record import lock
-from data.store.settings import set_setting
+from data.store.study import lock, set_setting
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +67,7 @@ def test_a_late_draft_does_not_reopen_what_is_submitted(engine: Engine, me: Pers
     take_in(engine, me, message(first, 2, submit=True))
     late = take_in(engine, me, message(first, 9, scores={"clarity": 1}))
     assert (late.error, late.moved) == ("", False)
-    task = queries.place(engine, me.id).task
+    task = queries.next_task(engine, me.id).task
     assert task is not None
     assert (task.card.code, task.draft) == (second, {})
 
@@ -148,7 +147,7 @@ def test_going_back_and_forth_repeats_nothing(engine: Engine, me: Person) -> Non
     assert [take_in(engine, me, back).at for _ in range(2)] == [first, first]
     assert take_in(engine, me, message(first, 4, go="previous")).at == first
     assert take_in(engine, me, message(first, 5, go="next")).at == ""
-    task = queries.place(engine, me.id).task
+    task = queries.next_task(engine, me.id).task
     assert task is not None
     assert task.draft["scores"] == {"clarity": 1}
 
@@ -157,7 +156,7 @@ def test_a_recusal_frees_the_place_and_needs_a_reason(engine: Engine, me: Person
     first, second = codes_of(engine, "dr-a")
     assert take_in(engine, me, message(first, go="recuse")).error == "say why you recuse yourself"
     assert take_in(engine, me, message(first, 2, go="recuse", reason="patient")).error == ""
-    task = queries.place(engine, me.id).task
+    task = queries.next_task(engine, me.id).task
     assert task is not None
     assert task.card.code == second
 

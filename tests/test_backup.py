@@ -17,7 +17,7 @@ from sqlalchemy import Engine, text
 from data.card import Reply
 from data.database import open_study, reading, transaction
 from data.errors import BadFile
-from data.queries import place
+from data.queries import next_task
 from data.queries.package import ALL_TABLES, content, has_event
 from data.queries.record import verify
 from data.store import Slot, assign, invite, submit
@@ -50,7 +50,7 @@ def rated_meanwhile(engine: Engine) -> Iterator[list[int]]:
     over, submitted = threading.Event(), list[int]()
 
     def rate(rater: int) -> None:
-        while not over.is_set() and (task := place(engine, rater).task) is not None:
+        while not over.is_set() and (task := next_task(engine, rater).task) is not None:
             submit(engine, rater, task.card.code, Reply(SCORES), 5)
             submitted.append(rater)
 

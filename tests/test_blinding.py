@@ -8,9 +8,9 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.card import Reply
-from data.queries import place
+from data.queries import next_task
 from data.queries.record import acts, verify
-from data.queries.steering import stored_texts
+from data.queries.text_search import stored_texts
 from data.store import Slot, assign, invite, submit
 from medjury.cli.blinding import masked_at
 
@@ -160,7 +160,7 @@ def test_what_somebody_has_rated_is_not_masked_by_hand(
     imported(run, write, POSSIBLE)
     invite(engine, ["dr_a"])
     assign(engine, [Slot("dr_a", 1, 0)], seed=0)
-    task = place(engine, 1).task
+    task = next_task(engine, 1).task
     assert task is not None
     submit(engine, 1, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, 3)), 5)
     assert "0 responses masked, 1 left" in run("blind", "--mask", "r2")[1]

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from data.importers.rows import Origin, RatingRow
 from data.schema import Kind
 from data.store import import_ratings
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 pytestmark = pytest.mark.e2e
 

@@ -11,7 +11,7 @@ from kit.studies import HEAD, Run
 from kit.study_place import StudyIn, copy_study
 from sqlalchemy import Engine, text
 
-from data.queries.validation import behind, evidence
+from data.queries.validation import rubric_use, validation_evidence
 from data.rubric import Rubric, read_rubric
 from data.samples import RESPONSES
 from jury.exports.bundle import reasons
@@ -200,14 +200,14 @@ def test_a_panel_with_other_settings_does_not_borrow_a_validation(
     with engine.execution_options(writes=True).begin() as connection:
         change = text("UPDATE rater SET profile = :profile WHERE handle = 'gpt'")
         connection.execute(change, {"profile": json.dumps(profile)})
-    found = behind(engine, read_rubric("generic"))
+    found = rubric_use(engine, read_rubric("generic"))
     other = seats_of(read_panel(write("o.toml", PANEL.replace("gpt-ward", "gpt-other"))))
-    assert evidence(found, first, ())["changed_jurors"] == []
-    assert evidence(found, other, ())["changed_jurors"] == ["gpt"]
+    assert validation_evidence(found, first, ())["changed_jurors"] == []
+    assert validation_evidence(found, other, ())["changed_jurors"] == ["gpt"]
     fake = PANEL.replace('"openai"\nmodel = "gpt', '"simulated"\nmodel = "gpt')
     simulated = seats_of(read_panel(write("f.toml", fake)))
-    assert evidence(found, simulated, ())["simulated_jurors"] == ["gpt"]
-    assert evidence(found, first, ["llama"])["simulated_jurors"] == ["llama"]
+    assert validation_evidence(found, simulated, ())["simulated_jurors"] == ["gpt"]
+    assert validation_evidence(found, first, ["llama"])["simulated_jurors"] == ["llama"]
 
 
 def test_a_juror_by_the_name_of_a_clinician_is_refused(
@@ -280,13 +280,13 @@ def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing
 def test_demo_data_never_validates_under_any_name(
     run: Run, exported: Path, engine: Engine, write: Write
 ) -> None:
-    assert not behind(engine, read_rubric("generic")).demo
+    assert not rubric_use(engine, read_rubric("generic")).demo
     said = json.loads(RESPONSES.read_text("utf-8").splitlines()[0])
     row = {"instance_id": "x", "benchmark": "visits", "context": "c", "prompt": "p"}
     row |= {"response_id": "x1", "model": "m", "response": said["response"]}
     assert run("import", str(write("d.jsonl", json.dumps(row))))[0] == 0
     record = read(exported)["validation"]
-    now = behind(engine, read_rubric("generic"))
+    now = rubric_use(engine, read_rubric("generic"))
     assert now.demo
     assert reasons(record | {"evidence": record["evidence"] | {"demo": now.demo}}) == [
         "responses of the demo: they can never validate a jury"

@@ -16,7 +16,7 @@ from sqlalchemy import Engine, text
 
 from data.card import Reply
 from data.database import open_study
-from data.queries import assigned, design_items, place
+from data.queries import assigned, design_items, next_task
 from data.store import submit
 from medjury.cli.demo import GUEST
 
@@ -242,7 +242,7 @@ def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(
     engine = open_study(url)
     people = {one.rater: one for one in assigned(engine)}
     assert set(people) == {"dr_a", "dr_b", "dr_c"}
-    task = place(engine, rater_named(engine, "dr_c")).task
+    task = next_task(engine, rater_named(engine, "dr_c")).task
     assert task is not None
     scores = dict.fromkeys(task.rubric.criteria, 3)
     submit(engine, rater_named(engine, "dr_c"), task.card.code, Reply(scores), 5)

@@ -25,8 +25,8 @@ from data.queries.study import version
 from data.schema import Role, Submission
 from data.store import add_people, describe, end_access, give_consent, submit
 from data.store.package import import_package
-from data.store.record import lock
 from data.store.steering import describe_study
+from data.store.study import lock
 from medjury.cli.methods import page
 from medjury.services.methods import study_facts
 

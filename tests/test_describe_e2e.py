@@ -16,7 +16,7 @@ from data.queries import description
 from data.queries.record import acts, verify
 from data.schema import Role
 from data.store import add_people, give_consent
-from data.store.record import lock
+from data.store.study import lock
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe

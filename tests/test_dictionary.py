@@ -8,7 +8,7 @@ from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.importers.package import EVERY, columns
-from data.queries.dictionary import FILES, HEADER, TABLES, dictionary
+from data.queries.export import FILES, HEADER, TABLES, dictionary
 from data.schema import Table
 
 __all__ = ["made", "whole"]

@@ -14,12 +14,12 @@ from sqlalchemy import Engine
 
 from data.card import Reply
 from data.person import OPERATOR
-from data.queries import answers_for, flags, place
+from data.queries import answers_for, flags, next_task
 from data.queries.adjudication import differences
 from data.queries.record import verify
 from data.schema import Role
 from data.store import Slot, add_people, assign, invite, submit
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 pytestmark = pytest.mark.e2e
 axe = screens.axe
@@ -33,7 +33,7 @@ def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     invite(study, ["dr_low", "dr_high", "dr_other"])
     assign(study, [Slot("dr_low", 1, 0), Slot("dr_high", 1, 0)], seed=0)
     for rater, accuracy in ((1, 1), (2, 4)):
-        shown = place(study, rater).task
+        shown = next_task(study, rater).task
         assert shown is not None
         scores = {"accuracy": accuracy, "completeness": 3, "clarity": 3}
         flagged = Reply(scores, comment="is it cut off?", flags=("flag",))

@@ -11,7 +11,7 @@ from kit.study_place import StudyIn
 from sqlalchemy import Engine
 
 from data.card import Marked, Reply
-from data.queries import place
+from data.queries import next_task
 from data.queries.record import acts
 from data.store import Slot, assign, invite, recuse, submit
 
@@ -40,7 +40,7 @@ def worked(small_study: Engine) -> Engine:
 
 
 def _next(engine: Engine) -> str:
-    task = place(engine, 1).task
+    task = next_task(engine, 1).task
     assert task is not None
     return task.card.code
 

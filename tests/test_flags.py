@@ -12,7 +12,7 @@ from annotate.adjudicate import answer
 from data.card import Reply
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries import answers_for, flags, place, workloads
+from data.queries import answers_for, flags, next_task, workloads
 from data.queries.export import reading_rows
 from data.queries.record import verify
 from data.schema import Remark, Role
@@ -33,7 +33,7 @@ def flagged(small_study: Engine) -> Engine:
 
 
 def code(engine: Engine, rater: int = 1) -> str:
-    shown = place(engine, rater).task
+    shown = next_task(engine, rater).task
     assert shown is not None
     return shown.card.code
 

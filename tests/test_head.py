@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from data.errors import BadFile
 from data.queries.record import present_head
 from data.record import Head, head_given
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 __all__ = ["made", "whole"]
 ME, SPACE = "me@hospital.example", "medjury"

@@ -90,6 +90,7 @@ ANY = st.recursive(
 )
 
 
+@pytest.mark.not_quick
 @given(said=st.dictionaries(st.sampled_from(["accuracy", "completeness", "clarity", "x"]), ANY))
 def test_no_verdict_is_half_or_off_the_scale(said: dict[str, Any]) -> None:
     rubric = read_rubric("generic")

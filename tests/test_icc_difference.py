@@ -116,6 +116,7 @@ def test_left_out_in_closed_form_is_left_out_by_starting_again(method, per):
     assert [*vars(found).values()] == pytest.approx([*vars(by_hand).values()])
 
 
+@pytest.mark.not_quick
 @settings(max_examples=150, deadline=None)
 @given(
     st.integers(0, 10**6),

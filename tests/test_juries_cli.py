@@ -17,12 +17,12 @@ from calibration.values import AnalysisOptions
 from data.database import reading
 from data.importers.rows import JurorRecord
 from data.queries import benchmarks
-from data.queries.jury import JurorCost, juror_costs
-from data.queries.ledger import comparisons_besides, tried
+from data.queries.costs import JurorCost, juror_costs
+from data.queries.ledger import comparisons_besides, compositions_tried
 from data.queries.record import acts, verify
 from data.schema import Attempt, Response, Status
-from data.store.attempts import add_jurors, record_attempts
-from data.store.ledger import EVALUATED, Evaluated, remember
+from data.store.calls import add_jurors, record_attempts
+from data.store.ledger import EVALUATED, Evaluation, record_evaluations
 from medjury import main
 from medjury.services.juries import RankingQuestion, rank_juries
 
@@ -102,7 +102,7 @@ def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole
 ) -> None:
     assert juries(study)["n_tried_before"] == 0
     assert juries(study, "--seed", "1")["n_tried_before"] == 0
-    entries = tried(engine)
+    entries = compositions_tried(engine)
     every = {one for size in (1, 2, 3) for one in combinations(THREE_JURORS, size)}
     assert {tuple(entry.jurors) for entry in entries} == every
     assert [entry.times for entry in entries] == [2] * 7
@@ -118,15 +118,19 @@ def test_other_ways_to_pool_and_other_responses_are_other_juries(
     again = juries(study, "--common")
     assert (again["n_juries_before"], again["n_tried_before"]) == (7, 14)
     assert juries(study, "--pool", "weighted")["n_tried_before"] == 21
-    assert len(tried(engine)) == 28
-    assert {one.method for one in tried(engine)} == {"paper", "paper, median", "paper, weighted"}
+    assert len(compositions_tried(engine)) == 28
+    assert {one.method for one in compositions_tried(engine)} == {
+        "paper",
+        "paper, median",
+        "paper, weighted",
+    }
 
 
 def test_holms_correction_counts_every_jury_looked_at(study: Run, engine: Engine) -> None:
     juries(study, "--sizes", "2")
-    assert comparisons_besides(tried(engine), {}) == 3
+    assert comparisons_besides(compositions_tried(engine), {}) == 3
     juries(study, "--sizes", "1-2")
-    assert comparisons_besides(tried(engine), {}) == 6
+    assert comparisons_besides(compositions_tried(engine), {}) == 6
 
 
 def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(study: Run) -> None:
@@ -162,7 +166,7 @@ def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_no
     ranked = rank_juries(engine, RankingQuestion(AnalysisOptions(reps=20)))
     assert len(ranked.ranking.rows) == 7
     assert "read" in ranked.unnoted
-    assert tried(engine) == []
+    assert compositions_tried(engine) == []
 
 
 @pytest.mark.parametrize(
@@ -185,7 +189,7 @@ def test_bad_options_get_one_message_and_nothing_is_noted(
     code, out, err = study("juries", *options)
     assert (code, out) == (2, "")
     assert said in " ".join(err.split()).replace("│ ", "")
-    assert tried(engine) == []
+    assert compositions_tried(engine) == []
 
 
 def test_a_study_without_jurors_says_how_to_get_some(run: Run, write: Write) -> None:
@@ -230,13 +234,13 @@ def test_1585_juries_are_remembered_and_counted_again_and_twice_in_one_go(engine
     names = [f"j{n}" for n in range(12)]
     add_jurors(engine, [JurorRecord(one, {}) for one in names])
     every = [
-        Evaluated(one, "b", "paper", "f" * 64, 56, math.nan)
+        Evaluation(one, "b", "paper", "f" * 64, 56, math.nan)
         for size in range(1, 6)
         for one in combinations(names, size)
     ]
-    remember(engine, [*every, every[0]])
-    remember(engine, every)
-    entries = tried(engine)
+    record_evaluations(engine, [*every, every[0]])
+    record_evaluations(engine, every)
+    entries = compositions_tried(engine)
     assert len(entries) == 1585
     assert sorted({entry.times for entry in entries}) == [2, 3]
     assert verify(engine).findings == ()

@@ -7,7 +7,7 @@ import pytest
 from kit.studies import Run, rated_by_three
 from sqlalchemy import Engine
 
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 
 AB, BC, AC = "alpha,beta", "beta,gamma", "alpha,gamma"
 
@@ -96,7 +96,7 @@ def test_both_juries_stand_in_the_ledger_and_count(
 ) -> None:
     rated_by_three(run, tmp_path)
     first, again = compared(run, AB, BC), compared(run, AC, BC)
-    assert {tuple(one.jurors) for one in tried(engine)} == {
+    assert {tuple(one.jurors) for one in compositions_tried(engine)} == {
         tuple(one.split(",")) for one in (AB, BC, AC)
     }
     assert (first["n_tried"], again["n_tried"]) == (1, 2)

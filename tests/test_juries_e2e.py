@@ -10,7 +10,7 @@ from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine
 
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 
 pytestmark = pytest.mark.e2e
 VIEWS = ("Agreement and cost", "Two juries", "Ledger", "Ranking")
@@ -57,7 +57,7 @@ def test_juries_are_ranked_sorted_compared_and_counted(
 
 def choose_two(page: Page, study: Engine) -> None:
     """Choose a juror for each jury; nothing is compared before that."""
-    before = [one.times for one in tried(study)]
+    before = [one.times for one in compositions_tried(study)]
     expect(page.locator(".mj-empty")).to_contain_text("Choose two juries to compare")
     for label, name in (
         ("First jury", agreement_screen.JURORS[0]),
@@ -66,5 +66,5 @@ def choose_two(page: Page, study: Engine) -> None:
         page.get_by_role("combobox", name=label).click()
         page.get_by_role("option", name=name, exact=True).click()
         page.keyboard.press("Escape")
-    assert [one.times for one in tried(study)] == before
+    assert [one.times for one in compositions_tried(study)] == before
     page.get_by_role("button", name="Compare", exact=True).click()

@@ -12,7 +12,7 @@ from kit.jury_runs import many, panel_at, ratings
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.store.settings import set_setting
+from data.store.study import set_setting
 from jury.batch.anthropic_messages import AnthropicBatches
 from jury.batch.client import BatchClient, BatchLimits
 from jury.batch.openai_files import OpenAIBatches

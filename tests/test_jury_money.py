@@ -21,10 +21,10 @@ from sqlalchemy import Engine
 from sqlmodel import select
 
 from data.database import reading
-from data.queries.spending import in_flight, study_spending
+from data.queries.costs import calls_in_flight, study_spending
 from data.schema import ReferenceCheck, Status
-from data.store.intents import CarriedOver, Intended, Step, carry_over, record_steps
-from data.store.settings import set_setting
+from data.store.calls import CarriedOver, Intended, Step, carry_over, record_steps
+from data.store.study import set_setting
 from jury.references import check_references
 from jury.run import estimate
 
@@ -128,13 +128,13 @@ def test_what_a_run_stored_before_it_sent_is_gone_with_the_answers(
     open_then: list[int] = []
 
     def script(_: Seen) -> Do:
-        open_then.append(in_flight(small_study).calls)
+        open_then.append(calls_in_flight(small_study).calls)
         return Do()
 
     with Stub(script) as stub:
         result = run(small_study, panel_at(stub, "a", "b", **PRICES), concurrency=2)
     assert min(open_then) >= 1
-    assert (result.usd_in_flight, in_flight(small_study).calls) == (0.0, 0)
+    assert (result.usd_in_flight, calls_in_flight(small_study).calls) == (0.0, 0)
     assert result.usd_study == pytest.approx(result.usd)
 
 
@@ -236,7 +236,7 @@ def test_checks_of_references_are_accounted_for_as_ratings_are(small_study: Engi
     open_then: list[int] = []
 
     def script(_: Seen) -> Do:
-        open_then.append(in_flight(small_study).calls)
+        open_then.append(calls_in_flight(small_study).calls)
         return Do(text='{"absent": false, "facts": []}')
 
     with Stub(script) as stub:

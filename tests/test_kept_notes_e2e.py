@@ -24,7 +24,7 @@ from data.database import open_study
 from data.queries.record import verify
 from data.schema import Assignment
 from data.store import recuse
-from data.store.record import lock
+from data.store.study import lock
 
 pytestmark = pytest.mark.e2e
 

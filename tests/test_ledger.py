@@ -25,15 +25,20 @@ from calibration.report.ledger import different, ever_tried, juries_tried, ledge
 from data.database import reading
 from data.errors import NoStudy, Unknown
 from data.importers.rows import JurorRecord
-from data.queries.ledger import comparisons_besides, fingerprint, ledger_findings, tried
+from data.queries.ledger import (
+    comparisons_besides,
+    compositions_tried,
+    fingerprint,
+    ledger_findings,
+)
 from data.queries.record import acts, verify
 from data.schema import now
-from data.store.attempts import add_jurors
-from data.store.ledger import EVALUATED, Evaluated, remember
-from data.store.record import lock
+from data.store.calls import add_jurors
+from data.store.ledger import EVALUATED, Evaluation, record_evaluations
+from data.store.study import lock
 
 MARK = "f" * 64
-BASE = Evaluated(("j0", "j1", "j2"), "b", "paper", MARK, 56, 0.47, compared=("metric:m",))
+BASE = Evaluation(("j0", "j1", "j2"), "b", "paper", MARK, 56, 0.47, compared=("metric:m",))
 
 
 @pytest.fixture
@@ -49,14 +54,14 @@ def findings(engine: Engine) -> list[str]:
         return ledger_findings(session)
 
 
-def other(**changes: Any) -> Evaluated:
+def other(**changes: Any) -> Evaluation:
     return replace(BASE, **changes)
 
 
 def test_a_jury_is_kept_with_all_that_was_found(ledger: Engine) -> None:
     before = now()
-    remember(ledger, [BASE])
-    (entry,) = tried(ledger)
+    record_evaluations(ledger, [BASE])
+    (entry,) = compositions_tried(ledger)
     assert (entry.key, entry.jurors, entry.needed) == (BASE.key, ["j0", "j1", "j2"], 3)
     assert (entry.benchmark, entry.criterion, entry.instances) == ("b", "", "")
     assert (entry.method, entry.fingerprint, entry.compared) == ("paper", MARK, ["metric:m"])
@@ -66,11 +71,11 @@ def test_a_jury_is_kept_with_all_that_was_found(ledger: Engine) -> None:
 
 
 def test_the_same_jury_again_counts_once_with_its_newest_figures(ledger: Engine) -> None:
-    remember(ledger, [BASE])
-    first = tried(ledger)[0]
+    record_evaluations(ledger, [BASE])
+    first = compositions_tried(ledger)[0]
     turned = other(jurors=("j2", "j0", "j1"), icc=0.5, n_responses=60, fingerprint="e" * 64)
-    remember(ledger, [replace(turned, compared=("juror:j0",))])
-    (entry,) = tried(ledger)
+    record_evaluations(ledger, [replace(turned, compared=("juror:j0",))])
+    (entry,) = compositions_tried(ledger)
     assert (entry.times, entry.icc, entry.n_responses) == (2, 0.5, 60)
     assert entry.fingerprint == "e" * 64
     assert entry.compared == ["juror:j0", "metric:m"]
@@ -92,31 +97,31 @@ def test_the_same_jury_again_counts_once_with_its_newest_figures(ledger: Engine)
 def test_another_jury_criterion_method_scope_or_rule_is_another_entry(
     ledger: Engine, changes: dict[str, Any]
 ) -> None:
-    remember(ledger, [BASE, other(**changes)])
-    assert [one.times for one in tried(ledger)] == [1, 1]
+    record_evaluations(ledger, [BASE, other(**changes)])
+    assert [one.times for one in compositions_tried(ledger)] == [1, 1]
 
 
 @pytest.mark.parametrize("changes", [{"needed": 3}, {"icc": 0.1}, {"fingerprint": "a" * 64}])
 def test_what_was_found_makes_no_other_entry(ledger: Engine, changes: dict[str, Any]) -> None:
-    remember(ledger, [BASE, other(**changes)])
-    assert [one.times for one in tried(ledger)] == [2]
+    record_evaluations(ledger, [BASE, other(**changes)])
+    assert [one.times for one in compositions_tried(ledger)] == [2]
 
 
 def test_an_undefined_icc_is_none(ledger: Engine) -> None:
-    remember(ledger, [other(icc=math.nan)])
-    assert tried(ledger)[0].icc is None
+    record_evaluations(ledger, [other(icc=math.nan)])
+    assert compositions_tried(ledger)[0].icc is None
     assert verify(ledger).findings == ()
 
 
 def test_a_jury_with_a_simulated_juror_is_marked_whatever_the_caller_says(ledger: Engine) -> None:
-    remember(ledger, [other(jurors=("j0", "sim"))])
-    assert tried(ledger)[0].simulated
+    record_evaluations(ledger, [other(jurors=("j0", "sim"))])
+    assert compositions_tried(ledger)[0].simulated
 
 
 def test_each_evaluation_leaves_one_event_with_all_its_juries(ledger: Engine) -> None:
-    remember(ledger, [BASE, other(benchmark="combined")])
-    remember(ledger, [BASE])
-    remember(ledger, [])
+    record_evaluations(ledger, [BASE, other(benchmark="combined")])
+    record_evaluations(ledger, [BASE])
+    record_evaluations(ledger, [])
     events = acts(ledger, EVALUATED)
     assert [len(one.detail["juries"]) for one in events] == [2, 1]
     told = events[1].detail["juries"][0]
@@ -125,38 +130,38 @@ def test_each_evaluation_leaves_one_event_with_all_its_juries(ledger: Engine) ->
 
 
 def test_a_locked_study_may_be_looked_at_again_and_that_is_counted(ledger: Engine) -> None:
-    remember(ledger, [BASE])
+    record_evaluations(ledger, [BASE])
     head = lock(ledger, "coordinator")
-    remember(ledger, [BASE])
-    assert tried(ledger)[0].times == 2
+    record_evaluations(ledger, [BASE])
+    assert compositions_tried(ledger)[0].times == 2
     assert verify(ledger, head).findings == ()
 
 
 def test_a_name_that_is_no_jurors_is_refused_and_nothing_is_kept(ledger: Engine) -> None:
     with pytest.raises(Unknown, match="no juror nobody in this study: it has j0"):
-        remember(ledger, [BASE, other(jurors=("j0", "nobody"))])
-    assert tried(ledger) == []
+        record_evaluations(ledger, [BASE, other(jurors=("j0", "nobody"))])
+    assert compositions_tried(ledger) == []
     assert acts(ledger, EVALUATED) == []
 
 
 def test_a_study_that_cannot_be_written_to_says_so(ledger: Engine) -> None:
-    remember(ledger, [BASE])
+    record_evaluations(ledger, [BASE])
     ledger.dispose()
     event.listen(ledger, "connect", only_reading)
     with pytest.raises(NoStudy, match=r"readonly|read-only"):
-        remember(ledger, [BASE])
-    assert tried(ledger)[0].times == 1
+        record_evaluations(ledger, [BASE])
+    assert compositions_tried(ledger)[0].times == 1
 
 
 def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) -> None:
     script = (
         "from data.database import open_study; from data.store.ledger import *;"
-        f"engine = open_study({url!r}); one = Evaluated(('j0',), 'b', 'paper', 'f', 5);"
-        "[remember(engine, [one]) for _ in range(5)]"
+        f"engine = open_study({url!r}); one = Evaluation(('j0',), 'b', 'paper', 'f', 5);"
+        "[record_evaluations(engine, [one]) for _ in range(5)]"
     )
     running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
     assert [one.wait() for one in running] == [0, 0, 0]
-    assert [one.times for one in tried(ledger)] == [15]
+    assert [one.times for one in compositions_tried(ledger)] == [15]
     assert findings(ledger) == []
 
 
@@ -173,32 +178,32 @@ def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) 
 def test_an_entry_changed_behind_the_records_back_is_found(
     ledger: Engine, change: str, said: str
 ) -> None:
-    remember(ledger, [BASE])
-    remember(ledger, [BASE])
+    record_evaluations(ledger, [BASE])
+    record_evaluations(ledger, [BASE])
     assert findings(ledger) == []
     with ledger.execution_options(writes=True).begin() as connection:
         connection.execute(text(change))
     assert said in " ".join(findings(ledger))
 
 
-def counted(engine: Engine, *here: Evaluated) -> int:
-    return comparisons_besides(tried(engine), {one.key: one.compared for one in here})
+def counted(engine: Engine, *here: Evaluation) -> int:
+    return comparisons_besides(compositions_tried(engine), {one.key: one.compared for one in here})
 
 
 def test_what_was_tried_before_counts_and_what_is_tried_now_does_not(ledger: Engine) -> None:
     assert counted(ledger, BASE) == 0
-    remember(ledger, [BASE])
+    record_evaluations(ledger, [BASE])
     assert counted(ledger, BASE) == 0
-    remember(ledger, [other(jurors=("j0",), compared=("metric:m", "metric:n"))])
-    remember(ledger, [other(jurors=("j1",), compared=())])
+    record_evaluations(ledger, [other(jurors=("j0",), compared=("metric:m", "metric:n"))])
+    record_evaluations(ledger, [other(jurors=("j1",), compared=())])
     assert counted(ledger, BASE) == 2 + 1
-    remember(ledger, [other(compared=("juror:j0",))])
+    record_evaluations(ledger, [other(compared=("juror:j0",))])
     assert counted(ledger, BASE) == 2 + 1 + 1
 
 
 def test_rehearsals_with_simulated_jurors_count_only_among_themselves(ledger: Engine) -> None:
     rehearsal = other(jurors=("sim",), compared=("metric:m", "juror:j0"))
-    remember(ledger, [BASE, rehearsal])
+    record_evaluations(ledger, [BASE, rehearsal])
     assert counted(ledger, BASE) == 0
     assert counted(ledger, rehearsal) == 1
 
@@ -207,16 +212,18 @@ def evaluate(engine: Engine, jury: PanelColumns, **asked: Any) -> Sequence[Any]:
     """Do as `calibrate` does: evaluate, remember, then compare with all that was tried."""
     scope = scope_of(scores(), jury=jury, reps=99, **asked)
     names = tuple(name for name, _ in compared(scope))
-    one = Evaluated(jury.members, scope.name, scope.options.method, MARK, 60, compared=names)
-    remember(engine, [one])
-    return difference_rows(scope, tried=comparisons_besides(tried(engine), {one.key: names}))
+    one = Evaluation(jury.members, scope.name, scope.options.method, MARK, 60, compared=names)
+    record_evaluations(engine, [one])
+    return difference_rows(
+        scope, tried=comparisons_besides(compositions_tried(engine), {one.key: names})
+    )
 
 
 def test_recalculating_a_jury_counts_once_in_n_tried_but_times_goes_up(ledger: Engine) -> None:
     rows, again = (evaluate(ledger, JURY) for _ in range(2))
     assert rows == again
     assert rows[0].n_tried == 4
-    assert [one.times for one in tried(ledger)] == [2]
+    assert [one.times for one in compositions_tried(ledger)] == [2]
 
 
 def test_every_further_jury_makes_the_first_ones_p_larger(ledger: Engine) -> None:

@@ -153,6 +153,7 @@ def test_letters_that_ignore_case_are_those_that_patterns_know() -> None:
 ROWS = ["1-5 ", "4,4,", "1,", "1 to 5 ", "step 1 ", "4 accuracy ", "<think></think>"]
 
 
+@pytest.mark.not_quick
 def test_answers_at_the_limit_of_length_are_read_within_the_time_of_a_test() -> None:
     """Each of these took one to three minutes before, and together more than a test may take."""
     for unit in ROWS:

@@ -129,6 +129,7 @@ def test_headings_lists_tables_and_code_are_shown_as_such() -> None:
     assert '<td style="text-align:right">2</td>' in page
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize(
     "piece",
     ["[", "![", "*", "_a", "> ", "- ", "<", "&", "|a", "`a", "[](<", "[a](<b>", "a|b\n-|-\n"],

@@ -325,6 +325,7 @@ def test_every_word_on_marks_is_said_of_some_study():
     }
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize(
     ("studies", "n"), [(40, 60), pytest.param(400, 60, marks=pytest.mark.slow)]
 )
@@ -338,6 +339,7 @@ def test_a_jury_that_sees_nothing_of_the_marks_is_seldom_said_to_see_it(studies,
     assert crossed <= 0.05 * studies + 2.5 * math.sqrt(0.05 * 0.95 * studies)
 
 
+@pytest.mark.not_quick
 def test_a_jury_that_scores_marked_responses_lower_is_seen_to():
     seen = 0
     for seed in range(20):

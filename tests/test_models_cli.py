@@ -12,9 +12,9 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.person import is_blind
-from data.queries.ledger import tried
-from data.queries.models import categories
+from data.queries.ledger import compositions_tried
 from data.queries.record import acts
+from data.queries.study import categories
 from medjury.services.model_costs import read_costs
 
 Write = Callable[[str, str], Path]
@@ -140,10 +140,10 @@ def test_a_benchmark_without_the_criterion_is_not_counted_among_those_compared(
 def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine) -> None:
     figures(run, *LIFT, "--by", "clinicians")
     figures(run, "--by", "jury")
-    assert not tried(rated)
+    assert not compositions_tried(rated)
     figures(run)
     figures(run, "--by", "corrected")
-    (entry,) = tried(rated)
+    (entry,) = compositions_tried(rated)
     assert (entry.jurors, entry.method, entry.times) == (["gpt"], "models", 2)
     assert (entry.icc, entry.n_responses, entry.benchmark) == (None, 18, "aci_bench")
     assert run("verify")[0] == 0

@@ -19,7 +19,7 @@ from calibration.decision import DecisionKind
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import is_blind
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 from medjury.services.models import ModelsRequest, lift
 
 REQUEST = ModelsRequest(AnalysisOptions(reps=50))
@@ -39,7 +39,7 @@ def test_nothing_is_compared_while_the_study_is_blind(rated: Engine) -> None:
     assert "model-one" not in str(refused.value)
     assert check_models(rated, REQUEST) is True
     assert is_blind(rated)
-    assert not tried(rated)
+    assert not compositions_tried(rated)
 
 
 def test_what_cannot_be_compared_is_known_before_the_blind_is_lifted(
@@ -59,7 +59,7 @@ def test_the_table_that_decides_comes_first(rated: Engine) -> None:
     ]
     assert found.decision.kind is DecisionKind.TOO_FEW
     assert found.jury == ("gpt",)
-    assert len(tried(rated)) == 1
+    assert len(compositions_tried(rated)) == 1
 
 
 def test_an_answer_is_read_without_what_made_it(rated: Engine, tmp_path: Path) -> None:

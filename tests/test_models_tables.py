@@ -20,7 +20,7 @@ from calibration.tables.models import (
 )
 from calibration.tables.numbers import TERMINAL
 from calibration.values import note
-from data.queries.models import Recorded
+from data.queries.costs import RecordedCalls
 from medjury.services.model_costs import jury_cost
 
 LACKS = note(
@@ -129,7 +129,7 @@ def test_a_model_that_lacks_a_benchmark_is_named_in_a_field():
 
 
 def test_unknown_tokens_have_their_reason():
-    calls = [Recorded("gpt", 2, None, 0.5, 0), Recorded("llama", 2, 7, 0.5, 0)]
+    calls = [RecordedCalls("gpt", 2, None, 0.5, 0), RecordedCalls("llama", 2, 7, 0.5, 0)]
     cost = jury_cost(calls, ["gpt", "llama"], None)
     assert cost.told(Code.TOKENS_UNKNOWN)["jurors"] == ("gpt",)
     assert cost.told(Code.BOUND_NEEDS_PANEL)
@@ -137,7 +137,7 @@ def test_unknown_tokens_have_their_reason():
 
 
 def test_a_simulated_juror_is_marked_in_the_costs_of_the_jury():
-    calls = [Recorded("gpt", 2, 7, 0.5, 0), Recorded("made-up", 2, 7, 0.0, 0)]
+    calls = [RecordedCalls("gpt", 2, 7, 0.5, 0), RecordedCalls("made-up", 2, 7, 0.0, 0)]
     cost = jury_cost(calls, ["gpt", "made-up"], None, ["made-up", "other"])
     assert [one.simulated for one in cost.jurors] == [(), ("made-up",)]
     assert cost.simulated == ("made-up",)

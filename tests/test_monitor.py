@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 from calibration.codes import MonitoringCode
 from calibration.messages import told
 from data.queries.frames import clinician_dates
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 from data.queries.record import verify
 from medjury.cli.monitor import Gauge
 from medjury.services.panels import juror_ends
@@ -207,7 +207,7 @@ def test_looking_is_noted_in_the_ledger_once(
     studied(2, 20, 2)
     run("calibrate", *QUICK)
     monitor(run)
-    entries = [one for one in tried(engine) if one.benchmark == "visits"]
+    entries = [one for one in compositions_tried(engine) if one.benchmark == "visits"]
     assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
 
 

@@ -15,8 +15,8 @@ from data import database
 from data.card import Reply
 from data.database import open_study, reading, shown, transaction
 from data.errors import BadInput, Conflict, NoStudy
-from data.queries import place
-from data.queries.package import ALL_TABLES, Content, content
+from data.queries import next_task
+from data.queries.package import ALL_TABLES, TableDigest, content
 from data.queries.record import verify
 from data.schema import Setting
 from data.store import submit
@@ -55,7 +55,7 @@ def opened() -> Iterator[Callable[[str], Engine]]:
         one.dispose()
 
 
-def held(engine: Engine) -> dict[str, Content]:
+def held(engine: Engine) -> dict[str, TableDigest]:
     with reading(engine) as session:
         return {table.name: content(session, table) for table in ALL_TABLES}
 
@@ -119,7 +119,7 @@ def test_clinicians_rate_on_where_the_study_went(
     with moved.connect() as connection:
         rater = int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'")) or 0)
         last = int(connection.scalar(text("SELECT MAX(id) FROM rating")) or 0)
-    task = place(moved, rater).task
+    task = next_task(moved, rater).task
     assert task is not None
     submit(moved, rater, task.card.code, Reply(SCORES), 5)
     with moved.connect() as connection:

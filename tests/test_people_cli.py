@@ -9,7 +9,7 @@ import pytest
 from kit.study_place import all_rows, fill
 from sqlalchemy import Engine
 
-from data.queries import Outcome, check_code
+from data.queries import CodeOutcome, check_code
 from data.schema import Role
 from medjury import main
 
@@ -56,7 +56,7 @@ def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(run: Run, engin
 def test_a_link_carries_its_code_after_the_hash(run: Run, engine: Engine) -> None:
     _, out, _ = run("add", "dr-a", "--link", "--url", "https://study.example/")
     [link] = re.findall(r"https://study\.example/join#(\S+)", out)
-    assert check_code(engine, link).outcome == Outcome.GOOD
+    assert check_code(engine, link).outcome == CodeOutcome.GOOD
     assert "link" in run("list")[1]
 
 

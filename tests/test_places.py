@@ -7,7 +7,7 @@ from kit.studies import Run, rated
 from sqlalchemy import Engine
 
 from data.errors import BadFile
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 from medjury.cli.files import write_files, write_json
 
 WRITING = [
@@ -61,7 +61,7 @@ def test_two_options_that_name_one_file_are_refused_before_any_work(
     assert (code, out) == (2, "")
     assert f"{command[1]} is to be written there; name another file" in err
     assert not (tmp_path / "a").exists()
-    assert tried(engine) == []
+    assert compositions_tried(engine) == []
 
 
 def test_a_folder_that_is_not_there_does_not_lift_the_blind(run: Run, tmp_path: Path) -> None:

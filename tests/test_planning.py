@@ -16,8 +16,8 @@ from calibration.planning.rows import Pilot, PlanOptions, PlanRow, Reliability, 
 from calibration.values import note
 from data.card import Reply
 from data.database import open_study
-from data.queries import place
-from data.queries.ledger import tried
+from data.queries import next_task
+from data.queries.ledger import compositions_tried
 from data.schema import Rater
 from data.store import Slot, assign, invite, submit
 
@@ -278,7 +278,7 @@ def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(
     with_ledger = run("verify")
     assert with_ledger[0] == 0
 
-    entries = tried(open_study(url))
+    entries = compositions_tried(open_study(url))
     assert [(entry.jurors, entry.times) for entry in entries] == [(["gpt"], 2)]
 
 
@@ -292,7 +292,7 @@ def test_minutes_are_those_measured_on_the_page_unless_they_are_given(
         rater = session.exec(select(Rater.id).where(Rater.handle == "dr_c")).one()
     assign(engine, [Slot("dr_c", number, number) for number in (1, 2, 3)], seed=0, per_response=1)
     for seconds in (60, 180, 600):
-        task = place(engine, rater or 0).task
+        task = next_task(engine, rater or 0).task
         assert task is not None
         reply = Reply({"accuracy": 3, "completeness": 3, "clarity": 4})
         submit(engine, rater or 0, task.card.code, reply, seconds)

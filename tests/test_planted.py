@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from annotate.screens.workbench_response import PLANTED, TAGS, _call_line, planted
 from data.person import OPERATOR
 from data.queries import opened_response
-from data.queries.planted import Planted, planted_texts
+from data.queries.text_search import Planted, planted_texts
 from data.rubric import read_rubric
 from data.rubrics.injection import holds_verdict
 from jury.panel import Panel

@@ -18,7 +18,7 @@ from data import database
 from data.card import Reply
 from data.database import open_study, reading, transaction
 from data.errors import BadInput, NoStudy
-from data.queries import place
+from data.queries import next_task
 from data.queries.record import verify
 from data.schema import Setting
 from data.store import Slot, assign, claim, invite, submit
@@ -44,7 +44,7 @@ def ward(server: str, tmp_path: Path) -> Iterator[Engine]:
 
 def test_ratings_are_vouched_for_whatever_the_servers_time_zone(ward: Engine) -> None:
     assign(ward, [Slot("dr_0", 1, 1)], seed=0, per_response=1)
-    task = place(ward, 1).task
+    task = next_task(ward, 1).task
     assert task is not None
     submit(ward, 1, task.card.code, Reply(SCORES, comment="\u00e9 \U0001f600"), 5)
     with ward.connect() as connection:

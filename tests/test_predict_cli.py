@@ -10,7 +10,7 @@ from kit.studies import HEAD, Run
 from sqlalchemy import Engine
 
 from calibration.predicting.predicted import COLUMNS
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 
 KEYS = [
     *("benchmark", "n_both", "n_fit", "n_calibration", "q", "n_predicted", "mean_clinicians"),
@@ -100,7 +100,7 @@ def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engi
     run("predict", "--jurors", "gpt", "--benchmark", "visits")
     run("calibrate", "--reps", "50")
 
-    found = {(tuple(one.jurors), one.benchmark): one.times for one in tried(engine)}
+    found = {(tuple(one.jurors), one.benchmark): one.times for one in compositions_tried(engine)}
 
     both = ("gpt", "llama")
     assert found == {
@@ -130,7 +130,7 @@ def test_bad_input_gets_one_message_and_writes_nothing(run: Run, engine: Engine)
         assert code == 2, arguments
         assert said in err
         assert "Traceback" not in out + err
-    assert tried(engine) == []
+    assert compositions_tried(engine) == []
 
 
 @pytest.mark.usefixtures("rated")

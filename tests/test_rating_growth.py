@@ -10,7 +10,7 @@ from sqlalchemy import Engine, event
 from sqlmodel import Session, col, select
 
 from data.card import NOT_ENOUGH_CONTEXT, Reply
-from data.queries import place, rated_codes
+from data.queries import next_task, rated_codes
 from data.schema import Assignment
 from data.store import submit
 
@@ -64,10 +64,10 @@ def test_the_300th_rating_costs_the_database_what_the_30th_did(
     engine: Engine, dr_a: int, study_file: Path
 ) -> None:
     def rate_next(_: int) -> None:
-        task = place(engine, dr_a).task
+        task = next_task(engine, dr_a).task
         assert task is not None
         submit(engine, dr_a, task.card.code, Reply({"accuracy": 4}), 1)
-        place(engine, dr_a)
+        next_task(engine, dr_a)
 
     few, many = costs(engine, dr_a, rate_next)
     assert 0 < many < 1.5 * few

@@ -25,8 +25,7 @@ from data import queries
 from data.queries import Person
 from data.schema import Role
 from data.store import Slot, assign, import_responses, recuse
-from data.store.record import lock
-from data.store.settings import set_setting
+from data.store.study import lock, set_setting
 
 ROOT = Path(__file__).parents[1]
 

@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 
 from data.card import Reply
 from data.errors import BadInput, NotAllowed, OffScale, Stale, Unknown
-from data.queries import Progress, check_code, person, place
+from data.queries import Progress, check_code, next_task, person
 from data.queries.frames import ratings_frame
 from data.schema import Event
 from data.store import FormState, Slot, assign, invite, renew, save_draft, submit
@@ -38,15 +38,15 @@ def ratings(engine: Engine) -> int:
 
 def test_the_next_response_follows_the_clinicians_own_order(small_study: Engine, dr_a: int) -> None:
     seen = []
-    while task := place(small_study, dr_a).task:
+    while task := next_task(small_study, dr_a).task:
         seen.append(task.card.response)
         assert submit(small_study, dr_a, task.card.code, FULL, 10)
     assert seen == ["Mild pain.", "Patient denies fever.", "Patient has fever."]
-    assert place(small_study, dr_a).progress == Progress(3, 3)
+    assert next_task(small_study, dr_a).progress == Progress(3, 3)
 
 
 def test_the_same_submission_again_leaves_one_rating(small_study: Engine, dr_a: int) -> None:
-    task = place(small_study, dr_a).task
+    task = next_task(small_study, dr_a).task
     assert task is not None
     assert submit(small_study, dr_a, task.card.code, FULL, 10)
     assert not submit(small_study, dr_a, task.card.code, FULL, 12)
@@ -54,7 +54,7 @@ def test_the_same_submission_again_leaves_one_rating(small_study: Engine, dr_a: 
 
 
 def test_a_changed_mind_is_added_and_the_newest_counts(small_study: Engine, dr_a: int) -> None:
-    task = place(small_study, dr_a).task
+    task = next_task(small_study, dr_a).task
     assert task is not None
     submit(small_study, dr_a, task.card.code, FULL, 10)
     assert submit(small_study, dr_a, task.card.code, Reply(dict(FULL.scores) | {"clarity": 1}), 5)
@@ -75,7 +75,7 @@ def test_a_changed_mind_is_added_and_the_newest_counts(small_study: Engine, dr_a
 def test_an_incomplete_or_impossible_reply_stores_nothing(
     small_study: Engine, dr_a: int, reply: Reply, error: type[Exception]
 ) -> None:
-    task = place(small_study, dr_a).task
+    task = next_task(small_study, dr_a).task
     assert task is not None
     with pytest.raises(error):
         submit(small_study, dr_a, task.card.code, reply, 10)
@@ -83,7 +83,7 @@ def test_an_incomplete_or_impossible_reply_stores_nothing(
 
 
 def test_nobody_rates_what_is_assigned_to_another(small_study: Engine, dr_a: int) -> None:
-    other = place(small_study, dr_a + 1).task
+    other = next_task(small_study, dr_a + 1).task
     assert other is not None
     for code in (other.card.code, "made-up"):
         with pytest.raises(NotAllowed):
@@ -93,12 +93,12 @@ def test_nobody_rates_what_is_assigned_to_another(small_study: Engine, dr_a: int
 
 
 def test_a_late_draft_never_replaces_a_newer_one(small_study: Engine, dr_a: int) -> None:
-    task = place(small_study, dr_a).task
+    task = next_task(small_study, dr_a).task
     assert task is not None
     newer = state(2, clarity=4)
     assert save_draft(small_study, dr_a, task.card.code, newer) == 1
     assert save_draft(small_study, dr_a, task.card.code, state(1)) == 1
-    again = place(small_study, dr_a).task
+    again = next_task(small_study, dr_a).task
     assert again is not None
     assert (again.draft, again.draft_seq) == (newer.draft, 1)
 
@@ -106,7 +106,7 @@ def test_a_late_draft_never_replaces_a_newer_one(small_study: Engine, dr_a: int)
 def test_a_page_that_does_not_know_what_is_stored_replaces_nothing(
     small_study: Engine, dr_a: int
 ) -> None:
-    task = place(small_study, dr_a).task
+    task = next_task(small_study, dr_a).task
     assert task is not None
     code = task.card.code
     assert save_draft(small_study, dr_a, code, state(1, base=0, clarity=4)) == 1
@@ -133,13 +133,13 @@ def test_a_page_that_does_not_know_what_is_stored_replaces_nothing(
 def test_an_impossible_draft_stores_nothing(
     small_study: Engine, dr_a: int, entered: dict[str, object], error: type[Exception]
 ) -> None:
-    task = place(small_study, dr_a).task
+    task = next_task(small_study, dr_a).task
     assert task is not None
     for base in (None, 0):
         wrong = FormState({"by": "page1", "seq": 1} | entered, 1, base)
         with pytest.raises(error):
             save_draft(small_study, dr_a, task.card.code, wrong)
-    again = place(small_study, dr_a).task
+    again = next_task(small_study, dr_a).task
     assert again is not None
     assert (again.draft, again.draft_seq) == ({}, 0)
 
@@ -180,7 +180,7 @@ def test_inviting_again_gives_no_second_code(small_study: Engine) -> None:
 
 
 def test_every_event_carries_the_hash_of_the_one_before(small_study: Engine, dr_a: int) -> None:
-    task = place(small_study, dr_a).task
+    task = next_task(small_study, dr_a).task
     assert task is not None
     submit(small_study, dr_a, task.card.code, FULL, 10)
     with Session(small_study) as session:

@@ -24,7 +24,7 @@ from sqlalchemy import Engine
 from data.card import Reply
 from data.queries import check_code, pairs
 from data.queries.frames import ratings_frame
-from data.queries.rating_room import place
+from data.queries.rating_room import next_task
 from data.rubric import read_rubric
 from data.schema import Status
 from data.store import Slot, assign, invite, submit
@@ -301,7 +301,7 @@ def test_every_note_of_the_longest_dialogue_is_rated_beside_all_of_it(
     person = check_code(engine, codes[0].code).person
     assert person is not None
     seen = set()
-    while task := place(engine, person.rater).task:
+    while task := next_task(engine, person.rater).task:
         assert (task.rubric.name, task.card.context) == ("aci_bench", longest)
         seen.add(task.card.response)
         submit(

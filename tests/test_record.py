@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 
 from data.card import Marked, Reply
 from data.errors import BadInput, Conflict, NotAllowed
-from data.queries import place
+from data.queries import next_task
 from data.queries.record import acts, locked_since, verify
 from data.rubric import read_rubric
 from data.store import (
@@ -22,7 +22,7 @@ from data.store import (
     submit,
 )
 from data.store.masks import MaskedText, mask_responses
-from data.store.record import lock, reopen, unblind
+from data.store.study import lock, reopen, unblind
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 REPLY = Reply(SCORES, comment="dose", spans=(Marked("accuracy", 0, 4, "wrong"),), flags=("flag",))
@@ -35,7 +35,7 @@ def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     invite(study, ["dr_a", "dr_b"])
     assign(study, [Slot("dr_a", n, n) for n in (1, 2)], seed=0, per_response=1)
     for _ in (1, 2):
-        task = place(study, 1).task
+        task = next_task(study, 1).task
         assert task is not None
         submit(study, 1, task.card.code, REPLY, 5)
         submit(study, 1, task.card.code, Reply({**SCORES, "clarity": 1}), 5)
@@ -143,7 +143,7 @@ def test_a_mask_changes_what_is_shown_but_never_what_is_stored(small_study: Engi
     assign(small_study, [Slot("dr_a", 1, 0)], seed=0)
     hidden = MaskedText(1, "[author masked] denies fever.", [(0, 7, "Patient")])
     assert mask_responses(small_study, [hidden]) == (1, 0)
-    task = place(small_study, 1).task
+    task = next_task(small_study, 1).task
     assert task is not None
     assert task.card.response == "[author masked] denies fever."
     assert verify(small_study).findings == ()
@@ -187,7 +187,7 @@ def test_an_old_message_never_undoes_a_newer_submission(rated: Engine) -> None:
 
 def test_a_recused_place_goes_to_one_other_clinician(rated: Engine) -> None:
     assign(rated, [Slot("dr_b", 4, 0)], seed=0)
-    task = place(rated, 2).task
+    task = next_task(rated, 2).task
     assert task is not None
     with pytest.raises(BadInput, match="why"):
         recuse(rated, 2, task.card.code, "")
@@ -204,10 +204,10 @@ def test_a_recused_place_goes_to_one_other_clinician(rated: Engine) -> None:
 def test_what_cannot_be_rated_is_counted_and_leaves_no_score(small_study: Engine) -> None:
     invite(small_study, ["dr_a"])
     assign(small_study, [Slot("dr_a", 1, 0)], seed=0)
-    task = place(small_study, 1).task
+    task = next_task(small_study, 1).task
     assert task is not None
     assert submit(small_study, 1, task.card.code, Reply({}, flags=("not_enough_context",)), 5)
-    assert place(small_study, 1).task is None
+    assert next_task(small_study, 1).task is None
     with small_study.connect() as connection:
         assert connection.scalar(text("SELECT COUNT(*) FROM rating")) == 0
         assert connection.scalar(text("SELECT state FROM assignment")) == "unrated"
@@ -222,7 +222,7 @@ def test_the_previous_score_is_kept_with_the_next_one(rated: Engine) -> None:
 def test_a_stretch_outside_the_text_is_refused(small_study: Engine) -> None:
     invite(small_study, ["dr_a"])
     assign(small_study, [Slot("dr_a", 1, 0)], seed=0)
-    task = place(small_study, 1).task
+    task = next_task(small_study, 1).task
     assert task is not None
     for start, end in ((-1, 3), (5, 5), (0, 10_000)):
         reply = Reply(SCORES, spans=(Marked("accuracy", start, end, "wrong"),))

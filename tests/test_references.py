@@ -14,7 +14,7 @@ from data.errors import Conflict, NotAllowed
 from data.queries.record import verify
 from data.queries.references import ReferenceCard
 from data.schema import Status
-from data.store.record import lock
+from data.store.study import lock
 from jury.references import SCHEMA, prompt_for, read_reference
 
 

@@ -25,12 +25,12 @@ from annotate.reminders import MailServer, due, is_due, mail_server, send
 from data.card import Reply
 from data.errors import BadInput
 from data.person import OPERATOR
-from data.queries import Workload, place
+from data.queries import Workload, next_task
 from data.queries.record import acts, verify
 from data.schema import now
 from data.store import Slot, assign, invite, submit
 from data.store.people import set_email
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 PRESENT = datetime(2026, 5, 20, 12, tzinfo=UTC)
 WHERE = "https://study.hospital.example"
@@ -93,7 +93,7 @@ def behind(small_study: Engine) -> Engine:
     invite(small_study, ["dr_a", "dr_b", "dr_c"])
     slots = [Slot(name, n, n) for name in ("dr_a", "dr_b", "dr_c") for n in (1, 2)]
     assign(small_study, slots, seed=0)
-    shown = place(small_study, 1).task
+    shown = next_task(small_study, 1).task
     assert shown is not None
     submit(small_study, 1, shown.card.code, FULL, 60)
     given(small_study, 5)

@@ -27,8 +27,7 @@ from data.queries import check_code
 from data.schema import Assignment, Response, Role, State
 from data.store import add_people, end_access, import_responses, invite
 from data.store.assignments import Slot, assign
-from data.store.record import lock, reopen
-from data.store.settings import set_setting
+from data.store.study import lock, reopen, set_setting
 
 RATERS = [f"dr-{n}" for n in range(6)]
 RESPONSES, READERS = 12, 3

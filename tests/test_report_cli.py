@@ -8,7 +8,7 @@ from kit.study_place import StudyIn, fill
 from sqlalchemy import Engine
 
 from data.database import open_study
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 from medjury import main
 
 
@@ -55,7 +55,7 @@ def test_every_criterion_on_the_page_stands_in_the_ledger_before_p_is_corrected(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     assert run("calibrate", "--reps", "50", "--html", str(tmp_path / "r.html"))[0] == 0
-    entries = {one.criterion: one for one in tried(engine)}
+    entries = {one.criterion: one for one in compositions_tried(engine)}
     assert set(entries) == {"", "accuracy", "completeness", "clarity"}
     assert len({one.fingerprint for one in entries.values()}) == 1
     text = (tmp_path / "r.html").read_text()
@@ -84,9 +84,9 @@ def test_a_report_tells_when_the_blind_was_lifted(run: Run, tmp_path: Path) -> N
 def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(
     run: Run, engine: Engine, tmp_path: Path, options: list[str], words: str
 ) -> None:
-    before = len(tried(engine))
+    before = len(compositions_tried(engine))
     code, _, told = run("calibrate", *(one.format(here=tmp_path) for one in options))
     assert code == 2
     assert words in told
-    assert len(tried(engine)) == before
+    assert len(compositions_tried(engine)) == before
     assert not (tmp_path / "a").exists()

@@ -8,7 +8,7 @@ from data.errors import Unknown
 from data.queries.ledger import report, report_findings, reports
 from data.queries.record import acts, verify
 from data.store.ledger import FROZEN, freeze, report_sha256
-from data.store.record import lock
+from data.store.study import lock
 
 MARK = "f" * 64
 BODY = {"name": "first", "rows": [{"scorer": "jury", "icc": 1 / 3, "f_low": None}], "n": 5}

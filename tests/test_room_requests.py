@@ -33,8 +33,7 @@ from data.queries.record import acts
 from data.schema import Role
 from data.store import add_people, describe
 from data.store.people import end_access
-from data.store.record import lock
-from data.store.settings import set_setting
+from data.store.study import lock, set_setting
 
 ANSWER = {"code", "seq", "version", "error", "busy", "stale"}
 POSTED = (PATH, *(f"{PATH}/{act}" for act in ("show", "read", "back", "consent")))
@@ -335,7 +334,7 @@ def test_a_study_that_cannot_be_reached_is_said_so_that_the_page_tries_again(
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
-    monkeypatch.setattr(queries, "seen", unreachable)
+    monkeypatch.setattr(queries, "session_state", unreachable)
     for answer in (
         client.post(PATH, json=message(mine), headers=signed),
         client.get(PATH, headers=signed),

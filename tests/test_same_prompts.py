@@ -17,7 +17,8 @@ from sqlalchemy import Engine
 from sqlmodel import col, select
 
 from data.database import reading, transaction
-from data.queries.jury import juror_costs, missing_verdicts
+from data.queries.costs import juror_costs
+from data.queries.jury import missing_verdicts
 from data.schema import Response, Status
 
 

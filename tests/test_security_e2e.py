@@ -15,7 +15,7 @@ from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR
 from data.schema import Kind, Role
 from data.store import add_people, import_ratings
-from data.store.record import unblind
+from data.store.study import unblind
 
 pytestmark = pytest.mark.e2e
 # Each as HTML and as Markdown; a person's name has at most 80 signs.

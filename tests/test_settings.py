@@ -8,7 +8,7 @@ from data.errors import BadInput, Unknown
 from data.queries.record import acts
 from data.queries.study import settings
 from data.settings import Settings
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 
 def test_what_was_never_set_is_the_default(engine: Engine) -> None:

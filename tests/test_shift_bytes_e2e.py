@@ -27,7 +27,7 @@ from data.importers.rows import Origin, RatingRow
 from data.importers.table import TableFile
 from data.schema import Kind
 from data.store import describe, import_ratings, import_responses, submit
-from data.store.settings import set_setting
+from data.store.study import set_setting
 from data.store.training import import_experts
 
 pytestmark = pytest.mark.e2e

@@ -28,11 +28,11 @@ from data.card import Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries.models import taxonomy
 from data.queries.record import acts, verify
+from data.queries.study import taxonomy
 from data.schema import Response, Role, now
 from data.store import add_people, end_access, invite, recuse, steering, submit
-from data.store.responses import Place
+from data.store.responses import TaxonomyPlace
 from data.store.steering import PlannedWork, lock_study, set_place, store_design
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
@@ -122,7 +122,7 @@ def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person)
         lambda: study_import.bring_response_file(small_study, person, upload(NAMED)),
         lambda: study_import.try_rating_file(small_study, person, upload(RATINGS)),
         lambda: study_import.bring_rating_file(small_study, person, upload(RATINGS)),
-        lambda: set_place(person, small_study, "visits", Place()),
+        lambda: set_place(person, small_study, "visits", TaxonomyPlace()),
         lambda: store_design(person, small_study, plan, ["dr-a"]),
         lambda: study_design.deal(person, small_study, REQUEST),
         lambda: lock_study(person, small_study),
@@ -148,15 +148,15 @@ def test_a_clinician_reads_nothing_of_the_study(small_study: Engine) -> None:
 
 
 def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Engine) -> None:
-    place = Place("Clinical Note Generation", "Documenting Patient Visits")
+    place = TaxonomyPlace("Clinical Note Generation", "Documenting Patient Visits")
     assert set_place(OPERATOR, small_study, "visits", place)
     assert not set_place(OPERATOR, small_study, "visits", place)
     view = queries.materials(RESEARCHER, small_study)[0].view
     assert (view.category, view.subcategory) == (place.category, place.subcategory)
     for error, name, wrong in (
-        (BadInput, "visits", Place("Invented")),
-        (BadInput, "visits", Place("Clinical Note Generation", "Planning Treatments")),
-        (BadInput, "visits", Place("", "Planning Treatments")),
+        (BadInput, "visits", TaxonomyPlace("Invented")),
+        (BadInput, "visits", TaxonomyPlace("Clinical Note Generation", "Planning Treatments")),
+        (BadInput, "visits", TaxonomyPlace("", "Planning Treatments")),
         (Unknown, "nowhere", place),
     ):
         with pytest.raises(error):
@@ -166,7 +166,7 @@ def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Eng
     assert verify(small_study).findings == ()
     lock_study(OPERATOR, small_study)
     with pytest.raises(NotAllowed, match="locked"):
-        set_place(OPERATOR, small_study, "visits", Place())
+        set_place(OPERATOR, small_study, "visits", TaxonomyPlace())
 
 
 def test_the_taxonomy_has_5_categories_and_22_subcategories() -> None:

@@ -10,11 +10,11 @@ from sqlmodel import Session, select
 
 from data.card import Marked, Reply
 from data.errors import BadInput
-from data.queries import place
+from data.queries import next_task
 from data.queries.record import verify
 from data.schema import Rating, Span, Submission
 from data.store import Slot, assign, invite, submit
-from data.store.settings import set_setting
+from data.store.study import set_setting
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 LINKED = (
@@ -28,7 +28,7 @@ def code(small_study: Engine) -> str:
     """Return the code of the one response that dr_a is to rate."""
     invite(small_study, ["dr_a"])
     assign(small_study, [Slot("dr_a", 1, 1)], seed=0, per_response=1)
-    task = place(small_study, 1).task
+    task = next_task(small_study, 1).task
     assert task is not None
     return task.card.code
 

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from annotate.screens.lab_run import _kinds
 from data.calls import TokenCosts, added, token_costs
 from data.database import transaction
-from data.queries.token_costs import token_costs_by_juror
+from data.queries.costs import token_costs_by_juror
 from data.schema import Attempt
 from jury.call import Usage
 from jury.cost import batch_price, price

@@ -10,12 +10,19 @@ from annotate.rating import text_html
 from data import training
 from data.card import Card, Reply
 from data.errors import BadInput, Conflict, Unknown
-from data.queries import design_items, place
+from data.queries import design_items, next_task
 from data.queries.frames import responses_frame
-from data.queries.rating_room import Exercise, Feedback, Mark, Result, situation, trainees
+from data.queries.rating_room import (
+    Exercise,
+    Feedback,
+    RoundResult,
+    ScoredCriterion,
+    situation,
+    trainees,
+)
 from data.schema import Drill
 from data.store import submit
-from data.store.settings import set_setting
+from data.store.study import set_setting
 from data.store.training import answer_drill, leave_outcome, let_through
 
 __all__ = ["made", "put", "study"]
@@ -45,7 +52,7 @@ def test_an_answer_is_followed_by_the_experts_scores_and_reasons(put: Put, study
     assert told.card.response == now.task.card.response
     first = told.card.response == "Practice 1."
     expert, why = (2.0, "The fever is wrong.") if first else (4.5, "")
-    assert told.marks[0] == Mark("accuracy", 4, expert, why)
+    assert told.marks[0] == ScoredCriterion("accuracy", 4, expert, why)
 
 
 def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(
@@ -91,7 +98,7 @@ def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(
     leave_outcome(study, 1, 1)
     assert fail_round(study, 1).halted
     leave_outcome(study, 1, 2)
-    assert isinstance(situation(study, 1).stage, Result)
+    assert isinstance(situation(study, 1).stage, RoundResult)
     with pytest.raises(BadInput, match="--reason"):
         let_through(study, "dr-a", " ")
     with pytest.raises(Unknown, match="dr-x"):
@@ -108,12 +115,12 @@ def test_a_round_keeps_the_rule_it_was_judged_by(put: Put, study: Engine) -> Non
     fail_round(study, 1)
     set_setting(study, "training_gap", "0.1")
     told = situation(study, 1).stage
-    assert isinstance(told, Result)
+    assert isinstance(told, RoundResult)
     assert told.outcome.passed
 
 
 def test_who_has_rated_before_there_was_training_goes_on(put: Put, study: Engine) -> None:
-    task = place(study, 1).task
+    task = next_task(study, 1).task
     assert task is not None
     submit(study, 1, task.card.code, Reply(FULL), 1.0)
     put(WIDE)
@@ -137,7 +144,10 @@ def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing() -> 
 
 
 def test_differences_are_told_in_words_and_text_is_escaped() -> None:
-    marks = (Mark("accuracy", 4, 2.5, "<b>dose</b>"), Mark("clarity", 3, 3, ""))
+    marks = (
+        ScoredCriterion("accuracy", 4, 2.5, "<b>dose</b>"),
+        ScoredCriterion("clarity", 3, 3, ""),
+    )
     one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), marks, 1, 1, 2)
     told = text_html.feedback(one)
     assert "you scored 1.5 points higher" in told

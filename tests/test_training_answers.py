@@ -14,7 +14,7 @@ from data.errors import BadInput, NotAllowed
 from data.queries import Person
 from data.queries.rating_room import Exercise, Feedback, situation
 from data.schema import Drill, Role, Setting, Span
-from data.store.settings import set_setting
+from data.store.study import set_setting
 from data.store.training import answer_drill, leave_feedback
 
 __all__ = ["made", "put", "study"]

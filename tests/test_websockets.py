@@ -54,7 +54,7 @@ def test_while_the_study_is_away_who_signed_in_here_is_let_in_with_little_and_no
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
-    monkeypatch.setattr(queries, "seen", unreachable)
+    monkeypatch.setattr(queries, "session_state", unreachable)
     account = f"way in {somebody.access}"
     assert admitted(engine, asking(cookie)) == Admitted(account, LARGEST_OF_A_CLINICIAN)
     for forged in (cookie[:-2], "", cookie.partition("=")[0] + "=eyJ.a.b"):

@@ -16,7 +16,7 @@ from annotate.screens import workbench_response
 from data.card import Marked, Reply
 from data.person import OPERATOR
 from data.queries import opened_response
-from data.queries.lab_workbench import Chosen, compared
+from data.queries.workbench import Chosen, compared
 from data.schema import Role
 from data.store import add_people, submit
 from jury.panel import Panel

@@ -10,9 +10,9 @@ from sqlalchemy import Engine
 from annotate.screens.workbench_response import comments, marked_pane, numbered, source_panes
 from data.card import Card, Marked, Reply
 from data.person import OPERATOR
-from data.queries import opened_response, place
+from data.queries import next_task, opened_response
 from data.queries.lab import Opened, Opinion
-from data.queries.lab_workbench import Chosen, compared, simulated_among
+from data.queries.workbench import Chosen, compared, simulated_among
 from data.schema import Kind
 from data.store import Slot, assign, invite, submit
 from jury.panel import read_panel
@@ -26,7 +26,7 @@ def code(small_study: Engine) -> str:
     """Return the code of the one response that dr_a is to rate."""
     invite(small_study, ["dr_a"])
     assign(small_study, [Slot("dr_a", 1, 1)], seed=0, per_response=1)
-    task = place(small_study, 1).task
+    task = next_task(small_study, 1).task
     assert task is not None
     return task.card.code
 

@@ -23,11 +23,11 @@ from annotate.worker import Worker, ask, call
 from data.database import open_study
 from data.errors import BadInput, BadPanel, MedjuryError, NoStudy, NotAllowed, TooFew
 from data.person import OPERATOR, Person
-from data.queries.ledger import tried
+from data.queries.ledger import compositions_tried
 from data.queries.study import version
 from data.rubric import read_rubric
 from data.schema import Role
-from data.store.settings import set_setting
+from data.store.study import set_setting
 from jury.panel import Juror, Panel, read_panel
 from medjury.services.panels import panel_probe
 from medjury.services.rubric_export import RubricExport, exported_rubric
@@ -142,7 +142,7 @@ def test_what_two_people_ask_at_once_is_computed_once(
 
     assert "bundle.json" in one.result(WAIT_SECONDS).files
     assert ask(OPERATOR, engine, exported_rubric, asked) is one, "the ledger is no change"
-    assert {entry.times for entry in tried(engine)} <= {1}
+    assert {entry.times for entry in compositions_tried(engine)} <= {1}
 
 
 def test_two_studies_have_answers_of_their_own(

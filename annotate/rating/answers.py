@@ -20,7 +20,7 @@ from data.errors import (
     Unexplained,
     Unknown,
 )
-from data.queries import House, Person, Task
+from data.queries import Person, RoomState, Task
 from data.store import FormState
 from data.store.training import answer_drill, save_drill_draft
 
@@ -144,17 +144,19 @@ class Answer:
     after: bool = False
 
 
-def take_in(engine: Engine, person: Person, payload: object, house: House | None = None) -> Answer:
+def take_in(
+    engine: Engine, person: Person, payload: object, house: RoomState | None = None
+) -> Answer:
     """Save a draft or submit a rating; taking in the same message again changes nothing."""
-    settings = house or queries.house(engine)
+    settings = house or queries.room_state(engine)
     return _taken_in(payload, partial(_take_in, engine, person.rater or 0, settings))
 
 
 def take_in_training(
-    engine: Engine, rater: int, payload: object, house: House | None = None
+    engine: Engine, rater: int, payload: object, house: RoomState | None = None
 ) -> Answer:
     """Save a draft or an answer of the training round: the same messages, other tables."""
-    settings = house or queries.house(engine)
+    settings = house or queries.room_state(engine)
     return _taken_in(payload, partial(_take_in_training, engine, rater, settings))
 
 
@@ -200,7 +202,9 @@ def label(criterion: str) -> str:
     return criterion.replace("_", " ").capitalize()
 
 
-def _take_in(engine: Engine, rater: int, house: House, message: Message, answer: Answer) -> Answer:
+def _take_in(
+    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
+) -> Answer:
     """Store a message, and find out where the clinician goes from there."""
     if message.go == "recuse":
         store.recuse(engine, rater, message.code, message.reason)
@@ -215,7 +219,7 @@ def _take_in(engine: Engine, rater: int, house: House, message: Message, answer:
 
 
 def _take_in_training(
-    engine: Engine, rater: int, house: House, message: Message, answer: Answer
+    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
 ) -> Answer:
     """Store a message of the training round; it asks for a reason as the real work does."""
     if message.go == "recuse":
@@ -228,7 +232,9 @@ def _take_in_training(
     return replace(answer, version=save_drill_draft(engine, rater, message.code, message.state()))
 
 
-def _submit(engine: Engine, rater: int, house: House, message: Message, answer: Answer) -> Answer:
+def _submit(
+    engine: Engine, rater: int, house: RoomState, message: Message, answer: Answer
+) -> Answer:
     """Submit a rating; say whether its reference is shown now."""
     why = house.settings.ask_why
     state, reply = message.state(), message.reply()

@@ -127,9 +127,9 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     if not now.consents:
         answer = refused(payload, CONSENT_FIRST)
     elif now.stage is None:
-        answer = take_in(engine, person, payload, now.house)
+        answer = take_in(engine, person, payload, now.room)
     else:
-        answer = take_in_training(engine, rater, payload, now.house)
+        answer = take_in_training(engine, rater, payload, now.room)
     reply: dict[str, Any] = about(answer)
     if answer.moved:
         reply["shown"] = room.shown(engine, person, answer, now if now.stage is None else None)

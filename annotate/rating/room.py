@@ -21,7 +21,7 @@ from data import queries, store
 from data.card import SEVERITIES, Card
 from data.description import Description
 from data.pace import measured
-from data.queries import House, Person, Progress, Situation, Task
+from data.queries import Person, Progress, RoomState, Situation, Task
 from data.queries.pace import timed_showings, words_left
 from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
@@ -37,7 +37,7 @@ class View:
     """A response as it is shown: whether one stands before it, and whether it was just rated."""
 
     task: Task
-    house: House
+    house: RoomState
     previous: bool = False
     after: bool = False
 
@@ -67,7 +67,7 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "tag": str(person.id),
         "title": description.title if description else "",
         "guide": _guide(description) if description else "",
-        "dark": now.house.settings.dark,
+        "dark": now.room.settings.dark,
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
     }
@@ -103,13 +103,13 @@ def shown(
     """
     rater = person.rater or 0
     now = situation or queries.situation(engine, rater)
-    if now.house.locked:
+    if now.room.locked:
         return {"stage": "note", "title": "Thank you", "text": LOCKED}
     if not now.consents:
         return _consent(engine)
     if now.stage is not None:
-        return _training(now.stage, now.house)
-    return _rating(engine, rater, now.house, answer)
+        return _training(now.stage, now.room)
+    return _rating(engine, rater, now.room, answer)
 
 
 def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None:
@@ -117,7 +117,7 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
     rater = person.rater or 0
     task = queries.task(engine, rater, code)
     if task is not None:
-        if name == "reference" and View(task, queries.house(engine)).reference:
+        if name == "reference" and View(task, queries.room_state(engine)).reference:
             store.opened(engine, rater, code, reference=True)
             return _asked_for(task.card, name)
         return _asked_for(task.card, name) if name == "checklist" else None
@@ -179,11 +179,11 @@ def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]
     return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
 
 
-def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
+def _rating(engine: Engine, rater: int, house: RoomState, answer: Answer | None) -> Shown:
     """Return the response a clinician is at, or that there is none."""
-    current = queries.place(engine, rater)
+    current = queries.next_task(engine, rater)
     if current.task is None and current.progress.total and store.claim(engine, rater):
-        current = queries.place(engine, rater)
+        current = queries.next_task(engine, rater)
     task = (
         queries.task(engine, rater, answer.at) if answer and answer.at else None
     ) or current.task
@@ -249,7 +249,7 @@ def card_shown(view: View) -> Shown:
     }
 
 
-def _training(now: Stage, house: House) -> Shown:
+def _training(now: Stage, house: RoomState) -> Shown:
     """Return a training response with the form of the real work, its feedback, or how a round went."""
     training = training_progress(now)
     if isinstance(now, Exercise):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from data.queries.rating_room import Exercise, Feedback, Mark, Miss, Result
+from data.queries.rating_room import Exercise, Feedback, Miss, RoundResult, ScoredCriterion
 from data.rubric import Rubric
 
 STYLE = (files("annotate.rating") / "page.css").read_text("utf-8")
@@ -120,15 +120,15 @@ def _asks(speaker: str) -> bool:
 MOST_MISSES = 3
 
 
-def training_progress(stage: Exercise | Feedback | Result) -> dict[str, Any]:
+def training_progress(stage: Exercise | Feedback | RoundResult) -> dict[str, Any]:
     """Return how far the round is, as the page's top line says it."""
-    number = stage.total if isinstance(stage, Result) else stage.number
+    number = stage.total if isinstance(stage, RoundResult) else stage.number
     done = number - isinstance(stage, Exercise)
     counted = {"done": done, "total": stage.total, "number": number, "round": stage.round_}
     return {"progress": counted, "training": True}
 
 
-def training_way_on(stage: Result) -> str:
+def training_way_on(stage: RoundResult) -> str:
     """Return what the button says that leaves the outcome of a round."""
     if stage.halted:
         return "Check again"
@@ -147,7 +147,7 @@ def training_feedback(stage: Feedback) -> str:
     )
 
 
-def training_result(stage: Result) -> str:
+def training_result(stage: RoundResult) -> str:
     """Return how a round went: the distance, what is allowed, and where it was largest."""
     outcome = stage.outcome
     title = "Training passed" if outcome.passed else "Once more, please"
@@ -179,7 +179,7 @@ def decimals(value: float) -> str:
     return text[:-1] if text.endswith("0") else text
 
 
-def _mark(mark: Mark, rubric: Rubric, with_why: bool) -> str:
+def _mark(mark: ScoredCriterion, rubric: Rubric, with_why: bool) -> str:
     """Return one criterion: both scores, their difference in words, their anchors, the reason."""
     label = html.escape(mark.criterion.replace("_", " ").capitalize())
     near = "mj-same" if mark.own == mark.expert else "mj-apart"
@@ -194,7 +194,7 @@ def _mark(mark: Mark, rubric: Rubric, with_why: bool) -> str:
     )
 
 
-def _score_rows(mark: Mark, rubric: Rubric) -> Iterator[tuple[str, str]]:
+def _score_rows(mark: ScoredCriterion, rubric: Rubric) -> Iterator[tuple[str, str]]:
     """Yield who gave what, with the anchor of the point, or of both points around a fraction."""
     anchors = next(
         criterion.anchors for criterion in rubric.criterion if criterion.name == mark.criterion
@@ -218,7 +218,7 @@ def _said(score: float, anchors: dict[int, str]) -> str:
     return f"<b>{decimals(score)}</b> <span>{'<br>'.join(ends)}</span>"
 
 
-def _difference(mark: Mark) -> str:
+def _difference(mark: ScoredCriterion) -> str:
     """Return how far the clinician is from the expert, in words."""
     if mark.own == mark.expert:
         return "the same score"

@@ -40,7 +40,7 @@ class Jury:
 
 def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
     """Ask for benchmark, jury, criterion, method, references, and the reading where there are two."""
-    settled = queries.is_settling(person, engine)
+    settled = queries.has_adjudications(person, engine)
     places = st.container(key="controls").columns(
         (3, 3, 3, 2, 2, 2) if settled else (3, 3, 3, 2, 2)
     )
@@ -141,7 +141,7 @@ def chosen(
 
 def panels_heard(engine: Engine, person: Person) -> dict[str, Jury]:
     """Return the panels, the study's own and those that ship, of which every juror was heard."""
-    jurors_heard = {*queries.jurors_heard(person, engine)}
+    jurors_heard = {*queries.jurors_with_ratings(person, engine)}
     places = jury_panels.places(queries.own_panels(person, engine))
     panels = {name: (source, read_panel(source).juror) for name, source in places.items()}
     return {
@@ -159,7 +159,7 @@ def _panel_or_some(
     column: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
 ) -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or some jurors by name."""
-    jurors, panels = queries.jurors_heard(person, engine), panels_heard(engine, person)
+    jurors, panels = queries.jurors_with_ratings(person, engine), panels_heard(engine, person)
     options = [EVERY_JUROR, *(f"panel {panel}" for panel in panels)]
     jury = chosen(column, "Jury", [*options, *([SOME] if len(jurors) > 1 else [])], "jury")
     if jury != SOME:
@@ -175,7 +175,7 @@ def _panel_or_one(
 ) -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or a single juror."""
     panels = {f"panel {name}": jury for name, jury in panels_heard(engine, person).items()}
-    single = {f"only {name}": Jury((name,)) for name in queries.jurors_heard(person, engine)}
+    single = {f"only {name}": Jury((name,)) for name in queries.jurors_with_ratings(person, engine)}
     juries = {EVERY_JUROR: Jury()} | panels | single
     return juries[chosen(column, "Jury", [*juries], "jury")]
 

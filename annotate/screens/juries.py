@@ -62,7 +62,7 @@ ABOUT_LEDGER = (
 def show(engine: Engine, person: Person) -> None:
     """Show which jury to take, then the ranking, costs, two juries compared, and the ledger."""
     frame.begin(person, "Juries", ABOUT, "agreement.css")
-    jurors = queries.jurors_heard(person, engine)
+    jurors = queries.jurors_with_ratings(person, engine)
     if not jurors:
         frame.empty(NOBODY, FIRST)
         return

@@ -21,7 +21,7 @@ from calibration.tables.spec import Table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person, is_blind, only
-from data.queries import Standing
+from data.queries import StudyStanding
 from data.schema import Role
 from medjury.services.model_costs import ModelCost, model_costs
 from medjury.services.models import ModelsRequest, lift
@@ -178,7 +178,7 @@ def _or_none(value: float) -> float | None:
     return value if known(value) else None
 
 
-def is_lifted(engine: Engine, person: Person, standing: Standing) -> bool:
+def is_lifted(engine: Engine, person: Person, standing: StudyStanding) -> bool:
     """Tell whether models may be compared; if not, show why and what a coordinator can do."""
     if not is_blind(engine):
         return True

@@ -51,7 +51,7 @@ FREEZE = "medjury.services.frozen_reports:freeze_report"
 def show(engine: Engine, person: Person) -> None:
     """Show the decision and agreement over time, then what was chosen, and the frozen reports."""
     frame.begin(person, "Monitoring", ABOUT, "monitoring.css")
-    if not queries.jurors_heard(person, engine):
+    if not queries.jurors_with_ratings(person, engine):
         frame.empty(NOBODY, FIRST_STEP)
         return
     worker.wake()

@@ -21,7 +21,7 @@ from calibration.tables.juries import EvidenceRow, evidence_table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
-from data.queries import StudyRubric, Validation
+from data.queries import JuryValidation, StudyRubric
 from data.rubric import (
     Criterion,
     Gold,
@@ -216,7 +216,7 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     )
 
 
-def _evidence_row(validation: Validation) -> EvidenceRow:
+def _evidence_row(validation: JuryValidation) -> EvidenceRow:
     return EvidenceRow(
         report=validation.report,
         name=validation.name,

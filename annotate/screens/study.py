@@ -25,11 +25,11 @@ from calibration.decision import Decision
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
-from data.queries import Material, Standing
-from data.queries.models import taxonomy
+from data.queries import Material, StudyStanding
 from data.queries.record import Verified
+from data.queries.study import taxonomy
 from data.schema import Role, now
-from data.store.responses import Place
+from data.store.responses import TaxonomyPlace
 from data.store.steering import lock_study, reopen_study, set_place
 
 ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
@@ -135,7 +135,7 @@ def _chosen(person: Person) -> str:
 
 def _facts(
     materials: list[Material],
-    standing: Standing,
+    standing: StudyStanding,
     workloads: list[queries.Workload],
 ) -> str:
     """Return the figures at the top."""
@@ -208,7 +208,7 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
     )
     if columns[3].button("Set place", key="place-now", width="stretch"):
         with frame.refusals():
-            set_place(person, engine, name, Place(category, subcategory))
+            set_place(person, engine, name, TaxonomyPlace(category, subcategory))
             st.rerun()
 
 
@@ -274,7 +274,7 @@ def _show_verified(verified: Verified, at: datetime) -> None:
     st.code(verified.head, language=None, wrap_lines=True)
 
 
-def _lock(engine: Engine, person: Person, standing: Standing) -> None:
+def _lock(engine: Engine, person: Person, standing: StudyStanding) -> None:
     """Ask for the word before the study is frozen."""
     st.html(heading("Lock the study") + notice(ABOUT_LOCK))
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -20,7 +20,7 @@ from data.description import (
     guideline_page,
 )
 from data.person import Person
-from data.queries import Consent, Described
+from data.queries import Consent, DescriptionVersion
 from data.schema import Role
 from data.store.steering import describe_study
 
@@ -80,7 +80,7 @@ def _consents(consents: Sequence[Consent]) -> str:
     )
 
 
-def _versions(versions: Sequence[Described], names: dict[str, str]) -> None:
+def _versions(versions: Sequence[DescriptionVersion], names: dict[str, str]) -> None:
     """Show every version as a line, and the chosen one as clinicians see it."""
     st.html(heading("Versions"))
     rows = [_row(number, versions, names) for number in range(len(versions), 0, -1)]
@@ -97,7 +97,7 @@ def _versions(versions: Sequence[Described], names: dict[str, str]) -> None:
     st.html(heading(title) + as_page(versions[number - 1].description))
 
 
-def _row(number: int, versions: Sequence[Described], names: dict[str, str]) -> list[Cell]:
+def _row(number: int, versions: Sequence[DescriptionVersion], names: dict[str, str]) -> list[Cell]:
     version = versions[number - 1]
     before = versions[number - 2].consent_sha256 if number > 1 else ""
     consent = "none"
@@ -116,7 +116,7 @@ def _row(number: int, versions: Sequence[Described], names: dict[str, str]) -> l
 
 
 def _write(
-    engine: Engine, person: Person, present: Described | None, consents: Sequence[Consent]
+    engine: Engine, person: Person, present: DescriptionVersion | None, consents: Sequence[Consent]
 ) -> None:
     """Ask for the texts, show what clinicians will see, and store exactly that."""
     turn = st.session_state.setdefault(ROUND, 0)

@@ -9,7 +9,7 @@ from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from data import queries
 from data.card import Settling
 from data.person import Person
-from data.queries import Difference, Flagged
+from data.queries import Disagreement, Flagged
 from data.queries.adjudication import differences_of
 from data.queries.study import settings
 from data.schema import Role
@@ -70,14 +70,14 @@ def _show_differences(engine: Engine, person: Person) -> None:
         )
 
 
-def _row(difference: Difference) -> list[Cell]:
+def _row(difference: Disagreement) -> list[Cell]:
     return [
         *(difference.response_id, difference.benchmark, difference.criterion, state(difference)),
         *(f"{difference.points:g}", difference.clinicians),
     ]
 
 
-def state(difference: Difference) -> str:
+def state(difference: Disagreement) -> str:
     """Return in words how far a difference is settled."""
     if difference.reading:
         return f"{'by' if difference.is_done else 'assigned:'} {NAMES[difference.reading]}"

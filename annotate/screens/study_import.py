@@ -24,7 +24,7 @@ from data.importers.readers import Reader
 from data.importers.responses import ResponseFile
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person
-from data.queries.steering import names_to_mask, unsearched_texts
+from data.queries.text_search import names_to_mask, unsearched_texts
 from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as, shipped
 from data.samples import benchmarks as sample_benchmarks

@@ -255,7 +255,7 @@ def outlook(
     engine: Engine, person: Person, workloads: Sequence[Workload], present: datetime
 ) -> Outlook:
     """Return when the work of those who have not left will end."""
-    times = queries.finished(person, engine, present - timedelta(days=WINDOW_DAYS))
+    times = queries.finished_showings(person, engine, present - timedelta(days=WINDOW_DAYS))
     active = [workload for workload in workloads if not (workload.ended or workload.simulated)]
     before = sum(workload.done for workload in workloads if not workload.simulated) > len(times)
     days = by_day([at for _, at in times], present, begun_before=before)

@@ -12,7 +12,7 @@ from annotate.screens.frame import notice, paragraph
 from data import queries
 from data.person import Person
 from data.queries import BenchmarkView
-from data.queries.lab_workbench import Chosen, Compared, Side, simulated_among
+from data.queries.workbench import Chosen, Compared, Side, simulated_among
 
 ABOUT = "Where does the jury disagree with the clinicians? Responses by the size of the difference. Authors stay hidden."
 ALL, MEAN = "all benchmarks", "mean of all"

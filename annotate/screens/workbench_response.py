@@ -17,7 +17,7 @@ from data import queries
 from data.card import ERRORS, Card, Marked, Side
 from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
-from data.queries.lab_workbench import Compared
+from data.queries.workbench import Compared
 from data.question import Explanation
 from data.rubrics.injection import holds_verdict
 from data.schema import Kind

@@ -1,20 +1,25 @@
-"""The only package that reads a study. What serves raters never touches Authorship."""
+"""The only package that reads a study's database. What serves raters never reads Authorship."""
 
 from data.person import Person
-from data.queries.adjudication import Difference, Other, differences_of, is_settling, others_said
-from data.queries.descriptions import Consent, Described, description
+from data.queries.adjudication import (
+    Disagreement,
+    OtherReading,
+    differences_of,
+    has_adjudications,
+    other_readings,
+)
+from data.queries.descriptions import Consent, DescriptionVersion, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
-from data.queries.lab_workbench import compared, workbench_jurors
 from data.queries.ledger import juries_tried
 from data.queries.people import (
-    Checked,
-    Outcome,
+    CodeCheck,
+    CodeOutcome,
     PersonView,
     Workload,
     check_code,
-    finished,
+    finished_showings,
     has_coordinator,
     is_opening,
     names_of_actors,
@@ -22,26 +27,25 @@ from data.queries.people import (
     people,
     person,
     person_by_access,
-    person_by_account,
     person_by_email,
-    seen,
+    session_state,
     workloads,
 )
 from data.queries.rating_room import (
-    House,
-    Place,
+    NextTask,
     Progress,
+    RoomState,
     Situation,
     Task,
-    house,
-    place,
+    next_task,
     rated_codes,
+    room_state,
     situation,
     task,
 )
 from data.queries.steering import (
     Material,
-    Standing,
+    StudyStanding,
     checked_record,
     materials,
     readings_by_response,
@@ -55,7 +59,7 @@ from data.queries.steering import (
 )
 from data.queries.study import (
     BenchmarkView,
-    Pair,
+    ReferencePair,
     assigned,
     benchmarks,
     design_items,
@@ -64,11 +68,12 @@ from data.queries.study import (
     stored_rubric,
 )
 from data.queries.validation import (
-    RatedOn,
+    JuryValidation,
+    RatingCounts,
     StudyRubric,
-    Validation,
     frozen_reports,
-    jurors_heard,
+    jurors_with_ratings,
     study_rubrics,
     validations,
 )
+from data.queries.workbench import compared, workbench_jurors

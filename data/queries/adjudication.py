@@ -1,6 +1,6 @@
-"""Where clinicians differ, who can settle it, and what whoever settles it by consensus is shown.
+"""Where clinicians disagree, who can settle it, and what is shown for a consensus reading.
 
-The author's table is not read here.
+The table of authors is not read here.
 """
 
 import hashlib
@@ -24,15 +24,14 @@ from data.queries.base import (
     columns_of,
     counting_ratings,
     every_reading,
+    response_names,
 )
 from data.schema import (
     Account,
     Assignment,
-    Instance,
     Kind,
     Rater,
     Rating,
-    Response,
     Role,
     Setting,
     State,
@@ -51,7 +50,7 @@ _MINE = select(Assignment.response).where(
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Disagreement:
     """A response (primary key) on which clinicians who rated by themselves differ.
 
     Attributes
@@ -110,12 +109,16 @@ class Pool:
         By a third one: nobody who rated it, or was ever given it. By consensus: those who
         rated it too, but nobody who gave it back.
         """
-        out = self.touched if reading == "third" else self.barred
-        return [one for one in self.clinicians if one not in out.get(response, frozenset())]
+        excluded = self.touched if reading == "third" else self.barred
+        return [
+            handle
+            for handle in self.clinicians
+            if handle not in excluded.get(response, frozenset())
+        ]
 
 
 @dataclass(frozen=True, slots=True)
-class Other:
+class OtherReading:
     """What another clinician made of a response by themselves; never who.
 
     Attributes
@@ -131,24 +134,24 @@ class Other:
     comment: str = ""
 
 
-def differences(engine: Engine, points: float) -> list[Difference]:
+def differences(engine: Engine, points: float) -> list[Disagreement]:
     """Return the responses on which clinicians differ by so many points or more, largest first.
 
     Hidden repeats do not count, nor what was rated on an earlier rubric. None where `points` is 0.
     """
     if points <= 0:
         return []
-    widest = _widest(engine, points)
+    widest = _largest_differences(engine, points)
     with reading(engine) as session:
-        names = _names(session, widest)
-        waiting = _waiting(session)
-        settled = _settled(session)
-    found = [
-        Difference(key, *names[key], points_apart, criterion, clinicians, waiting.get(key, 0), *how)
-        for key, (points_apart, criterion, clinicians) in widest.items()
-        for how in [settled.get(key, (None, False))]
+        names = response_names(session)
+        waiting = _open_readings(session)
+        settled = _settling_readings(session)
+    disagreements = [
+        Disagreement(key, *names[key], apart, criterion, clinicians, waiting.get(key, 0), *settling)
+        for key, (apart, criterion, clinicians) in widest.items()
+        for settling in [settled.get(key, (None, False))]
     ]
-    return sorted(found, key=lambda one: (-one.points, one.response_id))
+    return sorted(disagreements, key=lambda response: (-response.points, response.response_id))
 
 
 # Return where clinicians differ, for those who steer the study.
@@ -156,13 +159,13 @@ differences_of = asking(differences, Role.RESEARCHER, Role.COORDINATOR)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def is_settling(_: Person, engine: Engine) -> bool:
+def has_adjudications(_: Person, engine: Engine) -> bool:
     """Return whether a difference was settled in this study."""
     with reading(engine) as session:
         return session.exec(select(Rating.id).where(~INDEPENDENT).limit(1)).first() is not None
 
 
-def _widest(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:
+def _largest_differences(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:
     """Return response -> largest difference, its criterion, and how many clinicians rated it."""
     score, criterion = col(Rating.score), col(Rating.criterion)
     apart = func.max(score) - func.min(score)
@@ -174,21 +177,15 @@ def _widest(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:
         .order_by(None)
         .order_by(col(Rating.response), criterion)
     )
-    found: dict[int, tuple[float, str, int]] = {}
+    largest: dict[int, tuple[float, str, int]] = {}
     with reading(engine) as session:
         for response, name, difference, clinicians in session.exec(query):
-            if response not in found or difference > found[response][0]:
-                found[response] = float(difference), name, clinicians
-    return found
+            if response not in largest or difference > largest[response][0]:
+                largest[response] = float(difference), name, clinicians
+    return largest
 
 
-def _names(session: Session, wanted: Iterable[int]) -> dict[int, tuple[str, str]]:
-    query = select(Response.id, Response.response_id, Instance.benchmark).join(Instance)
-    known = set(wanted)
-    return {key or 0: (name, own) for key, name, own in session.exec(query) if key in known}
-
-
-def _waiting(session: Session) -> dict[int, int]:
+def _open_readings(session: Session) -> dict[int, int]:
     """Return response -> independent readings that are still open."""
     query = (
         select(Assignment.response, func.count())
@@ -198,36 +195,36 @@ def _waiting(session: Session) -> dict[int, int]:
     return dict(session.exec(query).all())
 
 
-def _settled(session: Session) -> dict[int, tuple[Settling, bool]]:
+def _settling_readings(session: Session) -> dict[int, tuple[Settling, bool]]:
     """Return response -> which reading settles it, and whether that was made."""
-    given = select(Assignment.response, Assignment.pass_).where(
+    open_readings = select(Assignment.response, Assignment.pass_).where(
         Assignment.pass_ >= THIRD, Assignment.state == State.OPEN
     )
-    made = select(Rating.response, Rating.pass_).where(~INDEPENDENT).distinct()
-    found: dict[int, tuple[Settling, bool]] = {}
-    for query, is_done in ((given, False), (made, True)):
+    finished_readings = select(Rating.response, Rating.pass_).where(~INDEPENDENT).distinct()
+    settled: dict[int, tuple[Settling, bool]] = {}
+    for query, is_done in ((open_readings, False), (finished_readings, True)):
         for response, pass_ in session.exec(query.order_by(col(query.selected_columns[1]))):
-            found[response] = (SETTLING[pass_ != THIRD], is_done)
-    return found
+            settled[response] = (SETTLING[pass_ != THIRD], is_done)
+    return settled
 
 
 def pool(engine: Engine) -> Pool:
     """Return who can settle differences, and what each has done and has open."""
-    able = (
+    can_rate = (
         select(Rater.handle)
         .join(Account)
         .where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
         .where(col(Rater.simulated).is_(False))
         .order_by(Rater.handle)
     )
-    given = select(Rater.handle, Assignment.response, Assignment.pass_, Assignment.state).join(
+    assigned = select(Rater.handle, Assignment.response, Assignment.pass_, Assignment.state).join(
         Assignment
     )
     rated = select(Rater.handle, Rating.response).join(Rating).where(Rater.kind == Kind.CLINICIAN)
     touched, barred = defaultdict[int, set[str]](set), defaultdict[int, set[str]](set)
     settling, open_ = defaultdict[str, int](int), defaultdict[str, int](int)
     with reading(engine) as session:
-        for handle, response, pass_, state in session.exec(given):
+        for handle, response, pass_, state in session.exec(assigned):
             touched[response].add(handle)
             open_[handle] += state == State.OPEN
             settling[handle] += pass_ >= THIRD and state != State.RECUSED
@@ -235,23 +232,23 @@ def pool(engine: Engine) -> Pool:
                 barred[response].add(handle)
         for handle, response in session.exec(rated.distinct()):
             touched[response].add(handle)
-        clinicians = tuple(session.exec(able))
-    return Pool(clinicians, _frozen(touched), _frozen(barred), settling, open_)
+        clinicians = tuple(session.exec(can_rate))
+    return Pool(clinicians, _frozen_sets(touched), _frozen_sets(barred), settling, open_)
 
 
-def _frozen(sets: Mapping[int, set[str]]) -> dict[int, frozenset[str]]:
-    return {key: frozenset(one) for key, one in sets.items()}
+def _frozen_sets(sets: Mapping[int, set[str]]) -> dict[int, frozenset[str]]:
+    return {key: frozenset(handles) for key, handles in sets.items()}
 
 
 @dataclass
-class _Heard:
+class _GatheredScores:
     """What is gathered of one reading."""
 
     scores: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
 
 
-def others_said(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
+def other_readings(engine: Engine, rater: int, code: str) -> tuple[OtherReading, ...]:
     """Return what the others said, for whoever settles a difference by consensus.
 
     Empty unless `code` is a consensus assignment of this clinician's own. The order is the same
@@ -263,44 +260,46 @@ def others_said(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
         if response is None:
             return ()
         key = session.get(Setting, PSEUDONYM_KEY)
-        names = _handles(session)
-        wholes = _wholes(session, response)
-        heard = _heard(session, response, rater)
+        clinicians = _names_of_clinicians(session)
+        comments = _comments_on_whole(session, response)
+        readings = _other_readings(session, response, rater)
     secret = (key.value if key else "").encode()
-    found = [
+    keyed = [
         (
-            hmac.new(secret, f"{response} {who} {pass_}".encode(), hashlib.sha256).digest(),
-            Other(
-                own.scores,
-                {name: _masked(text, names) for name, text in own.comments.items()},
-                _masked(wholes.get((who, pass_), ""), names),
+            hmac.new(secret, f"{response} {rater} {pass_}".encode(), hashlib.sha256).digest(),
+            OtherReading(
+                gathered.scores,
+                {name: _masked(text, clinicians) for name, text in gathered.comments.items()},
+                _masked(comments.get((rater, pass_), ""), clinicians),
             ),
         )
-        for (who, pass_), own in heard.items()
+        for (rater, pass_), gathered in readings.items()
     ]
-    return tuple(other for _, other in sorted(found, key=lambda one: one[0]))
+    return tuple(other for _, other in sorted(keyed, key=lambda entry: entry[0]))
 
 
-def _heard(session: Session, response: int, but: int) -> dict[tuple[int, int], _Heard]:
+def _other_readings(
+    session: Session, response: int, except_rater: int
+) -> dict[tuple[int, int], _GatheredScores]:
     """Return (rater, pass) -> what counts of the other clinicians' first and third readings."""
     query = every_reading(
         *(Rating.rater, Rating.pass_, Rating.criterion, Rating.score, Rating.comment)
     ).where(
         Rating.response == response,
-        Rating.rater != but,
+        Rating.rater != except_rater,
         Rater.kind == Kind.CLINICIAN,
         col(Rating.pass_).in_((FIRST, THIRD)),
     )
-    found: dict[tuple[int, int], _Heard] = defaultdict(_Heard)
-    for who, pass_, criterion, score, comment in session.exec(query):
-        own = found[who, pass_]
-        own.scores[criterion] = score
+    readings: dict[tuple[int, int], _GatheredScores] = defaultdict(_GatheredScores)
+    for rater, pass_, criterion, score, comment in session.exec(query):
+        gathered = readings[rater, pass_]
+        gathered.scores[criterion] = score
         if comment:
-            own.comments[criterion] = comment
-    return found
+            gathered.comments[criterion] = comment
+    return readings
 
 
-def _wholes(session: Session, response: int) -> dict[tuple[int, int], str]:
+def _comments_on_whole(session: Session, response: int) -> dict[tuple[int, int], str]:
     """Return (rater, pass) -> the comment on the whole of each newest submission."""
     query = (
         columns_of(Assignment.rater, Assignment.pass_, Submission.comment)
@@ -308,37 +307,43 @@ def _wholes(session: Session, response: int) -> dict[tuple[int, int], str]:
         .where(Assignment.response == response, Assignment.state == State.DONE)
         .where(Submission.revision == NEWEST_SUBMISSION)
     )
-    return {(who, pass_): comment for who, pass_, comment in session.exec(query)}
+    return {(rater, pass_): comment for rater, pass_, comment in session.exec(query)}
 
 
-def _handles(session: Session) -> list[str]:
+def _names_of_clinicians(session: Session) -> list[str]:
+    """Return what is masked in comments: clinicians' handles, the longest first."""
     query = select(Rater.handle).where(Rater.kind == Kind.CLINICIAN)
-    return sorted((one for one in session.exec(query) if len(one) >= SHORTEST_NAME), key=len)[::-1]
+    return sorted(
+        (handle for handle in session.exec(query) if len(handle) >= SHORTEST_NAME), key=len
+    )[::-1]
 
 
-def _masked(text: str, names: Iterable[str]) -> str:
+def _masked(text: str, clinicians: Iterable[str]) -> str:
     """Return a comment without the clinicians' names in it."""
-    for name in names if text else ():
+    for name in clinicians if text else ():
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", NAMED, text, flags=re.IGNORECASE)
     return text
 
 
 def comments_on(engine: Engine, responses: Iterable[int]) -> dict[int, list[str]]:
     """Return response -> all that clinicians wrote on it: what a consensus reading would show."""
-    wanted = list(responses)
+    keys = list(responses)
     of_criteria = (
         select(Rating.response, Rating.comment)
         .join(Rater)
         .where(Rater.kind == Kind.CLINICIAN, Rating.comment != "")
     )
-    of_whole = (
+    of_submissions = (
         select(Assignment.response, Submission.comment)
         .join(Submission)
         .where(Submission.comment != "")
     )
-    found: dict[int, list[str]] = defaultdict(list)
+    comments: dict[int, list[str]] = defaultdict(list)
     with reading(engine) as session:
-        for query, column in ((of_criteria, Rating.response), (of_whole, Assignment.response)):
-            for response, text in session.exec(query.where(col(column).in_(wanted))):
-                found[response].append(text)
-    return dict(found)
+        for query, column in (
+            (of_criteria, Rating.response),
+            (of_submissions, Assignment.response),
+        ):
+            for response, text in session.exec(query.where(col(column).in_(keys))):
+                comments[response].append(text)
+    return dict(comments)

@@ -1,12 +1,12 @@
-"""What many queries share: cards, responses of the study proper, and the ratings that count.
+"""What many queries share: joins, conditions for ratings that count, and cards.
 
-The author's table is not read here.
+The table of authors is not read here.
 """
 
 from typing import Any
 
 from sqlalchemy import func
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
 from data.card import THIRD, Card
@@ -21,6 +21,7 @@ from data.schema import (
     Rating,
     Remark,
     Response,
+    Setting,
 )
 
 Columns = Select[*tuple[Any, ...]]
@@ -39,38 +40,51 @@ NEWEST_SUBMISSION = col(Assignment.revision) - 1
 NEWEST_RATINGS = select(func.max(Rating.id)).group_by(*RATED_THING)
 
 
-def columns_of(*wanted: Any) -> Columns:
+def columns_of(*columns: Any) -> Columns:
     """Select columns of several tables; more than sqlmodel's `select` has types for."""
-    return Select(*wanted)
+    return Select(*columns)
 
 
-def rated(*wanted: Any) -> Columns:
+def rated(*columns: Any) -> Columns:
     """Select from ratings with their response, instance, benchmark and rater."""
-    query = columns_of(*wanted).select_from(Rating).join(Response).join(Instance)
+    query = columns_of(*columns).select_from(Rating).join(Response).join(Instance)
     return query.join(Benchmark).join(Rater)
 
 
-def counting_ratings(*wanted: Any) -> Columns:
+def counting_ratings(*columns: Any) -> Columns:
     """Select from the independent ratings that count, in the order of storing.
 
     They are `rated`, and the newest of each. Clinicians' and jurors' count only where they were
     made on the benchmark's present rubric.
     """
-    return every_reading(*wanted).where(INDEPENDENT)
+    return every_reading(*columns).where(INDEPENDENT)
 
 
-def every_reading(*wanted: Any) -> Columns:
+def every_reading(*columns: Any) -> Columns:
     """Select as `counting_ratings` does, with the readings that settle a difference among them."""
-    present = col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
-    counts = (col(Rater.kind) == Kind.METRIC) | present
-    return rated(*wanted).where(counts, col(Rating.id).in_(NEWEST_RATINGS)).order_by(col(Rating.id))
+    on_present_rubric = col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
+    counts = (col(Rater.kind) == Kind.METRIC) | on_present_rubric
+    return (
+        rated(*columns).where(counts, col(Rating.id).in_(NEWEST_RATINGS)).order_by(col(Rating.id))
+    )
 
 
-def shown(*also: Any) -> Columns:
+def response_names(session: Session) -> dict[int, tuple[str, str]]:
+    """Return the key of every response -> its response_id and its benchmark."""
+    query = select(Response.id, Response.response_id, Instance.benchmark).join(Instance)
+    return {key or 0: (name, benchmark) for key, name, benchmark in session.exec(query)}
+
+
+def setting_values(session: Session) -> dict[str, str]:
+    """Return the value of every setting that is stored, by its key."""
+    return dict(session.exec(select(Setting.key, Setting.value)).all())
+
+
+def shown(*columns: Any) -> Columns:
     """Select what a card shows of a response, and what else is asked for; never its author."""
     text = func.coalesce(Response.shown, Response.text)
     texts = (Instance.context, Instance.prompt, text, Instance.reference, Instance.checklist)
-    return columns_of(*texts, *also).select_from(Response).join(Instance)
+    return columns_of(*texts, *columns).select_from(Response).join(Instance)
 
 
 def card(code: str, texts: list[Any], rubric: Rubric) -> Card:

@@ -1,4 +1,4 @@
-"""Reading what clinicians are told of a study, who agreed to it, and whether it was forged."""
+"""The texts that tell clinicians of the study, who consented, and whether either was tampered with."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -11,9 +11,9 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.description import CONSENT_OF, CONSENT_TEXT, Description, consent_key
-from data.queries.base import columns_of
+from data.queries.base import columns_of, setting_values
 from data.schema import Account, Event, Kind, Rater, Setting, StudyText, Submission
-from data.store.description import CONSENTED, DESCRIBED
+from data.store.study import CONSENTED, DESCRIBED
 from data.store.submissions import STUDY_TEXT
 
 # Made once: each page of a clinician asks it, and making it costs more than asking it.
@@ -25,7 +25,7 @@ _PRESENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescriptionVersion:
     """A version of what clinicians are told.
 
     Attributes
@@ -84,24 +84,24 @@ def description(engine: Engine) -> Description | None:
     return None if body is None else Description.from_json(body)
 
 
-def described(engine: Engine) -> list[Described]:
+def description_versions(engine: Engine) -> list[DescriptionVersion]:
     """Return every version of what clinicians are told, the oldest first; the last one holds."""
     with reading(engine) as session:
-        acts = _acts(session, DESCRIBED)
+        events = _events(session, DESCRIBED)
         bodies = dict(session.exec(select(StudyText.sha256, StudyText.body)).all())
-        number = select(Submission.study_text, func.count()).group_by(col(Submission.study_text))
-        under = dict(session.exec(number).all())
+        query = select(Submission.study_text, func.count()).group_by(col(Submission.study_text))
+        submissions = dict(session.exec(query).all())
     return [
-        Described(
-            **{name: act.detail[name] for name in ("sha256", "consent_sha256", "ratings")},
-            at=act.at,
-            actor=act.actor,
-            submissions=under.get(act.detail["sha256"], 0),
-            description=Description.from_json(bodies[act.detail["sha256"]]),
-            is_present=act is acts[-1],
+        DescriptionVersion(
+            **{name: event.detail[name] for name in ("sha256", "consent_sha256", "ratings")},
+            at=event.at,
+            actor=event.actor,
+            submissions=submissions.get(event.detail["sha256"], 0),
+            description=Description.from_json(bodies[event.detail["sha256"]]),
+            is_present=event is events[-1],
         )
-        for act in acts
-        if act.detail["sha256"] in bodies
+        for event in events
+        if event.detail["sha256"] in bodies
     ]
 
 
@@ -118,15 +118,15 @@ def consents(engine: Engine) -> list[Consent]:
         .order_by(col(Rater.handle))
     )
     with reading(engine) as session:
-        given = {act.detail["rater"]: act for act in _acts(session, CONSENTED)}
-        held = session.get(Setting, CONSENT_TEXT)
+        events = {event.detail["rater"]: event for event in _events(session, CONSENTED)}
+        consent_text = session.get(Setting, CONSENT_TEXT)
         rows = session.exec(query).all()
-    if held is None or not held.value:
+    if consent_text is None or not consent_text.value:
         return []
     return [
-        _consent(key, handle, given.get(key), held.value, is_out=ended is not None)
+        _consent(key, handle, events.get(key), consent_text.value, is_out=ended is not None)
         for key, handle, ended in rows
-        if ended is None or key in given
+        if ended is None or key in events
     ]
 
 
@@ -134,21 +134,22 @@ def consent_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
     """Yield every consent that was given, oldest first; columns `CONSENTS`."""
     with reading(engine) as session:
         handles = dict(session.exec(select(Rater.id, Rater.handle)).all())
-        kept = dict(session.exec(select(Setting.key, Setting.value)).all())
-        acts = _acts(session, CONSENTED)
-    newest = {act.detail["rater"]: act.id for act in acts}
-    asked = kept.get(CONSENT_TEXT, "")
-    for act in acts:
-        rater, sha256 = act.detail["rater"], act.detail["sha256"]
-        holds = sha256 == asked and newest[rater] == act.id
-        yield (handles.get(rater, ""), act.at, sha256, act.detail["study_text"], holds)
+        stored = setting_values(session)
+        events = _events(session, CONSENTED)
+    newest = {event.detail["rater"]: event.id for event in events}
+    present_sha256 = stored.get(CONSENT_TEXT, "")
+    for event in events:
+        rater, sha256 = event.detail["rater"], event.detail["sha256"]
+        holds = sha256 == present_sha256 and newest[rater] == event.id
+        yield (handles.get(rater, ""), event.at, sha256, event.detail["study_text"], holds)
 
 
 def described_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
     """Yield every version of what clinicians were told, oldest first; columns `DESCRIPTIONS`."""
-    for one in described(engine):
-        told = (one.description.title, one.sha256, one.consent_sha256)
-        yield (one.at, one.actor, *told, one.ratings, one.submissions, one.is_present)
+    for version in description_versions(engine):
+        texts = (version.description.title, version.sha256, version.consent_sha256)
+        counts = (version.ratings, version.submissions)
+        yield (version.at, version.actor, *texts, *counts, version.is_present)
 
 
 DESCRIPTIONS = (
@@ -160,28 +161,32 @@ CONSENTS = ("rater", "at", "consent_sha256", "study_text", "holds")
 
 def description_findings(session: Session) -> list[str]:
     """Return a sentence for each description or consent changed behind the record's back."""
-    told, given = _acts(session, DESCRIBED), _acts(session, CONSENTED)
+    described_events, consent_events = _events(session, DESCRIBED), _events(session, CONSENTED)
     texts = dict(session.exec(select(StudyText.sha256, StudyText.body)).all())
-    kept = dict(session.exec(select(Setting.key, Setting.value)).all())
-    agreed = {consent_key(act.detail["rater"]): act.detail["sha256"] for act in given}
+    stored = setting_values(session)
+    agreed = {
+        consent_key(event.detail["rater"]): event.detail["sha256"] for event in consent_events
+    }
     return [
-        *_text_findings({act.detail["sha256"] for act in told}, texts),
-        *_present_findings(told, kept),
-        *_consent_findings(agreed, kept),
+        *_text_findings({event.detail["sha256"] for event in described_events}, texts),
+        *_present_findings(described_events, stored),
+        *_consent_findings(agreed, stored),
     ]
 
 
-def _acts(session: Session, action: str) -> list[Event]:
-    found = list(session.exec(select(Event).where(Event.action == action).order_by(col(Event.id))))
+def _events(session: Session, action: str) -> list[Event]:
+    events = list(session.exec(select(Event).where(Event.action == action).order_by(col(Event.id))))
     session.expunge_all()
-    return found
+    return events
 
 
-def _consent(key: int, handle: str, act: Event | None, asked: str, *, is_out: bool) -> Consent:
-    if act is None:
+def _consent(
+    key: int, handle: str, event: Event | None, present_sha256: str, *, is_out: bool
+) -> Consent:
+    if event is None:
         return Consent(key, handle, None, "", holds=False, is_out=is_out)
-    sha256 = act.detail["sha256"]
-    return Consent(key, handle, act.at, sha256, holds=sha256 == asked, is_out=is_out)
+    sha256 = event.detail["sha256"]
+    return Consent(key, handle, event.at, sha256, holds=sha256 == present_sha256, is_out=is_out)
 
 
 def _text_findings(promised: set[str], texts: Mapping[str, str]) -> Iterator[str]:
@@ -195,18 +200,18 @@ def _text_findings(promised: set[str], texts: Mapping[str, str]) -> Iterator[str
             yield f"study_text: the description {sha256[:12]} was changed"
 
 
-def _present_findings(told: list[Event], kept: Mapping[str, str]) -> Iterator[str]:
+def _present_findings(events: list[Event], stored: Mapping[str, str]) -> Iterator[str]:
     """Yield where another text is shown, or consent asked to another one, than the record says."""
-    last = told[-1].detail if told else {"sha256": None, "consent_sha256": None}
+    last = events[-1].detail if events else {"sha256": None, "consent_sha256": None}
     for key, name in ((STUDY_TEXT, "sha256"), (CONSENT_TEXT, "consent_sha256")):
-        if kept.get(key) != last[name]:
+        if stored.get(key) != last[name]:
             yield f"setting {key}: not that of the description last set"
 
 
-def _consent_findings(agreed: Mapping[str, str], kept: Mapping[str, str]) -> Iterator[str]:
+def _consent_findings(agreed: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[str]:
     """Yield whose consent is kept otherwise than it was given."""
-    found = {key: value for key, value in kept.items() if key.startswith(CONSENT_OF)}
-    for key in sorted({*agreed, *found}):
-        if found.get(key) != agreed.get(key):
-            how = "no event vouches for it" if key not in agreed else "not as it was given"
-            yield f"setting {key}: {how}"
+    consents_stored = {key: value for key, value in stored.items() if key.startswith(CONSENT_OF)}
+    for key in sorted({*agreed, *consents_stored}):
+        if consents_stored.get(key) != agreed.get(key):
+            problem = "no event vouches for it" if key not in agreed else "not as it was given"
+            yield f"setting {key}: {problem}"

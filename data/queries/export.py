@@ -1,22 +1,26 @@
-"""Reading a study as rows of files, what is to be rated in REDCap, and what a report must state."""
+"""A study as rows of CSV files, the data dictionary of their columns, and what REDCap is to ask.
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+What an export brings back is looked up here as well: instances, responses, rubrics.
+"""
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple, dataclass, fields
 from datetime import datetime
-from statistics import median
+from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, func
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
-from data.card import CONSENSUS, SETTLING, THIRD, Card, reading_of_pass
+from data.card import CONSENSUS, Card, reading_of_pass
 from data.database import reading
+from data.importers.finished import InstanceTexts
+from data.importers.package import columns
 from data.importers.redcap import Reading
-from data.queries.authors import number_of_authors
 from data.queries.base import (
     BY_CLINICIAN,
-    INDEPENDENT,
     NEWEST_SUBMISSION,
     Columns,
     card,
@@ -28,16 +32,13 @@ from data.queries.study import benchmarks
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
-    Drill,
     Event,
-    Expert,
     Instance,
-    Kind,
     Rater,
     Rating,
     Remark,
     Response,
-    Setting,
+    RubricText,
     Span,
     State,
     Submission,
@@ -63,13 +64,29 @@ SUBMISSIONS = (
 )
 EVENTS = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Cells = tuple[Any, ...]
-# What clinicians have read by themselves.
-_READ = (
-    select(Rating.response, Rating.rater)
-    .join(Rater)
-    .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
-    .distinct()
+_DICTIONARY = tomllib.loads(Path(__file__).with_name("dictionary.toml").read_text("utf-8"))
+TABLES: dict[str, str] = {
+    name: words.replace("{call}", _DICTIONARY["call"].strip())
+    for name, words in _DICTIONARY["tables"].items()
+}
+FILES: dict[str, str] = _DICTIONARY["files"]
+TYPES = {
+    int: "whole number",
+    float: "number",
+    str: "text",
+    bool: "0 or 1",
+    datetime: "time, ISO 8601",
+    dict: "JSON object",
+    list: "JSON list",
+}
+NEVER = "never empty"
+ABOUT = (
+    "UTF-8, commas, one header row; a file in a folder begins with the mark (BOM) by which Excel knows "
+    "UTF-8, a file in a package has none. A text that a spreadsheet would compute, one that begins with "
+    "= + - @, a tab or a carriage return, has one ' before it, which `medjury study import` takes off "
+    "again; numbers such as -5 are as they are. Keys join tables/ files to each other."
 )
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,52 +100,52 @@ class ToRate:
 
 def rating_rows(engine: Engine) -> Iterator[Cells]:
     """Yield the ratings that count, those that settle a difference too; columns `RATINGS`."""
-    given = (Rating.criterion, Rating.score, Rating.comment, Rating.at)
+    rating = (Rating.criterion, Rating.score, Rating.comment, Rating.at)
     query = every_reading(
         *(Response.response_id, Rater.handle, Rater.kind),
-        *(*given, Rating.replicate, Rating.pass_),
+        *(*rating, Rating.replicate, Rating.pass_),
     )
-    for *cells, replicate, pass_ in _rows(engine, query):
+    for *cells, replicate, pass_ in _stream(engine, query):
         yield (*cells, pass_, replicate, reading_of_pass(pass_))
 
 
 def reading_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every assignment in each clinician's order; columns `READINGS`."""
-    said = _remarks(engine)
-    place = (Assignment.pass_, Assignment.position, Assignment.state)
+    remarks = _remarks(engine)
+    position = (Assignment.pass_, Assignment.position, Assignment.state)
     times = (Assignment.opened_at, Assignment.done_at, Assignment.seconds_active)
     opened = (Assignment.reference_opened_at, Assignment.revision, Assignment.previous)
-    who = (Assignment.id, Response.response_id, Rater.handle)
-    query = _assigned(*who, *place, *times, *opened, Assignment.pass_)
+    names = (Assignment.id, Response.response_id, Rater.handle)
+    query = _assigned(*names, *position, *times, *opened, Assignment.pass_)
     order = (col(Assignment.rater), col(Assignment.position), col(Assignment.id))
-    for key, *cells, pass_ in _rows(engine, query.order_by(*order)):
-        flags, remark = said.get(key, ("", ""))
+    for key, *cells, pass_ in _stream(engine, query.order_by(*order)):
+        flags, remark = remarks.get(key, ("", ""))
         yield (*cells, flags, remark, reading_of_pass(pass_))
 
 
 def span_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every marked stretch; those of the newest revision count. Columns `SPANS`."""
     newest = col(Span.revision) == NEWEST_SUBMISSION
-    place = (Response.response_id, Rater.handle, Assignment.pass_, Span.criterion)
+    showing = (Response.response_id, Rater.handle, Assignment.pass_, Span.criterion)
     marked = (Span.start, Span.end, Span.text, Span.error, Span.note, Span.revision)
     kind = (Span.side, Span.severity, Span.linked)
-    query = _assigned(*place, *marked, newest, Span.at, *kind).join(Span).order_by(col(Span.id))
-    yield from _rows(engine, query)
+    query = _assigned(*showing, *marked, newest, Span.at, *kind).join(Span).order_by(col(Span.id))
+    yield from _stream(engine, query)
 
 
 def submission_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every submission with its comment on the whole; columns `SUBMISSIONS`."""
     newest = col(Submission.revision) == NEWEST_SUBMISSION
-    place = (Response.response_id, Rater.handle, Assignment.pass_, Submission.revision)
-    made = (Submission.comment, Submission.seconds, Submission.study_text, Submission.appearance)
-    query = _assigned(*place, *made, newest, Submission.at).join(Submission)
-    yield from _rows(engine, query.order_by(col(Submission.id)))
+    showing = (Response.response_id, Rater.handle, Assignment.pass_, Submission.revision)
+    content = (Submission.comment, Submission.seconds, Submission.study_text, Submission.appearance)
+    query = _assigned(*showing, *content, newest, Submission.at).join(Submission)
+    yield from _stream(engine, query.order_by(col(Submission.id)))
 
 
 def event_rows(engine: Engine) -> Iterator[Cells]:
     """Yield the audit chain, oldest first; columns `EVENTS`."""
     query = columns_of(*(getattr(Event, name) for name in EVENTS)).order_by(col(Event.id))
-    yield from _rows(engine, query)
+    yield from _stream(engine, query)
 
 
 def to_rate(engine: Engine) -> Iterator[ToRate]:
@@ -136,7 +153,7 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
 
     Consensus readings are left out: they need the others' scores and comments beside them.
     """
-    rubrics = {one.name: one.rubric for one in benchmarks(engine)}
+    rubrics = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
     query = (
         shown(Assignment.code, Rater.handle, Instance.benchmark)
         .join(Assignment)
@@ -153,7 +170,7 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
 def readings(engine: Engine) -> dict[str, Reading]:
     """Return, for every assignment's code, whose reading of what it is."""
     query = _assigned(Assignment.code, Response.response_id, Rater.handle, Assignment.pass_)
-    return {code: Reading(*rest) for code, *rest in _rows(engine, query)}
+    return {code: Reading(*reading_columns) for code, *reading_columns in _stream(engine, query)}
 
 
 def _assigned(*columns: Any) -> Columns:
@@ -169,148 +186,108 @@ def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
         .where(col(Remark.revision) >= NEWEST_SUBMISSION, BY_CLINICIAN)
         .order_by(col(Remark.id))
     )
-    found: dict[int, list[tuple[str, str]]] = {}
-    for assignment, kind, text in _rows(engine, query):
-        found.setdefault(assignment, []).append((kind, text))
+    remarks: dict[int, list[tuple[str, str]]] = {}
+    for assignment, kind, text in _stream(engine, query):
+        remarks.setdefault(assignment, []).append((kind, text))
     return {
-        key: (" ".join(dict.fromkeys(kind for kind, _ in said)), said[-1][1])
-        for key, said in found.items()
+        key: (" ".join(dict.fromkeys(kind for kind, _ in stated)), stated[-1][1])
+        for key, stated in remarks.items()
     }
 
 
-def _rows(engine: Engine, query: Columns) -> Iterator[Cells]:
+def _stream(engine: Engine, query: Columns) -> Iterator[Cells]:
     paged = query.execution_options(yield_per=PAGE)
-    with reading(engine) as session, session.execute(paged) as found:
-        yield from map(tuple, found)
+    with reading(engine) as session, session.execute(paged) as rows:
+        yield from map(tuple, rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Raters:
-    """Raters of one kind who gave ratings: handles, those simulated, and where known specialties."""
+class DictionaryColumn:
+    """One column of one file, in words; `missing` says what an empty cell means."""
 
-    names: tuple[str, ...]
-    simulated: tuple[str, ...]
-    specialties: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a study can say of itself in numbers; no author and no text.
-
-    Attributes
-    ----------
-    raters
-        "clinician", "juror", "metric" -> those who gave ratings.
-    models
-        Number of authors of responses; who they are is not read.
-    states
-        State of an assignment -> number of first readings; `repeats` are hidden second ones done.
-    adjudicated
-        "third", "consensus" -> responses that such a reading settled; none of it in the others.
-    per_response
-        Clinicians wanted for each response, "" where nothing was assigned here.
-    elsewhere
-        Clinicians' first readings that were not made in the rating room.
-    median_seconds
-        At work on a reading that is done, None where none is.
-    """
-
-    raters: Mapping[str, Raters]
-    models: int
-    states: Mapping[str, int]
-    repeats: int
-    adjudicated: Mapping[str, int]
-    per_response: str
-    elsewhere: int
-    median_seconds: float | None
-    first: datetime | None
-    last: datetime | None
-    masked: int
-    training: int
-    trained: int
-    seeds: tuple[int, ...]
+    file: str
+    column: str
+    type: str
+    unit: str
+    meaning: str
+    missing: str
 
 
-def facts(engine: Engine) -> Facts:
-    """Return the counts of a study as it stands."""
+HEADER = tuple(field.name for field in fields(DictionaryColumn))
+
+
+def dictionary(files: Iterable[str]) -> list[DictionaryColumn]:
+    """Return every column of the named files of an export, in their order."""
+    return [column for name in files for column in _columns_of_file(name)]
+
+
+def dictionary_rows(files: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the dictionary as rows, in the columns of `HEADER`."""
+    return (astuple(column) for column in dictionary(files))
+
+
+def dictionary_markdown(files: Iterable[str]) -> str:
+    """Return the dictionary as a page, a table a file."""
+    parts = [f"# Data dictionary\n\n{ABOUT}\n"]
+    for name in files:
+        rows = [
+            f"| `{column.column}` | {column.type} | {column.unit} | {column.meaning} | {column.missing} |"
+            for column in _columns_of_file(name)
+        ]
+        head = "| column | type | unit | meaning | empty |\n| --- | --- | --- | --- | --- |"
+        parts.append(f"## {name}\n\n{head}\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+def _columns_of_file(file: str) -> Iterator[DictionaryColumn]:
+    if file in FILES:
+        for name, kind, meaning, unit, empty in _dictionary_lines(FILES[file], 5):
+            yield DictionaryColumn(file, name, kind, unit, meaning, empty or NEVER)
+        return
+    table = file.removeprefix("tables/").removesuffix(".csv")
+    types = columns(table)
+    described = {name: words for name, *words in _dictionary_lines(TABLES[table], 4)}
+    for name, (python, _) in types.items():
+        meaning, unit, empty = described[name]
+        kind = ", ".join(python) if issubclass(python, StrEnum) else TYPES[python]
+        yield DictionaryColumn(file, name, kind, unit, meaning, empty or NEVER)
+
+
+def _dictionary_lines(text: str, parts: int) -> Iterator[list[str]]:
+    """Yield a line's parts; those left out at its end are empty."""
+    for line in text.strip().splitlines():
+        cells = [part.strip() for part in line.split("|")]
+        yield cells + [""] * (parts - len(cells))
+
+
+def instance_texts(engine: Engine, benchmarks: Iterable[str]) -> dict[Key, InstanceTexts]:
+    """Return the texts of all instances of some benchmarks, by benchmark and the instance's id."""
+    texts = (Instance.context, Instance.prompt, Instance.reference, Instance.checklist)
+    query = columns_of(Instance.benchmark, Instance.instance_id, *texts)
+    query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
     with reading(engine) as session:
-        first, last = session.exec(
-            select(func.min(Rating.at), func.max(Rating.at))
-            .join(Rater)
-            .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
-        ).one()
-        wanted = session.get(Setting, "per_response")
-        return Facts(
-            raters={str(kind): _raters(session, kind) for kind in Kind},
-            models=number_of_authors(session),
-            states=_states(session),
-            repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
-            adjudicated=_adjudicated(session),
-            per_response=wanted.value if wanted else "",
-            elsewhere=_elsewhere(session),
-            median_seconds=_seconds(session),
-            first=first,
-            last=last,
-            masked=_count(session, func.count(col(Response.shown))),
-            training=_count(session, func.count(func.distinct(col(Expert.response)))),
-            trained=_count(session, func.count(func.distinct(col(Drill.rater)))),
-            seeds=_seeds(session),
-        )
+        return {
+            (name, instance_id): InstanceTexts(*texts_of)
+            for name, instance_id, *texts_of in session.exec(query)
+        }
 
 
-def _count(session: Session, what: Any) -> int:
-    return int(session.scalar(select(what)) or 0)
+def shown_responses(engine: Engine, benchmarks: Iterable[str]) -> dict[str, tuple[Key, str]]:
+    """Return the place of each response and its text as raters see it, by its id."""
+    columns = (Instance.benchmark, Instance.instance_id)
+    text_shown = func.coalesce(Response.shown, Response.text)
+    query = columns_of(Response.response_id, *columns, text_shown)
+    query = query.select_from(Response).join(Instance)
+    query = query.where(col(Instance.benchmark).in_(sorted(set(benchmarks))))
+    with reading(engine) as session:
+        return {
+            name: ((benchmark, instance_id), text)
+            for name, benchmark, instance_id, text in session.exec(query)
+        }
 
 
-def _raters(session: Session, kind: Kind) -> Raters:
-    query = (
-        select(Rater.handle, Rater.simulated, Rater.specialty)
-        .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater).where(INDEPENDENT)))
-        .order_by(Rater.handle)
-    )
-    found = session.exec(query).all()
-    specialties = Counter(specialty for _, _, specialty in found if specialty)
-    names = tuple(name for name, _, _ in found)
-    return Raters(names, tuple(name for name, made_up, _ in found if made_up), specialties)
-
-
-def _states(session: Session) -> dict[str, int]:
-    query = (
-        select(Assignment.state, func.count())
-        .where(Assignment.pass_ == 0)
-        .group_by(Assignment.state)
-    )
-    return {str(state): number for state, number in session.exec(query)}
-
-
-def _elsewhere(session: Session) -> int:
-    """Count clinicians' first readings without an assignment that is done."""
-    done = select(Assignment.response, Assignment.rater).where(
-        Assignment.pass_ == 0, Assignment.state == State.DONE
-    )
-    here = {(response, rater) for response, rater in session.exec(done)}
-    rated = session.exec(_READ.where(Rating.pass_ == 0))
-    return sum((response, rater) not in here for response, rater in rated)
-
-
-def _seconds(session: Session) -> float | None:
-    done = (Assignment.state == State.DONE, Assignment.pass_ < THIRD)
-    query = select(Assignment.seconds_active).where(*done)
-    found = list(session.exec(query))
-    return median(found) if found else None
-
-
-def _adjudicated(session: Session) -> dict[str, int]:
-    query = (
-        select(Rating.pass_, func.count(func.distinct(Rating.response)))
-        .where(~INDEPENDENT)
-        .group_by(col(Rating.pass_))
-    )
-    found = {reading_of_pass(pass_): number for pass_, number in session.exec(query)}
-    return {name: found.get(name, 0) for name in SETTLING}
-
-
-def _seeds(session: Session) -> tuple[int, ...]:
-    query = select(Event.detail).where(Event.action == "responses assigned")
-    found = dict.fromkeys(one.get("seed") for one in session.exec(query.order_by(col(Event.id))))
-    return tuple(one for one in found if isinstance(one, int))
+def rubrics_known(engine: Engine) -> dict[str, Rubric]:
+    """Return every rubric that stands in the study, by its hash."""
+    with reading(engine) as session:
+        rows = session.exec(select(RubricText.sha256, RubricText.body))
+        return {sha256: Rubric.from_json(body) for sha256, body in rows}

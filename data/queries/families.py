@@ -1,4 +1,7 @@
-"""Lengths of responses, and which come from a juror's own family; never for raters or jurors."""
+"""Lengths of responses, and which were written by a model of a juror's own family.
+
+Neither raters nor jurors are shown any of it.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -93,7 +96,7 @@ class Evidence:
     families: Mapping[str, str]
 
 
-def families_of(name: str, own: Mapping[str, str] = {}) -> frozenset[str]:
+def families_of(name: str, study_families: Mapping[str, str] = {}) -> frozenset[str]:
     """Return the families a model's name tells of, none where it tells nothing.
 
     Parameters
@@ -108,15 +111,15 @@ def families_of(name: str, own: Mapping[str, str] = {}) -> frozenset[str]:
     More than one where a model was made from two: "DeepSeek-R1-Distill-Llama-70B" is of both.
     """
     text = name.casefold()
-    if said := {family for model, family in own.items() if model.casefold() == text}:
-        return frozenset(said)
+    if stated := {family for model, family in study_families.items() if model.casefold() == text}:
+        return frozenset(stated)
     words = set(re.findall(r"[^\W\d_]+", text))
     if NOT_OPENAI.search(text):
         words -= {"gpt"}
-    known = {FAMILY[word] for word in words & FAMILY.keys()}
+    families = {FAMILY[word] for word in words & FAMILY.keys()}
     if O_SERIES.search(text):
-        known.add("gpt")
-    return frozenset(known)
+        families.add("gpt")
+    return frozenset(families)
 
 
 def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
@@ -124,21 +127,30 @@ def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
 
     `panel` has families of jurors; they count where the study has none, as of imported jurors.
     """
-    own = _own_families(engine)
+    study_families = _own_families(engine)
     with reading(engine) as session:
         jurors = session.exec(select(Rater.handle, Rater.family).where(Rater.kind == Kind.JUROR))
-        families = {name: _family(said or panel.get(name, ""), own) for name, said in jurors}
+        families = {
+            name: _family_of_juror(stated or panel.get(name, ""), study_families)
+            for name, stated in jurors
+        }
         text = func.coalesce(Response.shown, Response.text)
         query = columns_of(Response.id, Response.response_id, text).select_from(Response)
         query = query.where(FOR_STUDY).order_by(col(Response.id))
-        wrote = authors_unless_blind(session)
+        models = authors_unless_blind(session)
         words, names = dict[str, int](), dict[str, int]()
         for key, name, shown in session.exec(query):
             words[name], names[name] = len(shown.split()), key
-    if wrote is None:
+    if models is None:
         return Evidence(words, None, families)
-    told = {name: families_of(wrote.get(key, ""), own) for name, key in names.items()}
-    authors = {name: next(iter(known)) for name, known in told.items() if len(known) == 1}
+    families_of_authors = {
+        name: families_of(models.get(key, ""), study_families) for name, key in names.items()
+    }
+    authors = {
+        name: next(iter(of_author))
+        for name, of_author in families_of_authors.items()
+        if len(of_author) == 1
+    }
     return Evidence(words, authors, families)
 
 
@@ -154,19 +166,23 @@ def own_family(
     benchmarks
         Only these; None means all.
     """
-    own = _own_families(engine)
-    of_jurors = {juror: _listed(family, own) for juror, family in jurors.items()}
-    unlisted = {juror: jurors[juror] for juror, known in of_jurors.items() if not known}
-    wrote = responses_by_author(engine, benchmarks)
-    if wrote is None:
+    study_families = _own_families(engine)
+    of_jurors = {juror: _listed_family(family, study_families) for juror, family in jurors.items()}
+    unlisted = {
+        juror: jurors[juror] for juror, own_families in of_jurors.items() if not own_families
+    }
+    responses_of = responses_by_author(engine, benchmarks)
+    if responses_of is None:
         return OwnFamily(None, None, {}, unlisted)
-    families = {name: families_of(name, own) for name in wrote}
+    families = {name: families_of(name, study_families) for name in responses_of}
     return OwnFamily(
-        responses=wrote.total(),
-        unknown=sum(count for name, count in wrote.items() if not families[name]),
+        responses=responses_of.total(),
+        unknown=sum(count for name, count in responses_of.items() if not families[name]),
         own={
-            juror: sum(count for name, count in wrote.items() if families[name] & known)
-            for juror, known in of_jurors.items()
+            juror: sum(
+                count for name, count in responses_of.items() if families[name] & own_families
+            )
+            for juror, own_families in of_jurors.items()
         },
         unlisted=unlisted,
     )
@@ -177,16 +193,16 @@ def _own_families(engine: Engine) -> dict[str, str]:
     return dict(settings(engine).families)
 
 
-def _listed(told: str, own: Mapping[str, str]) -> frozenset[str]:
+def _listed_family(family: str, study_families: Mapping[str, str]) -> frozenset[str]:
     """Return a panel's family by the names used here, or as the study has it; none of any other.
 
     It is never looked for in authors' names: who may write a panel could ask for any part of one.
     """
-    name = told.strip().casefold()
-    return families_of(told) or frozenset({name} & set(own.values()))
+    name = family.strip().casefold()
+    return families_of(family) or frozenset({name} & set(study_families.values()))
 
 
-def _family(told: str, own: Mapping[str, str]) -> str:
+def _family_of_juror(family: str, study_families: Mapping[str, str]) -> str:
     """Return the one family that a panel's tells of, or what is written there: no author is of it."""
-    known = _listed(told, own)
-    return next(iter(known)) if len(known) == 1 else told.strip().casefold()
+    listed = _listed_family(family, study_families)
+    return next(iter(listed)) if len(listed) == 1 else family.strip().casefold()

@@ -1,4 +1,4 @@
-"""What clinicians flagged, what they were answered, and whether they have seen it."""
+"""Flags that clinicians raised, the answers to them, and whether those were seen."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,21 +101,21 @@ def flags(person: Person, engine: Engine) -> list[Flagged]:
         .join(Rater, col(Assignment.rater) == col(Rater.id))
         .where(Remark.kind != RECUSED, Remark.revision == NEWEST_SUBMISSION, BY_CLINICIAN)
     )
-    said = select(Remark).where(col(Remark.about).is_not(None)).order_by(col(Remark.id))
+    replies = select(Remark).where(col(Remark.about).is_not(None)).order_by(col(Remark.id))
     with reading(engine) as session:
-        later = list(session.exec(said))
-        found = [_flagged(person, row, later) for row in session.exec(query)]
-    return sorted(found, key=lambda one: (bool(one.answers), -one.at.timestamp(), one.id))
+        later = list(session.exec(replies))
+        flagged = [_flagged(person, row, later) for row in session.exec(query)]
+    return sorted(flagged, key=lambda flag: (bool(flag.answers), -flag.at.timestamp(), flag.id))
 
 
-def _flagged(person: Person, row: Any, later: list[Remark]) -> Flagged:
+def _flagged(person: Person, row: Any, replies: list[Remark]) -> Flagged:
     remark, response, benchmark, rater = row
-    answers = [one for one in later if one.about == remark.id]
-    seen = {one.about for one in later if one.kind == SEEN}
+    answers = [reply for reply in replies if reply.about == remark.id]
+    seen_answers = {reply.about for reply in replies if reply.kind == SEEN}
     name = rater.handle
     if person.role != Role.COORDINATOR:
         name = rater.pseudonym or f"clinician {rater.id}"
-    said = tuple(one.text for one in answers)
-    is_seen = bool(answers) and answers[-1].id in seen
-    what = response, benchmark, name, remark.kind, remark.text, remark.at
-    return Flagged(remark.id, *what, said, is_seen)
+    texts = tuple(answer.text for answer in answers)
+    is_seen = bool(answers) and answers[-1].id in seen_answers
+    flag_fields = response, benchmark, name, remark.kind, remark.text, remark.at
+    return Flagged(remark.id, *flag_fields, texts, is_seen)

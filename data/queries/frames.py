@@ -1,4 +1,4 @@
-"""Reading a study as tables for the statistics; pandas is loaded only here and only when asked."""
+"""Ratings and responses as pandas tables for the statistics; pandas is imported only when asked."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -95,11 +95,11 @@ def subgroups(engine: Engine) -> dict[str, dict[str, str]]:
         .where(FOR_STUDY)
         .order_by(col(Subgroup.id))
     )
-    found: dict[str, dict[str, str]] = {}
+    groups: dict[str, dict[str, str]] = {}
     with reading(engine) as session:
         for response, name, value in session.exec(query):
-            found.setdefault(name, {})[response] = value
-    return found
+            groups.setdefault(name, {})[response] = value
+    return groups
 
 
 def specialties(engine: Engine) -> dict[str, str]:
@@ -128,16 +128,16 @@ def marks_frame(engine: Engine) -> "pd.DataFrame":
 
 def readers(engine: Engine) -> dict[str, frozenset[str]]:
     """Return response_id -> the clinicians who submitted a first reading where marks can be made."""
-    found: dict[str, set[str]] = {}
+    raters_of: dict[str, set[str]] = {}
     with reading(engine) as session:
         for response, rater in session.exec(_first_readings(Response.response_id, RATER)):
-            found.setdefault(response, set()).add(rater)
-    return {response: frozenset(raters) for response, raters in found.items()}
+            raters_of.setdefault(response, set()).add(rater)
+    return {response: frozenset(raters) for response, raters in raters_of.items()}
 
 
-def _first_readings(*wanted: Any) -> Columns:
+def _first_readings(*columns: Any) -> Columns:
     """Select from the assignments, hidden repeats left out, that were submitted and stand."""
-    query = columns_of(*wanted).select_from(Assignment).join(Response).join(Rater)
+    query = columns_of(*columns).select_from(Assignment).join(Response).join(Rater)
     ended = col(Assignment.state).in_((State.DONE, State.UNRATED))
     return query.where(FOR_STUDY, Assignment.pass_ == 0, ended, Assignment.revision > 0)
 
@@ -154,8 +154,8 @@ def juror_ratings(engine: Engine) -> "pd.DataFrame":
 
     scores = (Rating.criterion, Rating.pass_, Rating.replicate, Rating.score, Rating.at)
     query = counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY, Rater.kind == Kind.JUROR)
-    found = _frame(engine, query)
-    return found.assign(at=pd.to_datetime(found["at"], utc=True))
+    frame = _frame(engine, query)
+    return frame.assign(at=pd.to_datetime(frame["at"], utc=True))
 
 
 def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
@@ -164,7 +164,7 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
     Of each clinician the first score of the response counts: neither a hidden repeat nor a
     score that was changed later moves a response to another time. Training is left out.
     """
-    each: Any = (
+    first_ratings: Any = (
         rated(Response.response_id, func.min(Rating.id).label("first"))
         .where(FOR_STUDY, INDEPENDENT, Rater.kind == Kind.CLINICIAN)
         .where(col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256))
@@ -172,9 +172,9 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
         .subquery()
     )
     query = (
-        columns_of(each.c.response_id, func.min(Rating.at), func.max(Rating.at))
-        .join(Rating, col(Rating.id) == each.c.first)
-        .group_by(each.c.response_id)
+        columns_of(first_ratings.c.response_id, func.min(Rating.at), func.max(Rating.at))
+        .join(Rating, col(Rating.id) == first_ratings.c.first)
+        .group_by(first_ratings.c.response_id)
     )
     with reading(engine) as session:
         return {name: ClinicianDates(*ends) for name, *ends in session.exec(query)}
@@ -185,5 +185,5 @@ def _frame(engine: Engine, query: Columns) -> "pd.DataFrame":
     import pandas as pd
 
     with reading(engine) as session:
-        found = session.connection().execute(query)
-        return pd.DataFrame(found.fetchall(), columns=list(found.keys()))
+        rows = session.connection().execute(query)
+        return pd.DataFrame(rows.fetchall(), columns=list(rows.keys()))

@@ -1,6 +1,6 @@
-"""What jurors have still to rate, what they have not rated and why, and what all calls have cost.
+"""Which verdicts jurors still owe, what waits in batches, and verdicts that can be reused.
 
-The author's table is not read here.
+The table of authors is not read here.
 """
 
 import re
@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, and_, case, func, or_
-from sqlmodel import col, select
+from sqlalchemy import Engine, and_, func, or_
+from sqlmodel import Session, col, select
 
-from data.card import Card
+from data.card import Card, Reply
 from data.database import reading
 from data.queries.base import FOR_STUDY, card, columns_of, shown
 from data.queries.study import BenchmarkView, benchmarks
@@ -23,7 +23,6 @@ from data.schema import (
     Kind,
     Rater,
     Rating,
-    ReferenceCheck,
     Response,
     RubricText,
     Status,
@@ -35,6 +34,10 @@ NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
 NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
+_CALL = (
+    *(Attempt.id, Attempt.response, Attempt.status, Attempt.request_sha256, Attempt.sent),
+    *(Attempt.raw, Attempt.returned_model, Attempt.distribution),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,13 @@ def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[Juro
 
 def _page(engine: Engine, benchmark: str, instance: int, response: int) -> list[list[Any]]:
     """Return the next responses of a benchmark after one, by the primary keys of both."""
-    place = (col(Response.instance), col(Response.id))
-    same = and_(place[0] == instance, place[1] > response)
-    query = shown(*place).where(
-        Instance.benchmark == benchmark, or_(place[0] > instance, same), FOR_STUDY
+    key = (col(Response.instance), col(Response.id))
+    same_instance = and_(key[0] == instance, key[1] > response)
+    query = shown(*key).where(
+        Instance.benchmark == benchmark, or_(key[0] > instance, same_instance), FOR_STUDY
     )
     with reading(engine) as session:
-        return [list(row) for row in session.exec(query.order_by(*place).limit(PAGE))]
+        return [list(row) for row in session.exec(query.order_by(*key).limit(PAGE))]
 
 
 def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[int, int]]:
@@ -116,7 +119,7 @@ def open_requests(engine: Engine, batch: int) -> dict[str, BatchRequest]:
         return {row.custom_id: _request(row, body) for row, body in session.exec(query)}
 
 
-def in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | None]:
+def requests_in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | None]:
     """Return what a juror has been asked in batches and has not answered as far as is known.
 
     Returns
@@ -161,8 +164,8 @@ def provider_ids(engine: Engine) -> frozenset[str]:
 
 def _request(row: JuryRequest, rubric: str) -> BatchRequest:
     """Return a row as a value, with the rubric that it was made on."""
-    asked = (row.custom_id, row.response, row.replicate, Rubric.from_json(rubric))
-    return BatchRequest(*asked, row.request_sha256, row.usd_most)
+    request = (row.custom_id, row.response, row.replicate, Rubric.from_json(rubric))
+    return BatchRequest(*request, row.request_sha256, row.usd_most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,52 +194,8 @@ class MissingVerdict:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What all stored calls cost: `unknown` of the `calls` have no known cost."""
-
-    usd: float
-    unknown: int
-    calls: int
-
-
-@dataclass(frozen=True, slots=True)
-class JurorCost:
-    """What asking one juror has cost.
-
-    Attributes
-    ----------
-    usd
-        Of all calls of known price, failed ones and those in batches included, each at the
-        price stored with it.
-    calls
-        Requests that were sent.
-    unknown
-        How many of the calls have no known price.
-    verdicts
-        Calls that gave a whole valid answer.
-    simulated
-        Whether no model was asked, so that nothing was spent.
-    tokens_in, tokens_out
-        Of all calls that say how many; a simulated juror's are estimated from the texts.
-    """
-
-    usd: float
-    calls: int
-    unknown: int
-    verdicts: int
-    simulated: bool = False
-    tokens_in: int = 0
-    tokens_out: int = 0
-
-    @property
-    def usd_per_verdict(self) -> float | None:
-        """Return US dollars a verdict; None where a price is unknown or no verdict came."""
-        return None if self.unknown or not self.verdicts else self.usd / self.verdicts
-
-
 @dataclass
-class _Last:
+class _LastCall:
     """What the calls about one verdict have come to."""
 
     status: str = NOT_ASKED
@@ -249,60 +208,26 @@ def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
 
     Of replicates those that were ever asked for count. Training responses are left out.
     """
-    found = []
+    missing = []
     for benchmark in benchmarks(engine):
         responses = _responses(engine, benchmark.name)
-        for rater, juror in _asked(engine, benchmark.name):
-            rows = _missing(engine, benchmark, rater, responses)
-            found += [
+        for rater, juror in _jurors_asked(engine, benchmark.name):
+            rows = _missing_of_juror(engine, benchmark, rater, responses)
+            missing += [
                 MissingVerdict(juror, benchmark.name, responses[response], replicate, *last)
                 for response, replicate, last in rows
             ]
-    return sorted(found, key=lambda one: (one.juror, one.benchmark, one.response_id))
+    return sorted(
+        missing, key=lambda verdict: (verdict.juror, verdict.benchmark, verdict.response_id)
+    )
 
 
 def by_juror(rows: Sequence[MissingVerdict]) -> dict[str, dict[str, int]]:
     """Return juror -> status -> how many verdicts are missing."""
     counts: dict[str, Counter[str]] = {}
-    for one in rows:
-        counts.setdefault(one.juror, Counter())[one.status] += 1
-    return {juror: dict(sorted(own.items())) for juror, own in counts.items()}
-
-
-def spending(engine: Engine) -> Spending:
-    """Return what verdicts and checks of references have cost over all runs; probes store none."""
-    usd, unknown, calls = 0.0, 0, 0
-    with reading(engine) as session:
-        for table in (Attempt, ReferenceCheck):
-            query = columns_of(func.count(), func.count(col(table.usd)), func.sum(table.usd))
-            number, known, total = session.exec(query.where(table.number > 0)).one()
-            usd, unknown, calls = usd + (total or 0.0), unknown + number - known, calls + number
-    return Spending(usd, unknown, calls)
-
-
-def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, JurorCost]:
-    """Return what each juror that was called has cost, by name; of one benchmark, or of all.
-
-    Jurors whose ratings were made elsewhere have no entry: what they cost is not known.
-    """
-    tokens = (func.coalesce(func.sum(one), 0) for one in (Attempt.tokens_in, Attempt.tokens_out))
-    ok = func.sum(case((col(Attempt.status) == Status.OK, 1), else_=0))
-    counted = (func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)), ok, *tokens)
-    query = (
-        columns_of(Rater.handle, Rater.simulated, *counted)
-        .select_from(Attempt)
-        .join(Rater)
-        .where(Attempt.number > 0, Rater.kind == Kind.JUROR)
-        .group_by(col(Rater.handle), col(Rater.simulated))
-        .order_by(col(Rater.handle))
-    )
-    if benchmark is not None:
-        query = query.join(Response).join(Instance).where(Instance.benchmark == benchmark)
-    with reading(engine) as session:
-        return {
-            name: JurorCost(float(usd or 0), calls, calls - known, ok, made_up, read, written)
-            for name, made_up, calls, usd, known, ok, read, written in session.exec(query)
-        }
+    for verdict in rows:
+        counts.setdefault(verdict.juror, Counter())[verdict.status] += 1
+    return {juror: dict(sorted(by_status.items())) for juror, by_status in counts.items()}
 
 
 def juror_profiles(engine: Engine, names: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -316,32 +241,38 @@ def juror_profiles(engine: Engine, names: Sequence[str]) -> dict[str, Mapping[st
 
 def without_texts(reason: str) -> str:
     """Return a reason without what a juror wrote for a score, unless that is a number."""
-    found = SCORE.search(reason)
-    if found is None or NUMBER.fullmatch(found[1]):
+    match = SCORE.search(reason)
+    if match is None or NUMBER.fullmatch(match[1]):
         return reason
-    return reason[: found.start(1)] + "(no number)" + reason[found.end(1) :]
+    return reason[: match.start(1)] + "(no number)" + reason[match.end(1) :]
 
 
-def _missing(
+def _missing_of_juror(
     engine: Engine, benchmark: BenchmarkView, rater: int, responses: Mapping[int, str]
 ) -> Iterator[tuple[int, int, tuple[str, str, int]]]:
     """Yield the verdicts of one juror that do not stand, each with how its last call ended."""
-    done = complete_ratings(engine, rater, benchmark.rubric)
-    last = _last(engine, benchmark, rater)
-    replicates = sorted({0} | {replicate for _, replicate in last})
+    complete = complete_ratings(engine, rater, benchmark.rubric)
+    last_calls = _last_calls(engine, benchmark, rater)
+    replicates = sorted({0} | {replicate for _, replicate in last_calls})
     for response in responses:
         for replicate in replicates:
             key = (response, replicate)
-            if key not in done:
-                one = last.get(key, _Last())
-                yield response, replicate, (one.status, without_texts(one.reason), one.calls)
+            if key not in complete:
+                last_call = last_calls.get(key, _LastCall())
+                yield (
+                    response,
+                    replicate,
+                    (last_call.status, without_texts(last_call.reason), last_call.calls),
+                )
 
 
-def _last(engine: Engine, benchmark: BenchmarkView, rater: int) -> dict[tuple[int, int], _Last]:
+def _last_calls(
+    engine: Engine, benchmark: BenchmarkView, rater: int
+) -> dict[tuple[int, int], _LastCall]:
     """Return (response, replicate) -> what its calls on the present rubric have come to."""
-    place, end = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
+    verdict, outcome = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
     calls = (
-        columns_of(Attempt.number, *place, *end)
+        columns_of(Attempt.number, *verdict, *outcome)
         .where(Attempt.rater == rater, Attempt.rubric_sha256 == benchmark.rubric.sha256)
         .order_by(col(Attempt.id))
     )
@@ -351,26 +282,26 @@ def _last(engine: Engine, benchmark: BenchmarkView, rater: int) -> dict[tuple[in
         .where(JuryBatch.rater == rater, JuryRequest.outcome == "")
         .where(JuryRequest.rubric_sha256 == benchmark.rubric.sha256)
     )
-    found: dict[tuple[int, int], _Last] = {}
+    last_calls: dict[tuple[int, int], _LastCall] = {}
     with reading(engine) as session:
         for number, response, replicate, status, reason in session.exec(calls):
-            one = found.setdefault((response, replicate), _Last())
-            one.status, one.reason, one.calls = str(status), reason, one.calls + (number > 0)
+            last = last_calls.setdefault((response, replicate), _LastCall())
+            last.status, last.reason, last.calls = str(status), reason, last.calls + (number > 0)
         for response, replicate in session.exec(waiting):
-            one = found.setdefault((response, replicate), _Last())
-            one.status, one.reason = IN_FLIGHT, "in a batch"
-    return found
+            last = last_calls.setdefault((response, replicate), _LastCall())
+            last.status, last.reason = IN_FLIGHT, "in a batch"
+    return last_calls
 
 
 def _responses(engine: Engine, benchmark: str) -> dict[int, str]:
     """Return the responses of a benchmark by primary key, those for training left out."""
     query = columns_of(Response.id, Response.response_id).select_from(Response).join(Instance)
     with reading(engine) as session:
-        own = session.exec(query.where(Instance.benchmark == benchmark, FOR_STUDY))
-        return dict(map(tuple, own))
+        rows = session.exec(query.where(Instance.benchmark == benchmark, FOR_STUDY))
+        return dict(map(tuple, rows))
 
 
-def _asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
+def _jurors_asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
     """Return the jurors (primary key, name) that were ever asked about a benchmark."""
     keys = select(Response.id).join(Instance).where(Instance.benchmark == benchmark)
     live = select(Attempt.rater).where(col(Attempt.response).in_(keys))
@@ -380,3 +311,77 @@ def _asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
     )
     with reading(engine) as session:
         return [(key or 0, name) for key, name in session.exec(query)]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVerdict:
+    """A verdict that stands, with the call (primary key) that gave it."""
+
+    attempt: int
+    response: int
+    request_sha256: str
+    raw: str
+    returned_model: str
+    distribution: Mapping[str, Any] | None
+    reply: Reply
+
+
+def responses_with_equal_texts(engine: Engine) -> frozenset[int]:
+    """Return the responses (primary keys) whose text, as raters see it, another one has as well."""
+    text = func.coalesce(Response.shown, Response.text)
+    twice = columns_of(text).where(FOR_STUDY).group_by(text).having(func.count() > 1)
+    query = columns_of(Response.id).where(text.in_(twice), FOR_STUDY)
+    with reading(engine) as session:
+        return frozenset(key for (key,) in session.exec(query))
+
+
+def verdict_of_same_prompt(
+    engine: Engine, rater: int, rubric: Rubric, replicate: int, hashes: Sequence[str]
+) -> StoredVerdict | None:
+    """Return the first verdict that a juror gave to a prompt, None if none stands.
+
+    Parameters
+    ----------
+    hashes
+        SHA-256 of the request with this prompt, in each form it may have had.
+    """
+    by_juror = (Attempt.rater == rater, Attempt.replicate == replicate, Attempt.number > 0)
+    calls_here = (*by_juror, Attempt.rubric_sha256 == rubric.sha256)
+    same_response = select(Attempt.response).where(
+        *calls_here, col(Attempt.request_sha256).in_(hashes)
+    )
+    calls = columns_of(*_CALL).where(*calls_here, col(Attempt.response).in_(same_response))
+    with reading(engine) as session:
+        rows = session.exec(calls.order_by(col(Attempt.id))).all()
+        for call in _calls_to_prompt(rows, hashes):
+            reply = _stored_reply(session, rater, call.response, rubric, replicate)
+            if reply is not None:
+                call_facts = (call.request_sha256, call.raw, call.returned_model, call.distribution)
+                return StoredVerdict(call.id, call.response, *call_facts, reply)
+    return None
+
+
+def _calls_to_prompt(rows: Iterable[Any], hashes: Sequence[str]) -> Iterable[Any]:
+    """Yield the calls that gave a verdict to the prompt itself, or when it was asked once more."""
+    same_prompt: dict[int, bool] = {}
+    for call in rows:
+        if call.sent.get("turns", 1) == 1:
+            same_prompt[call.response] = call.request_sha256 in hashes
+        if call.status == Status.OK and same_prompt.get(call.response):
+            yield call
+
+
+def _stored_reply(
+    session: Session, rater: int, response: int, rubric: Rubric, replicate: int
+) -> Reply | None:
+    """Return a verdict by the ratings that count, None unless they are whole."""
+    query = (
+        select(Rating.criterion, Rating.score, Rating.comment)
+        .where(Rating.rater == rater, Rating.response == response, Rating.replicate == replicate)
+        .where(Rating.rubric_sha256 == rubric.sha256, Rating.pass_ == 0)
+        .order_by(col(Rating.id))
+    )
+    rows = session.exec(query).all()
+    scores = {criterion: score for criterion, score, _ in rows}
+    comments = {criterion: comment for criterion, _, comment in rows if comment}
+    return Reply(scores, comments) if set(rubric.criteria) <= set(scores) else None

@@ -1,4 +1,4 @@
-"""What those who run juries are shown: panels, the run, how far each juror is, and one response."""
+"""What those who run juries are shown: panels, progress of a run, and one response with all verdicts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
 from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, card, columns_of, shown
+from data.queries.costs import token_costs_by_juror
 from data.queries.jury import without_texts
 from data.queries.people import person_by_access
 from data.queries.study import BenchmarkView, benchmarks
-from data.queries.token_costs import token_costs_by_juror
 from data.record import RUN
 from data.rubric import Rubric
 from data.schema import (
@@ -41,7 +41,7 @@ from data.schema import (
 from data.store.jury_runs import PANEL, RunRow, read_run
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
-MARKED = tuple(one.name for one in fields(Marked))
+MARKED = tuple(column.name for column in fields(Marked))
 Key = tuple[int, int, int]  # rater, pass, replicate
 
 
@@ -79,8 +79,8 @@ def own_panels(person: Person, engine: Engine) -> dict[str, str]:
     """Return the TOML texts of the panels that this study keeps, by name."""
     query = select(Setting.key, Setting.value).where(col(Setting.key).startswith(PANEL))
     with reading(engine) as session:
-        kept = {key.removeprefix(PANEL): value for key, value in session.exec(query)}
-    return dict(sorted(kept.items()))
+        panels = {key.removeprefix(PANEL): value for key, value in session.exec(query)}
+    return dict(sorted(panels.items()))
 
 
 @only(*STEER)
@@ -96,8 +96,8 @@ def last_run(person: Person, engine: Engine) -> RunRow | None:
     if person.access and person_by_access(engine, person.access) is None:
         raise NotAllowed("your session has ended")
     with reading(engine) as session:
-        found = session.get(Setting, RUN)
-    return None if found is None else read_run(found.value)
+        setting = session.get(Setting, RUN)
+    return None if setting is None else read_run(setting.value)
 
 
 # Return every benchmark with its rubric and counts, by name.
@@ -109,23 +109,23 @@ def jury_progress(
     person: Person, engine: Engine, run: RunRow, jurors: Sequence[str]
 ) -> list[JurorProgress]:
     """Return how far a run is, juror by juror, in the order given."""
-    named = run.order.benchmarks
-    chosen = [one for one in benchmarks(engine) if not named or one.name in named]
-    total = sum(one.responses for one in chosen) * run.order.replicates
+    names = run.order.benchmarks
+    chosen = [benchmark for benchmark in benchmarks(engine) if not names or benchmark.name in names]
+    total = sum(benchmark.responses for benchmark in chosen) * run.order.replicates
     with reading(engine) as session:
-        known = select(Rater.handle, Rater.id).where(col(Rater.handle).in_(jurors))
-        keys = {name: key or 0 for name, key in session.exec(known)}
-        rated = _rated(session, chosen, list(keys.values()), run.order.replicates)
-        spent = _spent(session, list(keys.values()), run.since)
-        failed = _failed(session, list(keys.values()), run.since)
+        query = select(Rater.handle, Rater.id).where(col(Rater.handle).in_(jurors))
+        keys = {name: key or 0 for name, key in session.exec(query)}
+        rated = _count_complete(session, chosen, list(keys.values()), run.order.replicates)
+        spent = _costs_of_run(session, list(keys.values()), run.since)
+        failed = _failures_of_run(session, list(keys.values()), run.since)
     tokens = token_costs_by_juror(engine, run.since)
-    places = [(name, keys.get(name, 0)) for name in jurors]
     return [
         replace(
             _progress(name, total, rated[key], spent.get(key), failed.get(key, [])),
             tokens=tokens.get(name, TokenCosts()),
         )
-        for name, key in places
+        for name in jurors
+        for key in [keys.get(name, 0)]
     ]
 
 
@@ -133,51 +133,58 @@ def _progress(
     juror: str, total: int, rated: int, spent: Any, failed: Sequence[tuple[str, str]]
 ) -> JurorProgress:
     """Return one juror's progress from what was counted."""
-    calls, usd, known = spent or (0, 0.0, 0)
+    calls, usd, priced = spent or (0, 0.0, 0)
     ends = Counter(status for status, _ in failed)
     reasons = {
-        status: Counter(why for one, why in failed if one == status).most_common(1)[0][0]
+        status: Counter(reason for end, reason in failed if end == status).most_common(1)[0][0]
         for status in ends
     }
     return JurorProgress(
-        juror, rated, total, dict(ends.most_common()), reasons, calls, usd or 0.0, calls - known
+        juror, rated, total, dict(ends.most_common()), reasons, calls, usd or 0.0, calls - priced
     )
 
 
-def _rated(
+def _count_complete(
     session: Session, chosen: Sequence[BenchmarkView], keys: Sequence[int], replicates: int
 ) -> Counter[int]:
     """Return rater -> verdicts that stand on the present rubrics, those for training left out."""
-    found: Counter[int] = Counter()
-    for one in chosen:
-        whole = (
+    standing: Counter[int] = Counter()
+    for benchmark in chosen:
+        complete = (
             select(Rating.rater)
             .join(Response)
             .join(Instance)
-            .where(Instance.benchmark == one.name, Rating.rubric_sha256 == one.rubric.sha256)
+            .where(
+                Instance.benchmark == benchmark.name,
+                Rating.rubric_sha256 == benchmark.rubric.sha256,
+            )
             .where(col(Rating.rater).in_(keys), Rating.pass_ == 0, Rating.replicate < replicates)
             .where(FOR_STUDY)
             .group_by(col(Rating.rater), col(Rating.response), col(Rating.replicate))
-            .having(func.count(func.distinct(col(Rating.criterion))) == len(one.rubric.criteria))
+            .having(
+                func.count(func.distinct(col(Rating.criterion))) == len(benchmark.rubric.criteria)
+            )
             .subquery()
         )
-        counted = select(whole.c.rater, func.count()).group_by(whole.c.rater)
+        counted = select(complete.c.rater, func.count()).group_by(complete.c.rater)
         for rater, number in session.exec(counted):
-            found[rater] += number
-    return found
+            standing[rater] += number
+    return standing
 
 
-def _spent(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
+def _costs_of_run(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
     """Return rater -> (requests, their known cost, how many have one) of this run."""
     query = (
         select(Attempt.rater, func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)))
         .where(col(Attempt.id) > since, col(Attempt.rater).in_(keys), Attempt.number > 0)
         .group_by(col(Attempt.rater))
     )
-    return {rater: tuple(rest) for rater, *rest in session.exec(query)}
+    return {rater: tuple(totals) for rater, *totals in session.exec(query)}
 
 
-def _failed(session: Session, keys: Sequence[int], since: int) -> dict[int, list[tuple[str, str]]]:
+def _failures_of_run(
+    session: Session, keys: Sequence[int], since: int
+) -> dict[int, list[tuple[str, str]]]:
     """Return rater -> (status, reason) of each verdict whose last call of this run failed."""
     last = (
         select(func.max(Attempt.id))
@@ -189,10 +196,10 @@ def _failed(session: Session, keys: Sequence[int], since: int) -> dict[int, list
         .where(col(Attempt.id).in_(last), Attempt.status != Status.OK)
         .order_by(col(Attempt.id))
     )
-    found: dict[int, list[tuple[str, str]]] = {}
+    failures: dict[int, list[tuple[str, str]]] = {}
     for rater, status, reason in session.exec(query):
-        found.setdefault(rater, []).append((str(status), without_texts(reason)))
-    return found
+        failures.setdefault(rater, []).append((str(status), without_texts(reason)))
+    return failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +281,7 @@ class Opened:
 
 
 @dataclass
-class _Said:
+class _Gathered:
     """What is gathered of one reading."""
 
     scores: dict[str, float] = field(default_factory=dict)
@@ -298,50 +305,53 @@ def opened_response(person: Person, engine: Engine, response: int) -> Opened | N
         if row is None:
             return None
         *texts, name, benchmark, instance, body = row
-        rubric, raters = Rubric.from_json(body), _names_of(session, person)
+        rubric, raters = Rubric.from_json(body), _raters_with_names(session, person)
         opinions = tuple(_opinions(session, response, rubric, raters))
         calls = tuple(_calls(session, response, texts, raters))
         shown_card = card(name, texts, rubric)
         return Opened(name, benchmark, instance, shown_card, rubric, opinions, calls)
 
 
-def _names_of(session: Session, person: Person) -> dict[int, tuple[Rater, str]]:
+def _raters_with_names(session: Session, person: Person) -> dict[int, tuple[Rater, str]]:
     """Return each rater with the name it has for whoever asks."""
-    found = {}
-    for one in session.exec(select(Rater)):
-        name = one.handle
-        if one.kind == Kind.CLINICIAN and person.role != Role.COORDINATOR:
-            name = one.pseudonym or f"clinician {one.id}"
-        found[one.id or 0] = (one, name)
-    return found
+    names = {}
+    for rater in session.exec(select(Rater)):
+        name = rater.handle
+        if rater.kind == Kind.CLINICIAN and person.role != Role.COORDINATOR:
+            name = rater.pseudonym or f"clinician {rater.id}"
+        names[rater.id or 0] = (rater, name)
+    return names
 
 
 def _opinions(
     session: Session, response: int, rubric: Rubric, raters: Mapping[int, tuple[Rater, str]]
 ) -> list[Opinion]:
     """Return who said what on the present rubric: clinicians first, then jurors, by name."""
-    said: dict[Key, _Said] = {}
+    gathered: dict[Key, _Gathered] = {}
     ratings = (
         select(Rating)
         .where(Rating.response == response, Rating.rubric_sha256 == rubric.sha256)
         .order_by(col(Rating.id))
     )
-    for one in session.exec(ratings):
-        own = said.setdefault((one.rater, one.pass_, one.replicate), _Said())
-        own.scores[one.criterion], own.comments[one.criterion] = one.score, one.comment
-    _gather_remarks(session, response, said)
-    found = [_opinion(key, own, *raters[key[0]]) for key, own in said.items()]
-    wanted = [one for one in found if one.kind != Kind.METRIC]  # "clinician" before "juror"
-    return sorted(wanted, key=lambda one: (one.kind, one.who, one.repeat, one.replicate))
+    for rating in session.exec(ratings):
+        own = gathered.setdefault((rating.rater, rating.pass_, rating.replicate), _Gathered())
+        own.scores[rating.criterion] = rating.score
+        own.comments[rating.criterion] = rating.comment
+    _gather_remarks(session, response, gathered)
+    opinions = [_opinion(key, own, *raters[key[0]]) for key, own in gathered.items()]
+    return sorted(
+        (opinion for opinion in opinions if opinion.kind != Kind.METRIC),
+        key=lambda opinion: (opinion.kind, opinion.who, opinion.repeat, opinion.replicate),
+    )  # "clinician" before "juror"
 
 
-def _opinion(key: Key, own: _Said, rater: Rater, name: str) -> Opinion:
-    who = (key[0], name, Kind(rater.kind), rater.simulated, *key[1:])
-    besides = tuple(own.flags), tuple(own.stretches), own.comment
-    return Opinion(*who, own.scores, own.comments, *besides)
+def _opinion(key: Key, gathered: _Gathered, rater: Rater, name: str) -> Opinion:
+    rated_by = (key[0], name, Kind(rater.kind), rater.simulated, *key[1:])
+    remarks = tuple(gathered.flags), tuple(gathered.stretches), gathered.comment
+    return Opinion(*rated_by, gathered.scores, gathered.comments, *remarks)
 
 
-def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> None:
+def _gather_remarks(session: Session, response: int, gathered: dict[Key, _Gathered]) -> None:
     """Add flags, comments on the whole and marked stretches of the newest submissions."""
     remarks = (
         select(Assignment.rater, Assignment.pass_, Remark.kind, Remark.text)
@@ -350,7 +360,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
         .where(BY_CLINICIAN)
     )
     for rater, repeat, kind, words in session.exec(remarks):
-        said.setdefault((rater, repeat, 0), _Said()).flags.append((kind, words))
+        gathered.setdefault((rater, repeat, 0), _Gathered()).flags.append((kind, words))
     comments = (
         select(Assignment.rater, Assignment.pass_, Submission.comment)
         .join(Submission)
@@ -358,7 +368,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
         .where(Submission.comment != "")
     )
     for rater, repeat, words in session.exec(comments):
-        said.setdefault((rater, repeat, 0), _Said()).comment = words
+        gathered.setdefault((rater, repeat, 0), _Gathered()).comment = words
     spans = (
         columns_of(Assignment.rater, Assignment.pass_, *(getattr(Span, name) for name in MARKED))
         .join(Span)
@@ -366,7 +376,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
         .order_by(col(Span.id))
     )
     for rater, repeat, *stretch in session.exec(spans):
-        said.setdefault((rater, repeat, 0), _Said()).stretches.append(Marked(*stretch))
+        gathered.setdefault((rater, repeat, 0), _Gathered()).stretches.append(Marked(*stretch))
 
 
 def _calls(
@@ -379,18 +389,18 @@ def _calls(
         .where(Attempt.response == response)
         .order_by(col(Attempt.id))
     )
-    copied = set(CallView.__slots__) - {"juror", "profile", "rubric", "card"}
-    found = []
-    for one, body in session.exec(query):
-        rubric, (rater, name) = Rubric.from_json(body), raters[one.rater]
-        values = {name: getattr(one, name) for name in copied}
-        values["status"] = str(one.status)
-        made = card(str(response), texts, rubric)
-        own: dict[str, Any] = {
+    columns = set(CallView.__slots__) - {"juror", "profile", "rubric", "card"}
+    calls = []
+    for attempt, body in session.exec(query):
+        rubric, (rater, name) = Rubric.from_json(body), raters[attempt.rater]
+        values = {name: getattr(attempt, name) for name in columns}
+        values["status"] = str(attempt.status)
+        shown_card = card(str(response), texts, rubric)
+        context: dict[str, Any] = {
             "juror": name,
             "profile": rater.profile,
             "rubric": rubric,
-            "card": made,
+            "card": shown_card,
         }
-        found.append(CallView(**own, **values))
-    return found
+        calls.append(CallView(**context, **values))
+    return calls

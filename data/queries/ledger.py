@@ -1,4 +1,4 @@
-"""Which juries were ever held against the clinicians, frozen reports, and whether any was changed."""
+"""The ledger of juries compared with clinicians, frozen reports, and whether any was tampered with."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -36,13 +36,13 @@ def report(engine: Engine, number: int) -> Report:
     Unknown
         If there is none; names those that are there.
     """
-    known = {one.id: one for one in reports(engine)}
-    if number not in known:
-        has = f"it has {', '.join(map(str, known))}" if known else "it has none"
+    by_number = {stored.id: stored for stored in reports(engine)}
+    if number not in by_number:
+        has = f"it has {', '.join(map(str, by_number))}" if by_number else "it has none"
         raise Unknown(
             f"no report {number} in this study: {has}; `medjury analyse calibrate --freeze` freezes one"
         )
-    return known[number]
+    return by_number[number]
 
 
 def report_findings(session: Session) -> list[str]:
@@ -50,35 +50,35 @@ def report_findings(session: Session) -> list[str]:
 
     For `queries.record.verify`: who takes a bad report out makes the others look better.
     """
-    promised = _frozen_by_events(session)
-    rows = {one.id: one for one in session.exec(select(Report))}
-    found = {
-        number: report_sha256(one.at, one.fingerprint, one.body) for number, one in rows.items()
+    expected = _expected_digests(session)
+    digests = {
+        stored.id: report_sha256(stored.at, stored.fingerprint, stored.body)
+        for stored in session.exec(select(Report))
     }
-    wrong = [
-        number for number in {**promised, **found} if promised.get(number) != found.get(number)
+    differing = [
+        number for number in {**expected, **digests} if expected.get(number) != digests.get(number)
     ]
     return [
-        _report_finding(number, promised, found)
-        for number in sorted(one for one in wrong if one is not None)
+        _report_finding(number, expected, digests)
+        for number in sorted(number for number in differing if number is not None)
     ]
 
 
-def _frozen_by_events(session: Session) -> dict[int, str]:
+def _expected_digests(session: Session) -> dict[int, str]:
     """Return what the events say: number of a report -> its digest."""
     query = select(Event.detail).where(Event.action == FROZEN).order_by(col(Event.id))
-    return {one["report"]: one["sha256"] for one in session.exec(query)}
+    return {detail["report"]: detail["sha256"] for detail in session.exec(query)}
 
 
-def _report_finding(number: int, promised: Mapping[Any, str], found: Mapping[Any, str]) -> str:
-    if number not in found:
+def _report_finding(number: int, expected: Mapping[Any, str], digests: Mapping[Any, str]) -> str:
+    if number not in digests:
         return f"report {number}: it was frozen, and is gone"
-    if number not in promised:
+    if number not in expected:
         return f"report {number}: no event vouches for it"
     return f"report {number}: not as it was frozen"
 
 
-def tried(engine: Engine) -> list[Composition]:
+def compositions_tried(engine: Engine) -> list[Composition]:
     """Return every composition that was ever evaluated on the study, the oldest first."""
     query = select(Composition).order_by(col(Composition.first_at), col(Composition.key))
     with reading(engine) as session:
@@ -88,7 +88,9 @@ def tried(engine: Engine) -> list[Composition]:
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def juries_tried(_: Person, engine: Engine) -> list[Composition]:
     """Return every jury that was ever held against the clinicians, what was looked at last first."""
-    return sorted(tried(engine), key=lambda one: one.last_at, reverse=True)
+    return sorted(
+        compositions_tried(engine), key=lambda composition: composition.last_at, reverse=True
+    )
 
 
 def comparisons_besides(entries: Iterable[Composition], here: Mapping[str, Collection[str]]) -> int:
@@ -99,7 +101,7 @@ def comparisons_besides(entries: Iterable[Composition], here: Mapping[str, Colle
     Parameters
     ----------
     entries
-        The ledger, from `tried`.
+        The ledger, from `compositions_tried`.
     here
         Key of every composition that takes part here -> with what it is compared here.
 
@@ -107,12 +109,24 @@ def comparisons_besides(entries: Iterable[Composition], here: Mapping[str, Colle
     nothing: its ICC was seen. However often that was makes no difference. Simulated juries
     count only where one of those here is simulated: no real one was chosen among them.
     """
-    known = list(entries)
-    rehearsal = any(one.simulated for one in known if one.key in here)
-    counted = [one for one in known if rehearsal or not one.simulated]
-    new = (max(len(one.compared), 1) for one in counted if one.key not in here)
-    more = (len(set(one.compared) - set(here[one.key])) for one in counted if one.key in here)
-    return sum(new) + sum(more)
+    compositions = list(entries)
+    includes_simulated = any(
+        composition.simulated for composition in compositions if composition.key in here
+    )
+    counting = [
+        composition
+        for composition in compositions
+        if includes_simulated or not composition.simulated
+    ]
+    new = (
+        max(len(composition.compared), 1) for composition in counting if composition.key not in here
+    )
+    further = (
+        len(set(composition.compared) - set(here[composition.key]))
+        for composition in counting
+        if composition.key in here
+    )
+    return sum(new) + sum(further)
 
 
 def fingerprint(ratings: "pd.DataFrame") -> str:
@@ -133,33 +147,35 @@ def ledger_findings(session: Session) -> list[str]:
 
     For `queries.record.verify`: who takes juries out of the ledger makes the rest look better.
     """
-    expected = _from_events(session)
-    found = {one.key: one for one in session.exec(select(Composition))}
+    expected = _expected_entries(session)
+    stored = {composition.key: composition for composition in session.exec(select(Composition))}
     return [
         finding
-        for key in sorted({**expected, **found})
-        for finding in _entry_findings(key, expected.get(key), found.get(key))
+        for key in sorted({**expected, **stored})
+        for finding in _entry_findings(key, expected.get(key), stored.get(key))
     ]
 
 
-def _from_events(session: Session) -> dict[str, dict[str, Any]]:
+def _expected_entries(session: Session) -> dict[str, dict[str, Any]]:
     """Return key -> what the ledger must hold, from all the events in their order."""
-    held: dict[str, dict[str, Any]] = {}
-    for at, told in _evaluations(session):
-        before = held.get(told["key"], {"times": 0, "compared": [], "first_at": at})
-        compared = sorted({*before["compared"], *told["compared"]})
-        counted = {"times": before["times"] + 1, "compared": compared}
-        held[told["key"]] = dict(told) | counted | {"first_at": before["first_at"], "last_at": at}
-    return held
+    expected: dict[str, dict[str, Any]] = {}
+    for at, evaluation in _evaluations(session):
+        before = expected.get(evaluation["key"], {"times": 0, "compared": [], "first_at": at})
+        compared = sorted({*before["compared"], *evaluation["compared"]})
+        totals = {"times": before["times"] + 1, "compared": compared}
+        expected[evaluation["key"]] = (
+            dict(evaluation) | totals | {"first_at": before["first_at"], "last_at": at}
+        )
+    return expected
 
 
 def _evaluations(session: Session) -> Iterator[tuple["_Time", Mapping[str, Any]]]:
     """Yield when a jury was evaluated, and what its event says of it, in their order."""
     query = select(Event.at, Event.detail).where(Event.action == EVALUATED).order_by(col(Event.id))
     for at, detail in session.exec(query):
-        exact = "at" in detail
-        time = _Time(datetime.fromisoformat(detail["at"]) if exact else at, exact)
-        yield from ((time, told) for told in detail["juries"])
+        has_time = "at" in detail
+        time = _Time(datetime.fromisoformat(detail["at"]) if has_time else at, has_time)
+        yield from ((time, jury) for jury in detail["juries"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +190,16 @@ class _Time:
 
 
 def _entry_findings(
-    key: str, expected: Mapping[str, Any] | None, found: Composition | None
+    key: str, expected: Mapping[str, Any] | None, stored: Composition | None
 ) -> Iterator[str]:
     """Yield how an entry differs from what its events say, column by column."""
     name = f"composition {key[:12]}"
-    if found is None:
+    if stored is None:
         yield f"{name}: it was evaluated, and the ledger has lost it"
     elif expected is None:
         yield f"{name}: no event vouches for it"
     else:
         for column, value in expected.items():
-            held = getattr(found, column)
-            if not (value.is_that(held) if isinstance(value, _Time) else held == value):
+            cell = getattr(stored, column)
+            if not (value.is_that(cell) if isinstance(value, _Time) else cell == value):
                 yield f"{name}: {column} is not as its events say"

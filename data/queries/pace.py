@@ -1,4 +1,4 @@
-"""How much there is to read, and how long reading took."""
+"""How many words clinicians have left to read, and how long reading took them."""
 
 from collections.abc import Mapping, Set
 from typing import Any
@@ -134,12 +134,12 @@ def _words_in(text: Any) -> ColumnElement[Any]:
 
     The text is spaced only once: a database does so again for each time that it is named.
     """
-    solid = func.replace(func.replace(func.replace(text, "\r", ""), "\n", ""), " ", "")
+    without_blanks = func.replace(func.replace(func.replace(text, "\r", ""), "\n", ""), " ", "")
     spaced = func.trim(func.replace(func.replace(text, "\r", ""), "\n", " "))
     for _ in range(3):  # of up to eight blanks in a row one is left
         spaced = func.replace(spaced, "  ", " ")
-    there = case((func.trim(text, " \r\n") != "", 1), else_=0)
-    return func.length(spaced) - func.length(solid) + there
+    has_words = case((func.trim(text, " \r\n") != "", 1), else_=0)
+    return func.length(spaced) - func.length(without_blanks) + has_words
 
 
 def pace_of(engine: Engine, minutes: float | None = None, rater: int | None = None) -> Pace:

@@ -33,7 +33,7 @@ KEPT = {
     "study_text",
     CONSENT_TEXT,
     "searched_for_authors",
-    *(one.name for one in fields(Settings)),
+    *(setting.name for setting in fields(Settings)),
 }
 KEPT_PREFIXES = ("panel:", CONSENT_OF, standing_key(0).removesuffix("0"))
 Cells = list[object]
@@ -41,7 +41,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Content:
+class TableDigest:
     """How many rows a table has, and a digest of them that is the same in whatever order.
 
     It is the sum of the rows' SHA-256 as whole numbers: databases sort texts differently.
@@ -52,10 +52,10 @@ class Content:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Count rows and take in all they hold."""
-        for one in rows:
+        for row in rows:
             self.rows += 1
-            row = hashlib.sha256(canonical_values(one.values())).digest()
-            self.digest = (self.digest + int.from_bytes(row)) % ALL_DIGESTS
+            row_digest = hashlib.sha256(canonical_values(row.values())).digest()
+            self.digest = (self.digest + int.from_bytes(row_digest)) % ALL_DIGESTS
 
 
 def kept_setting(key: str) -> bool:
@@ -107,25 +107,25 @@ def about(engine: Engine, authors: str, software: str) -> dict[str, Any]:
 def pages(session: Session, table: DbTable) -> Iterator[list[Row]]:
     """Yield all rows of a table that a copy has, some at a time, in the order of their keys."""
     query = columns_of(table).where(_copied(table)).order_by(*table.primary_key)
-    with session.execute(query.execution_options(yield_per=COPIED_PAGE)) as found:
-        for page in found.mappings().partitions():
-            yield [dict(one) for one in page]
+    with session.execute(query.execution_options(yield_per=COPIED_PAGE)) as rows:
+        for page in rows.mappings().partitions():
+            yield [dict(row) for row in page]
 
 
-def content(session: Session, table: DbTable) -> Content:
+def content(session: Session, table: DbTable) -> TableDigest:
     """Return what a table holds, read row by row."""
-    found = Content()
+    digest = TableDigest()
     for page in pages(session, table):
-        found.add(page)
-    return found
+        digest.add(page)
+    return digest
 
 
 def counts(session: Session) -> dict[str, int]:
     """Return table -> number of rows that a copy has."""
     number = columns_of(func.count())
     return {
-        one.name: session.scalar(number.select_from(one).where(_copied(one))) or 0
-        for one in ALL_TABLES
+        table.name: session.scalar(number.select_from(table).where(_copied(table))) or 0
+        for table in ALL_TABLES
     }
 
 
@@ -157,17 +157,19 @@ def _responses() -> Columns:
     masked = col(Response.shown).is_not(None)
     salt = case((masked, None), else_=col(Response.salt))
     names = {"text": shown, "masked": masked, "salt": salt}
-    picked = (names.get(name, getattr(Response, name, None)) for name in columns("response"))
-    return columns_of(*picked).order_by(col(Response.id))
+    selected = (names.get(name, getattr(Response, name, None)) for name in columns("response"))
+    return columns_of(*selected).order_by(col(Response.id))
 
 
 def _authors() -> Columns:
     """Select who wrote what, with the whole text where something of it is masked."""
     masked = col(Response.shown).is_not(None)
-    whole = (case((masked, one), else_=None) for one in (col(Response.text), col(Response.salt)))
-    names = dict(zip(("original", "original_salt"), whole, strict=True))
-    picked = (names.get(name, getattr(Authorship, name, None)) for name in columns("authorship"))
-    query = columns_of(*picked).select_from(Authorship)
+    originals = (
+        case((masked, column), else_=None) for column in (col(Response.text), col(Response.salt))
+    )
+    names = dict(zip(("original", "original_salt"), originals, strict=True))
+    selected = (names.get(name, getattr(Authorship, name, None)) for name in columns("authorship"))
+    query = columns_of(*selected).select_from(Authorship)
     return query.join(Response).order_by(col(Authorship.response))
 
 
@@ -180,6 +182,6 @@ def _written(engine: Engine, table: str, query: Columns) -> Iterator[Cells]:
     """Yield the rows of a query as cells."""
     allowed = [missing for _, missing in columns(table).values()]
     paged = query.execution_options(yield_per=PAGE)
-    with reading(engine) as session, session.execute(paged) as found:
-        for one in found:
-            yield [written(value, missing) for value, missing in zip(one, allowed, strict=True)]
+    with reading(engine) as session, session.execute(paged) as rows:
+        for row in rows:
+            yield [written(value, missing) for value, missing in zip(row, allowed, strict=True)]

@@ -1,4 +1,4 @@
-"""Who is signed in, who may, and how far each has come."""
+"""Sign-in codes and sessions, the people of a study, and clinicians' workloads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,10 +44,12 @@ _BY_ACCESS = (
     .where(Access.lookup == bindparam("lookup"), *_VALID)
 )
 _NEWEST = select(func.max(Event.id))
-_LEFT = select(Event.detail).where(col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT)
+_SIGNED_OUT = select(Event.detail).where(
+    col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT
+)
 
 
-class Outcome(StrEnum):
+class CodeOutcome(StrEnum):
     """What a code turned out to be. All but WRONG is told only to whoever has the whole code."""
 
     GOOD = "good"
@@ -57,11 +59,11 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CodeCheck:
     """A code that was checked: whose it is, or why it does not sign in."""
 
     person: Person | None
-    outcome: Outcome
+    outcome: CodeOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +134,10 @@ class Workload:
 
 def opening_of(code: str) -> str:
     """Return the signs of a code that find it, however it was typed."""
-    return _bare(code)[:LOOKUP]
+    return _letters_and_digits(code)[:LOOKUP]
 
 
-def _bare(code: str) -> str:
+def _letters_and_digits(code: str) -> str:
     return "".join(sign for sign in code.upper() if sign.isalnum())
 
 
@@ -146,21 +148,21 @@ def is_opening(engine: Engine, opening: str) -> bool:
         return session.exec(query).first() is not None
 
 
-def check_code(engine: Engine, code: str) -> Checked:
+def check_code(engine: Engine, code: str) -> CodeCheck:
     """Return whom a sign-in code belongs to; a wrong one takes as long as a right one."""
-    lookup, secret = opening_of(code), _bare(code)[LOOKUP:]
+    lookup, secret = opening_of(code), _letters_and_digits(code)[LOOKUP:]
     query = select(Access, Account).join(Account).where(Access.lookup == lookup, *_VALID)
     with reading(engine) as session:
-        found = session.exec(query).first()
+        row = session.exec(query).first()
         session.expunge_all()
-    if not _fits(found[0].secret_hash if found else _nobody(), secret) or found is None:
-        return Checked(None, Outcome.WRONG)
-    way, account = found
+    if not _is_secret(row[0].secret_hash if row else _unused_hash(), secret) or row is None:
+        return CodeCheck(None, CodeOutcome.WRONG)
+    way, account = row
     if way.once and way.used is not None:
-        return Checked(None, Outcome.USED)
+        return CodeCheck(None, CodeOutcome.USED)
     if way.expires is not None and way.expires <= now():
-        return Checked(None, Outcome.EXPIRED)
-    return Checked(_person(account, way.lookup), Outcome.GOOD)
+        return CodeCheck(None, CodeOutcome.EXPIRED)
+    return CodeCheck(_person(account, way.lookup), CodeOutcome.GOOD)
 
 
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
@@ -170,7 +172,7 @@ def person_by_access(engine: Engine, lookup: str) -> Person | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SessionState:
     """What the study knows of a session: whose it is, and which sessions were signed out since.
 
     `person` is None where its way in was revoked or the account ended; `newest` is the number of
@@ -182,23 +184,29 @@ class Seen:
     left: tuple[str, ...]
 
 
-def seen(engine: Engine, lookup: str, after: int) -> Seen:
+def session_state(engine: Engine, lookup: str, after: int) -> SessionState:
     """Return whose session it is that began by this way in, and who was signed out after an event.
 
     One reading, since every request asks it.
     """
     with reading(engine) as session:
         newest = session.scalar(_NEWEST) or 0
-        gone = session.scalars(_LEFT, {"after": after}).all() if newest > after else ()
-        person_ = _by_access(session, lookup)
-    return Seen(person_, newest, tuple(str(one["session"]) for one in gone if "session" in one))
+        ended_sessions = (
+            session.scalars(_SIGNED_OUT, {"after": after}).all() if newest > after else ()
+        )
+        whose = _by_access(session, lookup)
+    return SessionState(
+        whose,
+        newest,
+        tuple(str(detail["session"]) for detail in ended_sessions if "session" in detail),
+    )
 
 
 def _by_access(session: Session, lookup: str) -> Person | None:
-    found = session.execute(_BY_ACCESS, {"lookup": lookup}).first()
-    if found is None:
+    row = session.execute(_BY_ACCESS, {"lookup": lookup}).first()
+    if row is None:
         return None
-    return Person(found[0] or 0, found[1], Role(found[2]), found[3], access=lookup)
+    return Person(row[0] or 0, row[1], Role(row[2]), row[3], access=lookup)
 
 
 def person_by_email(engine: Engine, email: str) -> Person | None:
@@ -206,21 +214,13 @@ def person_by_email(engine: Engine, email: str) -> Person | None:
     query = select(Account).where(
         Account.email == email.strip().lower(), col(Account.ended).is_(None)
     )
-    return _first(engine, query)
+    return _person_of(engine, query)
 
 
 def person(engine: Engine, account: int) -> Person | None:
     """Return the person of an account, unless it was ended or has no valid way in."""
     query = select(Account).join(Access).where(Account.id == account, *_VALID)
-    return _first(engine, query)
-
-
-def person_by_account(engine: Engine, account: int, name: str) -> Person | None:
-    """Return the person of an account that has not ended; None if it is not theirs any more."""
-    query = select(Account).where(
-        Account.id == account, Account.name == name, col(Account.ended).is_(None)
-    )
-    return _first(engine, query)
+    return _person_of(engine, query)
 
 
 def has_coordinator(engine: Engine) -> bool:
@@ -242,18 +242,23 @@ def people(_: Person, engine: Engine) -> list[PersonView]:
     )
     with reading(engine) as session:
         accounts = list(session.exec(select(Account)))
-        worked = {row[0]: tuple(row[1:]) for row in session.exec(work)}
-        ways: dict[int, list[Access]] = {}
-        for way in session.exec(select(Access).order_by(col(Access.created))):
-            ways.setdefault(way.account, []).append(way)
+        work_of = {row[0]: tuple(row[1:]) for row in session.exec(work)}
+        accesses: dict[int, list[Access]] = {}
+        for access in session.exec(select(Access).order_by(col(Access.created))):
+            accesses.setdefault(access.account, []).append(access)
         session.expunge_all()
-    given = {one.rater: one for one in consents(engine)}
-    found = [
-        _view(one, worked.get(one.rater), ways.get(one.id or 0, []), given.get(one.rater or 0))
-        for one in accounts
+    consents_given = {consent.rater: consent for consent in consents(engine)}
+    views = [
+        _view(
+            account,
+            work_of.get(account.rater),
+            accesses.get(account.id or 0, []),
+            consents_given.get(account.rater or 0),
+        )
+        for account in accounts
     ]
     order = [Role.COORDINATOR, Role.RESEARCHER, Role.CLINICIAN]
-    return sorted(found, key=lambda one: (one.way == "ended", order.index(one.role), one.name))
+    return sorted(views, key=lambda view: (view.way == "ended", order.index(view.role), view.name))
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -277,17 +282,19 @@ def workloads(_: Person, engine: Engine) -> list[Workload]:
         .order_by(col(Rater.handle))
     )
     with reading(engine) as session:
-        work, flags, imported = _work(session), _flagged(session), _elsewhere(session)
-        found = [
+        work, flags, rated_elsewhere = _work(session), _flagged(session), _elsewhere(session)
+        figures = [
             _workload(name, simulated, ended is not None, work.get(key or 0, []))
-            | {"flagged": flags.get(key or 0, 0), "elsewhere": imported.get(key or 0, 0)}
+            | {"flagged": flags.get(key or 0, 0), "elsewhere": rated_elsewhere.get(key or 0, 0)}
             for key, name, simulated, ended in session.exec(query)
         ]
-    return [Workload(**one) for one in found if one["total"] or one["recused"] or one["elsewhere"]]
+    return [
+        Workload(**own) for own in figures if own["total"] or own["recused"] or own["elsewhere"]
+    ]
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def finished(_: Person, engine: Engine, since: datetime) -> list[tuple[str, datetime]]:
+def finished_showings(_: Person, engine: Engine, since: datetime) -> list[tuple[str, datetime]]:
     """Return who ended a showing when, from a moment on, oldest first; simulated ones left out."""
     query = (
         columns_of(Rater.handle, Assignment.done_at)
@@ -313,38 +320,40 @@ def last_reminded(_: Person, engine: Engine) -> dict[int, datetime]:
 
 
 def _view(
-    account: Account, work: object, ways: list[Access], consent: Consent | None
+    account: Account, work: object, accesses: list[Access], consent: Consent | None
 ) -> PersonView:
     """Return one person's line."""
     done, total, *times = work if isinstance(work, tuple) else (0, 0)
-    last = max((at for at in [*times, *(one.used for one in ways)] if at), default=None)
-    who = (account.id or 0, account.name, Role(account.role), account.email)
-    way = "ended" if account.ended else _way(ways)
-    return PersonView(*who, done, total, last, way, consent)
+    last = max((at for at in [*times, *(access.used for access in accesses)] if at), default=None)
+    identity = (account.id or 0, account.name, Role(account.role), account.email)
+    way = "ended" if account.ended else _way(accesses)
+    return PersonView(*identity, done, total, last, way, consent)
 
 
-def _way(ways: list[Access]) -> str:
+def _way(accesses: list[Access]) -> str:
     """Return how somebody can sign in now."""
     valid = [
-        one for one in ways if one.revoked is None and (not one.expires or one.expires > now())
+        access
+        for access in accesses
+        if access.revoked is None and (not access.expires or access.expires > now())
     ]
-    if any(not one.once for one in valid):
+    if any(not access.once for access in valid):
         return "code"
-    return "link" if any(one.used is None for one in valid) else "none"
+    return "link" if any(access.used is None for access in valid) else "none"
 
 
-def _first(engine: Engine, query: SelectOfScalar[Account]) -> Person | None:
+def _person_of(engine: Engine, query: SelectOfScalar[Account]) -> Person | None:
     """Return the person of the account that a query finds."""
     with reading(engine) as session:
-        found = session.exec(query).first()
-    return None if found is None else _person(found)
+        account = session.exec(query).first()
+    return None if account is None else _person(account)
 
 
-def _fits(stored: str, secret: str) -> bool:
+def _is_secret(stored: str, secret: str) -> bool:
     """Return whether a secret is the one that was hashed; a way in without one fits nothing."""
-    known = stored if stored.startswith("$argon2") else _nobody()
+    hashed = stored if stored.startswith("$argon2") else _unused_hash()
     try:
-        return PasswordHasher().verify(known, secret)
+        return PasswordHasher().verify(hashed, secret)
     except VerificationError:
         return False
 
@@ -354,7 +363,7 @@ def _person(account: Account, access: str = "") -> Person:
 
 
 @cache
-def _nobody() -> str:
+def _unused_hash() -> str:
     """Return a hash that no code has, so that a wrong code takes as long as a right one."""
     return PasswordHasher().hash("nobody")
 
@@ -365,10 +374,10 @@ def _work(session: Session) -> dict[int, list[Any]]:
         *(Assignment.rater, Assignment.state, Assignment.seconds_active, Assignment.done_at),
         Assignment.assigned_at,
     )
-    found: dict[int, list[Any]] = {}
+    showings: dict[int, list[Any]] = {}
     for row in session.exec(columns_of(*columns)):
-        found.setdefault(row[0], []).append(row)
-    return found
+        showings.setdefault(row[0], []).append(row)
+    return showings
 
 
 def _flagged(session: Session) -> Mapping[int, int]:
@@ -395,23 +404,23 @@ def _elsewhere(session: Session) -> Mapping[int, int]:
 
 
 def _oldest(times: list[datetime | None]) -> datetime | None:
-    known = [one for one in times if one]
-    return min(known) if len(known) == len(times) and known else None
+    """Return the earliest time; None where there is none, or one is not known."""
+    return None if None in times else min(filter(None, times), default=None)
 
 
 def _workload(handle: str, simulated: bool, ended: bool, rows: list[Any]) -> dict[str, Any]:
     """Return a clinician's figures that come from the showings."""
-    done = [one for one in rows if one.state in DONE]
-    seconds = sorted(one.seconds_active for one in done if one.state == State.DONE)
+    ended_rows = [row for row in rows if row.state in DONE]
+    seconds = sorted(row.seconds_active for row in ended_rows if row.state == State.DONE)
     return {
         "handle": handle,
         "simulated": simulated,
         "ended": ended,
-        "done": len(done),
-        "total": sum(one.state != State.RECUSED for one in rows),
-        "unrated": sum(one.state == State.UNRATED for one in rows),
-        "recused": sum(one.state == State.RECUSED for one in rows),
-        "last": max((one.done_at for one in done if one.done_at), default=None),
+        "done": len(ended_rows),
+        "total": sum(row.state != State.RECUSED for row in rows),
+        "unrated": sum(row.state == State.UNRATED for row in rows),
+        "recused": sum(row.state == State.RECUSED for row in rows),
+        "last": max((row.done_at for row in ended_rows if row.done_at), default=None),
         "seconds": seconds[len(seconds) // 2] if seconds else None,
-        "open_since": _oldest([one.assigned_at for one in rows if one.state == State.OPEN]),
+        "open_since": _oldest([row.assigned_at for row in rows if row.state == State.OPEN]),
     }

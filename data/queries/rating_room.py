@@ -1,4 +1,7 @@
-"""What a clinician is at, in the real work and in training. The author's table is not read here."""
+"""What a clinician rates next, in the study and in training.
+
+The table of authors is not read here.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,7 +16,7 @@ from data import training
 from data.card import Card, Reading, reading_of_pass
 from data.database import reading
 from data.description import CONSENT_TEXT, consent_key
-from data.queries.base import Columns, card, shown
+from data.queries.base import Columns, card, setting_values, shown
 from data.rubric import Rubric
 from data.schema import (
     Account,
@@ -37,11 +40,11 @@ ENDED = (State.DONE, State.UNRATED)
 TEXTS = 5
 # Made once: each message of a clinician asks them, and making one costs more than asking it.
 RATER: BindParameter[int] = bindparam("rater")
-_MINE = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
+_OF_RATER = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
 _PROGRESS = select(
     func.count(col(Assignment.id)).filter(col(Assignment.state).in_(ENDED)),
     func.count(col(Assignment.id)),
-).where(*_MINE)
+).where(*_OF_RATER)
 # When it was first rated, by the order of storing: a clock may be set back. The sum keeps a
 # database from looking for the least number through all that the rater has rated.
 _FIRST_RATING = (
@@ -77,26 +80,28 @@ _TASKS = (  # from the draft on in the order of a `Task`
     .join(Assignment)
     .join(Benchmark)
     .join(RubricText)
-    .where(*_MINE)
+    .where(*_OF_RATER)
 )
 _BY_CODE = _TASKS.where(col(Assignment.code) == bindparam("code"))
 _FIRST_OPEN = (
     select(Assignment.id)
-    .where(*_MINE, Assignment.state == State.OPEN)
+    .where(*_OF_RATER, Assignment.state == State.OPEN)
     .order_by(col(Assignment.position))
     .limit(1)
     .scalar_subquery()
 )
 _NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN)  # not to sort the texts of all
 # What holds in the room, and where one clinician stands in training: not what others' standings say.
-_HELD = select(Setting.key, Setting.value).where(
-    col(Setting.key).in_((SECRET, LOCKED, CONSENT_TEXT, *(one.name for one in fields(Settings))))
+_SETTINGS = select(Setting.key, Setting.value).where(
+    col(Setting.key).in_(
+        (SECRET, LOCKED, CONSENT_TEXT, *(setting.name for setting in fields(Settings)))
+    )
     | col(Setting.key).in_((bindparam("standing"), bindparam("consent")))
 )
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class RoomState:
     """What holds for every clinician of a study: its settings, and whether it is locked."""
 
     settings: Settings
@@ -151,22 +156,22 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NextTask:
     """How far a clinician is, and the first open response in their own order, None at the end."""
 
     progress: Progress
     task: Task | None
 
 
-def house(engine: Engine) -> House:
+def room_state(engine: Engine) -> RoomState:
     """Return what holds for every clinician."""
-    return situation(engine, 0).house
+    return situation(engine, 0).room
 
 
-def place(engine: Engine, rater: int) -> Place:
+def next_task(engine: Engine, rater: int) -> NextTask:
     """Return where a clinician is, in one reading."""
     with reading(engine) as session:
-        return Place(_progress(session, rater), _first(session, _NEXT, {"rater": rater}))
+        return NextTask(_progress(session, rater), _first(session, _NEXT, {"rater": rater}))
 
 
 def task(engine: Engine, rater: int, code: str) -> Task | None:
@@ -182,11 +187,11 @@ def rated_codes(engine: Engine, rater: int) -> list[str]:
     """
     with reading(engine) as session:
         rows = session.execute(_RATED, {"rater": rater}).all()
-    last, found = 0, []
+    last, codes = 0, []
     for code, first in rows:
         last = last if first is None else first
-        found.append((last, code))
-    return [code for _, code in sorted(found, key=itemgetter(0))]
+        codes.append((last, code))
+    return [code for _, code in sorted(codes, key=itemgetter(0))]
 
 
 def _progress(session: Session, rater: int) -> Progress:
@@ -215,7 +220,7 @@ class Exercise:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ScoredCriterion:
     """A clinician's score on a criterion beside the expert's, with the expert's reason."""
 
     criterion: str
@@ -231,7 +236,7 @@ class Feedback:
     drill: int
     card: Card
     rubric: Rubric
-    marks: tuple[Mark, ...]
+    marks: tuple[ScoredCriterion, ...]
     round_: int
     number: int
     total: int
@@ -250,7 +255,7 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RoundResult:
     """How a round went; `halted` where only a coordinator can help. The worst miss comes first."""
 
     outcome: Outcome
@@ -272,7 +277,7 @@ class Trainee:
     halted: bool
 
 
-Stage = Exercise | Feedback | Result
+Stage = Exercise | Feedback | RoundResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +292,7 @@ class Situation:
         Whether the clinician has agreed to what they are asked to, if to anything.
     """
 
-    house: House
+    room: RoomState
     stage: Stage | None
     consents: bool = True
 
@@ -295,41 +300,43 @@ class Situation:
 def situation(engine: Engine, rater: int) -> Situation:
     """Return what holds for a clinician and what they are to see next in training, in one reading."""
     with reading(engine) as session:
-        own = {"standing": standing_key(rater), "consent": consent_key(rater)}
-        held = dict(session.execute(_HELD, own).all())
-        asked = held.get(CONSENT_TEXT, "")
-        consents = not asked or held.get(consent_key(rater)) == asked
-        house_ = House(read_settings(held), LOCKED in held)
-        standing = _read(held.get(standing_key(rater)))
-        if SECRET not in held or house_.locked or standing.over or not rater:
-            return Situation(house_, None, consents)
-        stage_ = _Round(session, rater, held[SECRET], standing).stage()
-        return Situation(house_, stage_, consents)
+        keys = {"standing": standing_key(rater), "consent": consent_key(rater)}
+        stored = dict(session.execute(_SETTINGS, keys).all())
+        consent_sha256 = stored.get(CONSENT_TEXT, "")
+        has_consented = not consent_sha256 or stored.get(consent_key(rater)) == consent_sha256
+        room = RoomState(read_settings(stored), LOCKED in stored)
+        standing = _read_standing(stored.get(standing_key(rater)))
+        if SECRET not in stored or room.locked or standing.over or not rater:
+            return Situation(room, None, has_consented)
+        stage = _TrainingRound(session, rater, stored[SECRET], standing).stage()
+        return Situation(room, stage, has_consented)
 
 
 def trainees(engine: Engine) -> list[Trainee]:
     """Return where every clinician who can sign in stands, by name; none without training."""
     with reading(engine) as session:
-        kept = {one.key: one.value for one in session.exec(select(Setting))}
-        if SECRET not in kept:
+        stored = setting_values(session)
+        if SECRET not in stored:
             return []
         total = len(expert_scores(session))
-        drills = [(one.rater, one.round) for one in session.exec(select(Drill))]
+        answered_rounds = [(drill.rater, drill.round) for drill in session.exec(select(Drill))]
         query = (
             select(Rater.id, Rater.handle)
             .join(Account)
             .where(col(Rater.simulated).is_(False))
             .order_by(Rater.handle)
         )
-        found = []
+        trainees_found = []
         for key, name in session.exec(query):
-            one = _read(kept.get(standing_key(key or 0)))
-            answered = drills.count((key or 0, len(one.rounds)))
-            found.append(Trainee(name, one.rounds, answered, total, one.ended, one.halted))
-        return found
+            standing = _read_standing(stored.get(standing_key(key or 0)))
+            answered = answered_rounds.count((key or 0, len(standing.rounds)))
+            trainees_found.append(
+                Trainee(name, standing.rounds, answered, total, standing.ended, standing.halted)
+            )
+        return trainees_found
 
 
-class _Round:
+class _TrainingRound:
     """A clinician's training, read once: their answers and the round they are in."""
 
     def __init__(self, session: Session, rater: int, secret: str, standing: Standing) -> None:
@@ -349,39 +356,42 @@ class _Round:
     def _exercise(self) -> Exercise:
         round_ = len(self.standing.rounds)
         order = training.order(self.secret, self.rater, sorted(self.experts), round_)
-        done = {one.response for one in self.drills if one.round == round_}
-        response = next(one for one in order if one not in done)
+        answered = {drill.response for drill in self.drills if drill.round == round_}
+        response = next(response for response in order if response not in answered)
         shown_card, rubric = self._card(response, round_, ("on_request",))
-        kept = self.standing.draft if self.standing.draft.get("code") == shown_card.code else {}
+        stored = self.standing.draft if self.standing.draft.get("code") == shown_card.code else {}
         task = Task(
             card=shown_card,
             rubric=rubric,
-            draft=kept.get("draft", {}),
-            draft_seq=kept.get("seq", 0),
-            seconds_active=kept.get("seconds", 0.0),
+            draft=stored.get("draft", {}),
+            draft_seq=stored.get("seq", 0),
+            seconds_active=stored.get("seconds", 0.0),
         )
-        return Exercise(task, round_ + 1, len(done) + 1, len(order))
+        return Exercise(task, round_ + 1, len(answered) + 1, len(order))
 
     def _feedback(self, drill: Drill) -> Feedback:
         response, total = drill.response, len(self.experts)
         shown_card, rubric = self._card(response, drill.round, ("on_request", "after_rating"))
         experts = self.session.exec(select(Expert).where(Expert.response == response))
-        said = {one.criterion: one for one in experts}
+        by_criterion = {expert.criterion: expert for expert in experts}
         marks = tuple(
-            Mark(name, drill.scores[name], said[name].score, said[name].why)
+            ScoredCriterion(name, drill.scores[name], expert.score, expert.why)
             for name in rubric.criteria
-            if name in said and name in drill.scores
+            if (expert := by_criterion.get(name)) and name in drill.scores
         )
-        number = sum(one.round == drill.round for one in self.drills)
+        number = sum(answered.round == drill.round for answered in self.drills)
         return Feedback(drill.id or 0, shown_card, rubric, marks, drill.round + 1, number, total)
 
-    def _result(self) -> Result:
+    def _result(self) -> RoundResult:
         round_ = len(self.standing.rounds) - 1
-        answers = {one.response: one.scores for one in self.drills if one.round == round_}
+        answers = {drill.response: drill.scores for drill in self.drills if drill.round == round_}
         gaps = training.differences(answers, self.experts)
-        misses = [Miss(name, sum(map(abs, one)) / len(one), sum(one)) for name, one in gaps.items()]
-        misses.sort(key=lambda one: -one.distance)
-        return Result(
+        misses = [
+            Miss(name, sum(map(abs, differences)) / len(differences), sum(differences))
+            for name, differences in gaps.items()
+        ]
+        misses.sort(key=lambda miss: -miss.distance)
+        return RoundResult(
             self.standing.rounds[-1], tuple(misses), round_ + 1, len(answers), self.standing.halted
         )
 
@@ -392,11 +402,10 @@ class _Round:
         ).one()
         rubric = Rubric.from_json(body)
         code = training.code(self.secret, self.rater, response, round_)
-        found = card(code, list(texts), rubric)
-        kept = {one.key: one.value for one in self.session.exec(select(Setting))}
-        opened = read_settings(kept).reference in opens
-        return (found if opened else replace(found, reference=None)), rubric
+        whole_card = card(code, list(texts), rubric)
+        is_opened = read_settings(setting_values(self.session)).reference in opens
+        return (whole_card if is_opened else replace(whole_card, reference=None)), rubric
 
 
-def _read(text: str | None) -> Standing:
+def _read_standing(text: str | None) -> Standing:
     return Standing.model_validate_json(text) if text else Standing()

@@ -1,4 +1,4 @@
-"""Reading the record: what happened, and whether anything was changed behind its back."""
+"""Verifying the audit chain and all rows against it; reading past events."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,15 +14,18 @@ from data.importers.package import EVERY, RESTORED
 from data.queries.base import columns_of
 from data.queries.descriptions import description_findings
 from data.queries.ledger import ledger_findings, report_findings
-from data.queries.promises import (
+from data.queries.row_checks import (
     BY_ACT,
+    PARTS,
+    SEALED,
     Promise,
+    Seals,
     act_findings,
     batch_findings,
     promises,
+    sealed_findings,
     stream,
 )
-from data.queries.seals import PARTS, SEALED, Seals, sealed_findings
 from data.record import Head, commitment, head_given
 from data.schema import (
     Authorship,
@@ -83,10 +86,10 @@ def verify(engine: Engine, head: str | None = None) -> Verified:
     BadInput, BadFile
         If `head` is neither a hash nor a file of one.
     """
-    kept = None if head is None else head_given(head)
+    expected_head = None if head is None else head_given(head)
     with reading(engine) as session:
         _one_snapshot(session)
-        return verify_in(session, kept)
+        return verify_in(session, expected_head)
 
 
 def verify_in(session: Session, head: Head | None = None) -> Verified:
@@ -103,11 +106,11 @@ def verify_in(session: Session, head: Head | None = None) -> Verified:
     rows: dict[str, int] = {}
     for check in _checks(session, chain, rows):
         findings += _readable(check)
-    order = sorted(rows, key=lambda one: (one not in COLUMNS, one))
-    counted = {table: rows[table] for table in order if table != "progress"}
-    found = tuple(dict.fromkeys(findings))
+    tables = sorted(rows, key=lambda table: (table not in COLUMNS, table))
+    sealed_rows = {table: rows[table] for table in tables if table != "progress"}
+    distinct = tuple(dict.fromkeys(findings))
     return Verified(
-        len(chain.hashes), chain.head, counted, found, seals.since, seals.authors_withheld
+        len(chain.hashes), chain.head, sealed_rows, distinct, seals.since, seals.authors_withheld
     )
 
 
@@ -125,8 +128,8 @@ def _checks(session: Session, chain: "_Chain", rows: dict[str, int]) -> Iterator
         yield act_findings(session, "response", chain.promised, {})
     yield _masks(session, chain, authors_withheld=seals.authors_withheld)
     yield orphans(session)
-    for findings in (training_findings, description_findings, ledger_findings, report_findings):
-        yield (one for _ in (0,) for one in findings(session))
+    for check in (training_findings, description_findings, ledger_findings, report_findings):
+        yield (finding for _ in (0,) for finding in check(session))
 
 
 def _readable(findings: Iterable[str]) -> Iterator[str]:
@@ -160,9 +163,9 @@ def acts(engine: Engine, *actions: str) -> list[Event]:
     """Return the events of some kinds, oldest first."""
     query = select(Event).where(col(Event.action).in_(actions)).order_by(col(Event.id))
     with reading(engine) as session:
-        found = list(session.exec(query))
+        events = list(session.exec(query))
         session.expunge_all()
-    return found
+    return events
 
 
 def training_findings(session: Session) -> list[str]:
@@ -175,8 +178,8 @@ def training_findings(session: Session) -> list[str]:
 def locked_since(engine: Engine) -> str | None:
     """Return since when and by whom a study is locked, None if it is not."""
     with reading(engine) as session:
-        held = session.get(Setting, LOCKED)
-        return held.value if held else None
+        setting = session.get(Setting, LOCKED)
+        return setting.value if setting else None
 
 
 def _one_snapshot(session: Session) -> None:
@@ -225,7 +228,9 @@ class _Chain:
     def _interpret(self, event: Row[Any]) -> None:
         """Take in what an event says of rows."""
         if event.action == RESTORED:  # a package leaves tables behind
-            self.promised = {one: said for one, said in self.promised.items() if one[0] in EVERY}
+            self.promised = {
+                key: promise for key, promise in self.promised.items() if key[0] in EVERY
+            }
         self.promised |= promises(event)
         if event.action in (MASKED, SEALED):
             self.shown |= event.detail.get("shown", {})
@@ -241,26 +246,27 @@ def _texts(session: Session, *, authors_withheld: bool) -> Iterator[str]:
     query = columns_of(
         *(Response.id, Response.text, Response.shown, Response.salt, Response.commitment)
     ).order_by(col(Response.id))
-    for key, text, shown, salt, said in session.execute(query.execution_options(yield_per=PAGE)):
+    rows = session.execute(query.execution_options(yield_per=PAGE))
+    for key, text, shown, salt, committed in rows:
         if salt is None and authors_withheld and shown == text:
             continue  # what is masked stayed with the authors
-        if salt is None or commitment(salt, text) != said:
+        if salt is None or commitment(salt, text) != committed:
             yield f"response {key}: text or salt changed since it came"
 
 
 def _masks(session: Session, chain: "_Chain", *, authors_withheld: bool) -> Iterator[str]:
     """Yield which responses are shown otherwise than the record says they were masked."""
     masks: dict[int, list[Mask]] = {}
-    for one in session.exec(select(Mask).order_by(col(Mask.id))):
-        masks.setdefault(one.response, []).append(one)
+    for mask in session.exec(select(Mask).order_by(col(Mask.id))):
+        masks.setdefault(mask.response, []).append(mask)
     query = (
         select(Response.id, Response.response_id, Response.shown, Authorship.salt)
         .join(Authorship, isouter=True)
         .where(col(Response.shown).is_not(None) | col(Response.id).in_(select(Mask.response)))
     )
-    found = {name: (key or 0, shown, salt) for key, name, shown, salt in session.exec(query)}
-    for name in sorted({*found, *chain.shown, *chain.masks}):
-        key, shown, salt = found.get(name, (0, None, ""))
+    masked = {name: (key or 0, shown, salt) for key, name, shown, salt in session.exec(query)}
+    for name in sorted({*masked, *chain.shown, *chain.masks}):
+        key, shown, salt = masked.get(name, (0, None, ""))
         if not _as_masked(chain, name, shown, masks.get(key, []), salt, authors_withheld):
             yield f"response {name}: shown otherwise than it was masked"
 
@@ -274,13 +280,13 @@ def _as_masked(
     authors_withheld: bool,
 ) -> bool:
     """Tell whether a response is shown, and masked, as the events say."""
-    is_told = name in chain.shown or name not in chain.masks
-    if is_told and (shown is None or shown_digest(shown) != chain.shown.get(name)):
+    has_digest = name in chain.shown or name not in chain.masks
+    if has_digest and (shown is None or shown_digest(shown) != chain.shown.get(name)):
         return False
     if authors_withheld:
         return not masks
-    cells = [(one.id, one.start, one.end, one.text, one.at) for one in masks]
-    before = mask_digest(shown, [(one.start, one.end, one.text) for one in masks])
+    cells = [(mask.id, mask.start, mask.end, mask.text, mask.at) for mask in masks]
+    before = mask_digest(shown, [(mask.start, mask.end, mask.text) for mask in masks])
     is_placed = name not in chain.places or places_digest(salt, cells) == chain.places[name]
     return is_placed and (name not in chain.masks or before == chain.masks[name])
 
@@ -290,42 +296,44 @@ def orphans(session: Session) -> Iterator[str]:
     links = [
         (key.parent, key.column)
         for table in Table.metadata.sorted_tables
-        for key in sorted(table.foreign_keys, key=lambda one: one.parent.name)
+        for key in sorted(table.foreign_keys, key=lambda key: key.parent.name)
     ]
     remark = Table.metadata.tables["remark"].alias()
     links.append((Table.metadata.tables["remark"].c.about, remark.c.id))
     for own, other in links:
-        there = exists().where(other == own)
-        query = columns_of(func.count()).select_from(own.table).where(own.is_not(None), ~there)
+        referred = exists().where(other == own)
+        query = columns_of(func.count()).select_from(own.table).where(own.is_not(None), ~referred)
         if number := session.scalar(query):
             yield f"{own.table.name}: {number} rows whose {own.name} refers to none"
-    lonely = columns_of(func.count()).select_from(Instance)
-    without = lonely.where(~exists().where(col(Response.instance) == Instance.id))
-    if number := session.scalar(without):
+    number_of_instances = columns_of(func.count()).select_from(Instance)
+    unanswered = number_of_instances.where(~exists().where(col(Response.instance) == Instance.id))
+    if number := session.scalar(unanswered):
         yield f"instance: {number} rows that no response answers"
 
 
 def _experts(session: Session, events: list[Event]) -> list[str]:
     """Compare the expert scores with the digest of the last import."""
-    said = [one.detail["sha256"] for one in events if one.action == IMPORTED]
-    expected = said[-1] if said else hashlib.sha256().hexdigest()
+    digests = [event.detail["sha256"] for event in events if event.action == IMPORTED]
+    expected = digests[-1] if digests else hashlib.sha256().hexdigest()
     changed = experts_digest(session) != expected
     return ["expert: the scores are not those that were imported"] if changed else []
 
 
 def _answers(session: Session, events: list[Event]) -> list[str]:
     """Compare every training answer with its event."""
-    said = {
-        one.detail["drill"]: (one.actor, one.detail) for one in events if one.action == ANSWERED
+    logged = {
+        event.detail["drill"]: (event.actor, event.detail)
+        for event in events
+        if event.action == ANSWERED
     }
-    found = {one.id or 0: one for one in session.exec(select(Drill).order_by(col(Drill.id)))}
-    findings = [f"drill: answer {key} is gone" for key in said.keys() - found.keys()]
-    for key, one in found.items():
-        if key not in said:
+    stored = {drill.id or 0: drill for drill in session.exec(select(Drill).order_by(col(Drill.id)))}
+    findings = [f"drill: answer {key} is gone" for key in logged.keys() - stored.keys()]
+    for key, drill in stored.items():
+        if key not in logged:
             findings.append(f"drill: no event vouches for answer {key}")
             continue
-        actor, detail = said[key]
-        kept = (f"rater {one.rater}", one.response, one.round + 1, one.scores)
-        if kept != (actor, detail["response"], detail["round"], detail["scores"]):
+        actor, detail = logged[key]
+        answer = (f"rater {drill.rater}", drill.response, drill.round + 1, drill.scores)
+        if answer != (actor, detail["response"], detail["round"], detail["scores"]):
             findings.append(f"drill: answer {key} was changed")
     return findings

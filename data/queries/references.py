@@ -107,27 +107,29 @@ def references(
     benchmarks
         Only these; None means all.
     """
-    said, simulated = _answers(engine)
-    heard = _heard(said, simulated, jurors)
+    answers, simulated = _answers(engine)
+    counting = _counting_jurors(answers, simulated, jurors)
     sets: dict[str, set[str]] = {"marked": set(), "sound": set(), "not known": set(), "": set()}
     for key, name, checkable in _instances(engine, benchmarks):
-        own = [absent for juror, absent in said.get(key, {}).items() if juror in heard]
-        sets[verdict(own) if checkable else ""].add(name)
+        on_instance = [
+            absent for juror, absent in answers.get(key, {}).items() if juror in counting
+        ]
+        sets[verdict(on_instance) if checkable else ""].add(name)
     return References(
         marked=frozenset(sets["marked"]),
         sound=frozenset(sets["sound"]),
         not_known=frozenset(sets["not known"]),
         unchecked=frozenset(sets[""]),
-        jurors=tuple(sorted(heard)),
-        simulated=bool(heard) and heard <= simulated,
+        jurors=tuple(sorted(counting)),
+        simulated=bool(counting) and counting <= simulated,
     )
 
 
-def _heard(
-    said: dict[int, dict[str, bool]], simulated: frozenset[str], jurors: Iterable[str] | None
+def _counting_jurors(
+    answers: dict[int, dict[str, bool]], simulated: frozenset[str], jurors: Iterable[str] | None
 ) -> frozenset[str]:
     """Return the jurors whose answers count: real ones never together with simulated ones."""
-    everybody = frozenset[str]().union(*said.values())
+    everybody = frozenset[str]().union(*answers.values())
     if jurors is not None:
         return everybody & frozenset(jurors)
     return (everybody - simulated) or everybody
@@ -142,19 +144,21 @@ def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]
         .where(ReferenceCheck.status == Status.OK)
         .order_by(col(ReferenceCheck.id))
     )
-    said: dict[int, dict[str, bool]] = {}
+    answers: dict[int, dict[str, bool]] = {}
     simulated: set[str] = set()
     with reading(engine) as session:
-        for instance, juror, made_up, absent in session.exec(query):
-            said.setdefault(instance, {})[juror] = bool(absent)
-            if made_up:
+        for instance, juror, is_simulated, absent in session.exec(query):
+            answers.setdefault(instance, {})[juror] = bool(absent)
+            if is_simulated:
                 simulated.add(juror)
-    return said, frozenset(simulated)
+    return answers, frozenset(simulated)
 
 
 def _instances(engine: Engine, benchmarks: Sequence[str] | None) -> Iterator[tuple[int, str, bool]]:
     """Yield every instance with responses to rate: key, name, whether it can be checked."""
-    query = _rated(benchmarks, Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE)
+    query = _instances_with_responses(
+        benchmarks, Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE
+    )
     with reading(engine) as session:
         for key, benchmark, name, checkable in session.exec(query):
             yield key, f"{benchmark}/{name}", bool(checkable)
@@ -163,12 +167,14 @@ def _instances(engine: Engine, benchmarks: Sequence[str] | None) -> Iterator[tup
 def _page(engine: Engine, benchmarks: Sequence[str] | None, after: int) -> list[Any]:
     """Return the next instances with their texts."""
     texts = (Instance.context, Instance.prompt, Instance.reference)
-    query = _rated(benchmarks, Instance.id, *texts).where(CHECKABLE, col(Instance.id) > after)
+    query = _instances_with_responses(benchmarks, Instance.id, *texts).where(
+        CHECKABLE, col(Instance.id) > after
+    )
     with reading(engine) as session:
         return list(session.exec(query.limit(PAGE)).all())
 
 
-def _rated(benchmarks: Sequence[str] | None, *columns: Any) -> Columns:
+def _instances_with_responses(benchmarks: Sequence[str] | None, *columns: Any) -> Columns:
     """Select from the instances that have a response not for training, in their order."""
     counting = col(Instance.id).in_(select(Response.instance).where(FOR_STUDY))
     query = columns_of(*columns).where(counting).order_by(col(Instance.id))

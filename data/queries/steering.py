@@ -1,48 +1,29 @@
-"""What those who steer a study, or read it, are shown of it: material, masks, work, standing."""
+"""What coordinators and researchers are shown of a study: benchmarks, progress, lock and blind."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Engine, func
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
 from data.database import reading
-from data.person import Person, asking, only
-from data.queries.authors import author_names
+from data.person import REOPENED, UNBLINDED, Person, asking, only
 from data.queries.base import FOR_STUDY
-from data.queries.descriptions import consents, described
-from data.queries.models import known_places
+from data.queries.descriptions import consents, description_versions
 from data.queries.record import acts, locked_since, verify
-from data.queries.study import BenchmarkView, benchmarks, settings, stored_rubric
+from data.queries.study import BenchmarkView, benchmarks, known_places, settings, stored_rubric
 from data.schema import (
     Account,
     Event,
     Instance,
     Kind,
-    Mask,
     Rater,
     Rating,
     Response,
     Role,
     RubricText,
-    Setting,
 )
-from data.store.masks import LEFT, SEARCHED, LeftNames
-
-PAGE = 400
-Place = tuple[int, int, str]
-
-
-@dataclass(frozen=True, slots=True)
-class StoredText:
-    """A response (primary key) as it was stored, and the places of it that are masked."""
-
-    response: int
-    response_id: str
-    text: str
-    places: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +45,7 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StudyStanding:
     """Whether a study is locked, what was lifted or reopened when and why, and its chain.
 
     Attributes
@@ -96,12 +77,15 @@ def materials(_: Person, engine: Engine) -> list[Material]:
     with reading(engine) as session:
         references = dict(session.exec(with_reference).all())
         masks = dict(session.exec(masked).all())
-    known = known_places()
+    taxonomy = known_places()
     return [
         Material(
-            one, known.get(one.name, ("", "")), references.get(one.name, 0), masks.get(one.name, 0)
+            benchmark,
+            taxonomy.get(benchmark.name, ("", "")),
+            references.get(benchmark.name, 0),
+            masks.get(benchmark.name, 0),
         )
-        for one in benchmarks(engine)
+        for benchmark in benchmarks(engine)
     ]
 
 
@@ -126,23 +110,26 @@ def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
         .where(FOR_STUDY)
         .group_by(col(Response.id), col(Instance.benchmark))
     )
-    found: dict[str, Counter[int]] = {}
+    counts: dict[str, Counter[int]] = {}
     with reading(engine) as session:
-        for benchmark, times in session.exec(query):
-            found.setdefault(benchmark, Counter())[times] += 1
-    return found
+        for benchmark, readings in session.exec(query):
+            counts.setdefault(benchmark, Counter())[readings] += 1
+    return counts
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def standing(_: Person, engine: Engine) -> Standing:
+def standing(_: Person, engine: Engine) -> StudyStanding:
     """Return whether a study is locked, and what was done to its blind and its lock."""
-    told = acts(engine, "locked", "reopened", "unblinded")
+    steering_events = acts(engine, "locked", REOPENED, UNBLINDED)
     with reading(engine) as session:
         events = session.exec(select(func.count(col(Event.id)))).one()
-        made_up = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)
-        simulated = session.exec(made_up).first() is not None
-    steered = tuple((one.action, one.at, one.actor, one.detail.get("reason", "")) for one in told)
-    return Standing(locked_since(engine), steered, events, simulated)
+        query = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)
+        simulated = session.exec(query).first() is not None
+    steered = tuple(
+        (event.action, event.at, event.actor, event.detail.get("reason", ""))
+        for event in steering_events
+    )
+    return StudyStanding(locked_since(engine), steered, events, simulated)
 
 
 # Check the record as it stands at this moment.
@@ -160,7 +147,7 @@ def rubric_names(_: Person, engine: Engine) -> list[str]:
 study_settings = asking(settings, Role.RESEARCHER, Role.COORDINATOR)
 
 # Return every version of what clinicians are told, the oldest first.
-study_descriptions = asking(described, Role.RESEARCHER, Role.COORDINATOR)
+study_descriptions = asking(description_versions, Role.RESEARCHER, Role.COORDINATOR)
 
 # Return who is asked for consent or gave it, by name.
 study_consents = asking(consents, Role.RESEARCHER, Role.COORDINATOR)
@@ -175,68 +162,3 @@ def who_can_rate(_: Person, engine: Engine) -> list[str]:
     query = select(Account.name).where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
     with reading(engine) as session:
         return sorted(session.exec(query))
-
-
-@only(Role.COORDINATOR)
-def unsearched_texts(_: Person, engine: Engine) -> Iterator[list[StoredText]]:
-    """Return the responses not yet searched for their authors' names, page by page."""
-    return stored_texts(engine, searched_up_to(engine))
-
-
-def stored_texts(engine: Engine, after: int = 0) -> Iterator[list[StoredText]]:
-    """Yield the responses after a primary key, page by page; no transaction stays open."""
-    while page := _page(engine, after):
-        yield page
-        after = page[-1].response
-
-
-# Return the study's models, which no response may name.
-names_to_mask = asking(author_names, Role.COORDINATOR)
-
-
-def searched_up_to(engine: Engine) -> int:
-    """Return the primary key up to which responses were searched for their authors' names."""
-    with reading(engine) as session:
-        kept = session.get(Setting, SEARCHED)
-        return int(kept.value) if kept else 0
-
-
-def names_left(engine: Engine) -> LeftNames:
-    """Return the possible names that a coordinator has left as they are."""
-    details = [act.detail for act in acts(engine, LEFT)]
-    return LeftNames(
-        frozenset(name for one in details for name in one["responses"]),
-        frozenset((name, start) for one in details for name, start in one.get("places", ())),
-        frozenset(word for one in details for word in one.get("words", ())),
-    )
-
-
-def known_response_ids(engine: Engine, response_ids: Collection[str]) -> frozenset[str]:
-    """Return those of some response_ids that are in the study."""
-    query = select(Response.response_id).where(col(Response.response_id).in_(response_ids))
-    with reading(engine) as session:
-        return frozenset(session.exec(query))
-
-
-def _page(engine: Engine, after: int) -> list[StoredText]:
-    query = (
-        select(Response.id, Response.response_id, Response.text)
-        .where(col(Response.id) > after)
-        .order_by(col(Response.id))
-        .limit(PAGE)
-    )
-    with reading(engine) as session:
-        found = session.exec(query).all()
-        places = _places(session, [key or 0 for key, _, _ in found])
-        return [
-            StoredText(key or 0, name, text, tuple(places.get(key or 0, ())))
-            for key, name, text in found
-        ]
-
-
-def _places(session: Session, responses: list[int]) -> dict[int, list[Place]]:
-    query = select(Mask).where(col(Mask.response).in_(responses)).order_by(col(Mask.id))
-    places: dict[int, list[Place]] = {}
-    for one in session.exec(query):
-        places.setdefault(one.response, []).append((one.start, one.end, one.text))
-    return places

@@ -1,22 +1,38 @@
-"""What stands in a study, for those who steer it."""
+"""Benchmarks, responses, settings and counts of a study, and MedHELM's taxonomy."""
 
-from collections.abc import Iterator
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
 
 from sqlalchemy import Engine, and_, func
-from sqlmodel import col, desc, select
+from sqlmodel import Session, col, desc, select
 
-from data.card import THIRD
+import data
+from data.card import SETTLING, THIRD, reading_of_pass
 from data.database import reading
-from data.queries.authors import authors_unless_blind
-from data.queries.base import FOR_STUDY, columns_of
+from data.queries.authors import authors_unless_blind, number_of_authors
+from data.queries.base import (
+    FOR_STUDY,
+    INDEPENDENT,
+    columns_of,
+    setting_values,
+)
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
     Attempt,
     Benchmark,
+    Drill,
     Event,
+    Expert,
     Instance,
+    Kind,
     Rater,
     Rating,
     Response,
@@ -26,8 +42,18 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.store.access import SIGNED_OUT
-from data.store.description import CONSENTED
 from data.store.ledger import EVALUATED
+from data.store.study import CONSENTED
+
+# What clinicians have read by themselves.
+_READ = (
+    select(Rating.response, Rating.rater)
+    .join(Rater)
+    .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
+    .distinct()
+)
+
+TAXONOMY = Path(data.__file__).parent / "taxonomy.toml"
 
 COUNTED = (Response, Rating, Attempt)
 LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT)
@@ -46,7 +72,7 @@ class BenchmarkView:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ReferencePair:
     """A response (primary key) beside its instance's reference, for metrics."""
 
     response: int
@@ -80,8 +106,14 @@ def benchmarks(engine: Engine) -> list[BenchmarkView]:
     )
     with reading(engine) as session:
         return [
-            BenchmarkView(one.name, one.category, one.subcategory, Rubric.from_json(body), *counts)
-            for one, body, *counts in session.exec(query)
+            BenchmarkView(
+                benchmark.name,
+                benchmark.category,
+                benchmark.subcategory,
+                Rubric.from_json(body),
+                *counts,
+            )
+            for benchmark, body, *counts in session.exec(query)
         ]
 
 
@@ -99,7 +131,7 @@ def simulated_raters(engine: Engine) -> frozenset[str]:
         return frozenset(session.exec(select(Rater.handle).where(col(Rater.simulated).is_(True))))
 
 
-def pairs(engine: Engine) -> Iterator[Pair]:
+def pairs(engine: Engine) -> Iterator[ReferencePair]:
     """Yield every response with its reference, grouped by instance; training responses left out."""
     query = (
         select(Response.id, Response.response_id, Response.text, Instance.reference)
@@ -109,7 +141,7 @@ def pairs(engine: Engine) -> Iterator[Pair]:
     )
     with reading(engine) as session:
         for key, name, text, reference in session.exec(query).yield_per(200):
-            yield Pair(key or 0, name, text, reference)
+            yield ReferencePair(key or 0, name, text, reference)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +167,14 @@ def assigned(engine: Engine) -> list[AssignedView]:
         return [
             AssignedView(
                 handle,
-                one.response,
-                one.pass_,
-                one.position,
-                one.state != State.OPEN or one.draft_seq > 0 or one.opened_at is not None,
+                assignment.response,
+                assignment.pass_,
+                assignment.position,
+                assignment.state != State.OPEN
+                or assignment.draft_seq > 0
+                or assignment.opened_at is not None,
             )
-            for handle, one in session.exec(query)
+            for handle, assignment in session.exec(query)
         ]
 
 
@@ -167,7 +201,7 @@ def design_items(engine: Engine) -> list[DesignItem]:
 def settings(engine: Engine) -> Settings:
     """Return a study's settings; what was never set is the default."""
     with reading(engine) as session:
-        return read_settings({one.key: one.value for one in session.exec(select(Setting))})
+        return read_settings(setting_values(session))
 
 
 def version(engine: Engine) -> tuple[int, ...]:
@@ -177,11 +211,11 @@ def version(engine: Engine) -> tuple[int, ...]:
     That somebody came, or looked at a jury, is an event too, and no change: figures would be
     out of date as soon as they are there.
     """
-    told = [select(func.max(col(one.id))).scalar_subquery() for one in COUNTED]
+    newest = [select(func.max(col(table.id))).scalar_subquery() for table in COUNTED]
     acts = select(col(Event.id)).where(col(Event.action).not_in(LOOKING))
-    told.append(acts.order_by(col(Event.id).desc()).limit(1).scalar_subquery())
+    newest.append(acts.order_by(col(Event.id).desc()).limit(1).scalar_subquery())
     with reading(engine) as session:
-        return tuple(number or 0 for number in session.execute(select(*told)).one())
+        return tuple(number or 0 for number in session.execute(select(*newest)).one())
 
 
 def study_id(engine: Engine) -> str:
@@ -191,3 +225,170 @@ def study_id(engine: Engine) -> str:
     """
     with reading(engine) as session:
         return session.exec(select(Event.sha256).order_by(col(Event.id)).limit(1)).first() or ""
+
+
+def categories(engine: Engine) -> dict[str, str]:
+    """Return benchmark -> category: its own, else that of MedHELM's benchmark of this name, or ""."""
+    taxonomy_places = known_places()
+    with reading(engine) as session:
+        rows = session.exec(select(Benchmark.name, Benchmark.category))
+        return {name: category or taxonomy_places.get(name, ("", ""))[0] for name, category in rows}
+
+
+def taxonomy() -> dict[str, list[str]]:
+    """Return MedHELM's categories with their subcategories, in its order."""
+    return {
+        category["name"]: [part["name"] for part in category["subcategory"]]
+        for category in _taxonomy()["category"]
+    }
+
+
+def known_places() -> Mapping[str, tuple[str, str]]:
+    """Return category and subcategory of MedHELM's benchmarks, by name."""
+    return {
+        benchmark: (category["name"], part["name"])
+        for category in _taxonomy()["category"]
+        for part in category["subcategory"]
+        for benchmark in part["benchmarks"]
+    }
+
+
+@cache
+def _taxonomy() -> dict[str, Any]:
+    return tomllib.loads(TAXONOMY.read_text("utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Raters:
+    """Raters of one kind who gave ratings: handles, those simulated, and where known specialties."""
+
+    names: tuple[str, ...]
+    simulated: tuple[str, ...]
+    specialties: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a study can say of itself in numbers; no author and no text.
+
+    Attributes
+    ----------
+    raters
+        "clinician", "juror", "metric" -> those who gave ratings.
+    models
+        Number of authors of responses; who they are is not read.
+    states
+        State of an assignment -> number of first readings; `repeats` are hidden second ones done.
+    adjudicated
+        "third", "consensus" -> responses that such a reading settled; none of it in the others.
+    per_response
+        Clinicians wanted for each response, "" where nothing was assigned here.
+    elsewhere
+        Clinicians' first readings that were not made in the rating room.
+    median_seconds
+        At work on a reading that is done, None where none is.
+    """
+
+    raters: Mapping[str, Raters]
+    models: int
+    states: Mapping[str, int]
+    repeats: int
+    adjudicated: Mapping[str, int]
+    per_response: str
+    elsewhere: int
+    median_seconds: float | None
+    first: datetime | None
+    last: datetime | None
+    masked: int
+    training: int
+    trained: int
+    seeds: tuple[int, ...]
+
+
+def facts(engine: Engine) -> Facts:
+    """Return the counts of a study as it stands."""
+    with reading(engine) as session:
+        first_rated, last_rated = session.exec(
+            select(func.min(Rating.at), func.max(Rating.at))
+            .join(Rater)
+            .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
+        ).one()
+        per_response = session.get(Setting, "per_response")
+        return Facts(
+            raters={str(kind): _raters(session, kind) for kind in Kind},
+            models=number_of_authors(session),
+            states=_states(session),
+            repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
+            adjudicated=_adjudicated(session),
+            per_response=per_response.value if per_response else "",
+            elsewhere=_elsewhere(session),
+            median_seconds=_seconds(session),
+            first=first_rated,
+            last=last_rated,
+            masked=_count(session, func.count(col(Response.shown))),
+            training=_count(session, func.count(func.distinct(col(Expert.response)))),
+            trained=_count(session, func.count(func.distinct(col(Drill.rater)))),
+            seeds=_seeds(session),
+        )
+
+
+def _count(session: Session, number: Any) -> int:
+    return int(session.scalar(select(number)) or 0)
+
+
+def _raters(session: Session, kind: Kind) -> Raters:
+    query = (
+        select(Rater.handle, Rater.simulated, Rater.specialty)
+        .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater).where(INDEPENDENT)))
+        .order_by(Rater.handle)
+    )
+    raters = session.exec(query).all()
+    specialties = Counter(specialty for _, _, specialty in raters if specialty)
+    names = tuple(name for name, _, _ in raters)
+    return Raters(
+        names, tuple(name for name, is_simulated, _ in raters if is_simulated), specialties
+    )
+
+
+def _states(session: Session) -> dict[str, int]:
+    query = (
+        select(Assignment.state, func.count())
+        .where(Assignment.pass_ == 0)
+        .group_by(Assignment.state)
+    )
+    return {str(state): number for state, number in session.exec(query)}
+
+
+def _elsewhere(session: Session) -> int:
+    """Count clinicians' first readings without an assignment that is done."""
+    done = select(Assignment.response, Assignment.rater).where(
+        Assignment.pass_ == 0, Assignment.state == State.DONE
+    )
+    assigned_here = {(response, rater) for response, rater in session.exec(done)}
+    rated = session.exec(_READ.where(Rating.pass_ == 0))
+    return sum((response, rater) not in assigned_here for response, rater in rated)
+
+
+def _seconds(session: Session) -> float | None:
+    is_done = (Assignment.state == State.DONE, Assignment.pass_ < THIRD)
+    query = select(Assignment.seconds_active).where(*is_done)
+    seconds = list(session.exec(query))
+    return median(seconds) if seconds else None
+
+
+def _adjudicated(session: Session) -> dict[str, int]:
+    query = (
+        select(Rating.pass_, func.count(func.distinct(Rating.response)))
+        .where(~INDEPENDENT)
+        .group_by(col(Rating.pass_))
+    )
+    settled = {reading_of_pass(pass_): number for pass_, number in session.exec(query)}
+    return {name: settled.get(name, 0) for name in SETTLING}
+
+
+def _seeds(session: Session) -> tuple[int, ...]:
+    query = select(Event.detail).where(Event.action == "responses assigned")
+    seeds = dict.fromkeys(
+        detail.get("seed") for detail in session.exec(query.order_by(col(Event.id)))
+    )
+    return tuple(detail for detail in seeds if isinstance(detail, int))

@@ -1,4 +1,4 @@
-"""What a study can say for a rubric and a jury: who rated on it, and what was found."""
+"""How far a study validates a rubric or a jury: who rated on it, and with which results."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,9 +12,9 @@ from sqlmodel import col, select
 from data.card import ExportRow
 from data.database import reading
 from data.errors import BadInput
-from data.person import Person, asking, only
+from data.person import REOPENED, UNBLINDED, Person, asking, only
 from data.queries.base import FOR_STUDY, INDEPENDENT, Columns, columns_of
-from data.queries.ledger import reports, tried
+from data.queries.ledger import compositions_tried, reports
 from data.queries.record import acts
 from data.queries.study import simulated_raters
 from data.rubric import Rubric
@@ -41,7 +41,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class RaterBehind:
+class RubricRater:
     """A clinician or juror with a rating on the rubric; `profile` is empty for imported jurors."""
 
     handle: str
@@ -51,7 +51,7 @@ class RaterBehind:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class RubricUse:
     """What stands in a study on one rubric, known by its hash.
 
     Attributes
@@ -67,31 +67,33 @@ class Behind:
     """
 
     benchmarks: tuple[str, ...]
-    raters: tuple[RaterBehind, ...]
+    raters: tuple[RubricRater, ...]
     demo: bool
     checklists: bool
 
 
-def behind(engine: Engine, rubric: Rubric) -> Behind:
+def rubric_use(engine: Engine, rubric: Rubric) -> RubricUse:
     """Return who rated on exactly this rubric, and on what. Training responses are left out."""
     with reading(engine) as session:
-        named = select(Benchmark.name).where(Benchmark.rubric_sha256 == rubric.sha256)
-        benchmarks = tuple(session.exec(named.order_by(Benchmark.name)))
-        own = col(Instance.benchmark).in_(benchmarks)
+        query = select(Benchmark.name).where(Benchmark.rubric_sha256 == rubric.sha256)
+        benchmarks = tuple(session.exec(query.order_by(Benchmark.name)))
+        on_rubric = col(Instance.benchmark).in_(benchmarks)
         rated = select(Rating.rater).join(Response).join(Instance)
-        rated = rated.where(own, Rating.rubric_sha256 == rubric.sha256, FOR_STUDY, INDEPENDENT)
+        rated = rated.where(
+            on_rubric, Rating.rubric_sha256 == rubric.sha256, FOR_STUDY, INDEPENDENT
+        )
         raters = session.exec(
             select(Rater.handle, Rater.kind, Rater.simulated, Rater.profile)
             .where(col(Rater.id).in_(rated), Rater.kind != Kind.METRIC)
             .order_by(Rater.handle)
         )
-        found = tuple(
-            RaterBehind(name, Kind(kind), made_up, profile or {})
-            for name, kind, made_up, profile in raters
+        raters_found = tuple(
+            RubricRater(name, Kind(kind), is_simulated, profile or {})
+            for name, kind, is_simulated, profile in raters
         )
-        lists = select(Instance.id).where(own, col(Instance.checklist).is_not(None))
-        checklists = session.exec(lists.limit(1)).first() is not None
-    return Behind(benchmarks, found, _is_demo(engine, rubric), checklists)
+        with_checklist = select(Instance.id).where(on_rubric, col(Instance.checklist).is_not(None))
+        checklists = session.exec(with_checklist.limit(1)).first() is not None
+    return RubricUse(benchmarks, raters_found, _is_demo(engine, rubric), checklists)
 
 
 def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
@@ -108,14 +110,16 @@ def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
         .order_by(col(Instance.id), col(Response.id))
     )
     with reading(engine) as session:
-        for one, text, response_id in session.exec(query):
-            reference = None if rubric.gold == "never" else one.reference
-            name = f"{one.benchmark}/{one.instance_id}"
-            place = (one.checklist, one.benchmark, response_id)
-            yield ExportRow(name, one.context, one.prompt, reference, text, *place)
+        for instance, text, response_id in session.exec(query):
+            reference = None if rubric.gold == "never" else instance.reference
+            name = f"{instance.benchmark}/{instance.instance_id}"
+            source = (instance.checklist, instance.benchmark, response_id)
+            yield ExportRow(name, instance.context, instance.prompt, reference, text, *source)
 
 
-def evidence(found: Behind, seats: Sequence[Seat], made_up: Collection[str]) -> dict[str, Any]:
+def validation_evidence(
+    use: RubricUse, seats: Sequence[Seat], made_up: Collection[str]
+) -> dict[str, Any]:
     """Return who and what stands behind a jury's figures: JSON values, of clinicians only counts.
 
     Parameters
@@ -130,47 +134,49 @@ def evidence(found: Behind, seats: Sequence[Seat], made_up: Collection[str]) -> 
     BadInput
         If a juror goes by the name of a clinician who rated.
     """
-    doctors = [one for one in found.raters if one.kind == Kind.CLINICIAN]
-    heard = {one.handle: one for one in found.raters if one.kind == Kind.JUROR}
-    names = [str(one["name"]) for one in seats]
-    if both := sorted({one.handle for one in doctors} & {*names}):
+    clinicians = [rater for rater in use.raters if rater.kind == Kind.CLINICIAN]
+    jurors = {rater.handle: rater for rater in use.raters if rater.kind == Kind.JUROR}
+    names = [str(seat["name"]) for seat in seats]
+    if shared_names := sorted({rater.handle for rater in clinicians} & {*names}):
         raise BadInput(
-            f"juror {', '.join(both)}: a clinician of this study; name the juror otherwise"
+            f"juror {', '.join(shared_names)}: a clinician of this study; name the juror otherwise"
         )
-    simulated = {name for name, one in heard.items() if one.simulated} | {*made_up}
-    simulated |= {str(one["name"]) for one in seats if one["provider"] == "simulated"}
+    simulated = {name for name, rater in jurors.items() if rater.simulated} | {*made_up}
+    simulated |= {str(seat["name"]) for seat in seats if seat["provider"] == "simulated"}
     changed = {
-        str(one["name"])
-        for one in seats
-        if (known := heard.get(str(one["name"])))
-        and known.profile
-        and {"name": known.handle, **known.profile} != dict(one)
+        str(seat["name"])
+        for seat in seats
+        if (juror := jurors.get(str(seat["name"])))
+        and juror.profile
+        and {"name": juror.handle, **juror.profile} != dict(seat)
     }
     return {
-        "benchmarks": list(found.benchmarks),
-        "clinicians": len(doctors),
-        "simulated_clinicians": sum(one.simulated for one in doctors),
+        "benchmarks": list(use.benchmarks),
+        "clinicians": len(clinicians),
+        "simulated_clinicians": sum(rater.simulated for rater in clinicians),
         "simulated_jurors": [name for name in names if name in simulated],
-        "demo": found.demo,
-        "unheard_jurors": [name for name in names if name not in heard],
+        "demo": use.demo,
+        "unheard_jurors": [name for name in names if name not in jurors],
         "changed_jurors": [name for name in names if name in changed],
     }
 
 
-def caveats(engine: Engine, found: Behind, seats: Sequence[Seat]) -> list[str]:
+def caveats(engine: Engine, use: RubricUse, seats: Sequence[Seat]) -> list[str]:
     """Return what a reader should know of a validation, although it does not undo one."""
-    imported = {one.handle for one in found.raters if one.kind == Kind.JUROR and not one.profile}
-    told = [
-        f"{one['name']}: imported ratings; that they come from these settings is the importer's word"
-        for one in seats
-        if one["name"] in imported
+    imported = {
+        rater.handle for rater in use.raters if rater.kind == Kind.JUROR and not rater.profile
+    }
+    remarks = [
+        f"{seat['name']}: imported ratings; that they come from these settings is the importer's word"
+        for seat in seats
+        if seat["name"] in imported
     ]
-    if found.checklists:
-        told.append(
+    if use.checklists:
+        remarks.append(
             "instances have checklists: HELM without the plugin, and OpenAI, ask without them"
         )
-    counts = {action: len(acts(engine, action)) for action in ("unblinded", "reopened")}
-    return told + [
+    counts = {action: len(acts(engine, action)) for action in (UNBLINDED, REOPENED)}
+    return remarks + [
         f"the study was {action}: {number}" for action, number in counts.items() if number
     ]
 
@@ -178,12 +184,12 @@ def caveats(engine: Engine, found: Behind, seats: Sequence[Seat]) -> list[str]:
 def _is_demo(engine: Engine, rubric: Rubric) -> bool:
     """Tell whether a response on the rubric is the demo's, under whatever name it was brought in."""
     lines = DEMO.read_text("utf-8").splitlines()
-    made_up = {json.loads(line)["response"] for line in lines if line.strip()}
-    return any(one.response in made_up for one in material(engine, rubric))
+    demo_responses = {json.loads(line)["response"] for line in lines if line.strip()}
+    return any(row.response in demo_responses for row in material(engine, rubric))
 
 
 @dataclass(frozen=True, slots=True)
-class RatedOn:
+class RatingCounts:
     """How much was rated on one rubric, by its hash, by one kind of raters.
 
     Attributes
@@ -210,12 +216,12 @@ class StudyRubric:
     rubric: Rubric
     added: datetime
     benchmarks: tuple[str, ...]
-    clinicians: RatedOn
-    jurors: RatedOn
+    clinicians: RatingCounts
+    jurors: RatingCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Validation:
+class JuryValidation:
     """A jury that was held against clinicians on one exact rubric, and what was found.
 
     Attributes
@@ -252,19 +258,19 @@ def study_rubrics(_: Person, engine: Engine) -> list[StudyRubric]:
     """Return every rubric that stands in the study, by name and then the newest first."""
     with reading(engine) as session:
         rows = list(session.exec(select(RubricText)))
-        used = list(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)))
-    rated = _rated(engine)
-    found = [
+        current = list(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)))
+    rated_on = _rating_counts(engine)
+    rubrics = [
         StudyRubric(
-            Rubric.from_json(one.body),
-            one.added,
-            tuple(sorted(name for name, sha256 in used if sha256 == one.sha256)),
-            rated.get((one.sha256, Kind.CLINICIAN), RatedOn()),
-            rated.get((one.sha256, Kind.JUROR), RatedOn()),
+            Rubric.from_json(text.body),
+            text.added,
+            tuple(sorted(name for name, sha256 in current if sha256 == text.sha256)),
+            rated_on.get((text.sha256, Kind.CLINICIAN), RatingCounts()),
+            rated_on.get((text.sha256, Kind.JUROR), RatingCounts()),
         )
-        for one in rows
+        for text in rows
     ]
-    return sorted(found, key=lambda one: (one.rubric.name, -one.added.timestamp()))
+    return sorted(rubrics, key=lambda row: (row.rubric.name, -row.added.timestamp()))
 
 
 # Return every frozen report, the oldest first.
@@ -272,7 +278,7 @@ frozen_reports = asking(reports, Role.RESEARCHER, Role.COORDINATOR)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def jurors_heard(_: Person, engine: Engine) -> list[str]:
+def jurors_with_ratings(_: Person, engine: Engine) -> list[str]:
     """Return the jurors that have rated anything, by name."""
     query = select(Rater.handle).where(
         Rater.kind == Kind.JUROR, col(Rater.id).in_(select(Rating.rater))
@@ -282,7 +288,7 @@ def jurors_heard(_: Person, engine: Engine) -> list[str]:
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def validations(_: Person, engine: Engine, sha256: str) -> list[Validation]:
+def validations(_: Person, engine: Engine, sha256: str) -> list[JuryValidation]:
     """Return every time a jury was held against clinicians on this exact rubric, newest first.
 
     Frozen reports name the rubric of each benchmark. The ledger names the benchmark, and a
@@ -291,30 +297,42 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[Validation]:
     is left out.
     """
     with reading(engine) as session:
-        now = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
-    own = {name for name, used in now.items() if used == sha256}
-    whole = own | ({COMBINED} if own and len(own) == len(now) else set())
-    clinicians = _rated(engine).get((sha256, Kind.CLINICIAN), RatedOn())
-    made_up = _MadeUp(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
-    found = [one for report in reports(engine) for one in _of_report(report, sha256, made_up)]
-    independent = [one for one in tried(engine) if ADJUDICATED not in one.instances]
-    found += [_of_ledger(one) for one in independent if one.benchmark in whole]
-    return sorted(found, key=lambda one: one.at, reverse=True)
+        present = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
+    on_rubric = {name for name, current in present.items() if current == sha256}
+    covered = on_rubric | ({COMBINED} if on_rubric and len(on_rubric) == len(present) else set())
+    clinicians = _rating_counts(engine).get((sha256, Kind.CLINICIAN), RatingCounts())
+    simulated = _Simulated(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
+    rows = [
+        row
+        for report in reports(engine)
+        for row in _validations_of_report(report, sha256, simulated)
+    ]
+    independent = [
+        composition
+        for composition in compositions_tried(engine)
+        if ADJUDICATED not in composition.instances
+    ]
+    rows += [
+        _validation_of_entry(composition)
+        for composition in independent
+        if composition.benchmark in covered
+    ]
+    return sorted(rows, key=lambda validation: validation.at, reverse=True)
 
 
-def _rated(engine: Engine) -> dict[tuple[str, Kind], RatedOn]:
+def _rating_counts(engine: Engine) -> dict[tuple[str, Kind], RatingCounts]:
     """Return what was rated on each rubric, by hash and kind of rater."""
-    place = (col(Rating.rubric_sha256), col(Rater.kind))
-    each = (*place, col(Rating.rater), col(Rater.simulated))
+    key = (col(Rating.rubric_sha256), col(Rater.kind))
+    columns = (*key, col(Rating.rater), col(Rater.simulated))
     responses_of = func.count(func.distinct(Rating.response))
-    query = columns_of(*each, func.count(), responses_of).group_by(*each)
-    covered = columns_of(*place, responses_of).group_by(*place)
+    query = columns_of(*columns, func.count(), responses_of).group_by(*columns)
+    covered = columns_of(*key, responses_of).group_by(*key)
     with reading(engine) as session:
         rows = list(session.exec(_not_for_training(query)))
         responses = {(sha, kind): n for sha, kind, n in session.exec(_not_for_training(covered))}
     return {
-        place: _sum([row for row in rows if (row[0], row[1]) == place], n)
-        for place, n in responses.items()
+        key: _counts([row for row in rows if (row[0], row[1]) == key], n)
+        for key, n in responses.items()
     }
 
 
@@ -325,8 +343,8 @@ def _not_for_training(query: Columns) -> Columns:
     return query.where(col(Rating.rubric_sha256).is_not(None), INDEPENDENT, ~training)
 
 
-def _sum(rows: Sequence[Any], responses: int) -> RatedOn:
-    return RatedOn(
+def _counts(rows: Sequence[Any], responses: int) -> RatingCounts:
+    return RatingCounts(
         ratings=sum(row[4] for row in rows),
         responses=responses,
         raters=len(rows),
@@ -336,54 +354,62 @@ def _sum(rows: Sequence[Any], responses: int) -> RatedOn:
 
 
 @dataclass(frozen=True, slots=True)
-class _MadeUp:
+class _Simulated:
     """Who is simulated in the study now: raters by name, and whether a clinician on a rubric is."""
 
     raters: frozenset[str]
     has_clinician: bool
 
-    def behind(self, jury: Sequence[str], rows: Sequence[Row]) -> bool:
+    def are_behind(self, jury: Sequence[str], rows: Sequence[Row]) -> bool:
         """Tell whether a report's rows rest on simulated raters; from the study if they have no codes."""
         if all("notes" in row for row in rows):
             return any(note["code"] == SIMULATED for row in rows for note in row["notes"])
         return self.has_clinician or not self.raters.isdisjoint(jury)
 
 
-def _of_report(one: Report, sha256: str, made_up: _MadeUp) -> list[Validation]:
+def _validations_of_report(
+    report: Report, sha256: str, simulated: _Simulated
+) -> list[JuryValidation]:
     """Return what a report says of juries on one rubric."""
-    rubrics = one.body.get("rubrics", {})
-    own = {name for name, told in rubrics.items() if told["sha256"] == sha256}
-    whole = own | ({COMBINED} if own and len(own) == len(rubrics) else set())
-    rows = [row for row in one.body.get("rows", ()) if row["benchmark"] in whole]
-    held = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
+    rubrics = report.body.get("rubrics", {})
+    on_rubric = {name for name, text in rubrics.items() if text["sha256"] == sha256}
+    covered = on_rubric | ({COMBINED} if on_rubric and len(on_rubric) == len(rubrics) else set())
+    rows = [row for row in report.body.get("rows", ()) if row["benchmark"] in covered]
+    like_for_like = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
     return [
-        _of_row(one, row, held.get(row["benchmark"], {}), made_up)
+        _validation_of_row(report, row, like_for_like.get(row["benchmark"], {}), simulated)
         for row in rows
         if row["scorer"] == "jury"
     ]
 
 
-def _of_row(one: Report, row: Row, held: Row, made_up: _MadeUp) -> Validation:
-    jury = tuple(one.body.get("jury", ()))
-    return Validation(
-        report=one.id,
-        name=one.body.get("name", ""),
-        at=one.at,
+def _validation_of_row(
+    report: Report, row: Row, like_for_like: Row, simulated: _Simulated
+) -> JuryValidation:
+    jury = tuple(report.body.get("jury", ()))
+    return JuryValidation(
+        report=report.id,
+        name=report.body.get("name", ""),
+        at=report.at,
         benchmark=row["benchmark"],
         jurors=jury,
-        criterion=one.body.get("options", {}).get("criterion") or "",
-        method=one.body.get("method") or "",
-        simulated=made_up.behind(jury, [part for part in (row, held) if part]),
+        criterion=report.body.get("options", {}).get("criterion") or "",
+        method=report.body.get("method") or "",
+        simulated=simulated.are_behind(jury, [part for part in (row, like_for_like) if part]),
         icc=row["icc"],
         low=row["boot_low"],
         high=row["boot_high"],
         n_responses=row["n_responses"],
         n_clinicians=row["n_clinicians"],
-        like_for_like=(held.get("icc"), held.get("boot_low"), held.get("boot_high")),
+        like_for_like=(
+            like_for_like.get("icc"),
+            like_for_like.get("boot_low"),
+            like_for_like.get("boot_high"),
+        ),
     )
 
 
-def _of_ledger(one: Composition) -> Validation:
-    same = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
-    figures = {name: getattr(one, name) for name in same}
-    return Validation(at=one.last_at, jurors=tuple(one.jurors), **figures)
+def _validation_of_entry(composition: Composition) -> JuryValidation:
+    copied = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
+    figures = {name: getattr(composition, name) for name in copied}
+    return JuryValidation(at=composition.last_at, jurors=tuple(composition.jurors), **figures)

@@ -6,7 +6,6 @@ raters ever reads.
 """
 
 from data.calls import Status
-from data.schema.base import Table, now
 from data.schema.jury import Attempt, Intent, ReferenceCheck
 from data.schema.study import (
     ANSWER,
@@ -36,4 +35,6 @@ from data.schema.study import (
     StudyText,
     Subgroup,
     Submission,
+    Table,
+    now,
 )

@@ -1,4 +1,4 @@
-"""Calls to jurors, about responses and about references."""
+"""Tables of calls to jurors, about responses and about references."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,7 +8,7 @@ from sqlalchemy import JSON, Column, Index
 from sqlmodel import AutoString, Field
 
 from data.calls import Status
-from data.schema.base import Table, now
+from data.schema.study import Table, now
 
 
 class Attempt(Table, table=True):

@@ -1,13 +1,30 @@
-"""What was asked and answered, who rates and may sign in, what raters said, and the record of it."""
+"""Tables of responses, raters, ratings, accounts and the record, and the base of all tables."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import JSON, CheckConstraint, Column, Index, UniqueConstraint
-from sqlmodel import AutoString, Field
+from sqlalchemy import JSON, CheckConstraint, Column, Index, MetaData, UniqueConstraint
+from sqlalchemy.orm import registry
+from sqlmodel import AutoString, Field, SQLModel
 
-from data.schema.base import Table, now
+NAMING = {
+    "ix": "ix_%(column_0_label)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+ANSWER, SEEN = "answer", "seen"  # kinds of remarks about remarks
+
+
+def now() -> datetime:
+    """Return the present time, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+class Table(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING))):
+    """Base of all tables, with names for every constraint so that migrations can move them."""
 
 
 class RubricText(Table, table=True):
@@ -256,9 +273,6 @@ class Remark(Table, table=True):
     at: datetime = Field(default_factory=now)
     batch: str | None = Field(default=None, index=True)
     about: int | None = None
-
-
-ANSWER, SEEN = "answer", "seen"  # kinds of remarks about remarks
 
 
 class Submission(Table, table=True):

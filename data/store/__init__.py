@@ -1,13 +1,20 @@
-"""The only package that writes to a study; each public function is one transaction."""
+"""The only package that writes to a study's database; each public function is one transaction."""
 
 from data.store.access import Entered, Way, enter, enter_by_email, leave
-from data.store.adjudication import assign_adjudication, give_adjudication
-from data.store.assignments import Slot, assign, claim, opened, recuse
-from data.store.attempts import record_attempts
-from data.store.description import describe, give_consent
+from data.store.assignments import (
+    Slot,
+    assign,
+    assign_adjudication,
+    claim,
+    give_adjudication,
+    opened,
+    recuse,
+)
+from data.store.calls import record_attempts
 from data.store.flags import answer_flag, answer_seen
 from data.store.people import Invitation, add_people, end_access, invite, renew, renew_access
 from data.store.ratings import RatingsAdded, import_ratings
 from data.store.responses import ResponsesAdded, import_responses
 from data.store.rubrics import add_rubric
+from data.store.study import describe, give_consent
 from data.store.submissions import FormState, save_draft, submit

@@ -15,8 +15,7 @@ from data.database import transaction
 from data.errors import NotAllowed
 from data.person import Person
 from data.schema import Access, Account, Setting, now
-from data.store.audit import log
-from data.store.seals import keep_setting, sealed
+from data.store.audit import keep_setting, log, sealed
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4
@@ -62,7 +61,7 @@ def enter(engine: Engine, person: Person) -> Entered:
             select(Access).where(Access.lookup == person.access).with_for_update()
         ).first()
         account = session.get(Account, person.id)
-        if way is None or account is None or account.ended or not _usable(way):
+        if way is None or account is None or account.ended or not _is_usable(way):
             raise NotAllowed("this way in is no longer valid")
         way.used = now()
         session.add(way)
@@ -95,9 +94,9 @@ def enter_by_email(engine: Engine, person: Person, number: str = "") -> Entered:
 
 def leave(engine: Engine, person: Person, number: str) -> None:
     """Record that somebody signs out of the session of this number: no server takes it again."""
-    said = {"account": person.id, "lookup": person.access, "session": number}
+    detail = {"account": person.id, "lookup": person.access, "session": number}
     with transaction(engine) as session:
-        log(session, person.actor, SIGNED_OUT, said)
+        log(session, person.actor, SIGNED_OUT, detail)
 
 
 def new_code(session: Session, actor: str, account: Account, way: Way = PERSONAL_CODE) -> str:
@@ -114,20 +113,20 @@ def new_code(session: Session, actor: str, account: Account, way: Way = PERSONAL
     )
     session.add(new)
     session.flush()
-    said = {"account": account.id, "lookup": groups[0], "once": way.once, "days": way.days}
-    log(session, actor, "code issued", said, sealed(new))
+    detail = {"account": account.id, "lookup": groups[0], "once": way.once, "days": way.days}
+    log(session, actor, "code issued", detail, sealed(new))
     return "-".join(groups)
 
 
 def revoke(session: Session, actor: str, account: Account) -> None:
     """End every way in of an account, and with them its sessions."""
-    valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
-    ended = session.exec(valid).all()
-    for one in ended:
-        one.revoked = now()
-        session.add(one)
-    if ended:
-        log(session, actor, "codes revoked", {"account": account.id}, sealed(*ended))
+    query = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
+    accesses = session.exec(query).all()
+    for access in accesses:
+        access.revoked = now()
+        session.add(access)
+    if accesses:
+        log(session, actor, "codes revoked", {"account": account.id}, sealed(*accesses))
 
 
 def signing_key(engine: Engine) -> str:
@@ -150,7 +149,7 @@ def _key(engine: Engine, name: str) -> str:
         return stored.value
 
 
-def _usable(way: Access) -> bool:
+def _is_usable(way: Access) -> bool:
     """Return whether a way in may be used now."""
     expired = way.expires is not None and way.expires <= now()
     return way.revoked is None and not expired and not (way.once and way.used)

@@ -1,21 +1,32 @@
-"""Who rates what: the design as it is stored, places that become free, and recusals."""
+"""Who rates what: the design, places that become free, recusals, and readings that settle differences."""
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, bindparam, func, update
 from sqlmodel import Session, col, select
 
-from data.card import THIRD
+from data.card import PASS_OF, THIRD, Settling
 from data.database import transaction
-from data.errors import BadInput, Conflict, NotAllowed
-from data.schema import Assignment, Rater, Remark, Setting, State, now
-from data.store.audit import log, refuse_locked, write_rows
-from data.store.seals import Seal, keep_setting, seal_together, sealed, taken_away
+from data.errors import BadInput, Conflict, NotAllowed, Unknown
+from data.person import asking
+from data.schema import Assignment, Kind, Rater, Rating, Remark, Role, Setting, State, now
+from data.store.access import PSEUDONYM_KEY
+from data.store.audit import (
+    Seal,
+    keep_setting,
+    log,
+    refuse_locked,
+    seal_together,
+    sealed,
+    taken_away,
+    write_rows,
+)
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
+ADJUDICATION_ASSIGNED = "adjudication assigned"
 _OF_CODE = select(Assignment).where(Assignment.code == bindparam("code")).with_for_update()
 # Made once: each response that is shown asks it.
 _OPEN = (
@@ -67,9 +78,10 @@ def assign(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        raters = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
+        raters = {rater.handle: rater.id or 0 for rater in session.exec(select(Rater))}
         existing = {
-            (one.rater, one.response, one.pass_): one for one in session.exec(select(Assignment))
+            (slot.rater, slot.response, slot.pass_): slot
+            for slot in session.exec(select(Assignment))
         }
         for rater, response, pass_ in dropped:
             _take_back(session, existing.pop((raters[rater], response, pass_)))
@@ -82,9 +94,11 @@ def assign(
         ]
         session.add_all(new)
         session.flush()
-        seals = [] if per_response is None else _keep_number(session, per_response)
+        seals = [] if per_response is None else _keep_per_response(session, per_response)
         if new:
-            seals.append(seal_together("assignment", [one.model_dump() for one in new]))
+            seals.append(
+                seal_together("assignment", [assignment.model_dump() for assignment in new])
+            )
         if seals:
             detail = {"slots": len(new), "seed": seed}
             log(session, "coordinator", "responses assigned", detail, seals)
@@ -99,10 +113,10 @@ def claim(engine: Engine, rater: int) -> bool:
     gets more readers than wanted.
     """
     with transaction(engine) as session:
-        wanted = session.exec(
+        per_response = session.exec(
             select(Setting).where(Setting.key == PER_RESPONSE).with_for_update()
         ).first()
-        response = _free(session, rater, int(wanted.value)) if wanted else None
+        response = _free(session, rater, int(per_response.value)) if per_response else None
         if response is None:
             return False
         refuse_locked(session)
@@ -125,17 +139,24 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
         raise BadInput("say why you recuse yourself")
     with transaction(engine) as session:
         refuse_locked(session)
-        one = own(session, rater, code)
-        if one.state == State.RECUSED:
+        assignment = own(session, rater, code)
+        if assignment.state == State.RECUSED:
             return False
-        if one.state != State.OPEN:
+        if assignment.state != State.OPEN:
             raise NotAllowed("this response is rated already; change the rating instead")
-        one.state, one.done_at = State.RECUSED, now()
-        session.add(one)
-        said = {"assignment": one.id, "kind": "recused", "text": reason.strip(), "at": now()}
-        written = write_rows(session, Remark, [said | {"revision": one.revision, "about": None}])
-        detail = {"assignment": one.id, "written": written}
-        log(session, f"rater {rater}", "recused", detail, [progress(one)])
+        assignment.state, assignment.done_at = State.RECUSED, now()
+        session.add(assignment)
+        remark = {
+            "assignment": assignment.id,
+            "kind": "recused",
+            "text": reason.strip(),
+            "at": now(),
+        }
+        written = write_rows(
+            session, Remark, [remark | {"revision": assignment.revision, "about": None}]
+        )
+        detail = {"assignment": assignment.id, "written": written}
+        log(session, f"rater {rater}", "recused", detail, [progress(assignment)])
     return True
 
 
@@ -143,35 +164,73 @@ def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> No
     """Record when a clinician first saw a response, or its reference; later times are ignored."""
     with transaction(engine) as session:
         if not reference:
-            first = {"code_is": code, "rater_is": rater, "now": now()}
-            if session.execute(_OPEN, first).rowcount:  # type: ignore[attr-defined] # of an update
+            values = {"code_is": code, "rater_is": rater, "now": now()}
+            if session.execute(_OPEN, values).rowcount:  # type: ignore[attr-defined] # of an update
                 return
-        one = own(session, rater, code)
-        if reference and one.reference_opened_at is None:
-            one.reference_opened_at = now()
-            detail = {"assignment": one.id}
-            log(session, f"rater {rater}", "reference opened", detail, [progress(one)])
-        one.opened_at = one.opened_at or now()
-        session.add(one)
+        assignment = own(session, rater, code)
+        if reference and assignment.reference_opened_at is None:
+            assignment.reference_opened_at = now()
+            detail = {"assignment": assignment.id}
+            log(session, f"rater {rater}", "reference opened", detail, [progress(assignment)])
+        assignment.opened_at = assignment.opened_at or now()
+        session.add(assignment)
+
+
+def assign_adjudication(
+    engine: Engine, actor: str, reading: Settling, clinicians: Mapping[int, str]
+) -> int:
+    """Give each response (primary key) to the clinician who is to settle it; return how many.
+
+    Each comes after all the other work of its clinician, in the order of `places`.
+
+    Raises
+    ------
+    NotAllowed
+        If somebody would give a third reading of what they rated or were ever given, or is
+        given what they gave back; or the study is locked.
+    Conflict
+        If one of the responses is settled, or given out, already, or somebody has still to rate
+        it by themselves.
+    Unknown
+        If a name is no clinician's.
+    """
+    with transaction(engine) as session:
+        refuse_locked(session)
+        seals: list[Seal] = []
+        if reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None:
+            seals += keep_setting(session, PSEUDONYM_KEY, secrets.token_urlsafe(32))
+        new = [
+            _adjudication(session, reading, response, handle)
+            for response, handle in clinicians.items()
+        ]
+        if new or seals:
+            session.flush()
+            detail = {"reading": reading, "assignments": [assignment.id for assignment in new]}
+            log(session, actor, ADJUDICATION_ASSIGNED, detail, [*seals, *sealed(*new)])
+        return len(new)
+
+
+# Give out readings that settle differences, in a coordinator's name.
+give_adjudication = asking(assign_adjudication, Role.COORDINATOR)
 
 
 def own(session: Session, rater: int, code: str) -> Assignment:
     """Return the rater's own assignment of that code, locked until the transaction ends."""
-    one = session.exec(_OF_CODE, params={"code": code}).first()
-    if one is None or one.rater != rater:
+    assignment = session.exec(_OF_CODE, params={"code": code}).first()
+    if assignment is None or assignment.rater != rater:
         raise NotAllowed("this response is not assigned to you")
-    return one
+    return assignment
 
 
-def progress(one: Assignment) -> Seal:
+def progress(assignment: Assignment) -> Seal:
     """Return the seal of how far an assignment has come; each submission gives a new one."""
-    return seal_together("progress", [one.__dict__])
+    return seal_together("progress", [assignment.__dict__])
 
 
-def _keep_number(session: Session, per_response: int) -> list[Seal]:
+def _keep_per_response(session: Session, per_response: int) -> list[Seal]:
     """Store how many clinicians each response is to have; return its seal, if that is new."""
-    known = session.get(Setting, PER_RESPONSE)
-    if known is not None and known.value == str(per_response):
+    stored = session.get(Setting, PER_RESPONSE)
+    if stored is not None and stored.value == str(per_response):
         return []
     return keep_setting(session, PER_RESPONSE, str(per_response))
 
@@ -192,30 +251,30 @@ def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Ass
     return new
 
 
-def _free(session: Session, rater: int, wanted: int) -> int | None:
+def _free(session: Session, rater: int, per_response: int) -> int | None:
     """Return the response with most places free that this clinician has never been given."""
     readers = func.count(col(Assignment.id)).filter(col(Assignment.state) != State.RECUSED)
-    mine = select(Assignment.response).where(Assignment.rater == rater)
+    own_responses = select(Assignment.response).where(Assignment.rater == rater)
     query = (
         select(Assignment.response)
         .where(Assignment.pass_ == 0)
         .group_by(col(Assignment.response))
-        .having(readers < wanted, col(Assignment.response).not_in(mine))
+        .having(readers < per_response, col(Assignment.response).not_in(own_responses))
         .order_by(readers, col(Assignment.response))
         .limit(1)
     )
     return session.exec(query).first()
 
 
-def _take_back(session: Session, one: Assignment) -> None:
+def _take_back(session: Session, assignment: Assignment) -> None:
     """Delete an assignment that nobody has begun."""
-    if one.state != State.OPEN or one.draft_seq or one.opened_at:
+    if assignment.state != State.OPEN or assignment.draft_seq or assignment.opened_at:
         raise Conflict("a clinician began this work meanwhile; run `medjury rate assign` again")
-    detail = {"rater": one.rater, "response": one.response, "pass": one.pass_}
-    was = taken_away(one)
-    session.delete(one)
+    detail = {"rater": assignment.rater, "response": assignment.response, "pass": assignment.pass_}
+    deletion = taken_away(assignment)
+    session.delete(assignment)
     session.flush()
-    log(session, "coordinator", "assignment taken back", detail, [was])
+    log(session, "coordinator", "assignment taken back", detail, [deletion])
 
 
 def _assignment(slot: Slot, rater: int) -> Assignment:
@@ -226,3 +285,37 @@ def _assignment(slot: Slot, rater: int) -> Assignment:
         position=slot.position,
         pass_=slot.pass_,
     )
+
+
+def _adjudication(session: Session, reading: Settling, response: int, handle: str) -> Assignment:
+    rater = session.exec(select(Rater).where(Rater.handle == handle)).first()
+    if rater is None or rater.kind != Kind.CLINICIAN or rater.simulated:
+        raise Unknown(f"clinician {handle!r}: nobody of that name can be given work in this study")
+    _refuse_settled(session, response)
+    _refuse_reader(session, reading, response, rater)
+    return add_last(session, rater.id or 0, response, PASS_OF[reading])
+
+
+def _refuse_settled(session: Session, response: int) -> None:
+    open_assignment = select(Assignment.id).where(
+        Assignment.response == response, Assignment.state == State.OPEN
+    )
+    settled = select(Rating.id).where(Rating.response == response, Rating.pass_ >= THIRD)
+    if session.exec(open_assignment.limit(1)).first() is not None:
+        raise Conflict("a response is still to be rated, or its difference is given out already")
+    if session.exec(settled.limit(1)).first() is not None:
+        raise Conflict("the difference on a response is settled already")
+
+
+def _refuse_reader(session: Session, reading: Settling, response: int, rater: Rater) -> None:
+    """Refuse whoever may not settle this response in this way."""
+    assignments = session.exec(
+        select(Assignment.pass_, Assignment.state).where(
+            Assignment.response == response, Assignment.rater == rater.id
+        )
+    ).all()
+    rated = select(Rating.id).where(Rating.response == response, Rating.rater == rater.id).limit(1)
+    if reading == "third" and (assignments or session.exec(rated).first() is not None):
+        raise NotAllowed(f"{rater.handle} knows this response: a third reading is another's")
+    if any(state == State.RECUSED or pass_ >= THIRD for pass_, state in assignments):
+        raise NotAllowed(f"{rater.handle} gave this response back, or was given it before")

@@ -1,18 +1,32 @@
-"""The audit chain: each event carries the hash of the one before, and digests of what it wrote."""
+"""The audit chain: events that each hold the hash of the one before, and seals of the rows written.
+
+A row that is changed later is sealed again, in the event of the act that changes it.
+"""
 
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Insert, Row, func, insert
+from sqlalchemy import Float, Insert, Row, func, insert
 from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
-from data.record import SEALS, How, canonical_values
+from data.record import (
+    SALT_BYTES,
+    SEALS,
+    How,
+    Key,
+    canonical_values,
+    column_hints,
+    joined,
+    leaf_of,
+    sealed_setting,
+    table_of,
+)
 from data.schema import Event, Setting, Table, now
 
 GENESIS = "0" * 64
@@ -22,11 +36,14 @@ INSTANCE = SEALS["instance"].columns[1:]
 # What was said of responses before their authors were sealed apart.
 WITH_AUTHOR = {"response": ("response_id", "text", "model", *INSTANCE)}
 COLUMNS: Mapping[str, tuple[str, ...]] = WITH_AUTHOR | {
-    name: one.columns for name, one in SEALS.items() if one.how is How.ACT
+    name: part.columns for name, part in SEALS.items() if part.how is How.ACT
 }
 # Columns that a later version added at the end, with what stands in rows of before: where all of
 # them say nothing they are not digested, so what an earlier version promised still holds.
 ADDED: Mapping[str, tuple[object, ...]] = {"span": ("response", "", None), "remark": (None,)}
+Seal = dict[str, Any]
+SHORTEST = 4  # signs of a row's hint, among rows that were sealed together
+MOST_HINTS = 5000
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
 _LOCKED = select(Setting.value).where(Setting.key == LOCKED)
 
@@ -52,7 +69,7 @@ class Batch:
     def add_values(self, values: Iterable[object]) -> None:
         """Take in one row, its values in the order of the table's `COLUMNS`."""
         self.rows += 1
-        self._hash.update(canonical_values(_said(self.table, tuple(values))))
+        self._hash.update(canonical_values(_without_added(self.table, tuple(values))))
 
     @property
     def sha256(self) -> str:
@@ -69,7 +86,7 @@ class Batch:
         }
 
 
-def _said(table: str, values: tuple[object, ...]) -> tuple[object, ...]:
+def _without_added(table: str, values: tuple[object, ...]) -> tuple[object, ...]:
     """Return a row without the columns of `ADDED` where none of them says anything."""
     added = ADDED.get(table, ())
     return values[: -len(added)] if added and values[-len(added) :] == added else values
@@ -109,7 +126,7 @@ def log(
     seals: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """Append one event to the chain, with seals of what its act wrote, inside the caller's transaction."""
-    _one_at_a_time(session)
+    _lock_chain(session)
     last = session.execute(_LAST).scalar()
     event: dict[str, Any] = {
         "at": now(),
@@ -123,7 +140,7 @@ def log(
     session.execute(insertion(Event), event)
 
 
-def _one_at_a_time(session: Session) -> None:
+def _lock_chain(session: Session) -> None:
     """Let no other transaction append meanwhile, or two events would follow the same one.
 
     SQLite has one writer anyway.
@@ -156,3 +173,107 @@ def refuse_locked(session: Session) -> None:
             f"the study is locked since {since}; a coordinator can reopen it with "
             '`medjury study lock --reopen --reason "..."`, which is recorded'
         )
+
+
+def sealed(*rows: Table) -> list[Seal]:
+    """Return a seal for each row, whose key is known: it holds until the row is sealed anew."""
+    return [seal_together(part, [_values(part, row)]) for row in rows for part in [_part_of(row)]]
+
+
+def seal_together(part: str, rows: Sequence[Mapping[str, Any]]) -> Seal:
+    """Return one seal for rows of a part of `SEALS`, with their keys, in the order of the keys."""
+    spec = SEALS[part]
+    cells = sorted((_sealed_cells(part, row) for row in rows), key=lambda row: row[0])
+    leaves = [leaf_of(row) for row in cells]
+    salts = [str(row[spec.columns.index("salt")]) for row in cells] if spec.salted else []
+    seal: Seal = {
+        "table": part,
+        "keys": list(_key_runs([row[0] for row in cells])),
+        "rows": len(cells),
+        "width": len(spec.columns),
+        "sha256": joined(leaves),
+        "columns": column_hints(cells, salts),
+    }
+    if 1 < len(cells) <= MOST_HINTS:
+        seal["each"] = "".join(leaf.hex()[:SHORTEST] for leaf in leaves)
+    return seal
+
+
+def taken_away(row: Table) -> Seal:
+    """Return what says that a row is deleted, and what it was: who else was sealed with it stays."""
+    part = _part_of(row)
+    cells = _sealed_cells(part, _values(part, row))
+    return {"table": part, "gone": [cells[0]], "was": [leaf_of(cells).hex()]}
+
+
+def keep_setting(session: Session, key: str, value: str) -> list[Seal]:
+    """Store a setting inside the caller's transaction; return its seal for the act's event."""
+    return sealed(session.merge(Setting(key=key, value=value)))
+
+
+def new_salt() -> str:
+    """Return a random salt."""
+    return secrets.token_hex(SALT_BYTES)
+
+
+def last_key(session: Session, model: type[Table]) -> int:
+    """Return the greatest key of a table, 0 where it has no row."""
+    return session.exec(select(func.max(model.__table__.c.id))).one() or 0  # type: ignore[attr-defined]
+
+
+def seal_since(
+    session: Session, part: str, model: type[Table], last: int, rows: Sequence[Mapping[str, Any]]
+) -> Seal:
+    """Return one seal for rows that were just added, in their order, after the key `last`.
+
+    Nobody else writes meanwhile, so the keys that are new are theirs.
+    """
+    keys = model.__table__.c.id  # type: ignore[attr-defined]
+    new_keys = session.exec(select(keys).where(keys > last).order_by(keys)).all()
+    return seal_together(
+        part, [{**row, "id": key} for key, row in zip(new_keys, rows, strict=True)]
+    )
+
+
+def _key_runs(keys: Sequence[Key]) -> Iterator[Any]:
+    """Yield keys, whole numbers as runs from first to last."""
+    start = last = None
+    for key in keys:
+        if not isinstance(key, int):
+            yield key
+        elif last is not None and key == last + 1:
+            last = key
+        else:
+            if last is not None:
+                yield [start, last]
+            start = last = key
+    if last is not None:
+        yield [start, last]
+
+
+def _part_of(row: Table) -> str:
+    return str(row.__tablename__)
+
+
+def _values(part: str, row: Table) -> dict[str, Any]:
+    return {column: getattr(row, column) for column in SEALS[part].columns}
+
+
+def _sealed_cells(part: str, row: Mapping[str, Any]) -> list[Any]:
+    """Return what of a row is under the digest, as it is read back."""
+    floats = _floats(part)
+    cells: list[Any] = [_as_stored(row[column], column in floats) for column in SEALS[part].columns]
+    if part == "setting":
+        cells[1] = sealed_setting(*cells)
+    return cells
+
+
+def _as_stored(value: object, is_number: bool) -> object:
+    """Return a value as it is read back: a whole number in a column of numbers is one of them."""
+    return float(value) if is_number and isinstance(value, int) else value
+
+
+@cache
+def _floats(part: str) -> frozenset[str]:
+    columns: Iterable[Any] = Table.metadata.tables[table_of(part)].columns
+    return frozenset(column.name for column in columns if isinstance(column.type, Float))

@@ -15,14 +15,17 @@ from data.importers.package import WITHHELD
 from data.importers.rows import ResponseRow, made_id
 from data.person import is_blind_in
 from data.schema import Authorship, Response, Subgroup
-from data.store.seals import new_salt
+from data.store.audit import new_salt
 
 Pair = tuple[str, str]
 
 
-def add_authors(session: Session, wrote: Iterable[tuple[Response, str]]) -> list[Authorship]:
+def add_authors(session: Session, responses: Iterable[tuple[Response, str]]) -> list[Authorship]:
     """Store who wrote responses that are new; return the rows, which are to be sealed."""
-    rows = [Authorship(response=one.id or 0, model=model, salt=new_salt()) for one, model in wrote]
+    rows = [
+        Authorship(response=response.id or 0, model=model, salt=new_salt())
+        for response, model in responses
+    ]
     session.add_all(rows)
     session.flush()
     return rows
@@ -32,10 +35,10 @@ def contradicted(session: Session, claimed: Sequence[tuple[Response, str]]) -> s
     """Return the keys of responses whose author is another than a file says; none of a blind study."""
     if not claimed or is_blind_in(session):
         return set()
-    keys = [one.id for one, _ in claimed]
+    keys = [response.id for response, _ in claimed]
     query = select(Authorship.response, Authorship.model).where(col(Authorship.response).in_(keys))
     stored = dict(session.exec(query).all())
-    return {one.id or 0 for one, model in claimed if stored[one.id or 0] != model}
+    return {response.id or 0 for response, model in claimed if stored[response.id or 0] != model}
 
 
 def pairs_of_group(

@@ -13,10 +13,9 @@ from data.queries.jury import BatchRequest
 from data.rubric import Rubric
 from data.schema import Attempt, now
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
-from data.store.attempts import write_attempts
-from data.store.audit import Batch, log, refuse_locked
+from data.store.audit import Batch, log, refuse_locked, sealed
+from data.store.calls import write_attempts
 from data.store.rubrics import keep_rubric
-from data.store.seals import sealed
 
 TIMES = {
     BatchState.SUBMITTING: "asked",
@@ -46,12 +45,13 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        for rubric in {one.rubric.sha256: one.rubric for one in requests}.values():
+        for rubric in {request.rubric.sha256: request.rubric for request in requests}.values():
             keep_rubric(session, rubric)
         session.add(batch)
         session.flush()
         key = batch.id
-        rows = [_request(key, one) for one in sorted(requests, key=lambda one: one.custom_id)]
+        ordered = sorted(requests, key=lambda request: request.custom_id)
+        rows = [_request(key, request) for request in ordered]
         session.execute(insert(JuryRequest), rows)
         written = Batch("jury_request", key)
         written.add(rows)
@@ -67,7 +67,7 @@ def move(engine: Engine, key: int, state: BatchState, **fields: str) -> None:
     **fields
         Any of `provider_id`, `input_file` and `reason`.
     """
-    _update(engine, key, _moved(state) | fields)
+    _update(engine, key, _state_columns(state) | fields)
 
 
 def count(engine: Engine, key: int, counts: Mapping[str, int]) -> None:
@@ -87,37 +87,37 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        given = {one.custom_id: one for one in results}
-        fresh = [given[name] for name in _open(session, key, list(given))]
+        by_id = {result.custom_id: result for result in results}
+        new_results = [by_id[name] for name in _open_requests(session, key, list(by_id))]
         write_attempts(
-            session, [(one.attempt, one.rubric, one.reply) for one in fresh if one.attempt]
+            session, [(new.attempt, new.rubric, new.reply) for new in new_results if new.attempt]
         )
-        for one in fresh:
-            session.get_one(JuryRequest, one.custom_id).outcome = one.outcome
-    return [one.custom_id for one in fresh]
+        for result in new_results:
+            session.get_one(JuryRequest, result.custom_id).outcome = result.outcome
+    return [result.custom_id for result in new_results]
 
 
 def finish(
     engine: Engine, key: int, outcome: str, reason: str = "", state: BatchState = BatchState.CLOSED
 ) -> None:
     """Give every request of a batch that has no end yet the same one, and move the batch on."""
-    ends = (
+    ended_requests = (
         update(JuryRequest)
         .where(col(JuryRequest.batch) == key, col(JuryRequest.outcome) == "")
         .values(outcome=outcome)
     )
-    values = _moved(state) | {"reason": reason}
+    values = _state_columns(state) | {"reason": reason}
     with transaction(engine) as session:
-        session.execute(ends)
+        session.execute(ended_requests)
         session.execute(update(JuryBatch).where(col(JuryBatch.id) == key).values(**values))
 
 
-def _moved(state: BatchState) -> dict[str, Any]:
+def _state_columns(state: BatchState) -> dict[str, Any]:
     """Return the columns of a batch that is now in a state."""
     return {"state": state} | ({TIMES[state]: now()} if state in TIMES else {})
 
 
-def _open(session: Session, key: int, names: list[str]) -> list[str]:
+def _open_requests(session: Session, key: int, names: list[str]) -> list[str]:
     """Return which of these requests have no end yet."""
     query = select(JuryRequest.custom_id).where(
         JuryRequest.batch == key, JuryRequest.outcome == "", col(JuryRequest.custom_id).in_(names)
@@ -131,7 +131,7 @@ def _update(engine: Engine, key: int, values: Mapping[str, Any]) -> None:
         session.execute(update(JuryBatch).where(col(JuryBatch.id) == key).values(**values))
 
 
-def _request(key: int, one: BatchRequest) -> dict[str, Any]:
+def _request(key: int, request: BatchRequest) -> dict[str, Any]:
     """Return the columns of a request."""
-    columns = {name: getattr(one, name) for name in BatchRequest.__slots__ if name != "rubric"}
-    return columns | {"rubric_sha256": one.rubric.sha256, "batch": key, "outcome": ""}
+    columns = {name: getattr(request, name) for name in BatchRequest.__slots__ if name != "rubric"}
+    return columns | {"rubric_sha256": request.rubric.sha256, "batch": key, "outcome": ""}

@@ -1,4 +1,4 @@
-"""Storing evaluations that were run elsewhere: responses, jurors, ratings and failures at once."""
+"""Importing evaluations that were run elsewhere: responses, jurors, ratings and failures at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,13 +15,13 @@ from data.importers.rows import JurorRecord, RatingRow, batches
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import Attempt, Rater, Response
-from data.store.attempts import keep_juror, write_attempts
 from data.store.audit import log, refuse_locked
 from data.store.authors import Ids
+from data.store.calls import keep_juror, write_attempts
 from data.store.ratings import RatingsAdded, keep_ratings
 from data.store.responses import (
-    Place,
     ResponsesAdded,
+    TaxonomyPlace,
     Written,
     keep_benchmark,
     keep_rows,
@@ -30,7 +30,7 @@ from data.store.responses import (
 from data.store.rubrics import keep_rubric
 
 Named = TypeVar("Named", RatingRow, Failure)
-ELSEWHERE = 0  # the number of a call that this study never sent
+IMPORTED_CALL = 0  # the number of a call that this study never sent
 
 
 @dataclass
@@ -74,7 +74,7 @@ def _store_responses(
     for run in runs:
 
         def keep(name: str, rubric: Rubric = run.rubric) -> None:
-            keep_benchmark(session, name, rubric, Place(), added)
+            keep_benchmark(session, name, rubric, TaxonomyPlace(), added)
 
         named.append(
             _renamed(run, keep_rows(session, run.responses, keep, added, written, ids=ids))
@@ -86,10 +86,10 @@ def _store_responses(
 def _renamed(run: FinishedRun, names: Mapping[str, str]) -> FinishedRun:
     """Return a run whose verdicts are of the responses' ids in the study."""
 
-    def at_home(one: Named) -> Named:
-        return replace(one, response_id=names.get(one.response_id, one.response_id))
+    def with_stored_id(verdict: Named) -> Named:
+        return replace(verdict, response_id=names.get(verdict.response_id, verdict.response_id))
 
-    ratings, failures = map(at_home, run.ratings), map(at_home, run.failures)
+    ratings, failures = map(with_stored_id, run.ratings), map(with_stored_id, run.failures)
     return replace(run, ratings=tuple(ratings), failures=tuple(failures))
 
 
@@ -108,20 +108,20 @@ def _store_juror(session: Session, juror: JurorRecord) -> None:
 
 def _store_ratings(session: Session, run: FinishedRun, added: RatingsAdded) -> None:
     """Store the ratings of one run on its rubric and add up what changed."""
-    found = keep_ratings(session, run.ratings, run.rubric)
+    stored = keep_ratings(session, run.ratings, run.rubric)
     for name in ("added", "revised", "unchanged"):
-        setattr(added, name, getattr(added, name) + getattr(found, name))
-    added.other_rubric |= found.other_rubric
+        setattr(added, name, getattr(added, name) + getattr(stored, name))
+    added.other_rubric |= stored.other_rubric
 
 
 def _store_failures(session: Session, run: FinishedRun) -> int:
     """Store the verdicts that do not stand and are not there yet; return how many are new."""
     responses = _keys(session, run)
-    jurors = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
+    jurors = {rater.handle: rater.id or 0 for rater in session.exec(select(Rater))}
     stored = set(
         session.exec(
             select(Attempt.response, Attempt.rater, Attempt.status).where(
-                col(Attempt.number) == ELSEWHERE,
+                col(Attempt.number) == IMPORTED_CALL,
                 col(Attempt.rubric_sha256) == run.rubric.sha256,
             )
         )
@@ -129,28 +129,32 @@ def _store_failures(session: Session, run: FinishedRun) -> int:
     new = [
         Attempt(
             rubric_sha256=run.rubric.sha256,
-            rater=jurors[one.juror],
-            response=responses[one.response_id],
-            status=one.status,
+            rater=jurors[failure.juror],
+            response=responses[failure.response_id],
+            status=failure.status,
             request_sha256=sha256(
-                f"{run.source} {one.response_id} {one.juror}".encode()
+                f"{run.source} {failure.response_id} {failure.juror}".encode()
             ).hexdigest(),
-            number=ELSEWHERE,
+            number=IMPORTED_CALL,
             sent={"source": run.source},
-            reason=one.reason,
+            reason=failure.reason,
         )
-        for one in run.failures
+        for failure in run.failures
     ]
-    new = [one for one in new if (one.response, one.rater, one.status) not in stored]
+    new = [
+        attempt
+        for attempt in new
+        if (attempt.response, attempt.rater, attempt.status) not in stored
+    ]
     if new:
-        write_attempts(session, [(one, run.rubric, None) for one in new])
+        write_attempts(session, [(attempt, run.rubric, None) for attempt in new])
         log(session, "researcher", "failed verdicts imported", {"verdicts": len(new)})
     return len(new)
 
 
 def _keys(session: Session, run: FinishedRun) -> dict[str, int]:
     """Return response_id -> primary key of those with a failure."""
-    names = sorted({one.response_id for one in run.failures})
+    names = sorted({failure.response_id for failure in run.failures})
     return {
         name: key or 0
         for batch in batches(names)

@@ -1,4 +1,4 @@
-"""Answers to what clinicians flag, and that they were seen; append-only, as the flags are."""
+"""Answers to clinicians' flags, and that they were seen; append-only, as the flags are."""
 
 from sqlalchemy import Engine
 from sqlmodel import Session, select
@@ -13,7 +13,7 @@ RECUSED = "recused"
 LONGEST = 2000
 
 
-def answer_flag(engine: Engine, who: str, remark: int, text: str) -> int:
+def answer_flag(engine: Engine, actor: str, remark: int, text: str) -> int:
     """Answer a flag (primary key of its remark); return the answer's own key.
 
     Another answer to the same flag is added. `annotate.adjudicate.answer` first looks whether the
@@ -26,8 +26,8 @@ def answer_flag(engine: Engine, who: str, remark: int, text: str) -> int:
     BadInput
         If the text is empty or over 2,000 characters.
     """
-    said = text.strip()
-    if not 0 < len(said) <= LONGEST:
+    answer = text.strip()
+    if not 0 < len(answer) <= LONGEST:
         raise BadInput(f"an answer has 1 to {LONGEST:,} characters")
     with transaction(engine) as session:
         refuse_locked(session)
@@ -36,7 +36,7 @@ def answer_flag(engine: Engine, who: str, remark: int, text: str) -> int:
             raise Unknown(
                 f"flag {remark}: there is none of this number; `medjury rate flags` lists them"
             )
-        return _write(session, who, "flag answered", flag, ANSWER, said)
+        return _write(session, actor, "flag answered", flag, ANSWER, answer)
 
 
 # Answer a flag in a coordinator's name.
@@ -52,18 +52,18 @@ def answer_seen(engine: Engine, rater: int, answer: int) -> bool:
         If it is no answer to this clinician.
     """
     with transaction(engine) as session:
-        one = session.get(Remark, answer)
-        own = session.get(Assignment, one.assignment) if one else None
-        if one is None or own is None or one.kind != ANSWER or own.rater != rater:
+        remark = session.get(Remark, answer)
+        own = session.get(Assignment, remark.assignment) if remark else None
+        if remark is None or own is None or remark.kind != ANSWER or own.rater != rater:
             raise NotAllowed("this is no answer to you")
-        seen = select(Remark.id).where(Remark.about == answer, Remark.kind == SEEN)
-        if session.exec(seen.limit(1)).first() is not None:
+        seen_remarks = select(Remark.id).where(Remark.about == answer, Remark.kind == SEEN)
+        if session.exec(seen_remarks.limit(1)).first() is not None:
             return False
-        _write(session, f"rater {rater}", "answer seen", one, SEEN, "")
+        _write(session, f"rater {rater}", "answer seen", remark, SEEN, "")
     return True
 
 
-def _write(session: Session, who: str, act: str, about: Remark, kind: str, text: str) -> int:
+def _write(session: Session, actor: str, act: str, about: Remark, kind: str, text: str) -> int:
     """Add a remark about a remark with its event; return its key."""
     row = {
         "assignment": about.assignment,
@@ -74,6 +74,6 @@ def _write(session: Session, who: str, act: str, about: Remark, kind: str, text:
         "about": about.id,
     }
     written = write_rows(session, Remark, [row])
-    log(session, who, act, {"remark": about.id, "written": written})
-    made = select(Remark.id).where(Remark.about == about.id, Remark.kind == kind)
-    return max(one or 0 for one in session.exec(made))
+    log(session, actor, act, {"remark": about.id, "written": written})
+    written_remarks = select(Remark.id).where(Remark.about == about.id, Remark.kind == kind)
+    return max(key or 0 for key in session.exec(written_remarks))

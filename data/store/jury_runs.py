@@ -19,8 +19,7 @@ from data.errors import Conflict, Unknown
 from data.person import Person, only
 from data.record import RUN
 from data.schema import Attempt, Role, Setting, now
-from data.store.audit import log, refuse_locked
-from data.store.seals import Seal, keep_setting, taken_away
+from data.store.audit import Seal, keep_setting, log, refuse_locked, taken_away
 
 PANEL = "panel:"
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
@@ -118,11 +117,11 @@ def forget_panel(person: Person, engine: Engine, name: str) -> None:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        found = session.get(Setting, PANEL + name)
-        if found is None:
+        setting = session.get(Setting, PANEL + name)
+        if setting is None:
             raise Unknown(f"panel {name!r}: no such panel is kept in this study")
-        session.delete(found)
-        log(session, person.actor, "panel forgotten", {"panel": name}, [taken_away(found)])
+        session.delete(setting)
+        log(session, person.actor, "panel forgotten", {"panel": name}, [taken_away(setting)])
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -136,7 +135,7 @@ def begin_run(person: Person, engine: Engine, order: RunOrder, token: str) -> No
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        before = _stored(session)
+        before = _stored_run(session)
         if before is not None and before.on:
             raise Conflict(
                 f"{before.by} started a run of the panel {before.order.panel} at "
@@ -145,7 +144,7 @@ def begin_run(person: Person, engine: Engine, order: RunOrder, token: str) -> No
             )
         since = session.exec(select(func.max(col(Attempt.id)))).one() or 0
         at = now()
-        seals = _keep(session, RunRow(token, person.name, order, since, at, at))
+        seals = _store_run(session, RunRow(token, person.name, order, since, at, at))
         detail = {"panel": order.panel, "cap": order.cap}
         log(session, person.actor, "jury run started", detail, seals)
 
@@ -154,16 +153,16 @@ def begin_run(person: Person, engine: Engine, order: RunOrder, token: str) -> No
 def stop_run(person: Person, engine: Engine, token: str) -> None:
     """Ask the run that is on to stop: what is in flight is waited for, but not a second time."""
 
-    def asked(session: Session, run: RunRow) -> RunRow:
+    def add_stop(session: Session, run: RunRow) -> RunRow:
         log(session, person.actor, "jury run stopped", {"panel": run.order.panel})
         return replace(run, stops=run.stops + 1)
 
-    _change(engine, token, asked)
+    _change_run(engine, token, add_stop)
 
 
 def beat_run(engine: Engine, token: str, said: Sequence[str]) -> RunRow | None:
     """Say that a run lives and what it told last; return it, None if it is not the study's."""
-    return _change(engine, token, lambda _, run: replace(run, seen=now(), said=tuple(said)))
+    return _change_run(engine, token, lambda _, run: replace(run, seen=now(), said=tuple(said)))
 
 
 def end_run(
@@ -171,10 +170,10 @@ def end_run(
 ) -> None:
     """Store how a run's process ended."""
 
-    def ended(_: Session, run: RunRow) -> RunRow:
+    def add_end(_: Session, run: RunRow) -> RunRow:
         return replace(run, ended=now(), code=code, said=tuple(said), figures=dict(figures))
 
-    _change(engine, token, ended)
+    _change_run(engine, token, add_end)
 
 
 def read_run(value: str) -> RunRow:
@@ -182,23 +181,23 @@ def read_run(value: str) -> RunRow:
     return _RUN.validate_json(value)
 
 
-def _change(
+def _change_run(
     engine: Engine, token: str, change: Callable[[Session, RunRow], RunRow]
 ) -> RunRow | None:
     """Rewrite the run of this token; return what it now is, None if another took its place."""
     with transaction(engine) as session:
-        run = _stored(session)
+        run = _stored_run(session)
         if run is None or run.token != token or run.ended is not None:
             return None
         run = change(session, run)
-        _keep(session, run)
+        _store_run(session, run)
     return run
 
 
-def _stored(session: Session) -> RunRow | None:
-    found = session.get(Setting, RUN, with_for_update=True)
-    return None if found is None else read_run(found.value)
+def _stored_run(session: Session) -> RunRow | None:
+    setting = session.get(Setting, RUN, with_for_update=True)
+    return None if setting is None else read_run(setting.value)
 
 
-def _keep(session: Session, run: RunRow) -> list[Seal]:
+def _store_run(session: Session, run: RunRow) -> list[Seal]:
     return keep_setting(session, RUN, _RUN.dump_json(run).decode())

@@ -30,7 +30,7 @@ FROZEN = "report frozen"
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class Evaluation:
     """One jury that was evaluated, and what came of it.
 
     Attributes
@@ -85,7 +85,7 @@ class Evaluated:
         return hashlib.sha256(json.dumps([*told, self.method]).encode()).hexdigest()
 
 
-def remember(engine: Engine, entries: Sequence[Evaluated]) -> None:
+def record_evaluations(engine: Engine, entries: Sequence[Evaluation]) -> None:
     """Note juries that were evaluated: a new one, or one more time; with an event, all or nothing.
 
     A locked study takes this too. Nothing is stored, and no event left, for no entries.
@@ -101,56 +101,62 @@ def remember(engine: Engine, entries: Sequence[Evaluated]) -> None:
         return
     with transaction(engine) as session:
         simulated = _simulated(session, entries)
-        told = [_told(one, simulated) for one in entries]
+        evaluations = [_event_content(entry, simulated) for entry in entries]
         at = now()
-        log(session, "researcher", EVALUATED, {"juries": told, "at": at.isoformat()})  # lets in one
-        _note(session, told, at)
+        detail = {"juries": evaluations, "at": at.isoformat()}
+        log(session, "researcher", EVALUATED, detail)  # lets in one
+        _count_evaluations(session, evaluations, at)
 
 
-def _simulated(session: Session, entries: Sequence[Evaluated]) -> set[str]:
+def _simulated(session: Session, entries: Sequence[Evaluation]) -> set[str]:
     """Return which jurors are simulated; refuse names that are no juror's."""
     query = select(Rater.handle, Rater.simulated).where(Rater.kind == Kind.JUROR)
-    known = dict(session.exec(query.order_by(col(Rater.id))).all())
-    if lost := sorted({name for one in entries for name in one.jurors} - known.keys()):
-        raise Unknown(f"no juror {', '.join(lost)} in this study: it has {', '.join(known)}")
-    return {name for name, simulated in known.items() if simulated}
+    jurors = dict(session.exec(query.order_by(col(Rater.id))).all())
+    if lost := sorted({name for entry in entries for name in entry.jurors} - jurors.keys()):
+        raise Unknown(f"no juror {', '.join(lost)} in this study: it has {', '.join(jurors)}")
+    return {name for name, simulated in jurors.items() if simulated}
 
 
-def _told(one: Evaluated, simulated: set[str]) -> dict[str, Any]:
+def _event_content(entry: Evaluation, simulated: set[str]) -> dict[str, Any]:
     """Return what the event says of an evaluation: all of it, in plain values."""
-    fields = {name: getattr(one, name) for name in Evaluated.__slots__}
+    fields = {name: getattr(entry, name) for name in Evaluation.__slots__}
     return fields | {
-        "key": one.key,
-        "jurors": one.members,
-        "needed": one.least,
-        "simulated": not simulated.isdisjoint(one.jurors),
-        "icc": one.icc if math.isfinite(one.icc) else None,
-        "compared": sorted(set(one.compared)),
+        "key": entry.key,
+        "jurors": entry.members,
+        "needed": entry.least,
+        "simulated": not simulated.isdisjoint(entry.jurors),
+        "icc": entry.icc if math.isfinite(entry.icc) else None,
+        "compared": sorted(set(entry.compared)),
     }
 
 
-def _note(session: Session, told: Sequence[Mapping[str, Any]], at: datetime) -> None:
+def _count_evaluations(
+    session: Session, evaluations: Sequence[Mapping[str, Any]], at: datetime
+) -> None:
     """Store new compositions, and count known ones once more with their newest figures."""
-    held = _held(session, [one["key"] for one in told])
+    compositions = _stored_compositions(session, [evaluation["key"] for evaluation in evaluations])
     new: list[dict[str, Any]] = []
-    for one in told:
-        before = held.get(one["key"])
+    for evaluation in evaluations:
+        before = compositions.get(evaluation["key"])
         if before is None:
-            held[one["key"]] = dict(one) | {"times": 1, "first_at": at, "last_at": at}
-            new.append(held[one["key"]])
+            composition = dict(evaluation) | {"times": 1, "first_at": at, "last_at": at}
+            compositions[evaluation["key"]] = composition
+            new.append(composition)
             continue
-        before |= {name: one[name] for name in ("icc", "n_responses", "fingerprint", "simulated")}
-        before["compared"] = sorted({*before["compared"], *one["compared"]})
+        before |= {
+            name: evaluation[name] for name in ("icc", "n_responses", "fingerprint", "simulated")
+        }
+        before["compared"] = sorted({*before["compared"], *evaluation["compared"]})
         before["times"], before["last_at"] = before["times"] + 1, at
-    fresh = {one["key"] for one in new}
-    again = [one for key, one in held.items() if key not in fresh]
+    new_keys = {composition["key"] for composition in new}
+    seen_before = [row for key, row in compositions.items() if key not in new_keys]
     if new:
         session.execute(insert(Composition), new)
-    if again:
-        session.execute(update(Composition), again)
+    if seen_before:
+        session.execute(update(Composition), seen_before)
 
 
-def _held(session: Session, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+def _stored_compositions(session: Session, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return what the ledger has of some compositions, by key."""
     columns = [getattr(Composition, name) for name in Composition.model_fields]
     rows = [

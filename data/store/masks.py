@@ -1,4 +1,4 @@
-"""Masking what betrays an author: what raters are shown changes, the stored text never does."""
+"""Masking names of models in responses: what raters are shown changes, the stored text never does."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -21,9 +21,8 @@ from data.schema import (
     State,
     Status,
 )
-from data.store.audit import log, refuse_locked
+from data.store.audit import keep_setting, log, refuse_locked
 from data.store.authors import salt_of
-from data.store.seals import keep_setting
 
 MASKED, LEFT = "authors masked", "possible names left"
 LOOKED = "searched for authors"
@@ -57,23 +56,25 @@ def mask_responses(
     """
     shown: dict[str, str] = {}
     masks: dict[str, str] = {}
-    left = 0
+    skipped = 0
     with transaction(engine) as session:
         refuse_locked(session)
-        for one in masked:
-            response = session.get_one(Response, one.response)
-            if response.shown == one.shown or _seen(session, one.response):
-                left += 1
+        for masked_text in masked:
+            response = session.get_one(Response, masked_text.response)
+            if response.shown == masked_text.shown or _is_rated_or_opened(
+                session, masked_text.response
+            ):
+                skipped += 1
                 continue
-            masks[response.response_id] = _mask(session, response, one)
-            shown[response.response_id] = shown_digest(one.shown)
+            masks[response.response_id] = _mask(session, response, masked_text)
+            shown[response.response_id] = shown_digest(masked_text.shown)
         seals = [] if searched is None else keep_setting(session, SEARCHED, str(searched))
         if masks:
             detail = {"responses": len(masks), "shown": shown, "places": masks}
             log(session, "coordinator", MASKED, detail, seals)
         elif seals:
             log(session, "coordinator", LOOKED, {"searched": searched}, seals)
-    return len(masks), left
+    return len(masks), skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +119,21 @@ def leave_names(engine: Engine, left: LeftNames) -> None:
     named = left.responses | {response_id for response_id, _ in left.places}
     with transaction(engine) as session:
         refuse_locked(session)
-        known = session.exec(
+        stored = session.exec(
             select(Response.response_id).where(col(Response.response_id).in_(named))
         )
-        if lost := named - set(known):
-            raise Unknown(f"no response {', '.join(sorted(lost))} in this study")
-        log(session, "coordinator", LEFT, _detail(left))
+        if unknown := named - set(stored):
+            raise Unknown(f"no response {', '.join(sorted(unknown))} in this study")
+        log(session, "coordinator", LEFT, _left_detail(left))
 
 
-def _detail(left: LeftNames) -> dict[str, list[object]]:
+def _left_detail(left: LeftNames) -> dict[str, list[object]]:
     """Return what was left as the record keeps it."""
     detail: dict[str, list[object]] = {"responses": [*sorted(left.responses)]}
     if left.places:
         detail["places"] = [[response_id, start] for response_id, start in sorted(left.places)]
     if left.words:
-        detail["words"] = [*sorted(one.casefold() for one in left.words)]
+        detail["words"] = [*sorted(word.casefold() for word in left.words)]
     return detail
 
 
@@ -146,7 +147,8 @@ def places_digest(salt: str, masks: Iterable[Sequence[object]]) -> str:
 
     The salt is its author's: who guesses a name cannot compare it.
     """
-    return hashlib.sha256(canonical_values([salt, *(v for one in masks for v in one)])).hexdigest()
+    cells = (cell for mask in masks for cell in mask)
+    return hashlib.sha256(canonical_values([salt, *cells])).hexdigest()
 
 
 def mask_digest(shown: str | None, places: Iterable[tuple[int, int, str]]) -> str:
@@ -154,24 +156,25 @@ def mask_digest(shown: str | None, places: Iterable[tuple[int, int, str]]) -> st
     return hashlib.sha256(canonical_values([shown, list(places)])).hexdigest()
 
 
-def _mask(session: Session, response: Response, one: MaskedText) -> str:
+def _mask(session: Session, response: Response, masked: MaskedText) -> str:
     """Show a response masked, keep the places that are new, and return the digest of all."""
     query = select(Mask).where(Mask.response == response.id).order_by(col(Mask.id))
     masks = list(session.exec(query))
-    kept = {(mask.start, mask.end, mask.text) for mask in masks}
-    response.shown = one.shown
+    stored = {(mask.start, mask.end, mask.text) for mask in masks}
+    response.shown = masked.shown
     session.add(response)
-    for start, end, text in one.places:
-        if (start, end, text) not in kept:
-            masks.append(Mask(response=one.response, start=start, end=end, text=text))
+    for start, end, text in masked.places:
+        if (start, end, text) not in stored:
+            masks.append(Mask(response=masked.response, start=start, end=end, text=text))
             session.add(masks[-1])
             session.flush()
     return places_digest(
-        salt_of(session, one.response), [(m.id, m.start, m.end, m.text, m.at) for m in masks]
+        salt_of(session, masked.response),
+        [(mask.id, mask.start, mask.end, mask.text, mask.at) for mask in masks],
     )
 
 
-def _seen(session: Session, response: int) -> bool:
+def _is_rated_or_opened(session: Session, response: int) -> bool:
     """Tell whether any rater has rated or opened a response as this study shows it.
 
     A juror that rated it elsewhere, in a finished run that was imported, never saw it here: a

@@ -1,4 +1,4 @@
-"""Copying a whole study, compared row by row: into an empty database, or into one SQLite file."""
+"""Copying a whole study into an empty database or one SQLite file, compared row by row."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from sqlmodel import Session
 from data.database import open_study, reading, shown, transaction
 from data.errors import BadFile, Conflict, NoStudy
 from data.files import part_of, publish
-from data.queries.package import ALL_TABLES, Content, content, counts, has_event, head, pages
+from data.queries.package import ALL_TABLES, TableDigest, content, counts, has_event, head, pages
 from data.queries.record import verify
 from data.store.access import SESSION_KEY
 
@@ -49,13 +49,13 @@ def move_study(source: Engine, target: Engine, step: Step = lambda rows: None) -
     """
     with transaction(target) as session:
         _refuse_filled(session, target)
-    with transaction(source) as there:
-        if not any(counts(there).values()):
+    with transaction(source) as origin:
+        if not any(counts(origin).values()):
             raise Conflict(f"{shown(source.url)}: holds nothing to move")
-        return copy_into(target, there, step)
+        return copy_into(target, origin, step)
 
 
-def copy_into(target: Engine, there: Session, step: Step = lambda rows: None) -> Copied:
+def copy_into(target: Engine, origin: Session, step: Step = lambda rows: None) -> Copied:
     """Copy all that the session `there` sees into an empty study, in one transaction.
 
     Raises
@@ -64,13 +64,13 @@ def copy_into(target: Engine, there: Session, step: Step = lambda rows: None) ->
         As `move_study`.
     """
     try:
-        with transaction(target) as here:
-            _refuse_filled(here, target)
-            rows = {one.name: _copy(there, here, one, step) for one in ALL_TABLES}
-            continue_keys(here)
-            if head(here) != head(there):
+        with transaction(target) as copy:
+            _refuse_filled(copy, target)
+            rows = {table.name: _copy_table(origin, copy, table, step) for table in ALL_TABLES}
+            continue_keys(copy)
+            if head(copy) != head(origin):
                 raise _differs("the head of the record")
-            return Copied(rows, head(here))
+            return Copied(rows, head(copy))
     except IntegrityError as error:
         raise Conflict(
             "the study that is copied has rows that refer to none, or are twice there; nothing "
@@ -87,21 +87,21 @@ def _refuse_filled(session: Session, target: Engine) -> None:
         )
 
 
-def _copy(there: Session, here: Session, table: DbTable, step: Step) -> int:
+def _copy_table(origin: Session, copy: Session, table: DbTable, step: Step) -> int:
     """Copy one table, then read it again and compare; return how many rows it has."""
-    read = Content()
-    for page in pages(there, table):
+    read = TableDigest()
+    for page in pages(origin, table):
         read.add(page)
-        here.execute(insert(table), [dict(one) for one in page])
+        copy.execute(insert(table), [dict(row) for row in page])
         step(len(page))
-    if content(here, table) != read:
+    if content(copy, table) != read:
         raise _differs(table.name)
     return read.rows
 
 
-def _differs(what: str) -> Conflict:
+def _differs(part: str) -> Conflict:
     return Conflict(
-        f"{what}: what was stored is not what was read; nothing was stored. Please report this"
+        f"{part}: what was stored is not what was read; nothing was stored. Please report this"
     )
 
 
@@ -113,8 +113,8 @@ def continue_keys(session: Session) -> None:
     for table in ALL_TABLES:
         if "id" in table.c and isinstance(table.c.id.type, Integer):
             last = session.scalar(select_columns(func.max(table.c.id)))
-            given = {"table": table.name, "last": last or 1, "used": last is not None}
-            session.execute(sequence, given)
+            values = {"table": table.name, "last": last or 1, "used": last is not None}
+            session.execute(sequence, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,24 +148,24 @@ def back_up(engine: Engine, to: Path) -> BackedUp:
         If the file is there already, cannot be written, or is not whole.
     """
     part = part_of(to)
-    with _failing(to):
+    with _bad_file_errors(to):
         try:
             part.touch(mode=OWNERS, exist_ok=False)
             if engine.dialect.name == "sqlite":
-                _online(engine, part)
+                _copy_sqlite(engine, part)
             else:
-                _copied(engine, part)
-            damage = _sealed(part)
-            found = _verified(engine, part, damage)
+                _copy_rows(engine, part)
+            damage = _finish_file(part)
+            backup = _verified(engine, part, damage)
             publish(part, to)
         finally:
             for ending in BESIDE:
                 part.with_name(part.name + ending).unlink(missing_ok=True)
-    return found
+    return backup
 
 
 @contextmanager
-def _failing(to: Path) -> Iterator[None]:
+def _bad_file_errors(to: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
@@ -176,25 +176,25 @@ def _failing(to: Path) -> Iterator[None]:
         raise BadFile(f"{to}: {error}; nothing was written") from error
 
 
-def _online(engine: Engine, part: Path) -> None:
+def _copy_sqlite(engine: Engine, part: Path) -> None:
     """Copy a SQLite study by SQLite's own means: in one step, which is one moment of it."""
-    with closing(engine.raw_connection()) as held, closing(sqlite3.connect(part)) as to:
-        held.driver_connection.backup(to)  # type: ignore[union-attr]  # there while it is held
+    with closing(engine.raw_connection()) as connection, closing(sqlite3.connect(part)) as to:
+        connection.driver_connection.backup(to)  # type: ignore[union-attr]  # there while it is held
 
 
-def _copied(engine: Engine, part: Path) -> None:
+def _copy_rows(engine: Engine, part: Path) -> None:
     """Copy a study of another database row by row, as it stood when the first was read."""
-    with _of_the_file():
+    with _file_errors():
         target = open_study(_url(part), create=True)
         try:
-            with reading(engine) as there:
-                copy_into(target, there)
+            with reading(engine) as origin:
+                copy_into(target, origin)
         finally:
             target.dispose()
 
 
 @contextmanager
-def _of_the_file() -> Iterator[None]:
+def _file_errors() -> Iterator[None]:
     """Tell trouble with the new file, such as a full disk, from trouble with the study itself."""
     try:
         yield
@@ -207,15 +207,15 @@ def _url(path: Path) -> URL:
     return URL.create("sqlite", database=str(path))
 
 
-def _sealed(part: Path) -> list[str]:
+def _finish_file(part: Path) -> list[str]:
     """Make a file that needs none beside it, without the key of sessions; return what is wrong."""
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
         connection.execute("PRAGMA secure_delete=ON")  # its bytes too
         connection.execute("DELETE FROM setting WHERE key = ?", (SESSION_KEY,))
-        said = connection.execute("PRAGMA integrity_check").fetchone()[0]
-        if said != "ok":
-            raise sqlite3.DatabaseError(f"the copy is damaged ({said})")
+        integrity = connection.execute("PRAGMA integrity_check").fetchone()[0]
+        if integrity != "ok":
+            raise sqlite3.DatabaseError(f"the copy is damaged ({integrity})")
         orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     return [f"{table}: row {row} refers to none" for table, row, *_ in orphans]
 

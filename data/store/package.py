@@ -1,4 +1,4 @@
-"""Storing a study that comes as a package: its tables as they were, its record included."""
+"""Importing a study that comes as a package: its tables as they were, its record included."""
 
 import secrets
 from collections.abc import Iterator, Mapping
@@ -27,10 +27,9 @@ from data.queries.record import verify_in
 from data.rubric import Rubric
 from data.schema import Event, Kind, Rater, Response, Setting
 from data.store.access import KEY_MADE
-from data.store.audit import GENESIS, event_hash, log
+from data.store.audit import GENESIS, Seal, event_hash, keep_setting, log
 from data.store.authors import forget_withheld, has_named_authors, responses_without
 from data.store.moving import continue_keys
-from data.store.seals import Seal, keep_setting
 from data.store.submissions import STUDY_TEXT
 from data.training import SECRET
 
@@ -51,7 +50,7 @@ class PackageAdded:
 
 
 def import_package(
-    engine: Engine, package: Package, who: str, *, accept_findings: bool = False
+    engine: Engine, package: Package, actor: str, *, accept_findings: bool = False
 ) -> PackageAdded:
     """Store a package into an empty study, or its authors into the study they belong to.
 
@@ -74,7 +73,7 @@ def import_package(
     added = PackageAdded()
     try:
         with transaction(engine) as session:
-            if _known(session, package):
+            if _was_imported(session, package):
                 return PackageAdded(unchanged=True)
             if package.authors == "only":
                 _authors_into(session, package, added)
@@ -83,10 +82,10 @@ def import_package(
                 seals = _study_into(session, package, added, accept_findings=accept_findings)
             action = AUTHORS_ADDED if package.authors == "only" else RESTORED
             detail = {"sha256": package.sha256, "head": package.manifest["head"]}
-            log(session, who, action, detail | {"authors": package.authors}, seals)
+            log(session, actor, action, detail | {"authors": package.authors}, seals)
             added.findings = _verified(session, package, accept_findings=accept_findings)
             if added.findings:
-                log(session, who, ACCEPTED, {"findings": [*added.findings]})
+                log(session, actor, ACCEPTED, {"findings": [*added.findings]})
     except (DataError, IntegrityError) as error:
         raise package.wrong(
             "its rows do not fit together (a row refers to none, or is twice there)"
@@ -107,10 +106,10 @@ def _verified(session: Session, package: Package, *, accept_findings: bool) -> t
     return findings
 
 
-def _known(session: Session, package: Package) -> bool:
+def _was_imported(session: Session, package: Package) -> bool:
     """Tell whether this very file was imported before."""
     query = select(Event.detail).where(col(Event.action).in_((RESTORED, AUTHORS_ADDED)))
-    return any(one.get("sha256") == package.sha256 for one in session.exec(query))
+    return any(detail.get("sha256") == package.sha256 for detail in session.exec(query))
 
 
 def _study_into(
@@ -124,16 +123,16 @@ def _study_into(
                 "own; give another place, such as --db sqlite:///restored.db"
             )
     session.execute(delete(Setting))
-    check = _Checked(package, accept_findings=accept_findings)
+    check = _CheckedRows(package, accept_findings=accept_findings)
     for table in TABLES:
-        given = check.of(table, package.rows(table))
-        added.rows[table] = _insert(session, table, given)
+        checked_rows = check.of(table, package.rows(table))
+        added.rows[table] = _insert(session, table, checked_rows)
     if package.authors == "without":
         keys = session.exec(select(Response.id)).all()
         rows = ({"response": key, "model": WITHHELD} for key in keys)
         _insert(session, "authorship", rows)
     else:
-        _authors(session, package, added)
+        _store_authors(session, package, added)
     seals: list[Seal] = []
     if added.rows["expert"]:
         seals += keep_setting(session, SECRET, secrets.token_urlsafe(32))
@@ -154,34 +153,34 @@ def _authors_into(session: Session, package: Package, added: PackageAdded) -> No
             f"{package.path}: this study knows its authors already; nothing was imported"
         )
     forget_withheld(session)
-    _authors(session, package, added)
+    _store_authors(session, package, added)
     if missing := responses_without(session):
         raise package.wrong(f"{missing} responses of the study have no author in it")
 
 
-def _authors(session: Session, package: Package, added: PackageAdded) -> None:
+def _store_authors(session: Session, package: Package, added: PackageAdded) -> None:
     """Store authors and masks, and the whole text of what is shown with a mask."""
     originals: dict[int, tuple[str, str | None]] = {}
 
     def rows() -> Iterator[Row]:
-        for one in package.rows("authorship"):
-            if (one["original"] is None) != (one["original_salt"] is None):
+        for row in package.rows("authorship"):
+            if (row["original"] is None) != (row["original_salt"] is None):
                 raise package.wrong("its authors have a text without its salt, or the reverse")
-            if one["original"] is not None:
-                originals[one["response"]] = one["original"], one["original_salt"]
-            yield {name: one[name] for name in ("response", "model", "salt")}
+            if row["original"] is not None:
+                originals[row["response"]] = row["original"], row["original_salt"]
+            yield {name: row[name] for name in ("response", "model", "salt")}
 
     added.rows["authorship"] = _insert(session, "authorship", rows())
     added.rows["mask"] = _insert(session, "mask", package.rows("mask"))
     masked = set(session.exec(select(Response.id).where(col(Response.shown).is_not(None))))
     if set(originals) != masked:
         raise package.wrong("its authors do not fit the responses: other texts are masked")
-    for key, (whole, salt) in originals.items():
-        given = update(Response).where(col(Response.id) == key)
-        session.execute(given.values(text=whole, salt=salt))
+    for key, (text, salt) in originals.items():
+        query = update(Response).where(col(Response.id) == key)
+        session.execute(query.values(text=text, salt=salt))
 
 
-class _Checked:
+class _CheckedRows:
     """Rows that hold against each other as they pass: rubrics, scores, the chain of events."""
 
     def __init__(self, package: Package, *, accept_findings: bool) -> None:
@@ -194,73 +193,73 @@ class _Checked:
     def of(self, table: str, rows: Iterator[dict[str, Any]]) -> Iterator[Row]:
         """Yield a table's rows as the study stores them."""
         check = getattr(self, f"_{table}", None)
-        for number, one in enumerate(rows, start=2):
+        for number, row in enumerate(rows, start=2):
             try:
-                yield check(one) if check else one
+                yield check(row) if check else row
             except (MedjuryError, ValueError) as error:
                 raise self.package.wrong(f"tables/{table}.csv row {number}: {error}") from error
-        said = self.package.manifest["head"]
-        if table == "event" and self.head != said and not self.accept_findings:
+        manifest_head = self.package.manifest["head"]
+        if table == "event" and self.head != manifest_head and not self.accept_findings:
             raise self.package.wrong("its record does not end as its manifest says")
 
-    def _rubric(self, one: dict[str, Any]) -> Row:
+    def _rubric(self, row: dict[str, Any]) -> Row:
         try:
-            rubric = Rubric.from_json(one["body"])
+            rubric = Rubric.from_json(row["body"])
         except ValueError as error:  # of pydantic, which would quote the text
             raise BadRubric("not a rubric") from error
-        if rubric.sha256 != one["sha256"]:
+        if rubric.sha256 != row["sha256"]:
             raise BadRubric("the rubric is not the one its SHA-256 names")
         self.rubrics[rubric.sha256] = rubric
-        return one
+        return row
 
-    def _study_text(self, one: dict[str, Any]) -> Row:
-        if Description.from_json(one["body"]).sha256 != one["sha256"]:
+    def _study_text(self, row: dict[str, Any]) -> Row:
+        if Description.from_json(row["body"]).sha256 != row["sha256"]:
             raise ValueError("the description is not the one its SHA-256 names")
-        self.described.add(one["sha256"])
-        return one
+        self.described.add(row["sha256"])
+        return row
 
-    def _rater(self, one: dict[str, Any]) -> Row:
-        self.raters[one["id"]] = one["handle"], one["kind"]
-        return one
+    def _rater(self, row: dict[str, Any]) -> Row:
+        self.raters[row["id"]] = row["handle"], row["kind"]
+        return row
 
-    def _response(self, one: dict[str, Any]) -> Row:
-        masked = one.pop("masked")
-        return one | {"shown": one["text"] if masked else None}
+    def _response(self, row: dict[str, Any]) -> Row:
+        masked = row.pop("masked")
+        return row | {"shown": row["text"] if masked else None}
 
-    def _rating(self, one: dict[str, Any]) -> Row:
-        who, kind = self.raters.get(one["rater"], ("", ""))
-        rubric = self.rubrics.get(one["rubric_sha256"] or "")
+    def _rating(self, row: dict[str, Any]) -> Row:
+        handle, kind = self.raters.get(row["rater"], ("", ""))
+        rubric = self.rubrics.get(row["rubric_sha256"] or "")
         if rubric is not None:
-            rubric.score(one["criterion"], one["score"], who, f"response {one['response']}")
+            rubric.score(row["criterion"], row["score"], handle, f"response {row['response']}")
         elif kind != Kind.METRIC:
             raise BadRubric("a rating without its rubric")
-        return one
+        return row
 
-    def _span(self, one: dict[str, Any]) -> Row:
-        if one["side"] not in SIDES or one["severity"] not in SEVERITIES:
+    def _span(self, row: dict[str, Any]) -> Row:
+        if row["side"] not in SIDES or row["severity"] not in SEVERITIES:
             raise ValueError("a mark of a side or severity that there is not")
-        return one
+        return row
 
-    def _setting(self, one: dict[str, Any]) -> Row:
-        if not kept_setting(one["key"]):
+    def _setting(self, row: dict[str, Any]) -> Row:
+        if not kept_setting(row["key"]):
             raise ValueError("a setting that no package brings")
-        if one["key"] == STUDY_TEXT and one["value"] not in self.described:
+        if row["key"] == STUDY_TEXT and row["value"] not in self.described:
             raise ValueError("the study's description is not in the package")
-        return one
+        return row
 
-    def _event(self, one: dict[str, Any]) -> Row:
-        is_next = one["previous"] == self.head and event_hash(Event(**one)) == one["sha256"]
+    def _event(self, row: dict[str, Any]) -> Row:
+        is_next = row["previous"] == self.head and event_hash(Event(**row)) == row["sha256"]
         if not (is_next or self.accept_findings):
             raise ValueError(
                 "the record does not hold from here on; run `medjury study verify` where it was made"
             )
-        self.head = one["sha256"]
-        return one
+        self.head = row["sha256"]
+        return row
 
 
 def _insert(session: Session, table: str, rows: Iterator[Row]) -> int:
     stored = 0
     for batch in batches(rows):
-        session.execute(insert(EVERY[table]), [dict(one) for one in batch])
+        session.execute(insert(EVERY[table]), [dict(row) for row in batch])
         stored += len(batch)
     return stored

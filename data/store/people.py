@@ -1,4 +1,7 @@
-"""People and their ways in. A code is shown once; only its hash is stored."""
+"""Adding people, giving them codes, addresses and specialties, and shutting them out.
+
+A code is shown once; only its hash is stored.
+"""
 
 import re
 from collections.abc import Sequence
@@ -12,11 +15,10 @@ from data.errors import BadInput, Conflict, Unknown
 from data.person import OPERATOR, Person, only
 from data.schema import Access, Account, Kind, Rater, Role, now
 from data.store.access import NO_HASH, PERSONAL_CODE, Way, new_code, revoke
-from data.store.audit import log, refuse_locked
-from data.store.seals import new_salt, sealed
+from data.store.audit import log, new_salt, refuse_locked, sealed
 
 EMAIL = re.compile(r"(?!.{255})[^@\s]+@[^@\s]+\.[^@\s]+")
-LONGEST_NAME = 80
+LONGEST_NAME, LONGEST_SPECIALTY = 80, 60
 REMINDED = "reminder sent"
 
 
@@ -37,11 +39,11 @@ def invite(engine: Engine, handles: Sequence[str]) -> list[Invitation]:
     _refuse_repeats(handles)
     with transaction(engine) as session:
         refuse_locked(session)
-        raters = [_rater(session, OPERATOR, one) for one in handles]
-        found = [(_account(session, OPERATOR, rater), rater.handle) for rater in raters]
+        raters = [_rater(session, OPERATOR, handle) for handle in handles]
+        accounts = [(_account(session, OPERATOR, rater), rater.handle) for rater in raters]
         return [
-            Invitation(who, new_code(session, OPERATOR.actor, account))
-            for account, who in found
+            Invitation(handle, new_code(session, OPERATOR.actor, account))
+            for account, handle in accounts
             if not account.ended and not _has_access(session, account)
         ]
 
@@ -76,10 +78,13 @@ def add_people(
     if email and len(names) != 1:
         raise BadInput(f"e-mail {email}: belongs to one person, but {len(names)} were named")
     with transaction(engine) as session:
-        accounts = [_newcomer(session, by, one, role) for one in names]
+        accounts = [_newcomer(session, by, name, role) for name in names]
         if email and email.strip():
             _give_email(session, by, accounts[0], email)
-        return [Invitation(one.name, new_code(session, by.actor, one, way)) for one in accounts]
+        return [
+            Invitation(account.name, new_code(session, by.actor, account, way))
+            for account in accounts
+        ]
 
 
 @only(Role.COORDINATOR)
@@ -94,7 +99,7 @@ def renew_access(by: Person, engine: Engine, name: str, way: Way = PERSONAL_CODE
         If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        account = _known(session, by, name)
+        account = _account_of(session, by, name)
         revoke(session, by.actor, account)
         if account.ended is not None:
             account.ended = None
@@ -122,7 +127,7 @@ def end_access(by: Person, engine: Engine, name: str) -> bool:
         If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        account = _known(session, by, name)
+        account = _account_of(session, by, name)
         if account.id == by.id:
             raise BadInput("you cannot shut yourself out; another coordinator can")
         if account.ended is not None:
@@ -148,7 +153,7 @@ def set_email(by: Person, engine: Engine, name: str, email: str | None) -> bool:
         If it is not an address; if it is that of somebody else who may sign in.
     """
     with transaction(engine) as session:
-        return _give_email(session, by, _known(session, by, name), email)
+        return _give_email(session, by, _account_of(session, by, name), email)
 
 
 @only(Role.COORDINATOR)
@@ -158,13 +163,44 @@ def reminded(by: Person, engine: Engine, account: int) -> None:
         log(session, by.actor, REMINDED, {"account": account})
 
 
+@only(Role.COORDINATOR)
+def set_specialty(by: Person, engine: Engine, name: str, specialty: str) -> bool:
+    """Say what a clinician's specialty is, "" for none; False if that is so already.
+
+    Clinicians who rated elsewhere, and never sign in, can have one too.
+
+    Raises
+    ------
+    NotAllowed, Unknown
+        Unless `by` is a coordinator; if the study has no such clinician, or is locked.
+    BadInput
+        If it is no short name.
+    """
+    shortened = specialty.strip()
+    if len(shortened) > LONGEST_SPECIALTY or not shortened.isprintable():
+        raise BadInput(f"specialty of {name}: takes at most {LONGEST_SPECIALTY} visible characters")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        query = select(Rater).where(Rater.handle == name, col(Rater.kind) == Kind.CLINICIAN)
+        rater = session.exec(query).first()
+        if rater is None:
+            raise Unknown(f"this study has no clinician {name}")
+        if rater.specialty == shortened:
+            return False
+        rater.specialty = shortened
+        session.add(rater)
+        detail = {"rater": name, "specialty": shortened}
+        log(session, by.actor, "specialty said", detail, sealed(rater))
+        return True
+
+
 def _refuse_repeats(names: Sequence[str]) -> None:
     """Raise BadInput for a name that stands twice or cannot be one."""
-    for one in names:
-        if list(names).count(one) > 1:
-            raise BadInput(f"name {one!r}: stands twice")
-        if not one.strip() or len(one) > LONGEST_NAME or not one.isprintable():
-            raise BadInput(f"name {one!r}: must be 1 to {LONGEST_NAME} visible characters")
+    for name in names:
+        if list(names).count(name) > 1:
+            raise BadInput(f"name {name!r}: stands twice")
+        if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+            raise BadInput(f"name {name!r}: must be 1 to {LONGEST_NAME} visible characters")
 
 
 def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
@@ -194,10 +230,10 @@ def _give_email(session: Session, by: Person, account: Account, email: str | Non
         if holder.ended is None:
             raise Conflict(f"e-mail {address}: belongs to {holder.name} in this study already")
         _give_email(session, by, holder, None)
-    opened = select(Access).where(Access.account == account.id, Access.secret_hash == NO_HASH)
-    ended = session.exec(opened.where(col(Access.revoked).is_(None))).all()
-    for one in ended:
-        one.revoked = now()
+    accesses = select(Access).where(Access.account == account.id, Access.secret_hash == NO_HASH)
+    ended = session.exec(accesses.where(col(Access.revoked).is_(None))).all()
+    for access in ended:
+        access.revoked = now()
     act = "removed" if address is None else "changed" if account.email else "given"
     account.email = address
     session.add(account)
@@ -206,7 +242,7 @@ def _give_email(session: Session, by: Person, account: Account, email: str | Non
     return True
 
 
-def _known(session: Session, by: Person, name: str) -> Account:
+def _account_of(session: Session, by: Person, name: str) -> Account:
     """Return the account of that name; a clinician without one so far is given one."""
     account = session.exec(select(Account).where(Account.name == name)).first()
     if account is not None:
@@ -222,28 +258,28 @@ def _known(session: Session, by: Person, name: str) -> Account:
 
 def _rater(session: Session, by: Person, handle: str) -> Rater:
     """Return the clinician of that name, made if new."""
-    known = session.exec(select(Rater).where(Rater.handle == handle)).first()
-    if known is None:
-        known = Rater(kind=Kind.CLINICIAN, handle=handle)
-        session.add(known)
+    rater = session.exec(select(Rater).where(Rater.handle == handle)).first()
+    if rater is None:
+        rater = Rater(kind=Kind.CLINICIAN, handle=handle)
+        session.add(rater)
         session.flush()
-        log(session, by.actor, "clinician added", {"rater": known.id}, sealed(known))
-    if known.kind != Kind.CLINICIAN:
-        raise BadInput(f"rater {handle!r} is a {known.kind} in this study; use another name")
-    return known
+        log(session, by.actor, "clinician added", {"rater": rater.id}, sealed(rater))
+    if rater.kind != Kind.CLINICIAN:
+        raise BadInput(f"rater {handle!r} is a {rater.kind} in this study; use another name")
+    return rater
 
 
 def _account(session: Session, by: Person, rater: Rater) -> Account:
     """Return a clinician's account, made if new."""
-    known = session.exec(select(Account).where(Account.rater == rater.id)).first()
-    if known is None:
+    account = session.exec(select(Account).where(Account.rater == rater.id)).first()
+    if account is None:
         other = session.exec(select(Account).where(Account.name == rater.handle)).first()
         if other is not None:
             raise BadInput(
                 f"{other.name} is a {other.role} in this study; name the clinician otherwise"
             )
-        known = _new_account(session, by, rater.handle, Role.CLINICIAN, rater.id)
-    return known
+        account = _new_account(session, by, rater.handle, Role.CLINICIAN, rater.id)
+    return account
 
 
 def _new_account(session: Session, by: Person, name: str, role: Role, rater: int | None) -> Account:

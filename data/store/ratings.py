@@ -1,4 +1,4 @@
-"""Storing ratings made elsewhere, row by row against the rubric they were made on."""
+"""Importing ratings made elsewhere, each checked against the rubric it was made on."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +14,8 @@ from data.importers.rows import Origin, RatingRow, Tick, batches
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
-from data.store.audit import Batch, log, refuse_locked
+from data.store.audit import Batch, Seal, log, refuse_locked, sealed
 from data.store.rubrics import keep_rubric, move_to_rubric
-from data.store.seals import Seal, sealed
 
 Values = dict[str, Any]
 Key = tuple[Any, ...]
@@ -59,21 +58,21 @@ class _Import:
         self.written = Batch("rating")
         self.seals: list[Seal] = []  # of raters that are new
         self.seen: dict[Key, Origin] = {}
-        self.raters = {one.handle: one for one in session.exec(select(Rater))}
+        self.raters = {rater.handle: rater for rater in session.exec(select(Rater))}
         self.training = set(session.exec(select(Expert.response)))
         self.rubrics: dict[str, Rubric] = {}
         self.rated: dict[str, set[str]] = {}
 
     def targets(self, batch: list[RatingRow]) -> dict[str, Target]:
         """Return the responses a batch speaks of, by response_id."""
-        found = self.session.exec(
+        rows = self.session.exec(
             select(Response.response_id, Response.id, Instance.benchmark)
             .join(Instance)
             .where(col(Response.response_id).in_({row.response_id for row in batch}))
         ).all()
         return {
             name: Target(key or 0, benchmark, self.rubric_of(benchmark))
-            for name, key, benchmark in found
+            for name, key, benchmark in rows
         }
 
     def rubric_of(self, benchmark: str) -> Rubric:
@@ -118,17 +117,17 @@ class _Import:
 
     def rater(self, row: RatingRow) -> Rater:
         """Return the row's rater, made if new; a name never changes its kind."""
-        known = self.raters.get(row.rater)
-        if known is None:
-            known = Rater(kind=row.kind, handle=row.rater, simulated=self.simulated)
-            self.session.add(known)
+        rater = self.raters.get(row.rater)
+        if rater is None:
+            rater = Rater(kind=row.kind, handle=row.rater, simulated=self.simulated)
+            self.session.add(rater)
             self.session.flush()
-            self.seals += sealed(known)
-            self.raters[row.rater] = known
+            self.seals += sealed(rater)
+            self.raters[row.rater] = rater
             self.result.raters.append(row.rater)
-        if known.kind != row.kind:
-            raise row.origin.wrong("kind", row.kind.value, f"{short(row.rater)} is a {known.kind}")
-        return known
+        if rater.kind != row.kind:
+            raise row.origin.wrong("kind", row.kind.value, f"{short(row.rater)} is a {rater.kind}")
+        return rater
 
     def _refuse_repeat(self, rating: Values, row: RatingRow) -> None:
         key = _key(rating)
@@ -151,12 +150,12 @@ class _Import:
 
     def keep(self, ratings: list[Values]) -> None:
         """Add what is new; count what the study already says."""
-        found = self.session.execute(_by(ratings)).mappings()
-        latest = {_key(one): _said(one) for one in found}
+        rows = self.session.execute(_ratings_by_same_raters(ratings)).mappings()
+        latest = {_key(row): _score_and_comment(row) for row in rows}
         new = []
         for rating in ratings:
             before = latest.get(_key(rating))
-            if before == _said(rating):
+            if before == _score_and_comment(rating):
                 self.result.unchanged += 1
                 continue
             self.result.revised += before is not None
@@ -222,18 +221,18 @@ def _key(rating: Mapping[Any, Any]) -> Key:
     return tuple(rating[name] for name in KEY)
 
 
-def _said(rating: Mapping[Any, Any]) -> tuple[float, str]:
+def _score_and_comment(rating: Mapping[Any, Any]) -> tuple[float, str]:
     return rating["score"], rating["comment"]
 
 
-def _by(ratings: list[Values]) -> Executable:
+def _ratings_by_same_raters(ratings: list[Values]) -> Executable:
     """Select, oldest first, all that the same raters said of the same responses."""
     return (
         select_columns(*(column(name) for name in (*KEY, "score", "comment")))
         .select_from(Rating)
         .where(
-            col(Rating.response).in_({one["response"] for one in ratings}),
-            col(Rating.rater).in_({one["rater"] for one in ratings}),
+            col(Rating.response).in_({rating["response"] for rating in ratings}),
+            col(Rating.rater).in_({rating["rater"] for rating in ratings}),
         )
         .order_by(col(Rating.id))
     )

@@ -1,4 +1,4 @@
-"""Storing instances and responses from rows; importing the same file twice changes nothing."""
+"""Importing instances, responses and their subgroups; the same file again changes nothing."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,19 +10,28 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadRow, Conflict
+from data.importers.responses import GROUP, tells_authors
 from data.importers.rows import Origin, ResponseRow, Tick, batches
 from data.record import commitment
 from data.rubric import Rubric
 from data.safe_text import short
-from data.schema import Benchmark, Instance, Response, Table
-from data.store.audit import INSTANCE, Batch, log, refuse_locked
-from data.store.authors import Ids, add_authors, contradicted
+from data.schema import Benchmark, Instance, Response, Subgroup, Table
+from data.store.audit import (
+    INSTANCE,
+    Batch,
+    Seal,
+    log,
+    new_salt,
+    refuse_locked,
+    seal_together,
+    sealed,
+)
+from data.store.authors import Ids, Pair, add_authors, contradicted, pairs_of_group
 from data.store.rubrics import keep_rubric, move_to_rubric
-from data.store.seals import Seal, new_salt, seal_together, sealed
-from data.store.subgroups import keep_subgroups, refuse_authors
 
 Key = tuple[str, str]
 RubricFor = Callable[[str], Rubric]
+MOST_VALUES = 100  # with more, a column is a number or a name of each response, and no group
 
 
 @dataclass
@@ -45,7 +54,7 @@ class ResponsesAdded:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TaxonomyPlace:
     """Where a benchmark stands in the taxonomy."""
 
     category: str = ""
@@ -69,7 +78,7 @@ class Written:
     def add(self, table: str, rows: Sequence[Table]) -> None:
         """Seal rows that were stored together."""
         if rows:
-            self.seals.append(seal_together(table, [one.model_dump() for one in rows]))
+            self.seals.append(seal_together(table, [row.model_dump() for row in rows]))
 
 
 def import_responses(
@@ -77,7 +86,7 @@ def import_responses(
     rows: Iterable[ResponseRow],
     rubric_for: RubricFor,
     chosen: Rubric | None = None,
-    places: Mapping[str, Place] | None = None,
+    places: Mapping[str, TaxonomyPlace] | None = None,
     tick: Tick = lambda _: None,
 ) -> ResponsesAdded:
     """Store responses with their instances, all of them or none.
@@ -108,10 +117,10 @@ def import_responses(
         refuse_locked(session)
 
         def keep(name: str) -> None:
-            place = (places or {}).get(name, Place())
+            place = (places or {}).get(name, TaxonomyPlace())
             keep_benchmark(session, name, chosen or rubric_for(name), place, added)
             if chosen and not move_to_rubric(session, name, chosen):
-                raise _rated_already(name, chosen)
+                raise _rated_on_another(name, chosen)
 
         keep_rows(session, rows, keep, added, written, tick)
         refuse_authors(session, written.claimed, str(written.groups.token))
@@ -138,21 +147,21 @@ def keep_rows(
     dict
         The id of a row -> its id in the study, where the study has another.
     """
-    seen: dict[str, Origin] = {}
-    known: set[str] = set()
+    origins: dict[str, Origin] = {}
+    kept_benchmarks: set[str] = set()
     renamed: dict[str, str] = {}
     ids = ids or Ids(session)
-    for given in batches(rows):
-        batch = ids.of(given)
-        pairs = zip(given, batch, strict=True)
+    for given_rows in batches(rows):
+        batch = ids.of(given_rows)
+        pairs = zip(given_rows, batch, strict=True)
         renamed |= {
             a.response_id: b.response_id for a, b in pairs if a.response_id != b.response_id
         }
-        _refuse_repeats(batch, seen)
+        _refuse_repeats(batch, origins)
         for name in dict.fromkeys(row.benchmark for row in batch):
-            if name not in known:
+            if name not in kept_benchmarks:
                 keep(name)
-                known.add(name)
+                kept_benchmarks.add(name)
         instances = _keep_instances(session, batch, added, written)
         keys = _keep_responses(session, batch, instances, added, written)
         with_groups = [(keys[row.response_id], row) for row in batch if row.groups]
@@ -174,17 +183,17 @@ def log_added(session: Session, added: ResponsesAdded, written: Written) -> None
         log(session, "researcher", "responses imported", detail, written.seals)
 
 
-def _refuse_repeats(batch: list[ResponseRow], seen: dict[str, Origin]) -> None:
+def _refuse_repeats(batch: list[ResponseRow], origins: dict[str, Origin]) -> None:
     """Refuse a response_id that the file has already used."""
     for row in batch:
-        if first := seen.get(row.response_id):
+        if first := origins.get(row.response_id):
             raise row.origin.wrong(
                 "response_id", row.response_id, f"already used in row {first.row}; ids must differ"
             )
-        seen[row.response_id] = row.origin
+        origins[row.response_id] = row.origin
 
 
-def _rated_already(name: str, rubric: Rubric) -> Conflict:
+def _rated_on_another(name: str, rubric: Rubric) -> Conflict:
     return Conflict(
         f"benchmark {short(name)!r} has ratings on another rubric than {rubric.name} {rubric.version}; "
         "import under another benchmark name, or without --rubric; nothing was imported"
@@ -192,7 +201,7 @@ def _rated_already(name: str, rubric: Rubric) -> Conflict:
 
 
 def keep_benchmark(
-    session: Session, name: str, rubric: Rubric, place: Place, added: ResponsesAdded
+    session: Session, name: str, rubric: Rubric, place: TaxonomyPlace, added: ResponsesAdded
 ) -> None:
     """Store a benchmark that is new to the study, with its rubric."""
     stored = session.get(Benchmark, name)
@@ -209,13 +218,13 @@ def _keep_instances(
     session: Session, batch: list[ResponseRow], added: ResponsesAdded, written: Written
 ) -> dict[Key, int]:
     """Store the batch's new instances; return the primary key of each instance in the batch."""
-    found = session.exec(
+    rows = session.exec(
         select(Instance).where(
             col(Instance.benchmark).in_({row.benchmark for row in batch}),
             col(Instance.instance_id).in_({row.instance_id for row in batch}),
         )
     )
-    stored = {(one.benchmark, one.instance_id): one for one in found}
+    stored = {(instance.benchmark, instance.instance_id): instance for instance in rows}
     new: list[Instance] = []
     for row in batch:
         key = (row.benchmark, row.instance_id)
@@ -227,7 +236,7 @@ def _keep_instances(
     session.flush()
     added.instances += len(new)
     written.add("instance", new)
-    return {key: one.id for key, one in stored.items() if one.id is not None}
+    return {key: instance.id for key, instance in stored.items() if instance.id is not None}
 
 
 def _refuse_change(row: ResponseRow, stored: Instance) -> None:
@@ -252,35 +261,40 @@ def _keep_responses(
 ) -> dict[str, int]:
     """Store the batch's new responses and their authors; refuse changed ones. Return all keys."""
     names = [row.response_id for row in batch]
-    found = session.exec(select(Response).where(col(Response.response_id).in_(names)))
-    stored = {one.response_id: one for one in found}
+    rows = session.exec(select(Response).where(col(Response.response_id).in_(names)))
+    stored = {response.response_id: response for response in rows}
     new: list[tuple[Response, ResponseRow]] = []
-    there: list[tuple[Response, ResponseRow]] = []
+    unchanged: list[tuple[Response, ResponseRow]] = []
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
-        if (known := stored.get(row.response_id)) is None:
+        if (response := stored.get(row.response_id)) is None:
             new.append((_response(row, instance), row))
-        elif (known.instance, known.text) == (instance, row.response):
-            there.append((known, row))
+        elif (response.instance, response.text) == (instance, row.response):
+            unchanged.append((response, row))
         else:
             raise _another_response(row)
-    _refuse_authors(session, there)
-    added.unchanged += len(there)
-    added.unnamed += sum(row.former_id not in ("", row.response_id) for _, row in there)
-    added.twins += _twins(session, new)
-    session.add_all([one for one, _ in new])
+    _refuse_authors(session, unchanged)
+    added.unchanged += len(unchanged)
+    added.unnamed += sum(row.former_id not in ("", row.response_id) for _, row in unchanged)
+    added.twins += _count_twins(session, new)
+    session.add_all([response for response, _ in new])
     session.flush()
-    written.add("response", [one for one, _ in new])
-    written.add("authorship", add_authors(session, [(one, row.model) for one, row in new]))
+    written.add("response", [response for response, _ in new])
+    written.add(
+        "authorship", add_authors(session, [(response, row.model) for response, row in new])
+    )
     added.responses += len(new)
-    return {one.response_id: one.id or 0 for one in (*stored.values(), *(one for one, _ in new))}
+    return {
+        response.response_id: response.id or 0
+        for response in (*stored.values(), *(response for response, _ in new))
+    }
 
 
-def _refuse_authors(session: Session, there: Sequence[tuple[Response, ResponseRow]]) -> None:
+def _refuse_authors(session: Session, unchanged: Sequence[tuple[Response, ResponseRow]]) -> None:
     """Refuse a row that says another author than the study has, unless the study is blind."""
-    others = contradicted(session, [(one, row.model) for one, row in there])
-    for one, row in there:
-        if one.id in others:
+    others = contradicted(session, [(response, row.model) for response, row in unchanged])
+    for response, row in unchanged:
+        if response.id in others:
             raise _another_response(row)
 
 
@@ -305,9 +319,83 @@ def _response(row: ResponseRow, instance: int) -> Response:
     )
 
 
-def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
+def _count_twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
     """Count new responses whose text was given to the same instance already, by whomever."""
-    instances = {one.instance for one, _ in new}
+    instances = {response.instance for response, _ in new}
     query = select(Response.instance, Response.text).where(col(Response.instance).in_(instances))
     stored = set(session.exec(query))
-    return sum((one.instance, one.text) in stored for one, _ in new)
+    return sum((response.instance, response.text) in stored for response, _ in new)
+
+
+def keep_subgroups(
+    session: Session, rows: Sequence[tuple[int, ResponseRow]], written: Batch
+) -> Counter[str]:
+    """Store the groups of responses, given by their keys, that have none of that name yet.
+
+    Returns
+    -------
+    Counter
+        Name -> how many were stored.
+
+    Raises
+    ------
+    BadRow
+        If a response has another value already.
+    """
+    query = select(Subgroup).where(col(Subgroup.response).in_([key for key, _ in rows]))
+    stored = {
+        (subgroup.response, subgroup.name): subgroup.value for subgroup in session.exec(query)
+    }
+    new: list[Subgroup] = []
+    for key, row in rows:
+        for name, value in row.groups:
+            if (key, name) not in stored:
+                stored[key, name] = value
+                new.append(Subgroup(response=key, name=name, value=value, batch=str(written.token)))
+            elif stored[key, name] != value:
+                raise row.origin.wrong(
+                    "group",
+                    "",
+                    f"the study has another {GROUP}{name} for this response; groups never change",
+                )
+    session.add_all(new)
+    session.flush()
+    written.add(
+        {"response": subgroup.response, "name": subgroup.name, "value": subgroup.value}
+        for subgroup in new
+    )
+    return Counter(subgroup.name for subgroup in new)
+
+
+def refuse_authors(session: Session, claimed: Mapping[str, set[Pair]], batch: str) -> None:
+    """Refuse groups of an import whose values tell who wrote a response.
+
+    They are looked at in the whole study; of a blind one in the import, beside the values that the
+    study has from others: an import of one value and one author then tells too much as well.
+
+    Parameters
+    ----------
+    claimed
+        Group -> its values with their authors, as the import has them.
+    batch
+        Names the import in what it stored.
+
+    Raises
+    ------
+    Conflict
+        If values correspond one to one with authors, are authors' names, or are too many.
+    """
+    for name in sorted(claimed):
+        pairs, apart = pairs_of_group(session, name, claimed[name], batch)
+        values = {value for value, _ in pairs}
+        if tells_authors(pairs) or (apart and len(pairs) == 1 and not values & apart):
+            more = "; bring all files with it in as one" if apart else ""
+            raise Conflict(
+                f"{GROUP}{name} tells who wrote a response: its values are authors, or go one to one "
+                f"with them, which would lift the blind{more}; nothing was imported"
+            )
+        if len(apart | values) > MOST_VALUES:
+            raise Conflict(
+                f"{GROUP}{name} has more than {MOST_VALUES} values: give a few groups, such as bands "
+                "of age; nothing was imported"
+            )

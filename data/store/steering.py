@@ -1,4 +1,4 @@
-"""What a coordinator does to a study in the app; each act asks for the role."""
+"""What coordinators do to a study in the app; each function checks the role."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,24 +12,22 @@ from data.description import Description
 from data.errors import BadInput, Unknown
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, asking, only
-from data.queries.models import taxonomy
+from data.queries.study import taxonomy
 from data.queries.validation import study_rubrics
 from data.rubric import Rubric
 from data.schema import Benchmark, Role
 from data.store.assignments import Key, Slot, assign
-from data.store.audit import log, refuse_locked
-from data.store.description import describe
+from data.store.audit import log, refuse_locked, sealed
 from data.store.masks import mask_responses
 from data.store.people import Invitation, invite
 from data.store.ratings import RatingsAdded, import_ratings
-from data.store.record import lock, reopen
-from data.store.responses import Place, ResponsesAdded, RubricFor, import_responses
+from data.store.responses import ResponsesAdded, RubricFor, TaxonomyPlace, import_responses
 from data.store.rubrics import add_rubric
-from data.store.seals import sealed
+from data.store.study import describe, lock, reopen
 
 
 @contextmanager
-def rehearsal(engine: Engine) -> Iterator[Engine]:
+def dry_run(engine: Engine) -> Iterator[Engine]:
     """Yield an engine on the same study on which every commit is a rollback.
 
     What is written in one transaction is seen to its end and then gone, whoever wrote it.
@@ -68,7 +66,7 @@ def try_responses(
     chosen: Rubric | None = None,
 ) -> ResponsesAdded:
     """Return what `bring_responses` would do, or raise what it would; nothing is stored."""
-    with rehearsal(engine) as trial:
+    with dry_run(engine) as trial:
         return import_responses(trial, rows, rubric_for, chosen)
 
 
@@ -81,7 +79,7 @@ def try_ratings(
     _: Person, engine: Engine, rows: Iterable[RatingRow], chosen: Rubric | None = None
 ) -> RatingsAdded:
     """Return what `bring_ratings` would do, or raise what it would; nothing is stored."""
-    with rehearsal(engine) as trial:
+    with dry_run(engine) as trial:
         return import_ratings(trial, rows, chosen)
 
 
@@ -90,7 +88,7 @@ mask_found = asking(mask_responses, Role.COORDINATOR)
 
 
 @only(Role.COORDINATOR)
-def set_place(by: Person, engine: Engine, benchmark: str, place: Place) -> bool:
+def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) -> bool:
     """Say where a benchmark stands in the taxonomy; False if it stands there already.
 
     Raises
@@ -108,15 +106,19 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: Place) -> bool:
         raise BadInput(f"subcategory {place.subcategory!r}: is not one of {place.category!r}")
     with transaction(engine) as session:
         refuse_locked(session)
-        one = session.get(Benchmark, benchmark)
-        if one is None:
+        stored = session.get(Benchmark, benchmark)
+        if stored is None:
             raise Unknown(f"benchmark {benchmark!r}: is not in this study")
-        if (one.category, one.subcategory) == (place.category, place.subcategory):
+        if (stored.category, stored.subcategory) == (place.category, place.subcategory):
             return False
-        one.category, one.subcategory = place.category, place.subcategory
-        session.add(one)
-        detail = {"benchmark": benchmark, "category": one.category, "subcategory": one.subcategory}
-        log(session, by.actor, "place in the taxonomy set", detail, sealed(one))
+        stored.category, stored.subcategory = place.category, place.subcategory
+        session.add(stored)
+        detail = {
+            "benchmark": benchmark,
+            "category": stored.category,
+            "subcategory": stored.subcategory,
+        }
+        log(session, by.actor, "place in the taxonomy set", detail, sealed(stored))
     return True
 
 
@@ -160,10 +162,10 @@ def keep_version(by: Person, engine: Engine, rubric: Rubric) -> str:
     NotAllowed
         If the study is locked.
     """
-    for one in study_rubrics(by, engine):
-        if one.rubric.sha256 == rubric.sha256:
+    for existing in study_rubrics(by, engine):
+        if existing.rubric.sha256 == rubric.sha256:
             raise BadInput("nothing is changed: the study has a rubric of exactly these words")
-        if (one.rubric.name, one.rubric.version) == (rubric.name, rubric.version):
+        if (existing.rubric.name, existing.rubric.version) == (rubric.name, rubric.version):
             raise BadInput(
                 f"version {rubric.version}: the study has other words under this version of "
                 f"{rubric.name}; give another version"

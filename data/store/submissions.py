@@ -1,4 +1,4 @@
-"""What clinicians enter: drafts, and ratings with all that was said."""
+"""What clinicians enter: drafts, and submissions with ratings, remarks and marked spans."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -27,9 +27,9 @@ from data.schema import (
     now,
 )
 from data.store.assignments import own, progress
-from data.store.attempts import rating_rows
 from data.store.audit import log, refuse_locked, write_rows
-from data.store.form_checks import Form, form_of, form_on
+from data.store.calls import rating_rows
+from data.store.rubrics import RatingForm, form_of, form_on
 
 STUDY_TEXT = "study_text"
 LAST_NUMBER = 2**31 - 1  # of a state: the greatest that a column holds
@@ -105,7 +105,7 @@ _KEEP = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredState:
     """The state of a form that is stored where there is no assignment: what is entered, its number."""
 
     draft: Mapping[str, Any]
@@ -134,49 +134,48 @@ class FormState:
 
     def reply(self) -> Reply:
         """Return what is entered as a rater's answer, whole or not."""
-        said = self.draft
-        spans = tuple(Marked(**one) for one in said.get("spans", ()))
-        comments, flags = said.get("comments", {}), tuple(said.get("flags", ()))
-        return Reply(said.get("scores", {}), comments, said.get("comment", ""), spans, flags)
+        entered = self.draft
+        spans = tuple(Marked(**span) for span in entered.get("spans", ()))
+        comments, flags = entered.get("comments", {}), tuple(entered.get("flags", ()))
+        return Reply(entered.get("scores", {}), comments, entered.get("comment", ""), spans, flags)
 
-    def follows(self, one: Assignment | Kept) -> bool:
+    def follows(self, stored: Assignment | StoredState) -> bool:
         """Tell whether nobody else has changed what is stored since this page knew it."""
-        return self.base in (None, one.draft_seq) or self._is_of_same_page(one)
+        return self.base in (None, stored.draft_seq) or self._is_of_same_page(stored)
 
-    def known(self, one: Assignment | Kept) -> bool:
+    def known(self, stored: Assignment | StoredState) -> bool:
         """Tell whether this state, or a newer one of this page, is stored already.
 
         What was entered upon the very state that is stored is newer than it, however it counts.
         """
-        counted = self.draft["seq"] <= one.draft.get("seq", 0)
-        return counted and self._is_of_same_page(one) and self.base != one.draft_seq
+        counted = self.draft["seq"] <= stored.draft.get("seq", 0)
+        return counted and self._is_of_same_page(stored) and self.base != stored.draft_seq
 
-    def submitted(self, one: Assignment) -> bool:
+    def submitted(self, assignment: Assignment) -> bool:
         """Tell whether this very submission, or a newer state after one, is stored already."""
-        is_last = self.draft["seq"] == one.draft.get("seq", 0)
+        is_last = self.draft["seq"] == assignment.draft.get("seq", 0)
         return (
-            bool(one.revision)
-            and self.known(one)
-            and (one.submitted_seq == one.draft_seq or not is_last)
+            bool(assignment.revision)
+            and self.known(assignment)
+            and (assignment.submitted_seq == assignment.draft_seq or not is_last)
         )
 
-    def _is_of_same_page(self, one: Assignment | Kept) -> bool:
-        return bool(self.draft["by"]) and one.draft.get("by") == self.draft["by"]
+    def _is_of_same_page(self, stored: Assignment | StoredState) -> bool:
+        return bool(self.draft["by"]) and stored.draft.get("by") == self.draft["by"]
 
 
-def previous(session: Session, one: Assignment) -> float | None:
+def previous(session: Session, assignment: Assignment) -> float | None:
     """Return the mean score of what this clinician rated just before, None if nothing."""
-    scores = dict(session.exec(_LAST_SCORES, params={"rater": one.rater}).all())
+    scores = dict(session.exec(_LAST_SCORES, params={"rater": assignment.rater}).all())
     return sum(scores.values()) / len(scores) if scores else None
 
 
-def _latest(
-    session: Session, response: int, rater: int, pass_: int
-) -> dict[str, tuple[float, str]]:
+def _latest(session: Session, showing: Assignment) -> dict[str, tuple[float, str]]:
     """Return what the rater's latest ratings for a showing say."""
     rows = session.exec(
         select(Rating)
-        .where(Rating.response == response, Rating.rater == rater, Rating.pass_ == pass_)
+        .where(Rating.response == showing.response, Rating.rater == showing.rater)
+        .where(Rating.pass_ == showing.pass_)
         .order_by(desc(Rating.id))
     )
     newest: dict[str, tuple[float, str]] = {}
@@ -185,30 +184,34 @@ def _latest(
     return newest
 
 
-Said = tuple[object, object, object, str]
+SubmittedContent = tuple[object, object, object, str]
 
 
-def said(session: Session, one: Assignment) -> Said:
+def submitted_content(session: Session, assignment: Assignment) -> SubmittedContent:
     """Return all that the newest submission of an assignment said."""
-    newest = one.revision - 1
+    newest = assignment.revision - 1
     flags = session.exec(
         select(Remark.kind).where(
-            Remark.assignment == one.id, Remark.revision == newest, col(Remark.about).is_(None)
+            Remark.assignment == assignment.id,
+            Remark.revision == newest,
+            col(Remark.about).is_(None),
         )
     )
-    spans = session.exec(select(Span).where(Span.assignment == one.id, Span.revision == newest))
+    spans = session.exec(
+        select(Span).where(Span.assignment == assignment.id, Span.revision == newest)
+    )
     marked = {tuple(getattr(span, name) for name in MARKED) for span in spans}
-    scores = _latest(session, one.response, one.rater, one.pass_) if one.state == State.DONE else {}
+    scores = _latest(session, assignment) if assignment.state == State.DONE else {}
     comment = session.exec(
         select(Submission.comment).where(
-            Submission.assignment == one.id, Submission.revision == newest
+            Submission.assignment == assignment.id, Submission.revision == newest
         )
     ).first()
     return scores, set(flags), marked, comment or ""
 
 
-def says(reply: Reply, scores: Mapping[str, float]) -> Said:
-    """Return what a reply says, in the form of `said`."""
+def reply_content(reply: Reply, scores: Mapping[str, float]) -> SubmittedContent:
+    """Return what a reply says, in the form of `submitted_content`."""
     marked = {tuple(getattr(span, name) for name in MARKED) for span in reply.spans}
     rated = {name: (score, reply.comments.get(name, "")) for name, score in scores.items()}
     return rated, set(reply.flags), marked, whole_comment(reply, scores)
@@ -229,24 +232,24 @@ def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int
     BadInput
         If a score, a comment or a mark cannot be: drafts are checked like submissions.
     """
-    kept = {"rater_is": rater, "code_is": code, "draft": dict(entered.draft)}
+    values = {"rater_is": rater, "code_is": code, "draft": dict(entered.draft)}
     with transaction(engine) as session:
         refuse_locked(session)
         _refuse_impossible(session, rater, code, entered.reply())
-        given = kept | {"base": entered.base, "seconds": entered.seconds}
+        parameters = values | {"base": entered.base, "seconds": entered.seconds}
         numbered = entered.base is not None and entered.base < LAST_NUMBER
-        if numbered and session.execute(_KEEP, given).rowcount:  # type: ignore[attr-defined] # of an update
+        if numbered and session.execute(_KEEP, parameters).rowcount:  # type: ignore[attr-defined] # of an update
             return (entered.base or 0) + 1
-        one = own(session, rater, code)
-        if one.state == State.RECUSED:
+        assignment = own(session, rater, code)
+        if assignment.state == State.RECUSED:
             raise NotAllowed(GIVEN_BACK)
-        if entered.known(one):
-            return one.draft_seq
-        if not entered.follows(one):
+        if entered.known(assignment):
+            return assignment.draft_seq
+        if not entered.follows(assignment):
             raise Stale(CHANGED)
-        _keep_state(one, entered)
-        session.add(one)
-        return one.draft_seq
+        _keep_state(assignment, entered)
+        session.add(assignment)
+        return assignment.draft_seq
 
 
 def submit(
@@ -284,40 +287,47 @@ def submit(
         no error type of the study, or no severity that there is.
     """
     with transaction(engine) as session:
-        one = own(session, rater, code)
-        form = form_of(session, one.response, reply)
+        assignment = own(session, rater, code)
+        form = form_of(session, assignment.response, reply)
         scores = form.scores(reply)
-        if entered is not None and _is_stored(session, one, entered, says(reply, scores)):
+        if entered is not None and _is_stored(
+            session, assignment, entered, reply_content(reply, scores)
+        ):
             return False
         refuse_unexplained(form.rubric, reply, ask_why)
         refuse_locked(session)
-        if one.state in ENDED and said(session, one) == says(reply, scores):
-            _keep_submitted(one, entered, seconds)
+        if assignment.state in ENDED and submitted_content(session, assignment) == reply_content(
+            reply, scores
+        ):
+            _keep_submitted(assignment, entered, seconds)
             return False
-        if one.state == State.RECUSED:
+        if assignment.state == State.RECUSED:
             raise NotAllowed(GIVEN_BACK)
-        if one.revision == 0:
-            one.done_at, one.previous = now(), previous(session, one)
-        made = entered or FormState({}, seconds, one.draft_seq)
-        written = _write(session, one, form, scores, reply, made)
-        one.state = State.DONE if scores else State.UNRATED
-        one.revision += 1
-        _keep_submitted(one, entered, seconds)
-        session.add(one)
-        detail = {"assignment": one.id, "revision": one.revision, "scores": scores}
-        log(session, f"rater {rater}", "rated", detail | {"written": written}, [progress(one)])
+        if assignment.revision == 0:
+            assignment.done_at, assignment.previous = now(), previous(session, assignment)
+        state = entered or FormState({}, seconds, assignment.draft_seq)
+        written = _write(session, assignment, form, scores, reply, state)
+        assignment.state = State.DONE if scores else State.UNRATED
+        assignment.revision += 1
+        _keep_submitted(assignment, entered, seconds)
+        session.add(assignment)
+        content = {"assignment": assignment.id, "revision": assignment.revision, "scores": scores}
+        detail = content | {"written": written}
+        log(session, f"rater {rater}", "rated", detail, [progress(assignment)])
     return True
 
 
 def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) -> None:
     """Refuse a draft that its form cannot have sent; whose it is, is asked elsewhere."""
-    found = session.execute(_MINE, {"rater": rater, "code": code}).first()
-    if found is not None:
-        response, rubric = found
+    row = session.execute(_MINE, {"rater": rater, "code": code}).first()
+    if row is not None:
+        response, rubric = row
         form_on(session, Rubric.from_json(rubric), response, reply).refuse_impossible(reply)
 
 
-def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: Said) -> bool:
+def _is_stored(
+    session: Session, assignment: Assignment, entered: FormState, content: SubmittedContent
+) -> bool:
     """Tell whether this page, or another of the same clinician, has submitted this; refuse what is stale.
 
     Raises
@@ -325,36 +335,36 @@ def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: 
     Stale
         If another page has changed what is stored since this page knew it, to something else.
     """
-    if entered.submitted(one):
+    if entered.submitted(assignment):
         return True
-    if entered.follows(one):
+    if entered.follows(assignment):
         return False
-    is_submitted = one.state in ENDED and one.submitted_seq == one.draft_seq
-    if is_submitted and said(session, one) == says_now:
+    is_submitted = assignment.state in ENDED and assignment.submitted_seq == assignment.draft_seq
+    if is_submitted and submitted_content(session, assignment) == content:
         return True
     raise Stale(CHANGED)
 
 
 def whole_comment(reply: Reply, scores: Mapping[str, float]) -> str:
     """Return what is said of the whole, and of criteria that have no score to stand with."""
-    said = ((name, text) for name, text in reply.comments.items() if text)
-    without = (f"{name}: {text}" for name, text in said if name not in scores)
+    comments = ((name, text) for name, text in reply.comments.items() if text)
+    without = (f"{name}: {text}" for name, text in comments if name not in scores)
     return "\n".join(filter(None, [reply.comment, *without]))
 
 
-def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:
+def refuse_unexplained(rubric: Rubric, reply: Reply, ask_why: bool) -> None:
     """Raise Unexplained if a low score on the first criterion has neither a line nor a mark."""
     first = rubric.criteria[0]
-    given = reply.comment.strip() or reply.comments.get(first, "").strip() or reply.spans
-    if asked and not given and reply.scores.get(first) in low_points(rubric):
+    reason = reply.comment.strip() or reply.comments.get(first, "").strip() or reply.spans
+    if ask_why and not reason and reply.scores.get(first) in low_points(rubric):
         raise Unexplained(first)
 
 
-def _keep_state(one: Assignment, entered: FormState) -> None:
+def _keep_state(assignment: Assignment, entered: FormState) -> None:
     """Keep a state of the form; its number is the next."""
-    _advance(one)
-    one.draft = dict(entered.draft)
-    one.seconds_active = max(one.seconds_active, entered.seconds)
+    _advance(assignment)
+    assignment.draft = dict(entered.draft)
+    assignment.seconds_active = max(assignment.seconds_active, entered.seconds)
 
 
 def next_number(number: int) -> int:
@@ -362,58 +372,65 @@ def next_number(number: int) -> int:
     return number + 1 if number < LAST_NUMBER else 1
 
 
-def _advance(one: Assignment) -> None:
+def _advance(assignment: Assignment) -> None:
     """Give the next state its number; what was submitted stays before it."""
-    one.draft_seq = next_number(one.draft_seq)
-    one.submitted_seq = min(one.submitted_seq, one.draft_seq - 1)
+    assignment.draft_seq = next_number(assignment.draft_seq)
+    assignment.submitted_seq = min(assignment.submitted_seq, assignment.draft_seq - 1)
 
 
-def _keep_submitted(one: Assignment, entered: FormState | None, seconds: float) -> None:
+def _keep_submitted(assignment: Assignment, entered: FormState | None, seconds: float) -> None:
     """Keep the state that was submitted, and its number."""
     if entered is None:
-        _advance(one)
-        one.seconds_active = max(one.seconds_active, seconds)
+        _advance(assignment)
+        assignment.seconds_active = max(assignment.seconds_active, seconds)
     else:
-        _keep_state(one, entered)
-    one.submitted_seq = one.draft_seq
+        _keep_state(assignment, entered)
+    assignment.submitted_seq = assignment.draft_seq
 
 
 def _write(
     session: Session,
-    one: Assignment,
-    form: Form,
+    assignment: Assignment,
+    form: RatingForm,
     scores: dict[str, float],
     reply: Reply,
-    made: FormState,
+    state: FormState,
 ) -> list[dict[str, Any]]:
     """Add all that a submission says; return what its event says of the rows."""
-    said_of_all = {
-        "assignment": one.id,
-        "revision": one.revision,
+    submission = {
+        "assignment": assignment.id,
+        "revision": assignment.revision,
         "comment": whole_comment(reply, scores),
-        "seconds": float(made.seconds),  # as it is read back, or its digest would differ
+        "seconds": float(state.seconds),  # as it is read back, or its digest would differ
         "study_text": session.exec(_STUDY_TEXT).first(),
-        "appearance": made.appearance,
+        "appearance": state.appearance,
         "at": now(),
     }
     return [
-        *_rate(session, one, form.rubric, scores, reply),
-        *_remark(session, one, form, reply),
-        *write_rows(session, Submission, [said_of_all]),
+        *_rate(session, assignment, form.rubric, scores, reply),
+        *_remark(session, assignment, form, reply),
+        *write_rows(session, Submission, [submission]),
     ]
 
 
 def _rate(
-    session: Session, one: Assignment, rubric: Rubric, scores: dict[str, float], reply: Reply
+    session: Session, assignment: Assignment, rubric: Rubric, scores: dict[str, float], reply: Reply
 ) -> list[dict[str, Any]]:
     """Add the ratings; return what the event says of them."""
-    place = {"response": one.response, "rater": one.rater, "pass_": one.pass_, "replicate": 0}
-    return write_rows(session, Rating, rating_rows(place, rubric, scores, reply))
+    showing = {
+        "response": assignment.response,
+        "rater": assignment.rater,
+        "pass_": assignment.pass_,
+        "replicate": 0,
+    }
+    return write_rows(session, Rating, rating_rows(showing, rubric, scores, reply))
 
 
-def _remark(session: Session, one: Assignment, form: Form, reply: Reply) -> list[dict[str, Any]]:
+def _remark(
+    session: Session, assignment: Assignment, form: RatingForm, reply: Reply
+) -> list[dict[str, Any]]:
     """Add flags and stretches; return what the event says of them."""
-    same = {"assignment": one.id, "revision": one.revision, "at": now()}
-    flags = [same | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]
-    spans = [same | asdict(span) | {"text": form.stretch(span)} for span in reply.spans]
+    common = {"assignment": assignment.id, "revision": assignment.revision, "at": now()}
+    flags = [common | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]
+    spans = [common | asdict(span) | {"text": form.stretch(span)} for span in reply.spans]
     return [*write_rows(session, Remark, flags), *write_rows(session, Span, spans)]

@@ -1,4 +1,4 @@
-"""Training: what experts gave its responses, and what clinicians answer. It never becomes a rating."""
+"""Expert scores of training responses, and clinicians' answers in training; these are no ratings."""
 
 import hashlib
 import secrets
@@ -31,11 +31,9 @@ from data.schema import (
     State,
 )
 from data.settings import read_settings
-from data.store.audit import canonical, log, refuse_locked
-from data.store.form_checks import form_of
-from data.store.rubrics import whole_scores
-from data.store.seals import Seal, keep_setting, sealed
-from data.store.submissions import CHANGED, FormState, Kept, next_number, refuse_unexplained
+from data.store.audit import Seal, canonical, keep_setting, log, refuse_locked, sealed
+from data.store.rubrics import form_of, whole_scores
+from data.store.submissions import CHANGED, FormState, StoredState, next_number, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -75,19 +73,21 @@ def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
     Conflict
         If a row is new or differs after a clinician has begun training.
     """
-    given = list(rows)
+    expert_rows = list(rows)
     with transaction(engine) as session:
         refuse_locked(session)
         seals: list[Seal] = []
-        if given and lock_training(session) is None:
+        if expert_rows and lock_training(session) is None:
             seals += keep_setting(session, SECRET, secrets.token_urlsafe(32))
-        targets = _targets(session, given)
+        targets = _targets(session, expert_rows)
         begun = session.exec(select(Drill.id).limit(1)).first() is not None
-        stored = {(one.response, one.criterion): one for one in session.exec(select(Expert))}
+        stored = {
+            (expert.response, expert.criterion): expert for expert in session.exec(select(Expert))
+        }
         result = ExpertsAdded()
-        for row, new in zip(given, _checked(given, targets), strict=True):
-            _keep(session, stored, new, row.origin if begun else None, result)
-        _refuse_incomplete(given, targets, set(stored))
+        for row, new in zip(expert_rows, _checked_scores(expert_rows, targets), strict=True):
+            _keep_score(session, stored, new, row.origin if begun else None, result)
+        _refuse_incomplete(expert_rows, targets, set(stored))
         result.responses = len({response for response, _ in stored})
         if result.added or result.changed:
             seals += _free_those_who_rated(session)
@@ -97,7 +97,7 @@ def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
     return result
 
 
-def _keep(
+def _keep_score(
     session: Session,
     stored: dict[tuple[int, str], Expert],
     new: Expert,
@@ -124,19 +124,19 @@ def _keep(
     session.add(stored[key])
 
 
-def _checked(rows: Sequence[ExpertRow], targets: Mapping[str, _Target]) -> list[Expert]:
+def _checked_scores(rows: Sequence[ExpertRow], targets: Mapping[str, _Target]) -> list[Expert]:
     """Return the rows as they are stored, or refuse the first that is wrong."""
-    seen: dict[tuple[str, str], Origin] = {}
-    found = []
+    origins: dict[tuple[str, str], Origin] = {}
+    experts = []
     for row in rows:
         if row.response_id not in targets:
-            raise _wrong(row, "no such response in the study; import it first")
-        if first := seen.get((row.response_id, row.criterion)):
+            raise _wrong_response(row, "no such response in the study; import it first")
+        if first := origins.get((row.response_id, row.criterion)):
             allowed = f"{row.response_id} is scored on {row.criterion} in row {first.row} already"
             raise row.origin.wrong("criterion", row.criterion, allowed)
-        seen[row.response_id, row.criterion] = row.origin
-        found.append(_expert(row, targets[row.response_id]))
-    return found
+        origins[row.response_id, row.criterion] = row.origin
+        experts.append(_expert(row, targets[row.response_id]))
+    return experts
 
 
 def _expert(row: ExpertRow, target: _Target) -> Expert:
@@ -158,10 +158,10 @@ def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, _Target]:
         .join(RubricText)
         .where(col(Response.response_id).in_({row.response_id for row in rows}))
     )
-    found = {
+    targets = {
         name: _Target(key or 0, Rubric.from_json(body)) for name, key, body in session.exec(query)
     }
-    keys = {one.response for one in found.values()}
+    keys = {target.response for target in targets.values()}
     assigned = set(
         session.exec(select(Assignment.response).where(col(Assignment.response).in_(keys)))
     )
@@ -173,16 +173,18 @@ def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, _Target]:
         )
     )
     for row in rows:
-        target = found.get(row.response_id)
+        target = targets.get(row.response_id)
         if target is not None and target.response in assigned:
-            raise _wrong(
+            raise _wrong_response(
                 row,
                 "is assigned to clinicians for the study; train on another response, "
                 "or import expert scores before `medjury rate assign`",
             )
         if target is not None and target.response in rated:
-            raise _wrong(row, "clinicians have rated it for the study; train on another response")
-    return found
+            raise _wrong_response(
+                row, "clinicians have rated it for the study; train on another response"
+            )
+    return targets
 
 
 def _refuse_incomplete(
@@ -191,12 +193,12 @@ def _refuse_incomplete(
     """Refuse a response that lacks the expert's score on a criterion of its rubric."""
     for row in rows:
         target = targets[row.response_id]
-        missing = [one for one in target.rubric.criteria if (target.response, one) not in stored]
+        missing = [name for name in target.rubric.criteria if (target.response, name) not in stored]
         if missing:
-            raise _wrong(row, f"the expert's score on {', '.join(missing)} is missing")
+            raise _wrong_response(row, f"the expert's score on {', '.join(missing)} is missing")
 
 
-def _wrong(row: ExpertRow, allowed: str) -> BadRow:
+def _wrong_response(row: ExpertRow, allowed: str) -> BadRow:
     return row.origin.wrong("response_id", row.response_id, allowed)
 
 
@@ -214,20 +216,21 @@ def _free_those_who_rated(session: Session) -> list[Seal]:
 def experts_digest(session: Session) -> str:
     """Return the SHA-256 over all expert scores as they stand."""
     digest = hashlib.sha256()
-    found = session.exec(select(Expert)).all()
-    for one in sorted(found, key=lambda one: (one.response, one.criterion)):  # as Python sorts
-        digest.update(canonical(one.model_dump(), EXPERT))
+    experts = session.exec(select(Expert)).all()
+    in_order = sorted(experts, key=lambda expert: (expert.response, expert.criterion))  # as Python
+    for expert in in_order:
+        digest.update(canonical(expert.model_dump(), EXPERT))
     return digest.hexdigest()
 
 
 def lock_training(session: Session) -> str | None:
     """Return the secret of a study's training, held until the transaction ends; None if none."""
-    held = session.exec(select(Setting).where(Setting.key == SECRET).with_for_update()).first()
-    return held.value if held else None
+    setting = session.exec(select(Setting).where(Setting.key == SECRET).with_for_update()).first()
+    return setting.value if setting else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Showing:
     """A training response of a clinician's present or an earlier round; `drill` if answered."""
 
     response: int
@@ -250,18 +253,18 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        standing, place = _found(session, rater, code)
+        standing, showing = _showing_of(session, rater, code)
         reply = entered.reply()
-        form_of(session, place.response, reply).refuse_impossible(reply)
-        kept = _kept(standing, code)
-        if place.drill is not None or entered.known(kept):
-            return kept.draft_seq
-        if not entered.follows(kept):
+        form_of(session, showing.response, reply).refuse_impossible(reply)
+        stored = _stored_draft(standing, code)
+        if showing.drill is not None or entered.known(stored):
+            return stored.draft_seq
+        if not entered.follows(stored):
             raise Stale(CHANGED)
-        number = next_number(kept.draft_seq)
+        number = next_number(stored.draft_seq)
         draft = {"code": code, "seq": number, "draft": dict(entered.draft)}
         draft["seconds"] = entered.seconds
-        _store(session, rater, standing.model_copy(update={"draft": draft}))
+        _store_standing(session, rater, standing.model_copy(update={"draft": draft}))
     return number
 
 
@@ -270,7 +273,7 @@ def answer_drill(
     rater: int,
     code: str,
     reply: Reply,
-    said: Mapping[str, Any],
+    notes: Mapping[str, Any],
     *,
     ask_why: bool = False,
 ) -> bool:
@@ -296,23 +299,23 @@ def answer_drill(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        standing, place = _found(session, rater, code)
-        if place.drill is not None:
+        standing, showing = _showing_of(session, rater, code)
+        if showing.drill is not None:
             return False
         if standing.ended or standing.halted:
             raise NotAllowed(FOREIGN)
-        form = form_of(session, place.response, reply)
+        form = form_of(session, showing.response, reply)
         form.refuse_impossible(reply)
         scores = whole_scores(form.rubric, reply, "in training every criterion is rated; not yet: ")
         refuse_unexplained(form.rubric, reply, ask_why)
-        drill = Drill(rater=rater, response=place.response, round=place.round_, scores=scores)
+        drill = Drill(rater=rater, response=showing.response, round=showing.round_, scores=scores)
         session.add(drill)
         session.flush()
         detail = {"drill": drill.id, "response": drill.response, "round": drill.round + 1}
         log(session, f"rater {rater}", ANSWERED, detail | {"scores": scores}, sealed(drill))
-        notes = standing.said | {str(drill.id): dict(said)}
-        kept = standing.model_copy(update={"draft": {}, "said": notes})
-        _store(session, rater, _closed(session, rater, kept))
+        remarks = standing.said | {str(drill.id): dict(notes)}
+        answered = standing.model_copy(update={"draft": {}, "said": remarks})
+        _store_standing(session, rater, _with_outcome(session, rater, answered))
     return True
 
 
@@ -320,20 +323,20 @@ def leave_feedback(engine: Engine, rater: int, drill: int) -> None:
     """Note that a clinician has read the feedback on an answer (primary key) and went on."""
     with transaction(engine) as session:
         standing = _standing(session, rater)
-        seen = max(standing.seen, drill)
-        _store(session, rater, standing.model_copy(update={"seen": seen}))
+        last_seen = max(standing.seen, drill)
+        _store_standing(session, rater, standing.model_copy(update={"seen": last_seen}))
 
 
 def leave_outcome(engine: Engine, rater: int, rounds: int) -> None:
     """Note that a clinician has read how a round went and went on; `rounds` are those finished."""
     with transaction(engine) as session:
         standing = _standing(session, rater)
-        told = max(standing.told, min(rounds, len(standing.rounds)))
+        rounds_seen = max(standing.told, min(rounds, len(standing.rounds)))
         if not standing.halted:
-            _store(session, rater, standing.model_copy(update={"told": told}))
+            _store_standing(session, rater, standing.model_copy(update={"told": rounds_seen}))
 
 
-def let_through(engine: Engine, handle: str, reason: str, who: str = "coordinator") -> None:
+def let_through(engine: Engine, handle: str, reason: str, actor: str = "coordinator") -> None:
     """Let a clinician begin the real work without having passed; the reason stays in the record.
 
     Raises
@@ -361,49 +364,50 @@ def let_through(engine: Engine, handle: str, reason: str, who: str = "coordinato
         standing = _standing(session, rater.id)
         if standing.ended:
             raise Conflict(f"{handle} may begin already: {standing.ended}")
-        _store(session, rater.id, standing.model_copy(update={"ended": LET_THROUGH}))
+        _store_standing(session, rater.id, standing.model_copy(update={"ended": LET_THROUGH}))
         detail = {"rater": rater.id, "rounds": len(standing.rounds), "reason": reason.strip()}
-        log(session, who, "training waived", detail)
+        log(session, actor, "training waived", detail)
 
 
 def expert_scores(session: Session) -> dict[int, dict[str, float]]:
     """Return training response (primary key) -> criterion -> the expert's score."""
-    found: dict[int, dict[str, float]] = {}
-    for one in session.exec(select(Expert).order_by(col(Expert.response))):
-        found.setdefault(one.response, {})[one.criterion] = one.score
-    return found
+    scores: dict[int, dict[str, float]] = {}
+    for expert in session.exec(select(Expert).order_by(col(Expert.response))):
+        scores.setdefault(expert.response, {})[expert.criterion] = expert.score
+    return scores
 
 
-def _found(session: Session, rater: int, code: str) -> tuple[Standing, _Place]:
+def _showing_of(session: Session, rater: int, code: str) -> tuple[Standing, _Showing]:
     """Return where a clinician stands and which showing a code names, up to the present round."""
     secret = lock_training(session)
     standing = _standing(session, rater)
     drills = {
-        (one.response, one.round): one
-        for one in session.exec(select(Drill).where(Drill.rater == rater))
+        (drill.response, drill.round): drill
+        for drill in session.exec(select(Drill).where(Drill.rater == rater))
     }
     for round_ in range(len(standing.rounds) + 1):
         for response in expert_scores(session) if secret else ():
             if training.code(secret or "", rater, response, round_) == code:
-                return standing, _Place(response, round_, drills.get((response, round_)))
+                return standing, _Showing(response, round_, drills.get((response, round_)))
     raise NotAllowed(FOREIGN)
 
 
-def _kept(standing: Standing, code: str) -> Kept:
+def _stored_draft(standing: Standing, code: str) -> StoredState:
     """Return the state of the form that is stored for a showing; number 0 if none is."""
-    kept = standing.draft if standing.draft.get("code") == code else {}
-    return Kept(kept.get("draft", {}), kept.get("seq", 0))
+    draft = standing.draft if standing.draft.get("code") == code else {}
+    return StoredState(draft.get("draft", {}), draft.get("seq", 0))
 
 
-def _closed(session: Session, rater: int, standing: Standing) -> Standing:
+def _with_outcome(session: Session, rater: int, standing: Standing) -> Standing:
     """Return the standing with the present round's outcome, if all of it is answered."""
     experts = expert_scores(session)
     round_ = len(standing.rounds)
     rows = session.exec(select(Drill).where(Drill.rater == rater, Drill.round == round_))
-    answers = {one.response: one.scores for one in rows}
+    answers = {drill.response: drill.scores for drill in rows}
     if len(answers) < len(experts):
         return standing
-    gap = read_settings({one.key: one.value for one in session.exec(select(Setting))}).training_gap
+    settings = {setting.key: setting.value for setting in session.exec(select(Setting))}
+    gap = read_settings(settings).training_gap
     outcome = Outcome(distance=training.distance(answers, experts), gap=gap)
     action = "training passed" if outcome.passed else "training not passed"
     detail = {"rater": rater, "round": round_ + 1, "distance": outcome.distance, "gap": gap}
@@ -415,16 +419,16 @@ def _closed(session: Session, rater: int, standing: Standing) -> Standing:
 def _standing(session: Session, rater: int) -> Standing:
     """Return where a clinician stands, held until the transaction ends."""
     query = select(Setting).where(Setting.key == standing_key(rater)).with_for_update()
-    held = session.exec(query).first()
-    return Standing.model_validate_json(held.value) if held else Standing()
+    setting = session.exec(query).first()
+    return Standing.model_validate_json(setting.value) if setting else Standing()
 
 
-def _store(session: Session, rater: int, standing: Standing) -> None:
+def _store_standing(session: Session, rater: int, standing: Standing) -> None:
     """Keep where a clinician stands; the record says so where it is new, not with each draft."""
     before = session.get(Setting, standing_key(rater))
-    known = None if before is None else Standing.model_validate_json(before.value)
+    previous = None if before is None else Standing.model_validate_json(before.value)
     seals = keep_setting(session, standing_key(rater), standing.model_dump_json())
     session.flush()
-    if known is None or (known.ended, known.rounds) != (standing.ended, standing.rounds):
+    if previous is None or (previous.ended, previous.rounds) != (standing.ended, standing.rounds):
         detail = {"rater": rater, "rounds": len(standing.rounds), "ended": standing.ended}
         log(session, f"rater {rater}", "training stands", detail, seals)

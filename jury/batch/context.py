@@ -8,7 +8,7 @@ from math import inf
 from sqlalchemy import Engine
 
 from data.calls import TokenCosts
-from data.queries.jury import BatchRequest, in_flight
+from data.queries.jury import BatchRequest, requests_in_flight
 from data.schema import Status
 from jury.ask import SamePrompts
 from jury.batch.client import BatchClient, BatchError
@@ -150,13 +150,19 @@ class BatchContext:
 
         Infinite if something is in flight that had no price when it was submitted.
         """
-        open_ = (most for c in self.sessions for most in in_flight(self.engine, c.rater).values())
+        open_ = (
+            most
+            for c in self.sessions
+            for most in requests_in_flight(self.engine, c.rater).values()
+        )
         return self.usd + self.usd_at_worst + sum(inf if most is None else most for most in open_)
 
     def tick(self) -> None:
         """Report how far the run has come."""
         rated = sum(session.rated for session in self.sessions)
-        open_ = sum(len(in_flight(self.engine, session.rater)) for session in self.sessions)
+        open_ = sum(
+            len(requests_in_flight(self.engine, session.rater)) for session in self.sessions
+        )
         answered = sum(sum(session.answered.values()) for session in self.sessions)
         failed = sum(status != Status.OK for status in self.ended.values())
         total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
@@ -198,7 +204,7 @@ class BatchContext:
     def _counted(self, session: BatchSession) -> Counter[str]:
         """Return how many of a juror's verdicts on the worklist ended in which way."""
         counts: Counter[str] = Counter()
-        open_ = in_flight(self.engine, session.rater)
+        open_ = requests_in_flight(self.engine, session.rater)
         stop = session.stopped or session.full
         otherwise = str(stop[0]) if stop else INTERRUPTED
         for job in self.missing(session):

@@ -15,12 +15,12 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.queries.jury import BatchRequest, hashes_in_flight, in_flight, open_batches
-from data.queries.spending import study_spending
+from data.queries.costs import study_spending
+from data.queries.jury import BatchRequest, hashes_in_flight, open_batches, requests_in_flight
 from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
-from data.store.attempts import add_jurors, record_attempts
 from data.store.batches import finish, move, prepare
+from data.store.calls import add_jurors, record_attempts
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, hashes_of, not_asked_record, request_sha256
 from jury.asking import NO_TEXT
@@ -159,7 +159,7 @@ def _drafts(context: BatchContext, session: BatchSession) -> Iterator[_BatchDraf
 
 def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[_PricedRequest]:
     """Yield the requests that are missing and not in flight, as far as the cap goes."""
-    waiting = in_flight(context.engine, session.rater)
+    waiting = requests_in_flight(context.engine, session.rater)
     money = inf if context.max_usd is None else context.max_usd - context.held()
     open_hashes = hashes_in_flight(context.engine, session.rater)
     for job in context.missing(session):

@@ -18,7 +18,7 @@ from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.pace import Pace
 from data.person import OPERATOR
-from data.queries import Difference, Flagged
+from data.queries import Disagreement, Flagged
 from data.queries import flags as all_flags
 from data.queries.pace import pace_of
 from data.queries.rating_room import Trainee, trainees
@@ -198,7 +198,7 @@ def adjudicate(
     write_json(body, json_to)
 
 
-def show_differences(differences: Sequence[Difference], json_to: Path | None = None) -> None:
+def show_differences(differences: Sequence[Disagreement], json_to: Path | None = None) -> None:
     """Print where clinicians differ, and how far each difference is settled."""
     if not differences:
         say("no two clinicians differ by that much", json_to)
@@ -219,7 +219,7 @@ def show_differences(differences: Sequence[Difference], json_to: Path | None = N
     show("Where clinicians differ", heads, rows, json_to, words=("benchmark", "on", "settled"))
 
 
-def state(difference: Difference) -> str:
+def state(difference: Disagreement) -> str:
     """Return in words how far a difference is settled."""
     if difference.reading:
         return f"{'by' if difference.is_done else 'given out:'} {WORDS[difference.reading]}"
@@ -229,7 +229,7 @@ def state(difference: Difference) -> str:
 
 
 def _show_plan(
-    settlement: Settlement, differences: Sequence[Difference], json_to: Path | None = None
+    settlement: Settlement, differences: Sequence[Disagreement], json_to: Path | None = None
 ) -> None:
     rows = [[name, str(load)] for name, load in settlement.load.items()]
     if rows:
@@ -248,11 +248,11 @@ def _show_plan(
             say(f"{counted(len(responses), 'response')} {why}: {', '.join(responses)}", json_to)
 
 
-def _json(difference: Difference) -> dict[str, object]:
+def _json(difference: Disagreement) -> dict[str, object]:
     return {name: value for name, value in asdict(difference).items() if name != "response"}
 
 
-def _plan_json(settlement: Settlement, differences: Sequence[Difference]) -> dict[str, object]:
+def _plan_json(settlement: Settlement, differences: Sequence[Disagreement]) -> dict[str, object]:
     response_ids = {difference.response: difference.response_id for difference in differences}
     return {
         "reading": settlement.reading,

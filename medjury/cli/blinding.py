@@ -11,9 +11,9 @@ from sqlalchemy import Engine
 from annotate.blind import MARK, Found, Masked, Why, find_self_naming, mask
 from data.errors import BadInput, Unknown
 from data.queries.authors import author_names
-from data.queries.steering import (
-    Place,
+from data.queries.text_search import (
     StoredText,
+    TextPlace,
     known_response_ids,
     names_left,
     searched_up_to,
@@ -150,11 +150,13 @@ def _as_stored(response: int, masked: Masked) -> MaskedText:
     return MaskedText(response, masked.text, _places(masked.changes))
 
 
-def _places(spans: Iterable[Found]) -> list[Place]:
+def _places(spans: Iterable[Found]) -> list[TextPlace]:
     return [(span.start, span.end, span.text) for span in spans]
 
 
-def _remaining(response: StoredText, masked: Iterable[Place], names: Sequence[str]) -> list[Found]:
+def _remaining(
+    response: StoredText, masked: Iterable[TextPlace], names: Sequence[str]
+) -> list[Found]:
     """Return what may name an author, less what is masked."""
     taken = list(masked)
     return [
@@ -249,7 +251,7 @@ def _not_listed(chosen: LeftNames, listed: Mapping[str, Sequence[Found]]) -> lis
     )
 
 
-def masked_at(response: StoredText, places: Iterable[Place]) -> MaskedText:
+def masked_at(response: StoredText, places: Iterable[TextPlace]) -> MaskedText:
     """Return a response with a mark in the place of each stretch, overlapping ones as one."""
     parts: list[str] = []
     spans, at = list(places), 0
@@ -315,7 +317,7 @@ def _on_one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in shown)
 
 
-def _context(text: str, place: Place) -> str:
+def _context(text: str, place: TextPlace) -> str:
     """Return what stands around a place, on one line and without control characters."""
     start, end, _ = place
     around = text[max(0, start - AROUND) : min(end, start + AROUND) + AROUND]

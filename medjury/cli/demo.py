@@ -20,7 +20,7 @@ from data.samples import CLINICIANS, RESPONSES, Reading, clinicians_ratings
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Role
 from data.store import Slot, add_people, assign, import_ratings, import_responses, invite, renew
-from data.store.responses import Place
+from data.store.responses import TaxonomyPlace
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.cli.agreement import Output, print_agreement
@@ -80,7 +80,7 @@ def demo(
 def fill(engine: Engine) -> None:
     """Bring in the demo's responses and let its simulated clinicians, jurors and metrics rate."""
     places = {
-        sample["name"]: Place(sample["category"], sample["subcategory"])
+        sample["name"]: TaxonomyPlace(sample["category"], sample["subcategory"])
         for sample in sample_benchmarks()
     }
     rubrics = {sample["name"]: read_rubric(sample["rubric"]) for sample in sample_benchmarks()}

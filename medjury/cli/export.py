@@ -21,11 +21,11 @@ from data.files import whole_file
 from data.importers.package import MANIFEST, PARTS, columns, part
 from data.queries import export as rows_of
 from data.queries.descriptions import CONSENTS, DESCRIPTIONS, consent_rows, described_rows
-from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
+from data.queries.export import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
 from data.queries.record import present_head
 from data.record import HEAD_ENDING
-from data.store.record import unblind
+from data.store.study import unblind
 from jury.exports.export import refuse_full
 from jury.exports.export import write_folder as write_new_folder
 from medjury.cli import methods, redcap

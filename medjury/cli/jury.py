@@ -12,12 +12,18 @@ from sqlalchemy import Engine
 
 from data.calls import TokenCosts
 from data.errors import BadInput
-from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
+from data.queries.costs import (
+    InFlight,
+    Spending,
+    calls_in_flight,
+    spending,
+    study_spending,
+    token_costs_by_juror,
+)
+from data.queries.jury import MissingVerdict, missing_verdicts
 from data.queries.jury import by_juror as verdicts_by_juror
-from data.queries.planted import Planted, planted_texts
 from data.queries.references import References, references
-from data.queries.spending import InFlight, in_flight, study_spending
-from data.queries.token_costs import token_costs_by_juror
+from data.queries.text_search import Planted, planted_texts
 from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
@@ -309,7 +315,7 @@ def _references_json(result: RunResult, checked: References) -> dict[str, Any]:
 def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """List missing verdicts with the last reason, and what all calls have cost."""
     engine = study_of(context, db)
-    rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
+    rows, spent, open_ = missing_verdicts(engine), spending(engine), calls_in_flight(engine)
     planted = planted_texts(engine)
     by_response = {(response.benchmark, response.response_id): response for response in planted}
     if rows:

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from data.calls import TokenCosts
 from data.queries.jury import waiting_in_batches
-from data.queries.planted import Planted
+from data.queries.text_search import Planted
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.rows import Origin, RatingRow, batches
-from data.queries import Pair, pairs
+from data.queries import ReferencePair, pairs
 from data.schema import Kind
 from data.store import import_ratings
 from medjury.cli.dask_connect import On, computing
@@ -115,7 +115,7 @@ def run_metric(study: Engine, name: str) -> None:
 def run_metrics(
     study: Engine,
     metrics: Mapping[str, Metric],
-    with_reference: tuple[list[Pair], int],
+    with_reference: tuple[list[ReferencePair], int],
     executor: Executor | None = None,
 ) -> dict[str, Any]:
     """Score what has a reference of so many, store it, and say what was left out and why.
@@ -144,7 +144,10 @@ def _json(scored: Scored) -> dict[str, Any]:
 
 
 def _scored(
-    with_reference: tuple[list[Pair], int], name: str, metric: Metric, executor: Executor | None
+    with_reference: tuple[list[ReferencePair], int],
+    name: str,
+    metric: Metric,
+    executor: Executor | None,
 ) -> Scored:
     """Return what a metric makes of the study."""
     pairs, total = with_reference
@@ -156,7 +159,7 @@ def _scored(
     return Scored(batch_results[0].name, rows, cut, total)
 
 
-def _with_reference(study: Engine, name: str) -> tuple[list[Pair], int]:
+def _with_reference(study: Engine, name: str) -> tuple[list[ReferencePair], int]:
     """Return the responses with something to compare with, and how many there are in all."""
     all_pairs = list(pairs(study))
     with_reference = [pair for pair in all_pairs if pair.reference is not None]
@@ -196,7 +199,9 @@ def bertscore(model: str | None, engine: str, long_texts: str) -> Metric:
     return score
 
 
-def _measured(pairs: list[Pair], metric: Metric, executor: Executor | None) -> Iterator[Measured]:
+def _measured(
+    pairs: list[ReferencePair], metric: Metric, executor: Executor | None
+) -> Iterator[Measured]:
     """Yield what each batch came to, in order, wherever it is computed."""
     texts = (
         [(pair.text, pair.reference or "") for pair in batch] for batch in batches(pairs, BATCH)
@@ -205,7 +210,7 @@ def _measured(pairs: list[Pair], metric: Metric, executor: Executor | None) -> I
 
 
 def _rows(
-    pairs: list[Pair],
+    pairs: list[ReferencePair],
     values: Iterator[Measured],
     collected: tuple[list[Measured], list[str]],
     at: Callable[[float], None],

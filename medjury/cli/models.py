@@ -11,7 +11,7 @@ from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.queries import simulated_raters
 from data.queries.authors import author_names
-from data.queries.models import recorded
+from data.queries.costs import recorded_calls
 from jury.panel import Panel, read_panel
 from medjury.cli.files import write_json
 from medjury.cli.options import (
@@ -118,7 +118,7 @@ def _jury_cost(engine: "Engine", result: ModelsResult, panel: Panel | None) -> J
     """Return what the jury's calls cost, None without a jury."""
     if not result.jury:
         return None
-    calls = recorded(engine, result.jury)
+    calls = recorded_calls(engine, result.jury)
     return jury_cost(calls, result.jury, panel, simulated_raters(engine))
 
 

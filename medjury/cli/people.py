@@ -15,8 +15,7 @@ from data.queries import people as everybody
 from data.queries.study import settings
 from data.schema import Role, now
 from data.store import Invitation, Way, add_people, end_access, renew_access
-from data.store.people import set_email
-from data.store.specialties import set_specialty
+from data.store.people import set_email, set_specialty
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Port, study_of, url_of
 from medjury.cli.output import counted, say, show

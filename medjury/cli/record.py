@@ -16,9 +16,9 @@ from data.queries.record import Verified, locked_since, present_head
 from data.queries.record import verify as verify_record
 from data.record import HEAD_ENDING, Head
 from data.rubric import Rubric
-from data.store.record import lock as lock_study
-from data.store.record import reopen
-from data.store.record import unblind as lift_blind
+from data.store.study import lock as lock_study
+from data.store.study import reopen
+from data.store.study import unblind as lift_blind
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
 from medjury.cli.files import STANDARD_OUTPUT, cells, write_csv, write_json, writes_to
 from medjury.cli.options import Db, Json, Reason, Who, study_of

@@ -9,10 +9,10 @@ from sqlalchemy import Engine
 
 from data.description import GUIDELINE, TEXTS, Description, read_description
 from data.errors import BadInput
-from data.queries.descriptions import Consent, Described, consents, described
+from data.queries.descriptions import Consent, DescriptionVersion, consents, description_versions
 from data.queries.study import settings as stored_settings
 from data.store import describe as store_description
-from data.store.settings import set_setting
+from data.store.study import set_setting
 from medjury.cli.files import write_json
 from medjury.cli.options import METHODS, Db, Json, Reps, Seed, Who, either, finite, study_of
 from medjury.cli.options import Method as MethodOption
@@ -46,7 +46,7 @@ def describe(
     engine = study_of(context, db)
     if description is not None:
         _store_description(engine, description, who, json_to)
-    versions, consents_so_far = described(engine), consents(engine)
+    versions, consents_so_far = description_versions(engine), consents(engine)
     if versions:
         _say_versions(versions, consents_so_far, json_to)
     else:
@@ -65,7 +65,7 @@ def _store_description(
 
 
 def _say_versions(
-    versions: Sequence[Described], consents_so_far: Sequence[Consent], json_to: Path | None
+    versions: Sequence[DescriptionVersion], consents_so_far: Sequence[Consent], json_to: Path | None
 ) -> None:
     """Print what is told now, every version of it, and how consent stands."""
     present = versions[-1].description
@@ -97,7 +97,7 @@ def _consent_words(consents_so_far: Sequence[Consent]) -> str:
 
 
 def _versions_json(
-    versions: Sequence[Described], consents_so_far: Sequence[Consent]
+    versions: Sequence[DescriptionVersion], consents_so_far: Sequence[Consent]
 ) -> dict[str, Any]:
     """Return it as `study describe --json` has it."""
     return {

@@ -19,7 +19,7 @@ from data.person import OPERATOR
 from data.queries import benchmarks, simulated_raters
 from data.queries.jury import juror_profiles
 from data.queries.ledger import fingerprint
-from data.queries.validation import jurors_heard
+from data.queries.validation import jurors_with_ratings
 from data.schema import Report
 from data.store.ledger import freeze
 
@@ -97,7 +97,7 @@ def report_rows(
         Or "combined"; None takes of each report all its benchmarks combined, or its only one.
     """
     made_up = simulated_raters(engine)
-    not_jurors = made_up - {*jurors_heard(OPERATOR, engine)}
+    not_jurors = made_up - {*jurors_with_ratings(OPERATOR, engine)}
     return [
         _row(report, last, benchmark, made_up & {*report.body.get("jury", ()), *not_jurors})
         for last, report in zip([None, *reports], reports, strict=False)

@@ -15,9 +15,9 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
-from data.queries.jury import JurorCost, juror_costs
-from data.queries.ledger import comparisons_besides, fingerprint, tried
-from data.store.ledger import Evaluated, remember
+from data.queries.costs import JurorCost, juror_costs
+from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
+from data.store.ledger import Evaluation, record_evaluations
 from jury.cost import panel_usd
 from jury.panel import read_panel
 from medjury.services.record import steered
@@ -205,7 +205,9 @@ def compare_juries(
     data, named = fingerprint(scores.ratings), f"jury:{', '.join(question.second)}"
     with threadpool_limits(1):
         first, second = (_own_entry(jury, scope, options, data) for jury in juries)
-        besides = comparisons_besides(tried(engine), {first.key: [named], second.key: []})
+        besides = comparisons_besides(
+            compositions_tried(engine), {first.key: [named], second.key: []}
+        )
         row = _difference(scope, juries, besides)
     return ComparedJuries(
         question,
@@ -287,10 +289,10 @@ def made_up_costs(costs: Mapping[str, JurorCost]) -> dict[str, float]:
 
 def _ranked_entries(
     ranking: "Ranking", question: RankingQuestion, scope: "Scope", data: str
-) -> list[Evaluated]:
+) -> list[Evaluation]:
     method, criterion = question.options.method, question.options.criterion or ""
     return [
-        Evaluated(
+        Evaluation(
             jurors=row.jurors,
             benchmark=scope.name,
             method=method if question.pool == "mean" else f"{method}, {question.pool}",
@@ -311,7 +313,7 @@ def _responses(ranking: "Ranking", scope: "Scope") -> str:
 
 
 def _tried_before(
-    engine: Engine, entries: Sequence[Evaluated], scope: "Scope", ranking: "Ranking"
+    engine: Engine, entries: Sequence[Evaluation], scope: "Scope", ranking: "Ranking"
 ) -> tuple[int, int]:
     """Return the juries tried besides some entries, and in how many ways.
 
@@ -323,7 +325,7 @@ def _tried_before(
     rehearsal = not scope.simulated.isdisjoint(ranking.pool)
     besides = [
         entry
-        for entry in tried(engine)
+        for entry in compositions_tried(engine)
         if entry.key not in keys and (rehearsal or not entry.simulated)
     ]
     return different(besides), len(besides)
@@ -331,13 +333,13 @@ def _tried_before(
 
 def _own_entry(
     jurors: Sequence[str], scope: "Scope", options: AnalysisOptions, data: str
-) -> Evaluated:
+) -> Evaluation:
     """Return a jury's entry in the ledger, with its ICC on all the responses that it has."""
     from calibration.agreement import PanelColumns, column_icc, columns
 
     pair = columns(scope.grid, PanelColumns(tuple(jurors), len(jurors)), options.method)
     icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], options.method)
-    return Evaluated(
+    return Evaluation(
         jurors=jurors,
         benchmark=scope.name,
         method=options.method,
@@ -364,10 +366,10 @@ def _difference(
     return replace(row, p_holm=corrected, n_tried=besides + (not math.isnan(row.p)))
 
 
-def _unnoted(engine: Engine, entries: Sequence[Evaluated]) -> str:
+def _unnoted(engine: Engine, entries: Sequence[Evaluation]) -> str:
     """Note juries in the ledger; return why that could not be done, or ""."""
     try:
-        remember(engine, entries)
+        record_evaluations(engine, entries)
     except NoStudy as error:
         return str(error)
     return ""

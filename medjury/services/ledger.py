@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from data.errors import NoStudy
 from data.queries.families import evidence
 from data.queries.frames import marks_frame, readers
-from data.queries.ledger import comparisons_besides, fingerprint, tried
-from data.store.ledger import Evaluated, remember
+from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
+from data.store.ledger import Evaluation, record_evaluations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,9 +30,9 @@ class Looked:
     method: str
     instances: str
 
-    def entry(self, benchmark: str) -> Evaluated:
+    def entry(self, benchmark: str) -> Evaluation:
         """Return the ledger's entry for one benchmark, or all combined, without figures."""
-        return Evaluated(
+        return Evaluation(
             jurors=self.jurors,
             benchmark=benchmark,
             method=self.method,
@@ -47,7 +47,7 @@ class Looked:
         """Return what counts the comparisons ever tried beside a scope's own."""
         from calibration.differences import compared
 
-        entries = tried(engine)
+        entries = compositions_tried(engine)
         return lambda scope: comparisons_besides(
             entries, {self.entry(scope.name).key: [name for name, _ in compared(scope)]}
         )
@@ -82,7 +82,7 @@ class Looked:
 
         Returns why it could not be noted, or "".
         """
-        hashes = {entry.key: entry.fingerprint for entry in tried(engine)}
+        hashes = {entry.key: entry.fingerprint for entry in compositions_tried(engine)}
         entries = [
             replace(
                 replace(self, criterion=row.criterion).entry(row.benchmark),
@@ -95,10 +95,10 @@ class Looked:
         return remembered(engine, entries) if entries else ""
 
 
-def remembered(engine: Engine, entries: Sequence[Evaluated]) -> str:
+def remembered(engine: Engine, entries: Sequence[Evaluation]) -> str:
     """Note in the study which juries were looked at; return why that was not possible, or ""."""
     try:
-        remember(engine, entries)
+        record_evaluations(engine, entries)
     except NoStudy as error:
         return f"not noted in the ledger of juries tried: {error}"
     return ""

@@ -8,11 +8,10 @@ from sqlalchemy import Engine
 
 from calibration.values import AnalysisOptions
 from data.queries import benchmarks
-from data.queries.descriptions import consents, described
-from data.queries.export import Facts, facts
+from data.queries.descriptions import consents, description_versions
 from data.queries.jury import by_juror, juror_profiles, missing_verdicts
 from data.queries.record import locked_since
-from data.queries.study import BenchmarkView, settings
+from data.queries.study import BenchmarkView, Facts, facts, settings
 from medjury.services.record import steered
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def study_facts(
 
 def _told(engine: Engine, rated: Collection[str]) -> Told | None:
     """Return what clinicians are told now, and how many of those who rated gave consent to it."""
-    versions = described(engine)
+    versions = description_versions(engine)
     if not versions:
         return None
     present = versions[-1]

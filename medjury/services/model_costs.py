@@ -11,7 +11,7 @@ from calibration.values import Note, Noted, note, noted
 from data.errors import BadFile, BadRow, Unknown
 from data.files import read_user_toml
 from data.importers.table import TableFile
-from data.queries.models import Recorded
+from data.queries.costs import RecordedCalls
 from data.safe_text import short
 from data.schema import now
 from jury.cost import PaperShare, rates, upper_bound
@@ -34,7 +34,7 @@ class ModelCost(Noted):
 
 @dataclass(frozen=True)
 class JurorCalls(Noted):
-    """What one juror's stored calls have come to: see `data.queries.models.Recorded`."""
+    """What one juror's stored calls have come to: see `data.queries.costs.RecordedCalls`."""
 
     juror: str
     calls: int
@@ -104,7 +104,7 @@ def model_costs(prices: Mapping[str, float], rows: Sequence["ModelRow"]) -> tupl
 
 
 def jury_cost(
-    recorded: Sequence[Recorded],
+    recorded: Sequence[RecordedCalls],
     jurors: Sequence[str],
     panel: Panel | None,
     simulated: Collection[str] = (),
@@ -136,7 +136,7 @@ def _simulated(jurors: Collection[str]) -> tuple[Note, ...]:
 
 
 def _bound(
-    recorded: Sequence[Recorded], jurors: Sequence[str], panel: Panel | None
+    recorded: Sequence[RecordedCalls], jurors: Sequence[str], panel: Panel | None
 ) -> tuple[float | None, Note | None]:
     """Return the paper's upper bound of the recorded calls, or why there is none."""
     if not recorded:

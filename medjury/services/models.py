@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 from calibration.models.rows import CLINICIANS, JURY, WAYS
 from calibration.values import COMBINED, AnalysisOptions
 from data.queries.ledger import fingerprint
-from data.queries.models import categories
 from data.queries.record import locked_since
-from data.store.record import unblind as lift_blind
+from data.queries.study import categories
+from data.store.study import unblind as lift_blind
 from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import silent_jurors
 

@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 from calibration.codes import MonitoringCode
 from calibration.values import Note, Noted, note, noted
 from data.errors import BadInput
+from data.queries.costs import study_spending
 from data.queries.families import OwnFamily, own_family
-from data.queries.spending import study_spending
 from data.schema import now
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of

@@ -10,13 +10,13 @@ from sqlalchemy import Engine
 from calibration.json_values import json_value
 from calibration.protocol import Critical, Protocol
 from data.errors import BadInput, NotAllowed, Unknown
-from data.person import Person, is_blind, only
+from data.person import REOPENED, UNBLINDED, Person, is_blind, only
 from data.queries import benchmarks
 from data.queries.authors import authors
 from data.queries.record import acts, locked_since
 from data.rubric import Rubric
 from data.schema import Role
-from data.store.record import PROTOCOL_SET, set_protocol, unblind
+from data.store.study import PROTOCOL_SET, set_protocol, unblind
 
 FIXED = ("margin", "criterion", "panel", "jurors", "responses", "method", "critical")
 
@@ -25,7 +25,7 @@ def steered(engine: Engine) -> list[str]:
     """Return, for every report, when and why the blind was lifted or the study reopened."""
     return [
         f"{act.action} on {act.at:%Y-%m-%d %H:%M} UTC by {act.actor}: {act.detail['reason']}"
-        for act in acts(engine, "unblinded", "reopened")
+        for act in acts(engine, UNBLINDED, REOPENED)
     ]
 
 

@@ -17,8 +17,9 @@ from calibration.report.content import Content, Costs, Juror, Paired, Study, Tri
 from calibration.scores import Scores
 from calibration.values import COMBINED
 from data.queries import benchmarks
-from data.queries.jury import juror_profiles, spending
-from data.queries.ledger import tried
+from data.queries.costs import spending
+from data.queries.jury import juror_profiles
+from data.queries.ledger import compositions_tried
 from data.schema import Composition, now
 from medjury.services.calibrate import Calibration
 from medjury.services.record import protocol_json
@@ -75,7 +76,7 @@ def content_of(engine: Engine, calibration: Calibration) -> Content:
 def facts_of(engine: Engine, calibration: Calibration) -> Study:
     """Return the facts that every report owes its reader."""
     options, looked, scores = calibration.question.options, calibration.looked, calibration.scores
-    profiles, ledger = juror_profiles(engine, looked.jurors), tried(engine)
+    profiles, ledger = juror_profiles(engine, looked.jurors), compositions_tried(engine)
     keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
     return Study(
         made=f"{now():%Y-%m-%d %H:%M} UTC",

@@ -16,7 +16,7 @@ from data.importers.finished import ExportOrigin, InstanceTexts, ResponsePlace
 from data.importers.helm.run import HelmRun, Judged
 from data.importers.inspect_logs import AGAIN, InspectLog, Scored, nothing_in
 from data.importers.rows import ResponseRow, made_id
-from data.queries.returned import instance_texts, rubrics_known, shown_responses
+from data.queries.export import instance_texts, rubrics_known, shown_responses
 from data.queries.study import study_id
 from data.rubric import NO_CHECKLIST, Rubric, read_rubric, shipped
 from data.rubrics.injection import disarm

@@ -15,9 +15,9 @@ from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
 from data.queries.frames import ratings_frame
-from data.queries.ledger import fingerprint, tried
+from data.queries.ledger import compositions_tried, fingerprint
 from data.queries.record import verify as verify_record
-from data.queries.validation import Behind, Seat, behind, caveats, evidence
+from data.queries.validation import RubricUse, Seat, caveats, rubric_use, validation_evidence
 from data.rubric import Rubric
 from jury.exports.bundle import digest, reasons
 from jury.panel import Panel, read_panel
@@ -98,7 +98,7 @@ def validation(
     That the jury was held against the clinicians is noted in the ledger, unless it is there.
     `tick` is called with the share of the work done.
     """
-    evidence_base, names = behind(engine, rubric), [str(seat["name"]) for seat in seats]
+    evidence_base, names = rubric_use(engine, rubric), [str(seat["name"]) for seat in seats]
     stands = _evidence(engine, evidence_base, seats)
     scores = _scores(engine, evidence_base, names)
     tables = dict(_tables(scores, rubric, names, resampling, tick)) if scores else {}
@@ -113,7 +113,7 @@ def validation(
         **stands,
         **_verdict(engine, scores, names, resampling, tables),
         "figures": [_kept(name, row) for name, rows in tables.items() for row in _widest(rows)],
-        "juries_tried": len(tried(engine)),
+        "juries_tried": len(compositions_tried(engine)),
         "sha256": {
             "rubric": rubric.sha256,
             "panel": digest(list(seats)),
@@ -161,15 +161,15 @@ def _verdict(
     return {"protocol": protocol_json(protocol), "decision": decision}
 
 
-def _evidence(engine: Engine, evidence_base: Behind, seats: Sequence[Seat]) -> dict[str, Any]:
+def _evidence(engine: Engine, evidence_base: RubricUse, seats: Sequence[Seat]) -> dict[str, Any]:
     """Return what stands behind a jury."""
     made_up = [juror.name for juror in read_panel("simulated").juror]
-    figures = evidence(evidence_base, seats, made_up)
+    figures = validation_evidence(evidence_base, seats, made_up)
     findings = {"record_findings": len(verify_record(engine).findings)}
     return {"evidence": figures | findings}
 
 
-def _scores(engine: Engine, evidence_base: Behind, names: Sequence[str]) -> "Scores | None":
+def _scores(engine: Engine, evidence_base: RubricUse, names: Sequence[str]) -> "Scores | None":
     """Return the ratings on the rubric by clinicians and these jurors; None without clinicians."""
     if not any(rater.kind == "clinician" for rater in evidence_base.raters):
         return None
@@ -223,7 +223,7 @@ def _remember(
     """Note the jury in the ledger, as `calibrate` does; return why not, "" where it is there."""
     looked = Looked(names, len(names), criterion or "", "paper", "")
     jury = [row for row in rows if row.scorer == "jury" and math.isfinite(row.icc)]
-    keys = {entry.key for entry in tried(engine)}
+    keys = {entry.key for entry in compositions_tried(engine)}
     new = [row for row in jury if looked.entry(row.benchmark).key not in keys]
     return looked.remember(engine, new, [], ratings_frame(engine)) if new else ""
 

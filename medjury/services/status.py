@@ -13,14 +13,14 @@ from data.person import OPERATOR, UNBLINDED
 from data.queries import (
     benchmarks,
     frozen_reports,
-    jurors_heard,
+    jurors_with_ratings,
     readings_by_response,
     standing,
     workloads,
 )
-from data.queries.jury import missing_verdicts, spending
+from data.queries.costs import calls_in_flight, spending
+from data.queries.jury import missing_verdicts
 from data.queries.record import present_head
-from data.queries.spending import in_flight
 from medjury.services.record import protocol_of
 
 
@@ -184,12 +184,12 @@ def _clinicians(engine: Engine, own: tuple[BenchmarkStatus, ...]) -> CliniciansS
 def _jury(engine: Engine) -> JuryStatus:
     spent, missing = spending(engine), missing_verdicts(engine)
     return JuryStatus(
-        tuple(jurors_heard(OPERATOR, engine)),
+        tuple(jurors_with_ratings(OPERATOR, engine)),
         len(missing),
         spent.calls,
         round(spent.usd, 9),
         spent.unknown,
-        round(in_flight(engine).usd, 9),
+        round(calls_in_flight(engine).usd, 9),
     )
 
 

@@ -15,7 +15,7 @@ from sqlmodel import Session, select
 from data.card import Marked, Reply
 from data.database import open_study
 from data.person import OPERATOR
-from data.queries import design_items, place
+from data.queries import design_items, next_task
 from data.schema import Rater, Role
 from data.store import Slot, add_people, assign, invite, submit
 from kit.study_place import copy_study
@@ -152,7 +152,7 @@ def _people(engine: Engine) -> None:
     with Session(engine) as session:
         rater = session.exec(select(Rater.id).where(Rater.handle == "dr_z")).one()
     for number in range(3):
-        task = place(engine, rater or 0).task
+        task = next_task(engine, rater or 0).task
         assert task is not None
         spans = (Marked("accuracy", 0, 4, "wrong"),)
         flags = ("the context is another patient's",) if number else ()

@@ -33,6 +33,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 CHANGING = (
     (re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?: ?UTC|Z)?)?"), "DATE"),
+    (re.compile(r"\b20\d\d-(?:\d\d|Q\d)\b"), "PERIOD"),
+    (re.compile(r"\b(SHA-256|head) [0-9a-f]{6,64}\b"), r"\1 HASH"),
     (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b"), "HASH"),
     (
         re.compile(r"\b(medjury|Python|numpy|scipy|pandas|statsmodels) \d+(?:\.\w+)+(?:\+\w+)?"),

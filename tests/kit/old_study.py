@@ -25,11 +25,11 @@ from sqlmodel import Session
 from data.description import CONSENT_TEXT
 from data.migrations.record_at_0011 import add_salts, masked, requests, seals
 from data.queries.record import ANSWERED, IMPORTED
-from data.queries.seals import SEALED
+from data.queries.row_checks import SEALED
 from data.store.audit import ADDED, COLUMNS, INSTANCE, Batch
-from data.store.description import DESCRIBED
 from data.store.ledger import EVALUATED, FROZEN, report_sha256
 from data.store.masks import MASKED, mask_digest
+from data.store.study import DESCRIBED
 from data.store.submissions import STUDY_TEXT
 from data.store.training import experts_digest
 

@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from data.card import Marked, Reply
 from data.database import open_study
-from data.queries import place
+from data.queries import next_task
 from data.store import Slot, assign, invite, submit
 from kit.studies import COLUMNS, Run
 from kit.study_place import StudyIn, all_rows, copy_study, study_in
@@ -65,7 +65,7 @@ def _read_one(engine: Engine) -> None:
     assign(engine, [Slot("dr_z", 1, 1), Slot("dr_z", 2, 2)], seed=0, per_response=1)
     with Session(engine) as session:
         rater = session.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'"))
-    task = place(engine, int(rater)).task
+    task = next_task(engine, int(rater)).task
     assert task is not None
     there = Marked("completeness", 0, 3, "missing", ODD, "source", "major", linked=0)
     spans = (Marked("accuracy", 0, 4, "wrong", linked=1), there)

@@ -11,7 +11,7 @@ from data.description import Description
 from data.importers.ratings import ExpertRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
 from data.person import OPERATOR
-from data.queries import check_code, place
+from data.queries import check_code, next_task
 from data.queries.jury import BatchRequest
 from data.queries.rating_room import Exercise, situation
 from data.rubric import read_rubric
@@ -53,18 +53,15 @@ from data.store import (
     submit,
 )
 from data.store.access import pseudonym_key, signing_key
-from data.store.attempts import add_jurors
 from data.store.batches import prepare
-from data.store.intents import Intended, Step, carry_over, record_steps
+from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
 from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
-from data.store.ledger import Evaluated, freeze, remember
+from data.store.ledger import Evaluation, freeze, record_evaluations
 from data.store.masks import MaskedText, mask_responses
-from data.store.people import set_email
-from data.store.record import lock, reopen, set_protocol
-from data.store.responses import Place
-from data.store.settings import set_setting
-from data.store.specialties import set_specialty
+from data.store.people import set_email, set_specialty
+from data.store.responses import TaxonomyPlace
 from data.store.steering import set_place
+from data.store.study import lock, reopen, set_protocol, set_setting
 from data.store.training import answer_drill, import_experts, let_through
 
 RUBRIC = read_rubric("generic")
@@ -105,7 +102,7 @@ def _material(engine: Engine) -> None:
     experts = [ExpertRow(FROM, "practice-r0", name, "3", "so") for name in RUBRIC.criteria]
     import_experts(engine, experts)
     add_rubric(engine, read_rubric("medi_qa"))
-    set_place(OPERATOR, engine, "visits", Place("Clinical Note Generation"))
+    set_place(OPERATOR, engine, "visits", TaxonomyPlace("Clinical Note Generation"))
     fixed = {"margin": 0.1, "criterion": "", "panel": "", "jurors": [*JURORS], "responses": N}
     set_protocol(engine, "coordinator", fixed | {"method": "paper", "critical": []})
     told = Description("A study", "To see.", "Dr A", "a@b.example", consent="I agree.")
@@ -153,7 +150,7 @@ def _readings(engine: Engine, keys: dict[str, int]) -> None:
 def _rate_all(engine: Engine, rater: int) -> None:
     """Rate most of it; give one back, and leave a draft of the last one."""
     number = 0
-    while (task := place(engine, rater).task) is not None:
+    while (task := next_task(engine, rater).task) is not None:
         code, number = task.card.code, number + 1
         opened(engine, rater, code, reference=number == 2)
         entered = FormState({"by": "page", "seq": 1, "scores": {}}, 7)
@@ -248,9 +245,9 @@ def _looked_at(engine: Engine) -> None:
         keep_panel(OPERATOR, engine, name, f'name = "{name}"')
     forget_panel(OPERATOR, engine, "other")
     begin_run(OPERATOR, engine, RunOrder("mine", 'name = "mine"'), "token")
-    jury = Evaluated(JURORS, "combined", "paper", "0" * 64, N, 0.5, compared=("clinicians",))
+    jury = Evaluation(JURORS, "combined", "paper", "0" * 64, N, 0.5, compared=("clinicians",))
     for _ in (1, 2):
-        remember(engine, [jury])
+        record_evaluations(engine, [jury])
     freeze(engine, "0" * 64, {"rows": []})
     lock(engine, "coordinator")
     reopen(engine, "coordinator", "one more")

@@ -23,7 +23,8 @@ OUTSIDE = frozenset(
     {
         *("aiosmtpd", "distributed", "http.server", "multiprocessing", "pgserver", "playwright"),
         *("socket", "socketserver", "start_server", "streamlit.testing", "subprocess"),
-        *("medjury.main", "pingouin"),  # in this process, yet a second each
+        # In this process, yet a second each: commands, an oracle, whole reports.
+        *("medjury.main", "pingouin", "kit.odd_studies", "kit.studies.content_of"),
     }
 )
 # They start a PostgreSQL only where MEDJURY_TEST_DB asks for one.

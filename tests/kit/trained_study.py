@@ -10,7 +10,7 @@ from data.card import Reply
 from data.database import open_study
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
-from data.queries.rating_room import Exercise, Feedback, Result, situation
+from data.queries.rating_room import Exercise, Feedback, RoundResult, situation
 from data.store import import_responses
 from data.store.training import ExpertsAdded, answer_drill, import_experts, leave_feedback
 from kit.rating_study import FULL, build, row, rubric
@@ -65,19 +65,19 @@ def answer(engine: Engine, rater: int, **scores: int) -> None:
     leave_feedback(engine, rater, told.drill)
 
 
-def fail_round(engine: Engine, rater: int) -> Result:
+def fail_round(engine: Engine, rater: int) -> RoundResult:
     """Answer all of a round far off the experts, and return its outcome."""
     for _ in range(2):
         answer(engine, rater, accuracy=5, completeness=1, clarity=1)
     told = situation(engine, rater).stage
-    assert isinstance(told, Result)
+    assert isinstance(told, RoundResult)
     return told
 
 
-def pass_round(engine: Engine, rater: int) -> Result:
+def pass_round(engine: Engine, rater: int) -> RoundResult:
     """Answer all of a round close to the experts, and return its outcome."""
     for _ in range(2):
         answer(engine, rater, accuracy=3, completeness=4, clarity=5)
     told = situation(engine, rater).stage
-    assert isinstance(told, Result)
+    assert isinstance(told, RoundResult)
     return told

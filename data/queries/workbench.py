@@ -1,4 +1,7 @@
-"""Jury and clinicians side by side, response by response. The author's table is not read here."""
+"""Scores of the jury and the clinicians side by side, response by response.
+
+The table of authors is not read here.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +17,9 @@ from sqlmodel import col, select
 from data.card import THIRD
 from data.database import reading
 from data.person import Person, only
+from data.queries.base import response_names
 from data.queries.study import benchmarks, version
-from data.schema import Instance, Kind, Rater, Rating, Response, Role
+from data.schema import Kind, Rater, Rating, Role
 
 COMPOSITES = text("""
 WITH newest AS (
@@ -124,118 +128,117 @@ def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]
     """Return the jurors who sit and are simulated, and "clinicians" if any of them is."""
     query = select(Rater.kind, Rater.handle).where(col(Rater.simulated).is_(True))
     with reading(engine) as session:
-        found = session.exec(query).all()
-    sit = chosen.jurors or set(_by_default(engine).values())
-    jurors = sorted(name for kind, name in found if kind == Kind.JUROR and name in sit)
-    people = ["clinicians"] if any(kind == Kind.CLINICIAN for kind, _ in found) else []
-    return people + jurors
+        rows = session.exec(query).all()
+    jurors_chosen = chosen.jurors or set(_default_jury(engine).values())
+    jurors = sorted(name for kind, name in rows if kind == Kind.JUROR and name in jurors_chosen)
+    clinicians = ["clinicians"] if any(kind == Kind.CLINICIAN for kind, _ in rows) else []
+    return clinicians + jurors
 
 
 @lru_cache(maxsize=16)
 def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compared]:
     """Return what is compared; kept until the study changes."""
-    kinds = _kinds(engine)
-    jury = [*_by_default(engine)]
+    kinds = _kinds_of_raters(engine)
+    jurors = [*_default_jury(engine)]
     if chosen.jurors:
         named = {(Kind.JUROR, name) for name in chosen.jurors}
-        jury = [key for key, one in kinds.items() if one in named]
-    means, names = _means(engine, chosen), _names(engine)
-    people = [key for key in means if kinds[key][0] == Kind.CLINICIAN]
-    jury_heard = [key for key in jury if key in means or chosen.jurors]
+        jurors = [key for key, response in kinds.items() if response in named]
+    means = _means(engine, chosen)
+    with reading(engine) as session:
+        names = response_names(session)
+    clinicians = [key for key in means if kinds[key][0] == Kind.CLINICIAN]
+    jury_heard = [key for key in jurors if key in means or chosen.jurors]
     if chosen.measure == "z":
-        means = _standardised(means, {one for key in people for one in means[key]})
+        means = _standardised(means, {response for key in clinicians for response in means[key]})
     flags = _flags(engine)
-    rated = {one for key in [*people, *jury_heard] for one in means.get(key, ())}
+    rated = {response for key in [*clinicians, *jury_heard] for response in means.get(key, ())}
     return [
         _row(
             response,
             names[response],
-            _side(means, people, response, len(people), whole=False),
-            _side(means, jury_heard, response, len(jury_heard), whole=True),
+            _side(means, clinicians, response, len(clinicians), needs_all=False),
+            _side(means, jury_heard, response, len(jury_heard), needs_all=True),
             flags.get(response, frozenset()),
         )
         for response in sorted(rated)
     ]
 
 
-def _by_default(engine: Engine) -> dict[int, str]:
+def _default_jury(engine: Engine) -> dict[int, str]:
     """Return the jurors who sit where none are chosen: real ones never sit with simulated ones."""
     query = select(Rater.id, Rater.handle, Rater.simulated).where(
         Rater.kind == Kind.JUROR, col(Rater.id).in_(select(Rating.rater).distinct())
     )
     with reading(engine) as session:
-        found = session.exec(query).all()
-    real = {key or 0: name for key, name, made_up in found if not made_up}
-    return real or {key or 0: name for key, name, _ in found}
+        rows = session.exec(query).all()
+    real = {key or 0: name for key, name, is_simulated in rows if not is_simulated}
+    return real or {key or 0: name for key, name, _ in rows}
 
 
 def _row(
-    response: int, name: tuple[str, str], people: Side, jury: Side, flags: frozenset[str]
+    response: int, name: tuple[str, str], clinicians: Side, jury: Side, flags: frozenset[str]
 ) -> Compared:
-    both = people.mean is not None and jury.mean is not None
-    difference = (jury.mean or 0.0) - (people.mean or 0.0) if both else None
-    return Compared(response, *name, people, jury, difference, flags)
+    both = clinicians.mean is not None and jury.mean is not None
+    difference = (jury.mean or 0.0) - (clinicians.mean or 0.0) if both else None
+    return Compared(response, *name, clinicians, jury, difference, flags)
 
 
-def _side(means: Means, raters: Sequence[int], response: int, of: int, *, whole: bool) -> Side:
-    """Return the mean of those who scored; of a jury (`whole`) only if all did."""
-    scores = [means[one][response] for one in raters if response in means.get(one, ())]
-    missing = whole and len(scores) < of
+def _side(means: Means, raters: Sequence[int], response: int, of: int, *, needs_all: bool) -> Side:
+    """Return the mean of those who scored; of a jury (`needs_all`) only if all did."""
+    scores = [means[rater][response] for rater in raters if response in means.get(rater, ())]
+    missing = needs_all and len(scores) < of
     return Side(None if missing or not scores else fmean(scores), len(scores), of)
 
 
 def _means(engine: Engine, chosen: Chosen) -> dict[int, dict[int, float]]:
     """Return the composites that count; one with a criterion missing is none."""
-    found: dict[int, dict[int, float]] = defaultdict(dict)
+    composites: dict[int, dict[int, float]] = defaultdict(dict)
     with reading(engine) as session:
-        for one in benchmarks(engine):
-            if chosen.benchmark not in ("", one.name):
+        for benchmark in benchmarks(engine):
+            if chosen.benchmark not in ("", benchmark.name):
                 continue
-            asked = {
-                "sha": one.rubric.sha256,
+            parameters = {
+                "sha": benchmark.rubric.sha256,
                 "third": THIRD,
-                "benchmark": one.name,
+                "benchmark": benchmark.name,
                 "criterion": chosen.criterion,
-                "needed": 1 if chosen.criterion else len(one.rubric.criteria),
+                "needed": 1 if chosen.criterion else len(benchmark.rubric.criteria),
             }
-            for response, rater, mean in session.connection().execute(COMPOSITES, asked):
-                found[rater][response] = float(mean)
-    return dict(found)
+            for response, rater, mean in session.connection().execute(COMPOSITES, parameters):
+                composites[rater][response] = float(mean)
+    return dict(composites)
 
 
 def _standardised(means: Means, analysed: Iterable[int]) -> dict[int, dict[int, float]]:
     """Return z within each rater over the analysed set; raters without spread have none."""
-    within, found = set(analysed), dict[int, dict[int, float]]()
+    analysed_set, standardised = set(analysed), dict[int, dict[int, float]]()
     for rater, scores in means.items():
-        own = {key: score for key, score in scores.items() if key in within}
-        if len(own) > 1 and not isclose(spread := stdev(own.values()), 0.0, abs_tol=1e-12):
-            middle = fmean(own.values())
-            found[rater] = {key: (score - middle) / spread for key, score in own.items()}
-    return found
+        analysed_scores = {key: score for key, score in scores.items() if key in analysed_set}
+        if len(analysed_scores) > 1 and not isclose(
+            spread := stdev(analysed_scores.values()), 0.0, abs_tol=1e-12
+        ):
+            middle = fmean(analysed_scores.values())
+            standardised[rater] = {
+                key: (score - middle) / spread for key, score in analysed_scores.items()
+            }
+    return standardised
 
 
-def _kinds(engine: Engine) -> dict[int, tuple[str, str]]:
+def _kinds_of_raters(engine: Engine) -> dict[int, tuple[str, str]]:
     with reading(engine) as session:
         query = select(Rater.id, Rater.kind, Rater.handle)
         return {key or 0: (kind, name) for key, kind, name in session.exec(query)}
 
 
-def _names(engine: Engine) -> dict[int, tuple[str, str]]:
-    """Return response -> its id and its benchmark."""
-    query = select(Response.id, Response.response_id, Instance.benchmark).join(Instance)
-    with reading(engine) as session:
-        return {key or 0: (name, benchmark) for key, name, benchmark in session.exec(query)}
-
-
 def _flags(engine: Engine) -> dict[int, frozenset[str]]:
     """Return response -> what else was said of it, and whether a juror's call failed."""
-    found: dict[int, set[str]] = defaultdict(set)
+    flags_of: dict[int, set[str]] = defaultdict(set)
     with reading(engine) as session:
         connection = session.connection()
         for response, kind in connection.execute(REMARKED):
-            found[response].add(kind)
+            flags_of[response].add(kind)
         for response, severity in connection.execute(MARKED):
-            found[response] |= {"marked", *([severity] if severity == CRITICAL else [])}
+            flags_of[response] |= {"marked", *([severity] if severity == CRITICAL else [])}
         for (response,) in connection.execute(FAILED):
-            found[response].add("failed")
-    return {key: frozenset(flags) for key, flags in found.items()}
+            flags_of[response].add("failed")
+    return {key: frozenset(flags) for key, flags in flags_of.items()}

@@ -1,14 +1,14 @@
-"""Comparing rows with the seals that events hold of them: which row, which column, which act."""
+"""Comparing rows with what events say of them: seals by key, and digests by act."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Row, String, collate, func
 from sqlalchemy import Table as DbTable
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from data.importers.package import AUTHORS_ADDED, EVERY, RESTORED, WITHHELD
 from data.queries.base import columns_of
@@ -24,15 +24,17 @@ from data.record import (
     sealed_setting,
     table_of,
 )
-from data.schema import Table
+from data.schema import Authorship, Instance, Response, Table
 from data.store.access import SESSION_KEY
-from data.store.seals import SHORTEST
+from data.store.audit import COLUMNS, INSTANCE, SHORTEST, WITH_AUTHOR, Batch
 
 PAGE, AT_ONCE = 2000, 500
 SEALED = "sealed"  # the act of the migration that seals a study of before
 MOST_NAMED = 5
-PARTS = tuple(name for name, one in SEALS.items() if one.how is How.KEYS)
+PARTS = tuple(name for name, seal in SEALS.items() if seal.how is How.KEYS)
 STAYS = tuple(name for name in PARTS if table_of(name) not in EVERY)
+FIRST = 5
+BY_ACT = tuple(table for table in COLUMNS if table not in WITH_AUTHOR)
 
 
 @dataclass(slots=True)
@@ -85,21 +87,21 @@ class Seals:
             self.authors_withheld = False
         if event.action == SEALED and self.since is None:
             self.since = event.at
-        for said in event.detail.get("sealed", ()):
-            if said["table"] in self.newest:
-                self._take(event.id, said)
+        for content in event.detail.get("sealed", ()):
+            if content["table"] in self.newest:
+                self._take(event.id, content)
 
-    def _take(self, event: int, said: Mapping[str, Any]) -> None:
-        newest = self.newest[said["table"]]
-        for key, leaf in zip_longest(said.get("gone", ()), said.get("was", ())):
+    def _take(self, event: int, content: Mapping[str, Any]) -> None:
+        newest = self.newest[content["table"]]
+        for key, leaf in zip_longest(content.get("gone", ()), content.get("was", ())):
             before = newest.pop(key, None)
             if before is not None and leaf is not None:
                 before.displaced[key] = bytes.fromhex(leaf)
-        if "gone" in said:
+        if "gone" in content:
             return
-        keys = list(_keys(said["keys"]))
-        told = {name: said.get(name, "") for name in ("columns", "each")}
-        seal = Seal(said["table"], event, keys, said["width"], said["sha256"], **told)
+        keys = list(_keys(content["keys"]))
+        hints = {name: content.get(name, "") for name in ("columns", "each")}
+        seal = Seal(content["table"], event, keys, content["width"], content["sha256"], **hints)
         newest.update(dict.fromkeys(keys, seal))
 
     def _leave_behind(self, *, authors: bool) -> None:
@@ -107,7 +109,7 @@ class Seals:
         for part in STAYS:
             self.newest[part].clear()
         settings = self.newest["setting"]
-        for key in [one for one in settings if not kept_setting(str(one))]:
+        for key in [key for key in settings if not kept_setting(str(key))]:
             del settings[key]
         self.authors_withheld = not authors
         for seal in self.newest["authorship"].values():
@@ -151,7 +153,7 @@ class _Part:
                 leaves[key] = leaf_of(cells[: seal.width])
                 self.rows += 1
         if unknown:
-            yield f"{_named(self.part, unknown)}: no event vouches for {_it(unknown)}"
+            yield f"{_named(self.part, unknown)}: no event vouches for {_pronoun(unknown)}"
         for seal in {id(one): one for one in self.newest.values()}.values():
             yield from self._compare(seal, leaves)
 
@@ -171,7 +173,7 @@ class _Part:
 
     def _changed(self, seal: Seal, mine: Sequence[Key], found: Mapping[Key, bytes]) -> str:
         """Say which rows of a seal were changed, and in which columns, as far as it tells."""
-        rows = [key for key, hint in zip(seal.keys, _pieces(seal.each, SHORTEST), strict=False)
+        rows = [key for key, hint in zip(seal.keys, _split_hints(seal.each, SHORTEST), strict=False)
                 if key in found and found[key].hex()[:SHORTEST] != hint]  # fmt: skip
         columns = self._columns(seal, mine) if not seal.displaced else []
         which = _named(self.part, rows or mine)
@@ -184,8 +186,8 @@ class _Part:
         cells = [rows[key] for key in mine]
         at = seal.names.index("salt") if SEALS[self.part].salted else None
         salts = [] if at is None else [str(row[at]) for row in cells]
-        now = _pieces(column_hints(cells, salts), SHORT)
-        pairs = zip(seal.names, _pieces(seal.columns, SHORT), now, strict=False)
+        now = _split_hints(column_hints(cells, salts), SHORT)
+        pairs = zip(seal.names, _split_hints(seal.columns, SHORT), now, strict=False)
         different = [name for name, said, hint in pairs if said != hint]
         return ["salt"] if "salt" in different and at is not None else different
 
@@ -215,23 +217,175 @@ def _table(part: str) -> DbTable:
     return Table.metadata.tables[table_of(part)]
 
 
-def _keys(said: Sequence[Any]) -> Iterator[Key]:
+def _keys(runs: Sequence[Any]) -> Iterator[Key]:
     """Yield the keys that a seal names: texts, and runs of whole numbers."""
-    for one in said:
-        if isinstance(one, list):
-            yield from range(one[0], one[1] + 1)
+    for run in runs:
+        if isinstance(run, list):
+            yield from range(run[0], run[1] + 1)
         else:
-            yield one
+            yield run
 
 
-def _pieces(text: str, size: int) -> list[str]:
+def _split_hints(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def _it(keys: Sequence[Key]) -> str:
+def _pronoun(keys: Sequence[Key]) -> str:
     return "it" if len(keys) == 1 else "them"
 
 
 def _named(part: str, keys: Sequence[Key]) -> str:
     """Return table and rows by their keys."""
     return f"{table_of(part)} {named(keys, len(keys))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the event of one act says of the rows that it wrote, and which event that is."""
+
+    event: int
+    rows: int
+    sha256: str
+
+
+Promised = Mapping[tuple[str, Any], Promise]
+
+
+def promises(event: Row[Any]) -> Iterator[tuple[tuple[str, Any], Promise]]:
+    """Yield (table, batch) and what an event says of the rows it wrote."""
+    detail = event.detail
+    for part in (*([detail] if "batch" in detail else ()), *detail.get("written", ())):
+        yield (part["table"], part["batch"]), Promise(event.id, part["rows"], part["sha256"])
+
+
+def act_findings(
+    session: Session, table: str, promised: Promised, counts: dict[str, int]
+) -> Iterator[str]:
+    """Yield how a table's rows differ from what events say; note how many are vouched for."""
+    acts = _Acts(table, promised)
+    for row in _rows(session, table):
+        batch, key, *cells = tuple(row)
+        acts.take(batch, key, cells)
+    counts[table] = sum(act.batch.rows for act in acts.acts.values())
+    yield from acts.findings()
+
+
+def batch_findings(session: Session, promised: Promised) -> Iterator[str]:
+    """Yield which responses name another act than brought them, where their authors are withheld."""
+    query = select(Response.batch, func.count()).where(col(Response.batch).is_not(None))
+    stored = dict(session.exec(query.group_by(col(Response.batch))).all())
+    promised_rows = {
+        batch: promise.rows for (table, batch), promise in promised.items() if table == "response"
+    }
+    for batch in sorted(
+        {*stored, *(batch for batch, rows in promised_rows.items() if rows)}, key=str
+    ):
+        if stored.get(batch, 0) != promised_rows.get(batch, 0):
+            brought = promised_rows.get(batch, 0)
+            yield f"response: {stored.get(batch, 0)} rows name an act that brought {brought}"
+
+
+def stream(session: Session, table: str, names: Iterable[str]) -> Iterable[Row[Any]]:
+    """Return columns of a table page by page: rows, since objects would take five times as long."""
+    table_columns = Table.metadata.tables[table]
+    [key] = table_columns.primary_key
+    text = isinstance(key.type, String)  # each database sorts texts in its own way
+    is_server = session.get_bind().dialect.name == "postgresql"
+    order = collate(key, "C") if text and is_server else key
+    query = columns_of(*(table_columns.c[name] for name in names)).order_by(order)
+    return session.execute(query.execution_options(yield_per=PAGE))
+
+
+@dataclass(slots=True)
+class _Keys:
+    """The keys of some rows: how many, and the first few, to name them."""
+
+    number: int = 0
+    first: list[Any] = field(default_factory=list)
+
+    def add(self, key: Any) -> None:
+        """Count one row."""
+        self.number += 1
+        if len(self.first) < FIRST:
+            self.first.append(key)
+
+    @property
+    def it(self) -> str:
+        """How a sentence calls them."""
+        return "it" if self.number == 1 else "them"
+
+    def __str__(self) -> str:
+        return named(self.first, self.number)
+
+
+@dataclass(slots=True)
+class _Act:
+    """The rows that one act wrote, as they are found."""
+
+    batch: Batch
+    keys: _Keys = field(default_factory=_Keys)
+
+
+class _Acts:
+    """The acts whose rows a table holds, in the order of the rows."""
+
+    def __init__(self, table: str, promised: Promised) -> None:
+        self.table, self.promised = table, promised
+        self.acts: dict[Any, _Act] = {}
+        self.unknown, self.moved, self.newest = _Keys(), _Keys(), 0
+
+    def take(self, batch: Any, key: Any, cells: Iterable[object]) -> None:
+        """Take in one row; those of a later act stand behind those of an earlier one."""
+        promise = self.promised.get((self.table, batch))
+        if promise is None:
+            if self.table != "response" or batch is not None:  # those are sealed by their keys
+                self.unknown.add(key)
+            return
+        if batch not in self.acts:
+            self.acts[batch] = _Act(Batch(self.table))
+        self.acts[batch].batch.add_values(cells)
+        self.acts[batch].keys.add(key)
+        if promise.event < self.newest:
+            self.moved.add(key)
+        self.newest = max(self.newest, promise.event)
+
+    def findings(self) -> Iterator[str]:
+        """Yield what is wrong with the rows taken in."""
+        for keys, problem in (
+            (self.unknown, "no event vouches for"),
+            (self.moved, "behind later rows, which changes what counts of"),
+        ):
+            if keys.number:
+                yield f"{self.table} {keys}: {problem} {keys.it}"
+        nothing = _Act(Batch(self.table))
+        for (table, batch), promise in self.promised.items():
+            if table == self.table and promise.rows:
+                yield from self._compare(promise, self.acts.get(batch, nothing))
+
+    def _compare(self, promise: Promise, act: _Act) -> Iterator[str]:
+        """Yield how the rows that were found differ from what an event says of them."""
+        rows = act.batch.rows
+        if rows != promise.rows:
+            yield f"{self.table}: event {promise.event} wrote {promise.rows} rows, {rows} are there"
+        elif act.batch.sha256 != promise.sha256:
+            some = "some of them " if rows > 1 else ""
+            yield f"{self.table} {act.keys}: {some}changed or moved since event {promise.event}"
+
+
+def _rows(session: Session, table: str) -> Iterable[Row[Any]]:
+    """Return batch, key and content of a table's rows in the order they were written."""
+    if table == "response":
+        return _responses(session)
+    [key] = Table.metadata.tables[table].primary_key
+    return stream(session, table, ("batch", key.name, *COLUMNS[table]))
+
+
+def _responses(session: Session) -> Iterable[Row[Any]]:
+    """Return batch, key and content of every response with its author and its instance."""
+    content = (
+        *(Response.batch, Response.id, Response.response_id, Response.text, Authorship.model),
+        *(getattr(Instance, name) for name in INSTANCE),
+    )
+    query = columns_of(*content).select_from(Response).join(Authorship).join(Instance)
+    ordered = query.order_by(col(Response.id))
+    return session.execute(ordered.execution_options(yield_per=PAGE))
