@@ -58,7 +58,7 @@ class TokenCosts:
     usd_whole: float = 0.0
 
     def plus(self, other: "TokenCosts") -> "TokenCosts":
-        """Return the sum of two."""
+        """Return the sum with other costs."""
         ours, theirs = asdict(self), asdict(other)
         return TokenCosts(**{name: ours[name] + theirs[name] for name in ours})
 
@@ -71,7 +71,7 @@ class TokenCosts:
 
 
 def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> TokenCosts:
-    """Return the figures of one call, or the sums of many, as their columns have them.
+    """Return the tokens and costs of one call, or of many, from the columns that a study stores.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
 
 
 def added(costs: Iterable[TokenCosts]) -> TokenCosts:
-    """Return the sum of any number."""
+    """Return the sum of several costs."""
     total = TokenCosts()
     for cost in costs:
         total = total.plus(cost)

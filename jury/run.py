@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from data.database import shown, told
+from data.database import database_errors, shown
 from data.errors import BadInput, Conflict
 from data.schema import Status, now
 from data.store.calls import add_jurors, known_jurors
@@ -336,7 +336,7 @@ def _taken(connection: sqlite3.Connection) -> bool:
 @contextmanager
 def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold a lock of the PostgreSQL server, over its restarts too."""
-    with told(engine.url):
+    with database_errors(engine.url):
         lock = _ServersLock(engine, waiting)
         with _listening(engine, "begin", lock.see), _listening(engine, "commit", lock.note):
             try:

@@ -27,10 +27,10 @@ from data.rubric import (
     Gold,
     Rubric,
     first_complaint,
+    missing_from_prompt,
     read_rubric,
     shipped,
     too_wide,
-    unasked,
 )
 from data.schema import Role
 from data.store.steering import keep_version
@@ -419,5 +419,7 @@ def _checked(body: Mapping[str, Any]) -> tuple[Rubric | None, str]:
         rubric = Rubric(**{**body, "version": body["version"].strip()})
     except ValidationError as error:
         return None, first_complaint(error.errors())
-    why = too_wide(rubric.scale.min, rubric.scale.max) or unasked(rubric.prompt, rubric.criteria)
+    why = too_wide(rubric.scale.min, rubric.scale.max) or missing_from_prompt(
+        rubric.prompt, rubric.criteria
+    )
     return (None, why) if why else (rubric, "")
