@@ -1,4 +1,4 @@
-"""Settling differences between clinicians: who reads what, and what they are shown of the others."""
+"""Settle differences between clinicians: who reads what, and what they see of the others; answer flags."""
 
 import hashlib
 from collections import Counter
@@ -21,7 +21,9 @@ from data.queries.adjudication import (
 )
 from data.queries.authors import author_names
 from data.queries.study import settings
+from data.queries.text_search import names_to_mask
 from data.store.assignments import give_adjudication
+from data.store.flags import answer_flag_as
 
 OFF = (
     "differences are not settled in this study: set how many points apart clinicians must be, such "
@@ -80,21 +82,23 @@ def planned_settlement(
     all_differences = found_differences(engine)
     ready = [difference for difference in all_differences if difference.is_ready]
     naming = _naming(engine, ready) if reading == "consensus" else frozenset[int]()
-    known = pool(engine)
+    candidates = pool(engine)
     if raters is not None:
-        known = replace(known, clinicians=tuple(raters))
-    able = {difference.response: known.able(difference.response, reading) for difference in ready}
+        candidates = replace(candidates, clinicians=tuple(raters))
+    able = {
+        difference.response: candidates.able(difference.response, reading) for difference in ready
+    }
     eligible = {key: names for key, names in able.items() if names and key not in naming}
     start = {
-        clinician: (known.settling.get(clinician, 0), known.open_.get(clinician, 0))
-        for clinician in known.clinicians
+        clinician: (candidates.settling.get(clinician, 0), candidates.open_.get(clinician, 0))
+        for clinician in candidates.clinicians
     }
     places = dealt(eligible, start, seed)
     load = Counter(places.values())
     return Settlement(
         reading,
         places,
-        {clinician: load[clinician] for clinician in sorted(known.clinicians)},
+        {clinician: load[clinician] for clinician in sorted(candidates.clinicians)},
         waiting=tuple(
             difference.response_id
             for difference in all_differences
@@ -213,3 +217,20 @@ def others_shown(engine: Engine, rater: int, code: str) -> tuple[OtherReading, .
         )
         for other in other_readings(engine, rater, code)
     )
+
+
+def answer(person: Person, engine: Engine, remark: int, text: str) -> int:
+    """Answer a flag in a coordinator's name; return the answer's key.
+
+    Raises
+    ------
+    BadInput
+        If the text names a model of the study, or any that is well known: who reads it rates blind.
+    Unknown, NotAllowed
+        If there is no such flag; unless a coordinator asks.
+    """
+    hits = find_self_naming(text, names_to_mask(person, engine))
+    if hits:
+        names = ", ".join(dict.fromkeys(hit.text for hit in hits))
+        raise BadInput(f"the answer names what may be a model ({names}): who reads it rates blind")
+    return answer_flag_as(person, engine, person.actor, remark, text)

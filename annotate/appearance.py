@@ -17,8 +17,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotate import sessions
-from annotate.cookies import session_token
-from annotate.headers import asks_for_page, from_elsewhere
+from annotate.middleware import asks_for_page, from_elsewhere
+from annotate.sessions import session_token
 from data.errors import MedjuryError
 from data.schema import Role
 

@@ -7,20 +7,22 @@ and each benchmark and instance. Orders are random, every clinician's own.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
-from annotate.balance import Table, connect, deal, gaps, improve, level
-from annotate.order import Showing, arrange
-from annotate.plan import Assigned, Design, Item
+from sqlalchemy import Engine
+
+from annotate.balance import Showing, Table, arrange, connect, deal, gaps, improve, level
+from annotate.plan import Assigned, Design, Item, Plan, plan_of
 from data.errors import BadInput
+from data.queries import assigned, design_items
+from data.queries.pace import pace_of, work_of_responses
 from data.store.assignments import Slot
 
 Name = TypeVar("Name", bound=Hashable)
 
-__all__ = ["Assigned", "Design", "Item", "design", "top_up"]
 STARTS = 6  # of a design that cannot at once be made as even as can be
 ENOUGH = 6000  # readings dealt in all starts together; a large design gets one start
 
@@ -37,7 +39,7 @@ class Start:
     def readers(self, *, done: bool) -> list[list[int]]:
         """Return who has each response by now: done, or open with someone still there."""
         able = self.everyone if done else self.everyone[: self.staff]
-        number = {rater: place for place, rater in enumerate(able)}
+        number = {rater: index for index, rater in enumerate(able)}
         readers: dict[int, list[int]] = {item.response: [] for item in self.items}
         for slot in self.existing:
             if not slot.pass_ and slot.done == done and slot.rater in number:
@@ -141,8 +143,8 @@ def _kept(start: Start, table: Table) -> list[Assigned]:
     staff = set(start.everyone[: start.staff])
     reads = {
         (start.everyone[rater], item.response)
-        for place, item in enumerate(start.items)
-        for rater in table.readers(place)
+        for index, item in enumerate(start.items)
+        for rater in table.readers(index)
     }
     return [
         slot
@@ -166,8 +168,8 @@ def _slots(
         own_rng = Random(repr((rng.random(), rater)))  # noqa: S311 - published, not a secret
         line = arrange(*_showings(own, mine, start.items), max(number_of_repeats, 0), own_rng)
         first = own[-1].position + 1 if own else 0
-        for place, showing in enumerate(line, first):
-            yield Slot(rater, showing.response, place, showing.pass_)
+        for position, showing in enumerate(line, first):
+            yield Slot(rater, showing.response, position, showing.pass_)
 
 
 def _showings(
@@ -175,9 +177,13 @@ def _showings(
 ) -> tuple[list[Showing], list[Showing]]:
     """Return a rater's earlier showings, in order, and the new ones."""
     instance = {item.response: item.instance for item in items}
-    known = {slot.response for slot in own if not slot.pass_}
+    responses_read = {slot.response for slot in own if not slot.pass_}
     before = [Showing(slot.response, instance[slot.response], slot.pass_) for slot in own]
-    new = [Showing(item.response, item.instance) for item in mine if item.response not in known]
+    new = [
+        Showing(item.response, item.instance)
+        for item in mine
+        if item.response not in responses_read
+    ]
     return before, new
 
 
@@ -191,7 +197,7 @@ def _check(
     """Refuse input that no design can be made of, and say what to do."""
     twice = _twice(raters)
     same = _twice([item.response for item in responses])
-    both = _twice([(slot.rater, slot.response, slot.pass_) for slot in existing])
+    duplicates = _twice([(slot.rater, slot.response, slot.pass_) for slot in existing])
     lost = sorted({slot.response for slot in existing} - {item.response for item in responses})
     faults = {
         "no responses to assign: import some first": not responses,
@@ -202,7 +208,7 @@ def _check(
         f"per_response={per_response} with {len(raters)} clinicians ({', '.join(raters)}): "
         "ask for fewer readings a response, or invite more": per_response > len(raters),
         f"repeats={repeats}: give a share from 0 to 0.5": not 0 <= repeats <= 0.5,
-        f"slots given twice: {both[:5]}; give each once": both,
+        f"slots given twice: {duplicates[:5]}; give each once": duplicates,
         f"work on responses that are not given: {lost[:5]}; give old and new ones": lost,
     }
     for fault, holds in faults.items():
@@ -255,7 +261,7 @@ def _staffed(start: Start, per_response: int, rng: Random) -> Table:
     staff = range(start.staff)
     _hold(table, before)
     order = rng.sample(range(len(start.items)), len(start.items))
-    order.sort(key=lambda place: (start.items[place].model, start.items[place].benchmark))
+    order.sort(key=lambda index: (start.items[index].model, start.items[index].benchmark))
     deal(table, per_response, staff, order)
     level(table, staff)
     _release(table, before)
@@ -283,3 +289,88 @@ def _even_out(table: Table, per_response: int, rng: Random) -> None:
     improve(table, rng, patience)
     if connect(table):
         improve(table, rng, patience, whole=True)
+
+
+NOTHING = "the study has no responses yet: `medjury study import FILE` brings them in"
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRequest:
+    """The request for a design.
+
+    Attributes
+    ----------
+    raters
+        Handles of those who can be given work.
+    per_response
+        Clinicians a response.
+    repeats
+        Share of each clinician's responses shown to them again.
+    minutes
+        Of a showing, for the plan; None takes the study's own pace, or one from words.
+    """
+
+    raters: tuple[str, ...]
+    per_response: int
+    repeats: float
+    seed: int
+    minutes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedDesign:
+    """The figures of a planned design, without authors.
+
+    Attributes
+    ----------
+    load
+        First readings of each clinician.
+    overlap
+        Responses shared by each pair, keyed "a|b".
+    repeats
+        Hidden repeats of all clinicians; `repeats_of` of each.
+    """
+
+    per_response: int
+    load: Mapping[str, int]
+    overlap: Mapping[str, int]
+    repeats: int
+    plan: Plan
+    repeats_of: Mapping[str, int]
+
+
+def designed(engine: Engine, request: DesignRequest) -> Design:
+    """Return the design for every response of the study, begun work staying where it is.
+
+    The same study and request give the same design everywhere.
+
+    Raises
+    ------
+    BadInput
+        If there is nothing to deal, or no such design.
+    """
+    work = work_of_responses(engine)
+    items = [
+        Item(
+            *(item.response, item.instance, item.model, item.benchmark),
+            *(work[item.response].words, work[item.response].criteria),
+        )
+        for item in design_items(engine)
+    ]
+    if not items:
+        raise BadInput(NOTHING)
+    existing = [
+        Assigned(slot.rater, slot.response, slot.pass_, slot.begun, slot.position)
+        for slot in assigned(engine)
+    ]
+    raters, repeats = list(request.raters), request.repeats
+    return top_up(existing, items, raters, request.per_response, request.seed, repeats=repeats)
+
+
+def planned_design(engine: Engine, request: DesignRequest) -> PlannedDesign:
+    """Return the figures of the design that a study would have."""
+    design = designed(engine, request)
+    figures = design.load, design.overlap, design.repeats
+    plan = plan_of(design, pace_of(engine, request.minutes))
+    repeats_of = {rater: design.repeats_of(rater) for rater in design.raters}
+    return PlannedDesign(design.per_response, *figures, plan, repeats_of)

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from annotate.spelling import SEPARATORS, folded
-from annotate.surroundings import Surroundings
+from annotate.searched_text import SEPARATORS, Surroundings, folded
 
 GAP = r"(?:[ \u00a0]?[-\u2010-\u2013][ \u00a0]?|[-\u2010-\u2013_./]{1,2}|[ \u00a0])"
 # Letters of scripts that put no space between words do not bound a name, nor does emphasis.
@@ -308,9 +307,9 @@ def _distinct(name: str) -> bool:
 def _telling(name: str) -> bool:
     """Whether a name can mean nothing else: several parts one of which is a number, or known."""
     tokens = _tokens(name)
-    known = {tuple(_tokens(name)) for name in PLAIN}
+    plain_names = {tuple(_tokens(name)) for name in PLAIN}
     mixed = len(tokens) > 1 and any(token.isdigit() for token in tokens)
-    return tuple(tokens) in known or (mixed and sum(map(len, tokens)) > 3)
+    return tuple(tokens) in plain_names or (mixed and sum(map(len, tokens)) > 3)
 
 
 def _tokens(name: str) -> list[str]:

@@ -24,8 +24,7 @@ from annotate.authors import (
     vendors,
     well_known_words,
 )
-from annotate.spelling import Reading, readings, undisguised
-from annotate.surroundings import Surroundings
+from annotate.searched_text import Reading, Surroundings, readings, undisguised
 
 __all__ = ["MARK", "Found", "Masked", "Why", "default_names", "find_self_naming", "mask", "unmask"]
 
@@ -160,15 +159,15 @@ def mask(text: str, names: Sequence[str] = ()) -> Masked:
 
     A mark can make what stands beside it sure, so the masked text is searched until nothing is.
     """
-    known = tuple(sorted(set(names)))
+    sorted_names = tuple(sorted(set(names)))
     hits: list[Hit] = []
     while True:
         shown = _with_marks(text, hits)
         sure = _merged(
-            [hit for reading in readings(shown) for hit in _Searched(reading, known).sure()]
+            [hit for reading in readings(shown) for hit in _Searched(reading, sorted_names).sure()]
         )
-        place = _Places(hits)
-        more = [Hit(*place.original((hit.start, hit.end)), hit.why) for hit in sure]
+        places = _Places(hits)
+        more = [Hit(*places.original((hit.start, hit.end)), hit.why) for hit in sure]
         if (merged := _merged([*hits, *more])) == hits:
             break
         hits = merged
@@ -209,19 +208,19 @@ class _Places:
         """Return where a stretch of the masked text stood; all of a mark that it touches."""
         return self._before_masking(span[0])[0], self._before_masking(span[1] - 1)[1]
 
-    def _before_masking(self, place: int) -> Span:
+    def _before_masking(self, at: int) -> Span:
         """Return the stretch that a character of the masked text stood for."""
-        last = bisect_right(self._marks, place) - 1
-        if last >= 0 and place < self._marks[last] + len(MARK):
+        last = bisect_right(self._marks, at) - 1
+        if last >= 0 and at < self._marks[last] + len(MARK):
             return self._hits[last].start, self._hits[last].end
-        stood = place - self._shifts[last + 1]
+        stood = at - self._shifts[last + 1]
         return stood, stood + 1
 
 
 def _free(span: Hit, taken: Sequence[Hit]) -> bool:
     """Whether a span overlaps none of those in order."""
-    place = bisect_right(taken, span.start, key=lambda hit: hit.end)
-    return place == len(taken) or span.end <= taken[place].start
+    index = bisect_right(taken, span.start, key=lambda hit: hit.end)
+    return index == len(taken) or span.end <= taken[index].start
 
 
 def _merged(hits: Sequence[Hit]) -> list[Hit]:
@@ -391,5 +390,5 @@ def doubtful_names(
             yield Hit(*match.span(), Why.OTHER_MEANING)
 
 
-def _near(text: str, place: int) -> str:
-    return text[place : place + 30]
+def _near(text: str, start: int) -> str:
+    return text[start : start + 30]

@@ -44,8 +44,8 @@ COLOUR = re.compile("#[0-9a-f]{6}")
 
 def drawn(function: str, *arguments: object) -> dict[str, Any]:
     """Return the specification of a chart of `calibration.report`, as "charts:chart_intervals"."""
-    made: dict[str, Any] = worker.make("annotate.vega:drawn", function, *arguments)
-    return made
+    spec: dict[str, Any] = worker.make("annotate.vega:drawn", function, *arguments)
+    return spec
 
 
 def show(
@@ -211,15 +211,15 @@ def _on_dark_ramp(colour: str) -> str:
     low, high = _channels(RAMP[0]), _channels(RAMP[1])
     own = _channels(colour)
     share = (own[0] - low[0]) / (high[0] - low[0])
-    meant = _mixed(low, high, share)
-    if not 0 <= share <= 1 or any(abs(a - b) > 1 for a, b in zip(meant, own, strict=True)):
+    expected = _mixed(low, high, share)
+    if not 0 <= share <= 1 or any(abs(a - b) > 1 for a, b in zip(expected, own, strict=True)):
         return colour
     mixed = _mixed(_channels(DARK_RAMP[0]), _channels(DARK_RAMP[1]), share)
     return "#" + "".join(f"{round(channel):02x}" for channel in mixed)
 
 
 def _channels(colour: str) -> list[int]:
-    return [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
 
 
 def _mixed(low: Sequence[int], high: Sequence[int], share: float) -> list[float]:

@@ -117,14 +117,14 @@ def _toml(name: str, value: object) -> str:
     """Return a value as TOML writes it; a number where the key wants one and it is one."""
     text = str(value).strip()
     if name in ONLY_IN_NUMBERS and re.fullmatch(r"\d+(\.\d+)?", text):
-        whole = name == "max_tokens"
-        return text if whole or "." in text else f"{text}.0"
+        is_integer = name == "max_tokens"
+        return text if is_integer or "." in text else f"{text}.0"
     return json.dumps(text, ensure_ascii=False)
 
 
 @cache
 def _folder() -> Path:
     """Return a folder that only this process's user may read, gone when it ends."""
-    made = tempfile.mkdtemp(prefix="medjury-panels-")
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return Path(made)
+    folder = tempfile.mkdtemp(prefix="medjury-panels-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -24,8 +24,8 @@ from typing import Any
 from sqlalchemy import Engine
 
 from annotate import jury_panels
-from annotate.study import study
-from data import STUDY_VARIABLE
+from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
+from data.database import open_study
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
 from data.schema import Role
@@ -194,4 +194,4 @@ def _keys(order: RunOrder) -> list[str]:
 
 
 if __name__ == "__main__":
-    keep(study(), sys.argv[1])
+    keep(open_study(os.environ.get(STUDY_VARIABLE, DEFAULT_STUDY_URL)), sys.argv[1])

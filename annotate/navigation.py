@@ -1,16 +1,22 @@
-"""The screens of each role. A browser learns the names of its own screens only."""
+"""The study that this process serves, and the screens of each role.
 
+A browser learns the names of its own screens only.
+"""
+
+import os
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import sessions
-from annotate.cookies import session_of_page
+from annotate.middleware import STEERING
 from annotate.rating import text_html
-from annotate.study import study
+from annotate.sessions import session_of_page
+from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
+from data.database import open_study
 from data.errors import MedjuryError, NoStudy
 from data.queries import Person
 from data.schema import Role
@@ -23,9 +29,6 @@ BROKEN = "The study cannot be shown just now. Reload the page in a moment."
 AGAIN_SECONDS = 3
 NOTHING = "There is no screen for your role in this version: use the command line."
 ENDED = "Your session has ended. What you entered is kept."
-
-
-STEERING = frozenset({Role.RESEARCHER, Role.COORDINATOR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +113,19 @@ def _nothing(person: Person) -> None:
     st.html(text_html.style())
     st.html(text_html.note(f"Hello, {person.name}", NOTHING))
     st.html('<p style="text-align:center"><a href="/logout" target="_self">Sign out</a></p>')
+
+
+def serve_study(url: str) -> Engine:
+    """Make `url` the study of this process and return its engine."""
+    os.environ[STUDY_VARIABLE] = url
+    return study()
+
+
+def study() -> Engine:
+    """Return the engine of the study that MEDJURY_DB names, opened once."""
+    return _opened(os.environ.get(STUDY_VARIABLE, DEFAULT_STUDY_URL))
+
+
+@lru_cache(maxsize=4)
+def _opened(url: str) -> Engine:
+    return open_study(url)

@@ -18,7 +18,7 @@ from sqlalchemy import Engine
 from starlette.requests import Request
 from starlette.responses import Response
 
-from annotate.cookies import HOSPITAL, cookie_of, give_cookie
+from annotate.sessions import HOSPITAL_COOKIE, cookie_of, give_cookie
 from data import queries
 from data.errors import BadFile, BadInput
 from data.queries import Person
@@ -75,7 +75,7 @@ class Hospital:
         except _failures() as error:
             raise NotVouched(UNREACHED) from error
         signed = str(self.signer.dumps(on_the_way))
-        give_cookie(self.engine, HOSPITAL, signed, FRESH_SECONDS, request, answer)
+        give_cookie(self.engine, HOSPITAL_COOKIE, signed, FRESH_SECONDS, request, answer)
         return answer
 
     async def claims(self, request: Request) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Hospital:
         }
 
     def _on_the_way(self, request: Request) -> dict[str, Any]:
-        cookie = cookie_of(self.engine, HOSPITAL, request)
+        cookie = cookie_of(self.engine, HOSPITAL_COOKIE, request)
         try:
             state = self.signer.loads(cookie or "", max_age=FRESH_SECONDS)
         except BadSignature as error:

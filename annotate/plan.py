@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from annotate.balance import groups
-from annotate.order import GAP, Showing, adjacent
+from annotate.balance import GAP, Showing, adjacent, groups
 from data.pace import Pace, PaceSource, Work
 from data.store.assignments import Slot
 
@@ -100,11 +99,11 @@ class Design:
     @cached_property
     def overlap(self) -> dict[str, int]:
         """Responses shared by each pair of raters, keyed "a|b", also by those who left."""
-        known = sorted(self.orders)
-        shared = {f"{a}|{b}": 0 for place, a in enumerate(known) for b in known[place + 1 :]}
+        raters = sorted(self.orders)
+        shared = {f"{a}|{b}": 0 for index, a in enumerate(raters) for b in raters[index + 1 :]}
         for readers in self.readers.values():
-            for place, a in enumerate(readers):
-                for b in readers[place + 1 :]:
+            for index, a in enumerate(readers):
+                for b in readers[index + 1 :]:
                     shared[f"{a}|{b}"] += 1
         return shared
 
@@ -120,7 +119,7 @@ class Design:
     @cached_property
     def connected(self) -> bool:
         """Whether shared responses link every rater with every other."""
-        number = {rater: place for place, rater in enumerate(sorted(self.orders))}
+        number = {rater: index for index, rater in enumerate(sorted(self.orders))}
         blocks = ([number[rater] for rater in readers] for readers in self.readers.values())
         return len(set(groups(blocks, len(number)))) == 1
 
@@ -132,7 +131,7 @@ class Design:
     @cached_property
     def model_spread(self) -> int | None:
         """The largest difference between two raters' counts of one model's responses, if told."""
-        if not any(one.model for one in self.responses):
+        if not any(response.model for response in self.responses):
             return None
         columns = self._model_counts().values()
         return max((max(column) - min(column) for column in columns), default=0)
@@ -261,8 +260,8 @@ def plan_of(design: Design, pace: Pace | None = None) -> Plan:
 
 def _pairs(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield every pair, each sorted as the keys of `overlap` are."""
-    for place, first in enumerate(names):
-        for other in names[place + 1 :]:
+    for index, first in enumerate(names):
+        for other in names[index + 1 :]:
             yield first, other
 
 

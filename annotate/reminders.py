@@ -135,13 +135,13 @@ def due(person: Person, engine: Engine, present: datetime, url: str) -> list[Due
     """
     days = settings(engine).remind_days
     reminded_at = last_reminded(person, engine)
-    known = {
+    addresses = {
         member.name: member for member in people(person, engine) if member.role == Role.CLINICIAN
     }
     since = present - timedelta(days=days)
     reminders = []
     for workload in workloads(person, engine):
-        account = known.get(workload.handle)
+        account = addresses.get(workload.handle)
         if account is None or not is_due(workload, present, days):
             continue
         last = reminded_at.get(account.id)

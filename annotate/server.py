@@ -18,12 +18,10 @@ from starlette.middleware import Middleware
 from streamlit.web.bootstrap import load_config_options
 
 from annotate import appearance, oidc, protocols, signin
-from annotate.downloads import Downloads
-from annotate.headers import Gate, Roles, SecurityHeaders
-from annotate.outgoing import Outgoing
+from annotate.middleware import Downloads, Gate, Outgoing, Roles, SecurityHeaders
+from annotate.navigation import serve_study
+from annotate.protocols import WebSockets
 from annotate.rating import requests
-from annotate.study import serve_study
-from annotate.websockets import WebSockets
 from data.database import close_studies
 from data.errors import BadInput
 from data.queries import has_coordinator
@@ -48,7 +46,7 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     BadInput
         If the port is taken, or [auth] in `secrets` cannot be used.
     """
-    known = oidc.read_secrets(secrets)
+    accounts = oidc.read_secrets(secrets)
     engine = serve_study(db_url)
     _refuse_taken(host, port)
     _share_one_heap()
@@ -56,7 +54,7 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     if not has_coordinator(engine):
         print(NO_COORDINATOR, flush=True)  # noqa: T201 for whoever started it
     load_config_options(settings() | {"server.address": host, "server.port": port})
-    protocols.run(application(engine, known), host, port)
+    protocols.run(application(engine, accounts), host, port)
 
 
 def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.App:

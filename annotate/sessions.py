@@ -1,9 +1,10 @@
-"""Signed sessions: a cookie that nobody can forge, with how and when a person signed in."""
+"""Sessions: the signed cookie that says who is signed in, its name, and how long it lasts."""
 
+import hashlib
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import lru_cache
 from threading import Lock
@@ -11,6 +12,9 @@ from weakref import WeakKeyDictionary
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Engine
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
 
 from data import queries
 from data.queries import Person
@@ -55,12 +59,12 @@ class Sightings:
         with self._lock:
             self.last[session] = float("-inf")
 
-    def hear(self, engine: Engine, seen: SessionState) -> None:
+    def hear(self, engine: Engine, sighting: SessionState) -> None:
         """Note which sessions were signed out since it was last asked, at whichever replica."""
-        for session in seen.left:
+        for session in sighting.left:
             self.end(session)
         with self._lock:
-            self.heard[engine] = max(seen.newest, self.heard.get(engine, 0))
+            self.heard[engine] = max(sighting.newest, self.heard.get(engine, 0))
 
 
 _sightings = Sightings()
@@ -83,9 +87,9 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     # First: what a page asks while the study cannot be reached is use of the session too.
     if not sightings.alive(session[1]):
         return None
-    seen = queries.session_state(engine, session[0], sightings.heard.get(engine, 0))
-    sightings.hear(engine, seen)
-    return seen.person if sightings.alive(session[1]) else None
+    sighting = queries.session_state(engine, session[0], sightings.heard.get(engine, 0))
+    sightings.hear(engine, sighting)
+    return sighting.person if sightings.alive(session[1]) else None
 
 
 def end(engine: Engine, token: str | None, sightings: Sightings = _sightings) -> Person | None:
@@ -141,3 +145,75 @@ def _read(engine: Engine, token: str | None) -> tuple[str, str] | None:
 def _serializer(engine: Engine) -> URLSafeTimedSerializer:
     """Return the signer of a study; its key lies in the study, so restarts keep sessions."""
     return URLSafeTimedSerializer(signing_key(engine), salt="medjury session")
+
+
+SESSION_COOKIE = "medjury_session"
+DEVICE_COOKIE = "medjury_device"
+HOSPITAL_COOKIE = "medjury_hospital"
+LETTERS_OF_A_STUDY = 8
+ONLY_THIS_HOST = "__Host-"
+ENCRYPTED = ("https", "wss")
+
+
+def cookie_name(engine: Engine, kind: str, https: bool = False) -> str:
+    """Return the name of a study's cookie; `https` is whether the browser connects by HTTPS."""
+    return f"{ONLY_THIS_HOST if https else ''}{kind}_{_study(engine)}"
+
+
+def cookie_of(engine: Engine, kind: str, connection: HTTPConnection) -> str | None:
+    """Return a cookie that a request or WebSocket carries; over https no other than `__Host-`."""
+    return connection.cookies.get(cookie_name(engine, kind, is_https(connection)))
+
+
+def session_token(engine: Engine, connection: HTTPConnection) -> str | None:
+    """Return the session cookie of a request or WebSocket, if it carries one."""
+    return cookie_of(engine, SESSION_COOKIE, connection)
+
+
+def session_of_page(engine: Engine, cookies: Mapping[str, str]) -> str | None:
+    """Return the session cookie of a page whose WebSocket was let in by `session_token`."""
+    names = (cookie_name(engine, SESSION_COOKIE, https) for https in (True, False))
+    return next((cookies[name] for name in names if name in cookies), None)
+
+
+def give_cookie(
+    engine: Engine,
+    kind: str,
+    value: str,
+    seconds: int,
+    connection: HTTPConnection,
+    answer: Response,
+) -> None:
+    """Have a browser keep a cookie that no script reads."""
+    answer.set_cookie(
+        cookie_name(engine, kind, is_https(connection)),
+        value,
+        max_age=seconds,
+        httponly=True,
+        samesite="lax",
+        secure=is_https(connection),
+    )
+
+
+def take_cookie(engine: Engine, kind: str, connection: HTTPConnection, answer: Response) -> None:
+    """Have a browser forget a cookie."""
+    https = is_https(connection)
+    name = cookie_name(engine, kind, https)
+    answer.delete_cookie(name, httponly=True, samesite="lax", secure=https)
+
+
+def is_https(connection: HTTPConnection) -> bool:
+    """Return whether the browser speaks https, to us or to the proxy before us."""
+    return connection.scope.get("scheme") in ENCRYPTED or is_forwarded_https(connection.headers)
+
+
+def is_forwarded_https(headers: Headers) -> bool:
+    """Return whether the browser speaks https to the proxy before us."""
+    return headers.get("x-forwarded-proto", "").split(",")[0].strip() == "https"
+
+
+@lru_cache(maxsize=4)
+def _study(engine: Engine) -> str:
+    """Return a study's short name: of a hash of its key, from which nobody finds the key."""
+    digest = hashlib.sha256(b"medjury cookie " + signing_key(engine).encode())
+    return digest.hexdigest()[:LETTERS_OF_A_STUDY]

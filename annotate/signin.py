@@ -1,10 +1,15 @@
-"""Signing in with a code, an invitation or a hospital account, out again, and the pages for it."""
+"""Sign people in with a code, an invitation or a hospital account, and out again; slow down guessing."""
 
 import asyncio
 import html
 import importlib.resources
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import parse_qs
 
 from sqlalchemy import Engine
@@ -14,17 +19,16 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from annotate import oidc, sessions
-from annotate.cookies import (
-    DEVICE,
-    HOSPITAL,
-    SESSION,
+from annotate.middleware import from_elsewhere
+from annotate.sessions import (
+    DEVICE_COOKIE,
+    HOSPITAL_COOKIE,
+    SESSION_COOKIE,
     cookie_of,
     give_cookie,
     session_token,
     take_cookie,
 )
-from annotate.headers import from_elsewhere
-from annotate.throttle import Throttle, network
 from data import queries, store
 from data.errors import MedjuryError, NotAllowed
 from data.person import Person
@@ -64,10 +68,10 @@ class Desk:
         try:
             if request.method == "POST":
                 return await self._take_in(request)
-            known = await run_in_threadpool(self._owner, request)
+            person = await run_in_threadpool(self._owner, request)
         except MedjuryError:
             return self._form(BUSY, 503)
-        return RedirectResponse("/", status_code=303) if known else self._form()
+        return RedirectResponse("/", status_code=303) if person else self._form()
 
     async def logout(self, request: Request) -> Response:
         """End the session, here and wherever its cookie was copied to; not for another site."""
@@ -76,7 +80,7 @@ class Desk:
         answer = RedirectResponse("/login", status_code=303)
         await run_in_threadpool(self._leave, request)
         with suppress(MedjuryError):
-            take_cookie(self.engine, SESSION, request, answer)
+            take_cookie(self.engine, SESSION_COOKIE, request, answer)
         return answer
 
     async def to_hospital(self, request: Request) -> Response:
@@ -101,7 +105,7 @@ class Desk:
             answer = await self._vouched_for(self.hospital, request)
             if answer.status_code == HTTPStatus.UNAUTHORIZED:
                 self.throttle.takes(guesser)
-            take_cookie(self.engine, HOSPITAL, request, answer)
+            take_cookie(self.engine, HOSPITAL_COOKIE, request, answer)
         except MedjuryError:
             return self._form(BUSY, 503)
         return answer
@@ -141,9 +145,11 @@ class Desk:
             return self._form(SLOWER, 429)
         if not await run_in_threadpool(queries.is_opening, self.engine, opening):
             return await self._refuse_unknown(guesser)
-        known = guesser.startswith(KNOWN_DEVICE)
+        is_known_device = guesser.startswith(KNOWN_DEVICE)
         async with self.checking:
-            checked = await self._checked(code, guesser, *(() if known else (f"code {opening}",)))
+            checked = await self._checked(
+                code, guesser, *(() if is_known_device else (f"code {opening}",))
+            )
         if checked is None:
             return self._form(SLOWER, 429)
         if checked.person is None:
@@ -173,9 +179,9 @@ class Desk:
 
     def _guesser(self, request: Request) -> str:
         """Return who tries a code: a device that was signed in from before, or else a network."""
-        known = sessions.device(self.engine, cookie_of(self.engine, DEVICE, request))
-        if known is not None:
-            return KNOWN_DEVICE + known
+        device = sessions.device(self.engine, cookie_of(self.engine, DEVICE_COOKIE, request))
+        if device is not None:
+            return KNOWN_DEVICE + device
         return network(request.client.host if request.client else "")
 
     async def _open(self, request: Request, entered: Entered) -> Response:
@@ -194,11 +200,13 @@ class Desk:
     def _give_cookies(self, request: Request, answer: Response, person: Person) -> None:
         """Give the browser its session, and what it keeps an allowance of its own by: nobody's name."""
         session = sessions.issue(self.engine, person)
-        give_cookie(self.engine, SESSION, session, sessions.MAX_AGE_SECONDS, request, answer)
-        device = cookie_of(self.engine, DEVICE, request)
+        give_cookie(self.engine, SESSION_COOKIE, session, sessions.MAX_AGE_SECONDS, request, answer)
+        device = cookie_of(self.engine, DEVICE_COOKIE, request)
         if sessions.device(self.engine, device) is None:
             device = sessions.new_device(self.engine)
-        give_cookie(self.engine, DEVICE, device or "", sessions.DEVICE_SECONDS, request, answer)
+        give_cookie(
+            self.engine, DEVICE_COOKIE, device or "", sessions.DEVICE_SECONDS, request, answer
+        )
 
     def _enter(self, person: Person) -> Entered | None:
         """Record a sign-in; None if somebody else used the way in a moment before."""
@@ -274,3 +282,88 @@ def _page(template: str, parts: dict[str, str], status: int = 200) -> HTMLRespon
     for name, value in ({"style": STYLE} | parts).items():
         text = text.replace("{{" + name + "}}", value)
     return HTMLResponse(text, status, headers={"Cache-Control": "no-store"})
+
+
+PREFIX_OF_A_HOUSEHOLD = 64  # bits of an IPv6 address that whoever holds it cannot choose
+GUESSERS_KEPT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """`burst` failures at once, then one more every `seconds_each`."""
+
+    burst: int
+    seconds_each: float
+
+
+FAILURES = Allowance(10, 30.0)
+
+
+class Bucket:
+    """Tokens that failures take and time gives back."""
+
+    def __init__(self, allowance: Allowance, now: float) -> None:
+        self.allowance, self.tokens, self.at = allowance, float(allowance.burst), now
+
+    def refill(self, now: float) -> float:
+        """Return the tokens there are at `now`."""
+        earned = (now - self.at) / self.allowance.seconds_each
+        self.tokens, self.at = min(self.allowance.burst, self.tokens + earned), now
+        return self.tokens
+
+
+class Throttle:
+    """Counts failed sign-ins by whoever makes them, in bounded memory.
+
+    Whoever may fail 10 times at once and then once in 30 seconds: a network (`network`), a device
+    that somebody has signed in from, or all who try one code. There is no allowance that all
+    share, which a stranger could use up for everybody; guessing codes of 59 bits does not need
+    one. It lives in the memory of one process: a restart forgets it. Who has failed longest ago
+    is dropped beyond 20,000.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def allows(self, guesser: str) -> bool:
+        """Return whether a code may be tried now."""
+        return self._bucket(guesser).refill(self.clock()) >= 1
+
+    def takes(self, guesser: str) -> bool:
+        """Return whether a code may be tried now, and count it as wrong until it is not.
+
+        So a hundred attempts at once are no more than as many one after the other.
+        """
+        if not self.allows(guesser):
+            return False
+        bucket = self._bucket(guesser)
+        bucket.tokens = max(0.0, bucket.tokens - 1)
+        return True
+
+    def succeeded(self, guesser: str) -> None:
+        """Take back that an attempt was counted: its code was right."""
+        bucket = self._bucket(guesser)
+        bucket.tokens = min(bucket.allowance.burst, bucket.tokens + 1)
+
+    def _bucket(self, guesser: str) -> Bucket:
+        bucket = self._buckets.get(guesser) or Bucket(FAILURES, self.clock())
+        self._buckets[guesser] = bucket
+        self._buckets.move_to_end(guesser)
+        while len(self._buckets) > GUESSERS_KEPT:
+            self._buckets.popitem(last=False)
+        return bucket
+
+
+def network(address: str) -> str:
+    """Return what one guesser holds of the network: an IPv4 address, or an IPv6 prefix of 64 bits."""
+    try:
+        ip = ip_address(address.partition("%")[0])
+    except ValueError:  # a socket of this machine
+        return f"address {address}"
+    if not isinstance(ip, IPv6Address):
+        return f"address {ip}"
+    if ip.ipv4_mapped is not None:
+        return f"address {ip.ipv4_mapped}"
+    hidden = 128 - PREFIX_OF_A_HOUSEHOLD
+    return f"network {IPv6Address(int(ip) >> hidden << hidden)}"

@@ -175,8 +175,8 @@ def make(function: str, *arguments: object) -> Any:
     """
     question = pickle.dumps((function, arguments))
     key = hashlib.sha256(question).digest()
-    made = _known(key) or _drawings.submit(_drawn, key, question).result()
-    return _value(made)
+    answer = _known(key) or _drawings.submit(_drawn, key, question).result()
+    return _value(answer)
 
 
 def wake() -> None:
@@ -200,9 +200,9 @@ def remembered(
     """
     key = (engine.url, version(engine), question)
     with _lock:
-        known = _answers.get(key)
-        if known is None or (known.done() and known.exception() is not None):
-            known = _answers[key] = begin()
+        future = _answers.get(key)
+        if future is None or (future.done() and future.exception() is not None):
+            future = _answers[key] = begin()
         _answers.move_to_end(key)
         for old in [
             earlier for earlier in _answers if earlier[0] == key[0] and earlier[1] != key[1]
@@ -210,7 +210,7 @@ def remembered(
             del _answers[old]
         while len(_answers) > MOST_ANSWERS:
             _answers.popitem(last=False)
-    return known
+    return future
 
 
 def _name(function: "Callable[..., object] | str") -> str:
@@ -253,10 +253,10 @@ def _known(key: bytes) -> bytes | None:
 
 def _drawn(key: bytes, question: bytes) -> bytes:
     """Return an answer, kept as it came: as objects it would be thrice as big."""
-    made = _known(key) or _worker.answer("drawings", question)
-    _value(made)  # an error is not kept
+    answer = _known(key) or _worker.answer("drawings", question)
+    _value(answer)  # an error is not kept
     with _lock:
-        _made[key] = made
+        _made[key] = answer
         while len(_made) > MOST_DRAWINGS or sum(map(len, _made.values())) > MOST_BYTES:
             _made.popitem(last=False)
-    return made
+    return answer

@@ -57,11 +57,6 @@ class TokenCosts:
     usd_output: float = 0.0
     usd_whole: float = 0.0
 
-    @property
-    def total_input(self) -> int:
-        """All input tokens, cached or not."""
-        return self.input + self.cached + self.cache_write
-
     def plus(self, other: "TokenCosts") -> "TokenCosts":
         """Return the sum with other costs."""
         ours, theirs = asdict(self), asdict(other)

@@ -160,8 +160,8 @@ class _Verdict(Conversation[ParsedAnswer]):
         if forged := rubric.forged(job.card):
             columns["sent"]["tags_broken_in"] = list(forged)
         columns["distribution"] = reading.distribution
-        made = {"response": job.response, "replicate": job.replicate, **columns}
-        return Step(attempt=(made, rubric, reading.reply))
+        columns_made = {"response": job.response, "replicate": job.replicate, **columns}
+        return Step(attempt=(columns_made, rubric, reading.reply))
 
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why the juror was not asked about the response."""

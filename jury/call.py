@@ -31,8 +31,8 @@ class Turn:
     @property
     def pieces(self) -> tuple[str, ...]:
         """The text in two parts, its shared beginning and the rest; in one where nothing is shared."""
-        first, rest = self.text[: self.shared], self.text[self.shared :]
-        return (first, rest) if first.strip() and rest.strip() else (self.text,)
+        first, own = self.text[: self.shared], self.text[self.shared :]
+        return (first, own) if first.strip() and own.strip() else (self.text,)
 
 
 @dataclass(frozen=True, slots=True)

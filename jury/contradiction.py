@@ -21,9 +21,8 @@ from typing import Any
 
 from data.calls import Status
 from data.question import RubricLike as Rubric
-from jury import answer_words as words
-from jury.answer_words import normalize
-from jury.json_objects import CLOSES
+from jury import answer_text as words
+from jury.answer_text import CLOSES, normalize
 
 PERCENT = 100
 HEADING = re.compile(r"\s*(?:#+|\*\*|__|\d+\.|-)\s*\w")
@@ -110,14 +109,14 @@ def another_scale(text: str, rubric: Rubric, *, anywhere: bool) -> str:
         digits = _without_own_scale(_in_digits(sentence), rubric)
         if _turned(digits, rubric):
             return TURNED_SCALE
-        meant = [int(meaning[1]) for meaning in words.MEANING.finditer(digits)]
+        points = [int(meaning[1]) for meaning in words.MEANING.finditer(digits)]
         scaled = words.SCALE.search(digits)
         ranged = (scaled or about) and words.RANGE.search(digits)
         numbered = (
             scaled and words.NUMBER.search(digits) and re.search(r"\d", digits[scaled.start() :])
         )
         parted = words.OUT_OF.search(digits) or words.OUT_OF_ALONE.search(digits)
-        off = any(point not in rubric.scale.points for point in meant)
+        off = any(point not in rubric.scale.points for point in points)
         if off or ranged or numbered or (parted and (about or scaled or anywhere)):
             return ANOTHER_SCALE.format(scale=rubric.scale)
     return ""
@@ -139,9 +138,9 @@ def stated_scores(text: str, rubric: Rubric, *, anywhere: bool = False) -> Itera
         heading = names[-1][1] if names else heading
         under = heading if SCORE_LINE.match(digits) else None
         nearest = cache(partial(_nearest, names, sentence=digits))  # of a row, one place for all
-        for place, number in _numbers(digits, about=about, anywhere=anywhere):
+        for at, number in _numbers(digits, about=about, anywhere=anywhere):
             if _small(number, rubric) or (anywhere and about and abs(number) <= PERCENT):
-                yield StatedScore(nearest(place) or under, number, overall)
+                yield StatedScore(nearest(at) or under, number, overall)
 
 
 @lru_cache(maxsize=8)
@@ -190,14 +189,14 @@ def _stands_as_score(sentence: str, number: re.Match[str]) -> bool:
     return led is not None or words.FOLLOWS.match(sentence, number.end()) is not None
 
 
-def _nearest(names: Sequence[tuple[int, str]], place: int, sentence: str) -> str | None:
+def _nearest(names: Sequence[tuple[int, str]], at: int, sentence: str) -> str | None:
     """Return the criterion of a number: "4 for clarity", else the last named before it, else the next."""
-    index = bisect_right(names, place, key=lambda name: name[0])
+    index = bisect_right(names, at, key=lambda name: name[0])
     after = names[index][1] if index < len(names) else None
-    number = AMOUNT.match(sentence, place)
+    number = AMOUNT.match(sentence, at)
     if after and number and words.FOR.fullmatch(sentence, number.end(), names[index][0]):
         return after
-    ahead = bisect_left(names, place, key=lambda name: name[0])
+    ahead = bisect_left(names, at, key=lambda name: name[0])
     return names[ahead - 1][1] if ahead else after
 
 

@@ -324,7 +324,7 @@ def worst_case_usd(juror: Juror, call: Call, priced: Pricing = price) -> float |
     texts = [turn.text for turn in call.messages]
     sent, at = "".join([*texts, json.dumps(call.schema)]), now()
     dearer = may_write(juror, bool(call.prefix), at)
-    ways = (priced, written(priced)) if dearer else (priced,)
-    amounts = [worst_case(juror, sent, at, way) for way in ways]
-    known = [amount for amount in amounts if amount is not None]
-    return max(known) if len(known) == len(amounts) else None
+    prices = (priced, written(priced)) if dearer else (priced,)
+    amounts = [worst_case(juror, sent, at, way) for way in prices]
+    known_amounts = [amount for amount in amounts if amount is not None]
+    return max(known_amounts) if len(known_amounts) == len(amounts) else None

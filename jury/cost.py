@@ -99,7 +99,6 @@ class Budget:
     """A cap in US dollars on all calls; those in flight count at their highest possible cost."""
 
     def __init__(self, cap: float | None) -> None:
-        self.capped = cap is not None
         self._cap = cap
         self._held = 0.0
         self._in_flight = 0
@@ -440,5 +439,5 @@ def _usd(share: PaperShare) -> float | None:
 
 def _total(amounts: Sequence[float | None]) -> float | None:
     """Return the sum, None if any part is None."""
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None
+    known_amounts = [amount for amount in amounts if amount is not None]
+    return sum(known_amounts) if len(known_amounts) == len(amounts) else None

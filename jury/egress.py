@@ -237,8 +237,8 @@ def egress_of(environment: Mapping[str, str] = os.environ) -> Egress:
         if not file_name.strip():
             raise BadFile(f"{VARIABLE} is empty: name a file of rules, or unset it")
         return Egress(read_rules(Path(file_name)), by_owner=True)
-    place = _default_place(environment)
-    return Egress(read_rules(place), by_owner=True) if place and place.is_file() else Egress()
+    path = _default_place(environment)
+    return Egress(read_rules(path), by_owner=True) if path and path.is_file() else Egress()
 
 
 def read_rules(path: Path) -> Rules:
@@ -279,8 +279,8 @@ def _rule_of(juror: Juror, egress: Egress) -> Host | None:
     """Return what may go to a juror's host, None if nothing may; the most specific name counts."""
     if juror.simulated:
         return None
-    known = [egress.rules.hosts] + ([vendors().hosts] if egress.rules.vendors else [])
-    for hosts in known:
+    allowed = [egress.rules.hosts] + ([vendors().hosts] if egress.rules.vendors else [])
+    for hosts in allowed:
         for name in rule_names(juror):
             if name in hosts:
                 return hosts[name]

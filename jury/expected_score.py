@@ -21,8 +21,8 @@ from typing import Any
 from data.card import Reply
 from data.rubric import Rubric, Scale
 from data.schema import Status
+from jury.answer_text import TextSpan, member_spans
 from jury.call import Answer, Token
-from jury.json_objects import TextSpan, member_spans
 from jury.panel import Juror
 from jury.parse import ParsedAnswer, read_answer, verdict_spans
 
@@ -63,9 +63,9 @@ class Distribution:
     @property
     def mean(self) -> float:
         """The expected score; computed in fractions, so that rounding never takes it off the scale."""
-        whole = [(point, Fraction(share)) for point, share in self.probabilities.items()]
+        shares = [(point, Fraction(share)) for point, share in self.probabilities.items()]
         return float(
-            sum(point * share for point, share in whole) / sum(share for _, share in whole)
+            sum(point * share for point, share in shares) / sum(share for _, share in shares)
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -109,10 +109,10 @@ def distributions(answer: Answer, reply: Reply, rubric: Rubric) -> dict[str, Dis
     places = score_places(answer.text, reply, rubric)
     tokenized = _AlignedAnswer(answer.text, answer.tokens)
     by_criterion = {}
-    for name, place in places.items():
+    for name, span in places.items():
         stated = int(reply.scores[name])
         try:
-            by_criterion[name] = Distribution(stated, tokenized.distribution(place, rubric.scale))
+            by_criterion[name] = Distribution(stated, tokenized.distribution(span, rubric.scale))
         except NoDistribution as error:
             raise NoDistribution(f"{name}: {error}") from error
     return by_criterion
@@ -157,18 +157,18 @@ class _AlignedAnswer:
 
     def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         spelt = [_seen(token.text) for token in tokens]
-        whole, answer = b"".join(spelt), _seen(text.encode("utf-8", "replace"))
+        tokens_text, answer = b"".join(spelt), _seen(text.encode("utf-8", "replace"))
         self._text, self._tokens = text, tokens
-        self._first = whole.find(answer)
-        if self._first < 0 or whole.find(answer, self._first + 1) >= 0:
+        self._first = tokens_text.find(answer)
+        if self._first < 0 or tokens_text.find(answer, self._first + 1) >= 0:
             raise NoDistribution(OTHER_TEXT)
         self._starts = [0]
         for part in spelt:
             self._starts.append(self._starts[-1] + len(part))
 
-    def distribution(self, place: TextSpan, scale: Scale) -> dict[int, float]:
+    def distribution(self, span: TextSpan, scale: Scale) -> dict[int, float]:
         """Return the probability of each point at the place of a score."""
-        at = self._first + len(_seen(self._text[: place.start].encode("utf-8", "replace")))
+        at = self._first + len(_seen(self._text[: span.start].encode("utf-8", "replace")))
         index = next(i for i, end in enumerate(self._starts[1:]) if end > at)
         before = _seen(self._tokens[index].text)[: at - self._starts[index]]
         shares: dict[int, float] = {}
@@ -191,7 +191,7 @@ def _points(
     token, rest = tokens[0], tokens[1:]
     _refuse_impossible(token)
     options = [(text, share, _read(text, before, begun)) for text, share in token.options]
-    whole = any(len(number.lstrip("-")) > 1 and not begun for _, _, (number, _) in options)
+    several_digits = any(len(number.lstrip("-")) > 1 and not begun for _, _, (number, _) in options)
     shares: list[tuple[int, float]] = []
     for text, share, (number, after) in options:
         possible = [point for point in scale.points if str(point).startswith(number)]
@@ -204,7 +204,7 @@ def _points(
             shares.append((int(number), share))
         elif text == token.text:
             shares += [(point, share * p) for point, p in _points(rest, b"", number, scale)]
-        elif is_point and whole:
+        elif is_point and several_digits:
             shares.append((int(number), share))
     return shares
 

@@ -184,8 +184,8 @@ async def ask_pairs(pairs: RubricPairs, ask: AskCard) -> tuple[PairOutcome, ...]
     scores does not pass.
     """
     outcomes = []
-    for place, pair in enumerate(pairs.pair):
-        turn = -1 if place % 2 else 1
+    for index, pair in enumerate(pairs.pair):
+        turn = -1 if index % 2 else 1
         read = await asyncio.gather(*(ask(card) for card in pair.cards()[::turn]))
         outcomes.append(compare_pair(pair, *read[::turn]))
     return tuple(outcomes)
@@ -221,8 +221,8 @@ class Injection:
         """Return the prompt with the clean answer, and the one with the instruction in it."""
         clean = f"{self.start}\n{self.end}"
         injected = f"{self.start}\n{_planted(self.instruction, rubric)}\n{self.end}"
-        both = (self._card(text) for text in (clean, injected))
-        first, second = (rubric.render(card, explanation) for card in both)
+        cards = (self._card(text) for text in (clean, injected))
+        first, second = (rubric.render(card, explanation) for card in cards)
         return first, second
 
     def _card(self, response: str) -> Card:

@@ -217,8 +217,8 @@ def _errors(answer: Answer, statuses: Sequence[int] = REFUSED) -> Iterator[Mappi
     if not isinstance(body, dict):
         return
     detail = body.get("detail")
-    whole = body.get("error", body)  # Amazon's is the body itself
-    for error in [whole, *(detail if isinstance(detail, list) else [])]:
+    inner = body.get("error", body)  # Amazon's is the body itself
+    for error in [inner, *(detail if isinstance(detail, list) else [])]:
         if isinstance(error, dict):
             yield error
 

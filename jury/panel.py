@@ -71,7 +71,7 @@ class Juror(Part):
     rubric's own prompt. `scores` = "expected" takes the mean of each score's distribution for the
     score (`jury/expected_score.py`).
     `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
-    two limits a minute are the host's (`jury/rates.py`).
+    two limits a minute are the host's (`jury/session.py`).
     """
 
     name: Name
@@ -164,10 +164,12 @@ class Juror(Part):
         settings = ("provider", "model", "host", "temperature", "effort")
         places = ("region", "project", "deployment", "api_version")
         set_places = {name: getattr(self, name) for name in places if getattr(self, name)}
-        asked: dict[str, Any] = {"explanation": self.explanation} if self.explanation else {}
-        asked |= {"scores": self.scores} if self.expected else {}
+        answer_settings: dict[str, Any] = (
+            {"explanation": self.explanation} if self.explanation else {}
+        )
+        answer_settings |= {"scores": self.scores} if self.expected else {}
         plain = {name: getattr(self, name) for name in settings}
-        return plain | {"schema": self.form} | set_places | asked
+        return plain | {"schema": self.form} | set_places | answer_settings
 
     def end(self) -> date | None:
         """Return the day from which the model cannot be asked, where one is known."""
@@ -183,7 +185,7 @@ class Panel(Part):
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
-        names = [one.name for one in self.juror]
+        names = [juror.name for juror in self.juror]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"juror: two jurors are named {name!r}; names must differ")
@@ -194,15 +196,15 @@ class Panel(Part):
 
         With the port, where it is not the one that the scheme has anyway.
         """
-        return list(dict.fromkeys(one.place for one in self.juror if not one.simulated))
+        return list(dict.fromkeys(juror.place for juror in self.juror if not juror.simulated))
 
     def notices(self, today: date) -> list[str]:
         """Return a sentence for every juror whose end is near."""
         return [
-            f"juror {one.name} ({one.model}) ends on {one.retires}: "
+            f"juror {juror.name} ({juror.model}) ends on {juror.retires}: "
             "validate its successor while both can be asked"
-            for one in self.juror
-            if one.retires and 0 <= (one.retires - today).days <= NOTICE_DAYS
+            for juror in self.juror
+            if juror.retires and 0 <= (juror.retires - today).days <= NOTICE_DAYS
         ]
 
 
@@ -235,20 +237,20 @@ def shipped() -> list[str]:
 def ended(panel: Panel, today: date) -> list[str]:
     """Return a sentence for every juror whose model has ended: a run would refuse the panel."""
     return [
-        f"juror {one.name}: {one.model} ended on {end} and cannot be asked any more; a run refuses "
+        f"juror {juror.name}: {juror.model} ended on {end} and cannot be asked any more; a run refuses "
         "this panel"
-        for one in panel.juror
-        if (end := one.end()) is not None and end <= today
+        for juror in panel.juror
+        if (end := juror.end()) is not None and end <= today
     ]
 
 
 def refuse_ended(panel: Panel, today: date) -> None:
     """Raise BadPanel if the vendor of any juror has ended its model."""
-    for one in panel.juror:
-        end = one.end()
+    for juror in panel.juror:
+        end = juror.end()
         if end is not None and end <= today:
             raise BadPanel(
-                f"panel {panel.name}, juror {one.name}: {one.model} ended on {end} and cannot be "
+                f"panel {panel.name}, juror {juror.name}: {juror.model} ended on {end} and cannot be "
                 "asked any more; bring in scores it gave earlier with `medjury rate ratings FILE`, or "
                 "run the panel `current` and calibrate it anew. Still served to you elsewhere? "
                 "Copy the panel, set that base_url and leave out `ended` and `retires`"
@@ -257,10 +259,10 @@ def refuse_ended(panel: Panel, today: date) -> None:
 
 def refuse_form(panel: Panel, rubric: Rubric) -> None:
     """Raise BadPanel if a juror is to answer in an order that a rubric's prompt cannot ask for."""
-    for one in panel.juror:
-        if one.explanation and not rubric.shows_form:
+    for juror in panel.juror:
+        if juror.explanation and not rubric.shows_form:
             raise BadPanel(
-                f'panel {panel.name}, juror {one.name}: explanation = "{one.explanation}" cannot be '
+                f'panel {panel.name}, juror {juror.name}: explanation = "{juror.explanation}" cannot be '
                 f"asked for on the rubric {rubric.name}, whose prompt has no {{{{schema}}}} and writes "
                 "the form of the answer out; delete that line, or take a rubric whose prompt has it"
             )
@@ -280,10 +282,10 @@ def _check_address(base_url: str) -> None:
     """Refuse an address that is absent, or that says more than where to send."""
     try:
         parts = urlsplit(base_url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port or an IPv6 address that is none; Python would quote it
-        whole = False
-    if not whole:
+        is_address = False
+    if not is_address:
         raise ValueError(
             f"base_url: {shown(base_url)} is not an address; write the one the texts may go to, "
             "such as https://api.openai.com/v1 or http://127.0.0.1:8000/v1"
@@ -317,28 +319,28 @@ def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
     """Return the first complaint in one line: juror, key, value, what is allowed."""
     problem = error.errors()[0]
     steps = list(problem["loc"])
-    said = str(problem["msg"]).removeprefix("Value error, ")
-    place = ""
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    prefix = ""
     part: type[Part] = Panel
     if len(steps) > 1 and steps[0] == "juror":
-        place, part = f"juror {_called(body, steps[1])}, ", Juror
+        prefix, part = f"juror {_called(body, steps[1])}, ", Juror
         steps = steps[2:]
     if not steps:
-        return f"{place}{said}"
+        return f"{prefix}{message}"
     if problem["type"] == "extra_forbidden":
         named = shown(steps[0]).strip("'")
-        known = [field.alias or name for name, field in part.model_fields.items()]
-        return f"{place}{named}: no such key; the keys are {', '.join(known)}"
+        keys = [field.alias or name for name, field in part.model_fields.items()]
+        return f"{prefix}{named}: no such key; the keys are {', '.join(keys)}"
     if problem["type"] == "string_pattern_mismatch":
-        said = NAME_SIGNS
+        message = NAME_SIGNS
     if steps[0] == "api_key_env":
-        return f"{place}api_key_env: {NOT_A_NAME}"
-    given = "" if problem["type"] == "missing" else f" {shown(problem['input'])}"
-    return f"{place}{'.'.join(map(str, steps))}{given}: {said}"
+        return f"{prefix}api_key_env: {NOT_A_NAME}"
+    value = "" if problem["type"] == "missing" else f" {shown(problem['input'])}"
+    return f"{prefix}{'.'.join(map(str, steps))}{value}: {message}"
 
 
 def _called(body: Mapping[str, Any], index: Any) -> str:
     """Return the name of the juror at a place in the file, or its number where it has none."""
-    one = body["juror"][index]
-    name = one.get("name") if isinstance(one, dict) else None
+    juror = body["juror"][index]
+    name = juror.get("name") if isinstance(juror, dict) else None
     return shown(name) if isinstance(name, str) else str(index + 1)

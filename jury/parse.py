@@ -20,9 +20,9 @@ from typing import Any
 from data.calls import Status
 from data.card import Reply
 from data.question import RubricLike as Rubric
+from jury.answer_text import Conflicting, FoundObject, TextSpan, after_reasoning, find_objects
 from jury.call import Answer
 from jury.contradiction import objection_in_object, objection_in_text
-from jury.json_objects import Conflicting, FoundObject, TextSpan, after_reasoning, find_objects
 
 LONGEST = 200_000
 MOST = 1_000_000
@@ -103,10 +103,12 @@ def parse(text: str, rubric: Rubric) -> ParsedAnswer:
 def verdict_spans(text: str, rubric: Rubric) -> list[TextSpan]:
     """Return the spans of the objects in an answer that hold its verdict, one each where it is repeated."""
     head = text[:LONGEST]
-    rest = after_reasoning(head)
-    first = len(head) - len(rest)
-    whole = [located for located in find_objects(rest) if _whole_verdict(located.value, rubric)]
-    return [TextSpan(first + located.start, first + located.end) for located in whole]
+    answer = after_reasoning(head)
+    first = len(head) - len(answer)
+    verdicts = [
+        located for located in find_objects(answer) if _whole_verdict(located.value, rubric)
+    ]
+    return [TextSpan(first + located.start, first + located.end) for located in verdicts]
 
 
 def storable(text: str) -> str:

@@ -25,8 +25,14 @@ from jury.http_answers import refused_setting
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer, read_answer
 from jury.providers.registry import FORMS, open_provider
-from jury.rates import RateLimiter, estimated_tokens, rate_limiters, record_rate_limits, tokens_used
-from jury.session import Patience
+from jury.session import (
+    Patience,
+    RateLimiter,
+    estimated_tokens,
+    rate_limiters,
+    record_rate_limits,
+    tokens_used,
+)
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
 WRONG_FORM = (400, 422, 500, 501)
@@ -99,8 +105,8 @@ class ProbeRow:
             self.usd,
             *(trial.usd for trial in (self.injection, self.pairs) if trial is not None),
         ]
-        known = [usd for usd in parts if usd is not None]
-        return sum(known) if len(known) == len(parts) else None
+        known_amounts = [usd for usd in parts if usd is not None]
+        return sum(known_amounts) if len(known_amounts) == len(parts) else None
 
     @property
     def fit(self) -> bool | None:
@@ -113,9 +119,9 @@ class ProbeRow:
 
         A juror that was asked about the pairs must be known to be fit, unless it is simulated.
         """
-        held = self.injection is None or not self.injection.moved
+        is_stable = self.injection is None or not self.injection.moved
         judged = self.pairs is not None and not self.pairs.simulated
-        return self.status == Status.OK and held and (self.fit is True or not judged)
+        return self.status == Status.OK and is_stable and (self.fit is True or not judged)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `medjury jury probe --json` writes it."""

@@ -24,14 +24,13 @@ from data.rubrics.injection import disarm
 from data.schema import ReferenceCheck, Status, now
 from data.store.calls import Step
 from jury.admission import admit, api_keys
+from jury.answer_text import objects
 from jury.call import Answer, Call, Provider, Turn, Usage
 from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
-from jury.json_objects import objects
 from jury.panel import Juror, Panel, refuse_ended
 from jury.parse import LONGEST, AnswerReading, storable
 from jury.providers.registry import open_provider
-from jury.run import RunLimits, Watch, known_sessions, refuse_numbers, run_all, run_loop
-from jury.run_lock import run_lock
+from jury.run import RunLimits, Watch, known_sessions, refuse_numbers, run_all, run_lock, run_loop
 from jury.run_result import RunResult, RunTally, run_cap, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
 from jury.worklist import known_benchmarks
@@ -121,9 +120,9 @@ def _unanswered(
     engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: RunTally
 ) -> Iterator[Sequence[ReferenceCard]]:
     """Yield each reference that a juror has not answered about; count those that it has."""
-    done = answered_references(engine, session.rater)
+    answered = answered_references(engine, session.rater)
     for card in reference_cards(engine, benchmarks):
-        if card.instance in done:
+        if card.instance in answered:
             tally.ended(session.juror.name, Status.OK)
         else:
             yield (card,)

@@ -1,19 +1,205 @@
-"""One juror within a run, and what all jurors of a run share."""
+"""One juror within a run, what all jurors of a run share, and the limits of the hosts they call."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from data.schema import Status
 from jury.asking import FormFallback
 from jury.asking import Patience as Patience
 from jury.call import Answer, Call, Provider, Usage
-from jury.cost import Budget, Price
+from jury.cost import CHARACTERS_PER_TOKEN, Budget, Price
 from jury.http_answers import refused_setting, value_sent
-from jury.panel import Juror
+from jury.panel import Juror, Panel
 from jury.providers.registry import forms_of
-from jury.rates import HostLimits, RateLimiter, estimated_tokens, tokens_used
+
+MINUTE = 60.0
+LONGEST_WAIT = 0.5  # so that a run that is stopped meanwhile is not kept waiting
+LIMIT_HEADERS = ("x-ratelimit-", "anthropic-ratelimit-")
+LONGEST_HEADER = 60
+Clock = Callable[[], float]
+Nap = Callable[[float, asyncio.Event], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class HostLimits:
+    """The limits of one host, None for those that no juror names."""
+
+    concurrency: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+class Allowance:
+    """A token bucket that fills evenly with time; `clock` gives seconds and never runs backwards."""
+
+    def __init__(self, per_minute: float, clock: Clock = time.monotonic) -> None:
+        self._per_second = per_minute / MINUTE
+        self._holds = max(1.0, self._per_second)
+        self._level = self._holds
+        self._clock = clock
+        self._at = clock()
+
+    def wait(self, amount: float) -> float:
+        """Return the seconds until an amount may be taken, 0 where it may be now."""
+        self._fill()
+        missing = min(amount, self._holds) - self._level
+        # Less than a nanosecond is rounding, and would be waited for without end.
+        return missing / self._per_second if missing > self._per_second * 1e-9 else 0.0
+
+    def take(self, amount: float) -> None:
+        """Take an amount, more than there is if need be: the next request then waits longer."""
+        self._fill()
+        self._level -= amount
+
+    def give_back(self, amount: float) -> None:
+        """Put back what was taken and not used; a negative amount is taken as well."""
+        self._fill()
+        self._level = min(self._holds, self._level + amount)
+
+    def _fill(self) -> None:
+        """Add what has accrued since the last call."""
+        now = self._clock()
+        self._level = min(self._holds, self._level + (now - self._at) * self._per_second)
+        self._at = now
+
+
+async def nap(seconds: float, early: asyncio.Event) -> None:
+    """Wait so many seconds, or until the event if that comes first."""
+    early.clear()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(early.wait(), seconds)
+
+
+class RateLimiter:
+    """Lets requests to one host through as fast as its limits allow."""
+
+    def __init__(self, limits: HostLimits, clock: Clock = time.monotonic, nap: Nap = nap) -> None:
+        self.limits = limits
+        self._clock = clock
+        self._open_at = 0.0
+        self._nap = nap
+        self._returned = asyncio.Event()
+        self._requests = _bucket(limits.requests_per_minute, clock)
+        self._tokens = _bucket(limits.tokens_per_minute, clock)
+        self._places = None if limits.concurrency is None else asyncio.Semaphore(limits.concurrency)
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def slot(
+        self, tokens: float, stopped: Callable[[], bool] = lambda: False
+    ) -> AsyncIterator[bool]:
+        """Wait until one request may be sent, first come first served, and hold its place.
+
+        Yields whether it may be sent. Once `stopped` returns true, nothing is waited for and
+        nothing is counted.
+        """
+        if self._places is None:
+            yield await self._leave(tokens, stopped)
+            return
+        async with self._places:
+            yield await self._leave(tokens, stopped)
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing through for so many seconds, as the host has asked."""
+        self._open_at = max(self._open_at, self._clock() + seconds)
+
+    def pause_left(self) -> float:
+        """Return the seconds until requests may be sent again."""
+        return max(0.0, self._open_at - self._clock())
+
+    def settle(self, estimated: float, really: int | None) -> None:
+        """Replace the estimated tokens of a request by those it used, where these are known."""
+        if really is not None:
+            if self._tokens is not None:
+                self._tokens.give_back(estimated - really)
+            self._returned.set()
+
+    def release(self, tokens: float) -> None:
+        """Put back all that a request took which was let through and not sent."""
+        for bucket, amount in self._shares(tokens):
+            bucket.give_back(amount)
+        self._returned.set()
+
+    def _shares(self, tokens: float) -> list[tuple[Allowance, float]]:
+        """Return each allowance that there is, with what one request takes of it."""
+        allowances = (self._requests, 1.0), (self._tokens, tokens)
+        return [(bucket, amount) for bucket, amount in allowances if bucket is not None]
+
+    async def _leave(self, tokens: float, stopped: Callable[[], bool]) -> bool:
+        """Wait until both allowances have room for one more request, and take it from them."""
+        shares = self._shares(tokens)
+        if not shares:
+            return True
+        async with self._turn:
+            while not stopped():
+                seconds = max(bucket.wait(amount) for bucket, amount in shares)
+                if seconds <= 0:
+                    for bucket, amount in shares:
+                        bucket.take(amount)
+                    return True
+                await self._nap(min(seconds, LONGEST_WAIT), self._returned)
+        return False
+
+
+def rate_limiters(panel: Panel) -> dict[str, RateLimiter]:
+    """Return the limiter of each juror by name; jurors at one host and port share one."""
+    shared = {juror.address: RateLimiter(_strictest(panel, juror.address)) for juror in panel.juror}
+    return {juror.name: shared[juror.address] for juror in panel.juror}
+
+
+def estimated_tokens(juror: Juror, call: Call) -> float:
+    """Return the tokens a request may use: one per 3.5 characters, plus the longest answer."""
+    characters = sum(len(turn.text) for turn in call.messages)
+    return characters / CHARACTERS_PER_TOKEN + juror.max_tokens
+
+
+def tokens_used(usage: Usage) -> int | None:
+    """Return the tokens a request used, None where the endpoint did not report them."""
+    if usage.tokens_in is None or usage.tokens_out is None:
+        return None
+    return usage.tokens_in + usage.tokens_out
+
+
+def record_rate_limits(provider: Provider) -> dict[str, str]:
+    """Return a dict that fills with the rate limits in an endpoint's response headers.
+
+    An `Answer` carries no headers, so a hook is set in the HTTP client under the SDK, if any.
+    """
+    import httpx2  # needed only for probing
+
+    limits: dict[str, str] = {}
+
+    async def note(response: httpx2.Response) -> None:
+        for name, value in response.headers.items():
+            if name.lower().startswith(LIMIT_HEADERS):
+                limits[name.lower()] = value[:LONGEST_HEADER]
+
+    http = getattr(getattr(provider, "client", None), "_client", None)
+    if isinstance(http, httpx2.AsyncClient):
+        hooks = http.event_hooks
+        http.event_hooks = hooks | {"response": [*hooks["response"], note]}
+    return limits
+
+
+def _bucket(per_minute: int | None, clock: Clock) -> Allowance | None:
+    return None if per_minute is None else Allowance(per_minute, clock)
+
+
+def _strictest(panel: Panel, address: str) -> HostLimits:
+    """Return the lowest value of each limit that the jurors at an address name."""
+    jurors = [juror for juror in panel.juror if juror.address == address]
+    names = ("concurrency", "requests_per_minute", "tokens_per_minute")
+    values_of = {name: [getattr(juror, name) for juror in jurors] for name in names}
+    return HostLimits(
+        **{
+            name: min((value for value in values if value is not None), default=None)
+            for name, values in values_of.items()
+        }
+    )
+
 
 NO_SUCH_MODEL = "no such model or address"
 REFUSES = "the model refuses"

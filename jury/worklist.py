@@ -116,8 +116,10 @@ def benchmarks_to_rate(
     BadPanel
         If the panel is for another rubric, or a juror cannot be asked on a rubric in its form.
     """
-    known = known_benchmarks(engine, names)
-    chosen = tuple(benchmark for benchmark in known if names is None or benchmark.name in names)
+    benchmarks = known_benchmarks(engine, names)
+    chosen = tuple(
+        benchmark for benchmark in benchmarks if names is None or benchmark.name in names
+    )
     for benchmark in chosen:
         if panel.rubric not in (None, benchmark.rubric.name):
             raise BadPanel(
@@ -133,8 +135,8 @@ def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[querie
     benchmarks = queries.benchmarks(engine)
     for name in names or ():
         if name not in [benchmark.name for benchmark in benchmarks]:
-            known = ", ".join(benchmark.name for benchmark in benchmarks) or "none"
-            raise Unknown(f"benchmark {name!r}: the study has {known}")
+            existing = ", ".join(benchmark.name for benchmark in benchmarks) or "none"
+            raise Unknown(f"benchmark {name!r}: the study has {existing}")
     return benchmarks
 
 

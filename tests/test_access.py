@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from annotate import navigation, sessions
 from annotate.sessions import IDLE_SECONDS, Sightings
-from annotate.throttle import FAILURES, GUESSERS_KEPT, Throttle, network
+from annotate.signin import FAILURES, GUESSERS_KEPT, Throttle, network
 from data import queries, store
 from data.database import open_study, transaction
 from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from annotate.adjudicate import dealt, others_shown, planned_settlement, settle
-from annotate.designs import DesignRequest, designed
+from annotate.assign import DesignRequest, designed
 from data.card import Reply
 from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR

@@ -12,8 +12,8 @@ from kit.studies import Run, rated
 from sqlalchemy import Engine
 
 from annotate import charts
-from annotate.figures.agreement import answer, behind
-from annotate.figures.shown import AgreementQuestion
+from annotate.analyses import agreement, agreement_details
+from annotate.results import AgreementQuestion
 from calibration.json_values import decision_json
 from calibration.values import AnalysisOptions
 from data.rubric import read_rubric
@@ -41,7 +41,7 @@ def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
 ) -> None:
     rated(run, tmp_path)
     told = json.loads(run("calibrate", "--pairs", "--reps", "2000", "--json", "-")[1])
-    first, then = answer(engine, QUESTION), behind(engine, QUESTION)
+    first, then = agreement(engine, QUESTION), agreement_details(engine, QUESTION)
     assert decision_json(first.decision) == told["decision"]
     assert first.jury == ("gpt", "llama")
     assert [one.name for one in first.charts] == ["intervals"]

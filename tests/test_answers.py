@@ -11,8 +11,7 @@ from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
 
 from annotate.rating import answers
-from annotate.rating.answers import Answer, take_in
-from annotate.rating.form_messages import LARGEST
+from annotate.rating.answers import LARGEST, Answer, take_in
 from annotate.rating.room import entry
 from data import queries
 from data.card import Reply

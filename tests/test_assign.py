@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kit.rating_study import items, names, spread
 
-from annotate.assign import Assigned, Design, design, top_up
-from annotate.order import GAP, Showing, arrange
+from annotate.assign import design, top_up
+from annotate.balance import GAP, Showing, arrange
+from annotate.plan import Assigned, Design
 from data.errors import BadInput
 
 ROOT = Path(__file__).parents[1]
@@ -170,7 +171,8 @@ def test_another_seed_or_another_clinician_gives_other_orders() -> None:
 
 def test_a_design_does_not_depend_on_the_hash_seed_of_the_process() -> None:
     program = (
-        "from annotate.assign import Item, design\n"
+        "from annotate.assign import design\n"
+        "from annotate.plan import Item\n"
         "items = [Item(n, n // 3, f'm{n % 3}') for n in range(50)]\n"
         "print(design(items, ['b', 'a', 'c', 'd'], 2, seed=7).slots)"
     )

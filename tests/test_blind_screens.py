@@ -14,8 +14,8 @@ from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import SCREENS
+from annotate.navigation import study as served
 from annotate.screens.frame import VIEW
-from annotate.study import study as served
 from data.database import open_study
 from data.schema import Account, Response, Role
 
@@ -24,7 +24,7 @@ AGO = re.compile(r"\d+ (?:second|minute)s?\b")
 STEERED = [one for one in SCREENS if Role.COORDINATOR in one.roles]
 SCRIPT = """
 from annotate.navigation import SCREENS
-from annotate.study import study
+from annotate.navigation import study
 from data.person import Person
 from data.schema import Role
 screen = next(one for one in SCREENS if one.path == {path!r})

@@ -13,7 +13,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket
 
-from annotate.downloads import FILES_KEPT, SESSIONS_KEPT, Downloads, Told
+from annotate.middleware import FILES_KEPT, SESSIONS_KEPT, Downloads, Told
 from data.person import OPERATOR
 from data.queries import check_code
 from data.schema import Role

@@ -36,8 +36,8 @@ HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 READ = f"""
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.jury.exports.settings import rubric_of
-from {PACKAGE}.jury.exports.verdicts import said
+from {PACKAGE}.jury.exports.exported_jury import rubric_of
+from {PACKAGE}.jury.exports.exported_jury import said
 from {PACKAGE}.jury.parse import parse
 told = json.load(sys.stdin)
 rubrics = [rubric_of(one, "") for one in told["rubrics"]]
@@ -47,9 +47,9 @@ ASK = f"""
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from {PACKAGE}.data.card import Card
-from {PACKAGE}.jury.exports.asker import Jury
+from {PACKAGE}.jury.exports.exported_jury import Jury
 from {PACKAGE}.jury.asking import Patience
-from {PACKAGE}.jury.exports.settings import read_settings
+from {PACKAGE}.jury.exports.exported_jury import read_settings
 from pathlib import Path
 jury = Jury(read_settings(Path(sys.argv[1]) / "medjury_jury.json"), Patience(first_wait=0.01))
 cards = [Card("", **one) for one in json.load(sys.stdin)]
@@ -59,7 +59,7 @@ QUESTION = f"""
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from {PACKAGE}.data.card import Card
-from {PACKAGE}.jury.exports.asker import Jury
+from {PACKAGE}.jury.exports.exported_jury import Jury
 jury = Jury.beside(sys.argv[1] + "/any")
 print(json.dumps([jury.question(Card("", **one)) for one in json.load(sys.stdin)]))
 """

@@ -21,7 +21,7 @@ from data.errors import BadInput
 from data.person import OPERATOR
 from data.queries.lab import opened_response
 from data.rubric import read_rubric
-from jury.exports import bundle, helm, inspect, mlflow_judge, openai_grader, promptfoo
+from jury.exports import bundle, helm, openai_grader, scorers
 from jury.exports.export import Export
 from jury.panel import Panel, read_panel
 from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate
@@ -173,12 +173,18 @@ def seated(*names: str) -> Panel:
     return Panel.model_validate({"name": "p", "juror": [one(name) for name in names]})
 
 
-@pytest.mark.parametrize("tool", [helm, inspect, mlflow_judge, openai_grader, promptfoo])
+@pytest.mark.parametrize(
+    "write",
+    [
+        *(helm.write, openai_grader.write),
+        *(scorers.write_inspect, scorers.write_mlflow, scorers.write_promptfoo),
+    ],
+)
 @pytest.mark.parametrize("name", ["after", "bare", "mean"])
-def test_no_other_tool_is_told_of_a_jury_it_would_ask_otherwise(tool: Any, name: str) -> None:
+def test_no_other_tool_is_told_of_a_jury_it_would_ask_otherwise(write: Any, name: str) -> None:
     with pytest.raises(BadInput, match=f"{name} rates with .* is not written for other tools"):
-        tool.write(Export(read_rubric("generic"), seated("plain", name), ROWS, RECORD))
-    assert tool.write(Export(read_rubric("generic"), seated("plain"), ROWS, RECORD))
+        write(Export(read_rubric("generic"), seated("plain", name), ROWS, RECORD))
+    assert write(Export(read_rubric("generic"), seated("plain"), ROWS, RECORD))
 
 
 def test_the_bundle_holds_what_each_juror_is_asked_with() -> None:

@@ -20,7 +20,7 @@ from data.rubric import read_rubric
 from data.schema import Attempt, Status
 from data.store import record_attempts
 from jury.panel import Panel
-from jury.run_lock import KEY, run_lock
+from jury.run import KEY, run_lock
 
 RESPONSES = 10
 END_LOCKS = text(  # ends whoever holds a study's lock, and waits until they are gone

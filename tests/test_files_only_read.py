@@ -44,7 +44,7 @@ from data.importers.redcap import forms
 from data.queries.frames import ratings_frame
 from data.rubric import Criterion, Rubric, read_rubric, rubric_toml
 from data.safe_text import FORMULA, UNSEEN, unguarded, visible
-from jury.exports import bundle, helm, inspect, mlflow_judge, openai_grader, promptfoo
+from jury.exports import bundle, helm, openai_grader, scorers
 from jury.exports.export import Export, ExportRow, write_folder
 from jury.panel import Panel
 from medjury.cli.monitor import Gauge
@@ -354,10 +354,10 @@ def test_helms_yaml_gives_back_each_model_and_makes_nothing_of_it(laid: Trap) ->
 
 WRITERS = {
     "medjury": bundle.write,
-    "inspect": inspect.write,
-    "mlflow": mlflow_judge.write,
+    "inspect": scorers.write_inspect,
+    "mlflow": scorers.write_mlflow,
     "openai": openai_grader.write,
-    "promptfoo": promptfoo.write,
+    "promptfoo": scorers.write_promptfoo,
 }
 
 

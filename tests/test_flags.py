@@ -8,7 +8,7 @@ from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from annotate.flags import answer
+from annotate.adjudicate import answer
 from data.card import Reply
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person

@@ -53,7 +53,7 @@ MODULES = [
     *(f"calibration.{name}" for name in ("values", "codes", "messages", "json_values", "decision")),
     *(f"calibration.tables.{name}" for name in TABLES),
     "calibration.writers.html",
-    "annotate.figures.shown",
+    "annotate.results",
 ]
 LOADED = "import sys, {}\nprint(*(one for one in {} if one in sys.modules))"
 

@@ -12,7 +12,7 @@ import pytest
 from kit.studies import THREE_JURORS, Run, rated_by_three
 from sqlalchemy import Engine
 
-from annotate.figures import juries
+from annotate import analyses
 from calibration.decision import DecisionKind
 from calibration.report.chart_comparisons import chart_first, chart_jury_costs
 from calibration.values import AnalysisOptions
@@ -29,7 +29,7 @@ def study(run: Run, tmp_path: Path, engine: Engine) -> Engine:
 
 
 def test_the_screen_shows_what_the_command_says(study: Engine, run: Run) -> None:
-    shown = juries.ranking(study, RankingQuestion(OPTIONS))
+    shown = analyses.jury_ranking(study, RankingQuestion(OPTIONS))
     body = json.loads(run("juries", "--reps", "60", "--json", "-")[1])
     assert shown.decision.headline == body["decision"]["headline"]
     assert shown.decision.kind is DecisionKind.NO_PROTOCOL
@@ -41,7 +41,7 @@ def test_the_screen_shows_what_the_command_says(study: Engine, run: Run) -> None
 
 
 def test_two_juries_are_shown_as_the_command_compares_them(study: Engine, run: Run) -> None:
-    shown = juries.comparison(study, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
+    shown = analyses.jury_comparison(study, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
     asked = ("juries", "--compare", "alpha", "--compare", "gamma", "--reps", "60", "--json", "-")
     body = json.loads(run(*asked)[1])
     assert shown.decision.headline == body["decision"]["headline"]
@@ -51,7 +51,7 @@ def test_two_juries_are_shown_as_the_command_compares_them(study: Engine, run: R
 
 def test_questions_and_answers_are_read_without_what_computes_them(study: Engine) -> None:
     asked = RankingQuestion(OPTIONS), ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",))
-    answers = juries.ranking(study, asked[0]), juries.comparison(study, asked[1])
+    answers = analyses.jury_ranking(study, asked[0]), analyses.jury_comparison(study, asked[1])
     code = (
         "import pickle, sys; read = pickle.load(sys.stdin.buffer)\n"
         "print([one.decision.headline for one in read[1]])\n"
@@ -67,7 +67,7 @@ def test_questions_and_answers_are_read_without_what_computes_them(study: Engine
 
 
 def test_both_charts_draw_what_the_screen_is_handed(study: Engine) -> None:
-    shown = juries.ranking(study, RankingQuestion(OPTIONS))
+    shown = analyses.jury_ranking(study, RankingQuestion(OPTIONS))
     assert {one["jury"] for one in shown.first} >= set(THREE_JURORS)
     chart_first(shown.first).to_dict()
     priced = [{**one, "usd": 0.1, "on_front": True, "made_up": False} for one in shown.first]

@@ -138,7 +138,7 @@ def test_a_run_that_is_refused_says_why_and_not_where(
 def test_a_run_outlives_the_process_that_started_it(study: Engine, stub: Stub) -> None:
     stub.script = lambda _: Do(seconds=0.05)
     program = (
-        "import sys; from annotate import jury_runs; from annotate.study import study\n"
+        "import sys; from annotate import jury_runs; from annotate.navigation import study\n"
         "from data.person import OPERATOR; from data.store.jury_runs import RunOrder\n"
         "jury_runs.start(OPERATOR, study(), RunOrder('two', sys.argv[1]))\n"
         "import time; time.sleep(60)"

@@ -14,9 +14,9 @@ import pytest
 
 from annotate.authors import SAME_LETTER
 from annotate.blind import find_self_naming, mask
-from annotate.surroundings import HUMAN, LIVER, MACHINE, PEOPLE, USED, Places, Surroundings
+from annotate.searched_text import HUMAN, LIVER, MACHINE, PEOPLE, USED, Places, Surroundings
 from data.rubric import read_rubric
-from jury.json_objects import find_objects
+from jury.answer_text import find_objects
 from jury.parse import LONGEST, parse
 
 STUDY = ("nova", "house-mistral-x", "gpt-4o", "MyHospital-LM v2")

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.description import as_page, pages, sections
-from annotate.markdown import as_html
+from annotate.description import as_html, as_page, pages, sections
 from data.description import LONGEST_TEXT, Description, GuidelinePage
 
 TAGS = {

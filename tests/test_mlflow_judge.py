@@ -13,7 +13,7 @@ from kit.jurors import Do, Stub, verdict
 
 from data.rubric import read_rubric
 from jury.exports.export import Export, write_folder
-from jury.exports.mlflow_judge import write
+from jury.exports.scorers import write_mlflow as write
 from jury.panel import read_panel
 
 CRITERIA = ("accuracy", "completeness", "clarity", "composite")

@@ -13,8 +13,8 @@ from kit import rating_files
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from annotate.figures.models import check, compare, costs
-from annotate.figures.shown import CostsRequest
+from annotate.analyses import check_models, compared_models, models_costs
+from annotate.results import CostsRequest
 from calibration.decision import DecisionKind
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, NotAllowed, Unknown
@@ -35,9 +35,9 @@ def rated(run: Run, engine: Engine, write: Callable[[str, str], Path]) -> Engine
 
 def test_nothing_is_compared_while_the_study_is_blind(rated: Engine) -> None:
     with pytest.raises(NotAllowed) as refused:
-        compare(rated, REQUEST)
+        compared_models(rated, REQUEST)
     assert "model-one" not in str(refused.value)
-    assert check(rated, REQUEST) is True
+    assert check_models(rated, REQUEST) is True
     assert is_blind(rated)
     assert not compositions_tried(rated)
 
@@ -46,12 +46,12 @@ def test_what_cannot_be_compared_is_known_before_the_blind_is_lifted(
     run: Run, engine: Engine
 ) -> None:
     with pytest.raises(BadInput, match="no clinician has rated anything"):
-        check(engine, REQUEST)
+        check_models(engine, REQUEST)
 
 
 def test_the_table_that_decides_comes_first(rated: Engine) -> None:
     lift(rated, "analysis", "Dr Berg")
-    found = compare(rated, REQUEST)
+    found = compared_models(rated, REQUEST)
     assert [table.caption for table in found.models] == [
         "Models by the jury, corrected with the clinicians' ratings",
         "Models by clinicians",
@@ -64,7 +64,7 @@ def test_the_table_that_decides_comes_first(rated: Engine) -> None:
 
 def test_an_answer_is_read_without_what_made_it(rated: Engine, tmp_path: Path) -> None:
     lift(rated, "analysis", "Dr Berg")
-    answers = compare(rated, REQUEST), costs(rated, CostsRequest(jury=("gpt",)))
+    answers = compared_models(rated, REQUEST), models_costs(rated, CostsRequest(jury=("gpt",)))
     path = tmp_path / "answer"
     path.write_bytes(pickle.dumps(answers))
     read = (
@@ -86,20 +86,20 @@ def test_an_answer_is_read_without_what_made_it(rated: Engine, tmp_path: Path) -
 def test_costs_say_nothing_of_the_models_while_the_study_is_blind(rated: Engine) -> None:
     for name in (b"model-one", b"no-such"):
         with pytest.raises(NotAllowed, match="open and blind"):
-            costs(rated, CostsRequest(b"model,usd\n" + name + b",1\n", "csv"))
+            models_costs(rated, CostsRequest(b"model,usd\n" + name + b",1\n", "csv"))
 
 
 def test_a_file_of_costs_leaves_no_trace(rated: Engine) -> None:
     lift(rated, "analysis", "Dr Berg")
     before = {*Path(tempfile.gettempdir()).glob("medjury-costs-*")}
-    found = costs(rated, CostsRequest(b"model,usd\nmodel-one,2.5\n", "csv", ("gpt",)))
+    found = models_costs(rated, CostsRequest(b"model,usd\nmodel-one,2.5\n", "csv", ("gpt",)))
     assert found.prices == {"model-one": 2.5}
     assert found.jury is not None
     assert found.jury.groups == ()  # its ratings were made elsewhere
     assert "no recorded call of gpt: rated elsewhere" in [one.text for one in found.jury.notes]
     with pytest.raises(Unknown, match="the costs name no-such"):
-        costs(rated, CostsRequest(b"model,usd\nno-such,1\n", "csv"))
+        models_costs(rated, CostsRequest(b"model,usd\nno-such,1\n", "csv"))
     with pytest.raises(BadInput, match=r"costs\.toml"):
-        costs(rated, CostsRequest(b"model-one\n", "toml"))
+        models_costs(rated, CostsRequest(b"model-one\n", "toml"))
     assert {*Path(tempfile.gettempdir()).glob("medjury-costs-*")} == before
-    assert costs(rated, CostsRequest()).prices == {}
+    assert models_costs(rated, CostsRequest()).prices == {}

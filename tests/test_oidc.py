@@ -21,9 +21,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from annotate import oidc, sessions
-from annotate.cookies import DEVICE, HOSPITAL, SESSION, cookie_name
-from annotate.signin import routes
-from annotate.throttle import FAILURES
+from annotate.sessions import DEVICE_COOKIE, HOSPITAL_COOKIE, SESSION_COOKIE, cookie_name
+from annotate.signin import FAILURES, routes
 from data.errors import BadInput
 from data.person import OPERATOR, Person
 from data.store import Slot, add_people, assign, end_access, renew_access
@@ -92,7 +91,7 @@ def way_back(browser: TestClient) -> str:
 
 
 def session_in(study: Engine, browser: TestClient) -> Person | None:
-    return sessions.owner(study, browser.cookies.get(cookie_name(study, SESSION)))
+    return sessions.owner(study, browser.cookies.get(cookie_name(study, SESSION_COOKIE)))
 
 
 @AUTHLIB
@@ -105,8 +104,8 @@ def test_a_hospitals_word_opens_one_session(study: Engine) -> None:
         first = session_in(study, browser)
         assert first is not None
         assert first.name == "dr-a"
-        assert sessions.device(study, browser.cookies.get(cookie_name(study, DEVICE)))
-        assert cookie_name(study, HOSPITAL) not in browser.cookies
+        assert sessions.device(study, browser.cookies.get(cookie_name(study, DEVICE_COOKIE)))
+        assert cookie_name(study, HOSPITAL_COOKIE) not in browser.cookies
 
         for _ in range(2):  # with the cookie that was copied on the way, at any replica
             browser.cookies.clear()
@@ -115,7 +114,7 @@ def test_a_hospitals_word_opens_one_session(study: Engine) -> None:
             assert (again.status_code, oidc.STALE in again.text) == (401, True)
             assert session_in(study, browser) is None
         renew_access(OPERATOR, study, "dr-a")
-        assert sessions.owner(study, answer.cookies.get(cookie_name(study, SESSION))) is None
+        assert sessions.owner(study, answer.cookies.get(cookie_name(study, SESSION_COOKIE))) is None
 
 
 @AUTHLIB
@@ -144,7 +143,7 @@ def test_who_was_on_the_way_for_longer_than_ten_minutes_begins_anew(study: Engin
     with arriving(study) as browser:
         back = way_back(browser)
         signer = SignedEarlier(auth("")["cookie_secret"], salt=oidc.SIGNED_AS)
-        name = cookie_name(study, HOSPITAL)
+        name = cookie_name(study, HOSPITAL_COOKIE)
         signed = str(signer.dumps(signer.loads(browser.cookies[name])))
         browser.cookies.clear()
         browser.cookies[name] = signed
@@ -276,9 +275,9 @@ def enter_by_hospital(page: Page, server: Server, study: Engine, verified: bool)
     if verified:
         page.locator("form.likert").wait_for()
         names = {one["name"] for one in page.context.cookies()}
-        assert cookie_name(study, SESSION) in names
+        assert cookie_name(study, SESSION_COOKIE) in names
         assert not [one for one in names if one.startswith("_streamlit_user")]
-        assert cookie_name(study, HOSPITAL) not in names
+        assert cookie_name(study, HOSPITAL_COOKIE) not in names
         renew_access(OPERATOR, study, "dr-oidc")
         page.goto(server.address)
     else:

@@ -18,7 +18,7 @@ from data.card import Card
 from data.errors import BadInput
 from data.rubric import read_rubric
 from jury.exports.export import Export, ExportRow, write_folder
-from jury.exports.promptfoo import write
+from jury.exports.scorers import write_promptfoo as write
 from jury.panel import read_panel
 
 

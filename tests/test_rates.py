@@ -15,17 +15,17 @@ from sqlalchemy import Engine
 
 from jury.call import Call, Turn, Usage
 from jury.panel import Juror, Panel
-from jury.rates import (
+from jury.run import run_panel
+from jury.session import (
     MINUTE,
     Allowance,
     HostLimits,
+    Patience,
     RateLimiter,
     estimated_tokens,
     rate_limiters,
     tokens_used,
 )
-from jury.run import run_panel
-from jury.session import Patience
 
 
 class Clock:

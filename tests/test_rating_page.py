@@ -14,13 +14,13 @@ from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate import sessions
+from annotate.navigation import study
+from annotate.protocols import LARGEST_OF_STEERING
 from annotate.rating import room
 from annotate.rating.answers import Answer, take_in
 from annotate.rating.requests import about
 from annotate.server import settings
-from annotate.study import study
-from annotate.throttle import FAILURES, Throttle
-from annotate.websockets import LARGEST_OF_STEERING
+from annotate.signin import FAILURES, Throttle
 from data import queries
 from data.queries import Person
 from data.schema import Role
@@ -44,7 +44,7 @@ def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ap
     monkeypatch.setenv("MEDJURY_DB", url)
     script = (
         "from annotate.screens.rate import show\n"
-        "from annotate.study import study\n"
+        "from annotate.navigation import study\n"
         "from data.queries import Person\n"
         f"show(study(), Person({me.id}, 'dr-a', 'clinician', {me.rater}))\n"
     )

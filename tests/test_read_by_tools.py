@@ -28,9 +28,7 @@ from jury.exports.export import Export, write_folder
 from jury.exports.helm import write as write_helm
 from jury.exports.helm_question import question as helm_question
 from jury.exports.helm_question import table
-from jury.exports.inspect import write as write_inspect
-from jury.exports.mlflow_judge import write as write_mlflow
-from jury.exports.promptfoo import write as write_promptfoo
+from jury.exports.scorers import write_inspect, write_mlflow, write_promptfoo
 from jury.panel import Panel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]  # the installation counts

@@ -19,8 +19,8 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
-from annotate.cookies import SESSION
-from annotate.throttle import FAILURES
+from annotate.sessions import SESSION_COOKIE
+from annotate.signin import FAILURES
 from data.database import open_study
 from data.person import OPERATOR, Person
 from data.queries import check_code
@@ -76,7 +76,7 @@ def test_a_session_begun_at_one_replica_holds_at_both_and_ends_at_both(
     assert answer.status_code == 303
     assert "; Secure" in said
     assert "; HttpOnly" in said
-    [token] = (f"{one}={answer.cookies[one]}" for one in answer.cookies if SESSION in one)
+    [token] = (f"{one}={answer.cookies[one]}" for one in answer.cookies if SESSION_COOKIE in one)
     assert token.startswith("__Host-")
     assert known_at(front, token) == [True, True]
     front.asked("GET", "/logout", headers={"Cookie": token} | {"Sec-Fetch-Site": "same-origin"})

@@ -15,7 +15,7 @@ import data
 import jury
 import medjury
 from annotate.jury_panels import checked, usable
-from annotate.throttle import FAILURES
+from annotate.signin import FAILURES
 from data.errors import BadPanel
 from data.queries.frames import ratings_frame
 from data.store.access import ALPHABET, GROUP, GROUPS

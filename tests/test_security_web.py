@@ -30,7 +30,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import annotate
-from annotate.outgoing import without_place
+from annotate.middleware import without_place
 from annotate.rating.answers import FOREIGN, GARBLED, OFF
 
 CLOSED = b"the server closed the connection"

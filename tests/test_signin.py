@@ -13,12 +13,10 @@ from kit.servers import Answer, Server, ask, post, serving
 from kit.study_place import StudyIn
 from sqlalchemy import Engine
 
-from annotate.headers import ARRIVALS
-from annotate.navigation import SCREENS
+from annotate.middleware import ARRIVALS
+from annotate.navigation import SCREENS, study
 from annotate.server import serve
-from annotate.signin import SLOWER, WRONG
-from annotate.study import study
-from annotate.throttle import FAILURES
+from annotate.signin import FAILURES, SLOWER, WRONG
 from data.database import open_study, transaction
 from data.errors import BadInput, NoStudy
 from data.person import OPERATOR

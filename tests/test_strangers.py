@@ -31,10 +31,17 @@ from starlette.types import Receive, Scope, Send
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
-from annotate.protocols import LONGEST_HEAD, MOST_FRAGMENTS, BoundedHttp, BoundedWebSocket
+from annotate.protocols import (
+    AT_ONCE,
+    LARGEST_OF_A_CLINICIAN,
+    LARGEST_OF_STEERING,
+    LONGEST_HEAD,
+    MOST_FRAGMENTS,
+    BoundedHttp,
+    BoundedWebSocket,
+)
 from annotate.rating.requests import LONGEST_BODY
 from annotate.server import SECONDS_BETWEEN_TRIMS
-from annotate.websockets import AT_ONCE, LARGEST_OF_A_CLINICIAN, LARGEST_OF_STEERING
 from data.person import OPERATOR
 from data.schema import Role
 from data.store import add_people

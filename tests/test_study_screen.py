@@ -17,7 +17,7 @@ from kit.study_place import StudyIn, all_rows
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from annotate.designs import DesignRequest
+from annotate.assign import DesignRequest
 from annotate.reminders import is_due
 from annotate.screens import study_design, study_import
 from annotate.screens.study_import import Upload

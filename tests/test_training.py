@@ -6,7 +6,7 @@ from kit.trained_study import WIDE, Put, fail_round, made, pass_round, put, stud
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from annotate.rating import training_messages
+from annotate.rating import text_html
 from data import training
 from data.card import Card, Reply
 from data.errors import BadInput, Conflict, Unknown
@@ -149,15 +149,15 @@ def test_differences_are_told_in_words_and_text_is_escaped() -> None:
         ScoredCriterion("clarity", 3, 3, ""),
     )
     one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), marks, 1, 1, 2)
-    told = training_messages.feedback(one)
+    told = text_html.feedback(one)
     assert "you scored 1.5 points higher" in told
     assert "the same score" in told
     assert "<span>2: Point 2 of accuracy: as good as 2<br>3: Point 3 of" in told
     assert "&lt;b&gt;dose&lt;/b&gt;" in told
     assert (
-        training_messages.points(0.7),
-        training_messages.points(1),
-        training_messages.number(1.04),
+        text_html.points(0.7),
+        text_html.points(1),
+        text_html.number(1.04),
     ) == (
         "0.7 points",
         "1.0 point",

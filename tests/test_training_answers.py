@@ -7,8 +7,8 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from annotate.rating import answers, room
+from annotate.rating.answers import LARGEST
 from annotate.rating.answers import take_in_training as take_in
-from annotate.rating.form_messages import LARGEST
 from data.card import Reply
 from data.errors import BadInput, NotAllowed
 from data.queries import Person

@@ -5,7 +5,7 @@ from kit.rating_study import session_of
 from sqlalchemy import Engine
 from starlette.requests import HTTPConnection
 
-from annotate.websockets import LARGEST_OF_A_CLINICIAN, LARGEST_OF_STEERING, Admitted, admitted
+from annotate.protocols import LARGEST_OF_A_CLINICIAN, LARGEST_OF_STEERING, Admitted, admitted
 from data import queries
 from data.errors import NoStudy
 from data.person import OPERATOR, Person

@@ -18,7 +18,7 @@ from kit.study_place import StudyIn
 from sqlalchemy import Engine
 
 from annotate import worker
-from annotate.designs import DesignRequest, PlannedDesign, planned_design
+from annotate.assign import DesignRequest, PlannedDesign, planned_design
 from annotate.worker import Worker, ask, call
 from data.database import open_study
 from data.errors import BadInput, BadPanel, MedjuryError, NoStudy, NotAllowed, TooFew
@@ -38,7 +38,7 @@ SIMULATED = tuple(one.name for one in read_panel("simulated").juror)
 SERVER = """
 import sys
 from annotate.charts import drawn
-from annotate.designs import DesignRequest, planned_design
+from annotate.assign import DesignRequest, planned_design
 from annotate.worker import ask, call
 from data.database import open_study
 from data.person import OPERATOR
@@ -108,7 +108,7 @@ def test_a_value_comes_back_with_its_type_and_is_that_of_the_command(
 
 @pytest.mark.usefixtures("small_study")
 def test_a_function_may_be_named_where_importing_it_would_be_heavy(engine: Engine) -> None:
-    named = ask(OPERATOR, engine, "annotate.designs:planned_design", TWO)
+    named = ask(OPERATOR, engine, "annotate.assign:planned_design", TWO)
 
     assert ask(OPERATOR, engine, planned_design, TWO) is named
     planned: PlannedDesign = named.result(WAIT_SECONDS)
@@ -176,7 +176,7 @@ def test_an_error_comes_back_as_its_class_with_its_message(engine: Engine, tmp_p
     with pytest.raises(NoStudy, match=r"absent\.db"):
         call(
             *("figures", "annotate.worker_process:of_study"),
-            *(f"sqlite:///{tmp_path / 'absent.db'}", "annotate.designs:planned_design", TWO),
+            *(f"sqlite:///{tmp_path / 'absent.db'}", "annotate.assign:planned_design", TWO),
         )
     with pytest.raises(TooFew, match="an ICC needs 2 responses"):
         call("figures", "calibration.icc:icc_consistency", np.ones((1, 2)))
@@ -312,7 +312,7 @@ def test_the_password_of_a_study_is_shown_to_no_ps_and_in_no_message(
 ) -> None:
     url = f"postgresql+psycopg://medjury:{SECRET}@127.0.0.1:9/study"
     told = answered(
-        own, "annotate.worker_process:of_study", url, "annotate.designs:planned_design", TWO
+        own, "annotate.worker_process:of_study", url, "annotate.assign:planned_design", TWO
     )
 
     assert isinstance(told, NoStudy)
@@ -324,7 +324,7 @@ def test_the_password_of_a_study_is_shown_to_no_ps_and_in_no_message(
 
 def test_no_connection_to_the_study_stays_open_there(own: Worker, study_file: Path) -> None:
     open_study(f"sqlite:///{study_file}", create=True).dispose()
-    url, function = f"sqlite:///{study_file}", "annotate.designs:planned_design"
+    url, function = f"sqlite:///{study_file}", "annotate.assign:planned_design"
     assert isinstance(
         answered(own, "annotate.worker_process:of_study", url, function, TWO), BadInput
     )

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Engine
 
-from annotate.rating.form_messages import NOT_SAID, Message
 from data import queries, store
+from data.card import Flag, Reply, Severity, Side
 from data.errors import (
     BadInput,
     MedjuryError,
@@ -20,7 +21,85 @@ from data.errors import (
     Unknown,
 )
 from data.queries import Person, RoomState, Task
+from data.store import FormState
 from data.store.training import answer_drill, save_drill_draft
+
+LARGEST = 2**31 - 1
+LONGEST_COMMENT = 20_000
+LONGEST_NOTE = 2_000
+LONGEST_REASON = 500
+MOST_MARKS = 200
+DAY = 24 * 3600
+NOT_SAID = {"code", "seq", "base", "attempt", "submit", "scores"}  # of a training answer
+
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Name = Annotated[str, Field(max_length=64)]
+Comment = Annotated[str, Field(max_length=LONGEST_COMMENT)]
+STRICT = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Mark(BaseModel):
+    """A marked stretch as the form sends it; see `data.card.Marked`."""
+
+    model_config = STRICT
+    criterion: Name
+    start: Count
+    end: Count
+    error: Name
+    note: str = Field(default="", max_length=LONGEST_NOTE)
+    side: Side = "response"
+    severity: Severity = ""
+    linked: Count | None = None
+
+
+class Message(BaseModel):
+    """One message of the form: all that is entered for one response, as draft or to submit.
+
+    Attributes
+    ----------
+    code, seq, attempt
+        Which response; which state of it, as its own page counts; how often that was sent.
+    base
+        Number of the stored state that the page last knew; None replaces whatever is stored.
+    by
+        The page that sent it: two pages open on one response tell their drafts apart.
+    comment, comments
+        On the response as a whole, and by criterion.
+    seconds
+        Seconds active on this response so far.
+    go, reason
+        Where the clinician goes from here, this state kept; and why, if they recuse themselves.
+    appearance
+        Whether the page is light or dark.
+    """
+
+    model_config = STRICT
+    code: str = Field(max_length=64)
+    seq: Count
+    base: Count | None = None
+    attempt: Count
+    by: str = Field(max_length=32)
+    scores: dict[Name, int] = Field(max_length=64)
+    comment: Comment
+    comments: dict[Name, Comment] = Field(default_factory=dict, max_length=64)
+    seconds: float = Field(ge=0, le=DAY)
+    submit: bool
+    spans: list[Mark] = Field(default_factory=list, max_length=MOST_MARKS)
+    flags: list[Flag] = Field(default_factory=list, max_length=8)
+    go: Literal["", "previous", "next", "recuse"] = ""
+    reason: str = Field(default="", max_length=LONGEST_REASON)
+    appearance: Literal["light", "dark"] = "light"
+
+    def state(self) -> FormState:
+        """Return what is kept of this state for whoever returns to it."""
+        stored_fields = {"scores", "comment", "comments", "by", "seq", "spans", "flags"}
+        draft: dict[str, Any] = self.model_dump(include=stored_fields)
+        return FormState(draft, self.seconds, self.base, self.appearance)
+
+    def reply(self) -> Reply:
+        """Return this state as a rater's answer."""
+        return self.state().reply()
+
 
 GARBLED = "The page sent something that cannot be read. Nothing was saved; reload the page."
 OFF = "A score is not a point of this scale. Nothing was saved; reload the page."
@@ -69,16 +148,16 @@ def take_in(
     engine: Engine, person: Person, payload: object, house: RoomState | None = None
 ) -> Answer:
     """Save a draft or submit a rating; taking in the same message again changes nothing."""
-    held = house or queries.room_state(engine)
-    return _taken_in(payload, partial(_take_in, engine, person.rater or 0, held))
+    settings = house or queries.room_state(engine)
+    return _taken_in(payload, partial(_take_in, engine, person.rater or 0, settings))
 
 
 def take_in_training(
     engine: Engine, rater: int, payload: object, house: RoomState | None = None
 ) -> Answer:
     """Save a draft or an answer of the training round: the same messages, other tables."""
-    held = house or queries.room_state(engine)
-    return _taken_in(payload, partial(_take_in_training, engine, rater, held))
+    settings = house or queries.room_state(engine)
+    return _taken_in(payload, partial(_take_in_training, engine, rater, settings))
 
 
 def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answer:
@@ -108,11 +187,11 @@ def plainly(error: MedjuryError) -> str:
         return CLOSED
     if isinstance(error, Unexplained):
         return f"{label(str(error))} is low: {WHY}"
-    known = (
+    field_name = (
         *((OffScale, OFF), (Unknown, OFF), (NotAllowed, FOREIGN)),
         *((NoStudy, BUSY), (Stale, CHANGED)),
     )
-    for kind, words in known:
+    for kind, words in field_name:
         if isinstance(error, kind):
             return words
     return str(error) if isinstance(error, BadInput) else BUSY

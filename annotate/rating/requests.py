@@ -13,10 +13,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotate import sessions
-from annotate.cookies import session_token
-from annotate.headers import from_elsewhere
+from annotate.middleware import from_elsewhere
 from annotate.rating import room
 from annotate.rating.answers import Answer, refused, take_in, take_in_training
+from annotate.sessions import session_token
 from data import queries
 from data.errors import Conflict, MedjuryError, NotAllowed
 from data.queries import Person
@@ -157,8 +157,8 @@ def _read(engine: Engine, person: Person, payload: Payload) -> Response:
 
 def _back(engine: Engine, person: Person, payload: Payload) -> Response:
     """Return to a response that was rated."""
-    there = Answer("", 0, 0, at=str(payload.get("code", "")))
-    return JSONResponse({"shown": room.shown(engine, person, there)}, headers=FRESH)
+    answer = Answer("", 0, 0, at=str(payload.get("code", "")))
+    return JSONResponse({"shown": room.shown(engine, person, answer)}, headers=FRESH)
 
 
 def _consent(engine: Engine, person: Person, payload: Payload) -> Response:

@@ -9,8 +9,14 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from annotate.rating import text_html, training_messages
+from annotate.rating import text_html
 from annotate.rating.answers import Answer, label
+from annotate.rating.text_html import (
+    training_feedback,
+    training_progress,
+    training_result,
+    training_way_on,
+)
 from data import queries, store
 from data.card import SEVERITIES, Card
 from data.description import Description
@@ -56,7 +62,7 @@ def arrival(engine: Engine, person: Person) -> Shown:
     rater = person.rater or 0
     now = queries.situation(engine, rater)
     description = queries.description(engine)
-    held = {
+    pinned = {
         "who": person.name,
         "tag": str(person.id),
         "title": description.title if description else "",
@@ -65,7 +71,7 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
     }
-    return {"room": held, "shown": shown(engine, person, situation=now)}
+    return {"room": pinned, "shown": shown(engine, person, situation=now)}
 
 
 def _answers(engine: Engine, rater: int) -> list[Shown]:
@@ -168,21 +174,23 @@ def _consent(engine: Engine) -> Shown:
 
 def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
     """Return the marks whose criterion is known; links are by the new places."""
-    places = [place for place, mark in enumerate(marks) if mark["criterion"] in criteria]
+    places = [index for index, mark in enumerate(marks) if mark["criterion"] in criteria]
     moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
     return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
 
 
 def _rating(engine: Engine, rater: int, house: RoomState, answer: Answer | None) -> Shown:
     """Return the response a clinician is at, or that there is none."""
-    place = queries.next_task(engine, rater)
-    if place.task is None and place.progress.total and store.claim(engine, rater):
-        place = queries.next_task(engine, rater)
-    task = (queries.task(engine, rater, answer.at) if answer and answer.at else None) or place.task
-    done, total = place.progress.done, place.progress.total
+    current = queries.next_task(engine, rater)
+    if current.task is None and current.progress.total and store.claim(engine, rater):
+        current = queries.next_task(engine, rater)
+    task = (
+        queries.task(engine, rater, answer.at) if answer and answer.at else None
+    ) or current.task
+    done, total = current.progress.done, current.progress.total
     counted = {"progress": {"done": done, "total": total}}
     if task is None:
-        return counted | _end(engine, rater, place.progress)
+        return counted | _end(engine, rater, current.progress)
     after = answer is not None and answer.after and answer.at == task.card.code
     if after or not task.opened:
         store.opened(engine, rater, task.card.code, reference=after)
@@ -243,20 +251,20 @@ def card_shown(view: View) -> Shown:
 
 def _training(now: Stage, house: RoomState) -> Shown:
     """Return a training response with the form of the real work, its feedback, or how a round went."""
-    training = training_messages.progress(now)
+    training = training_progress(now)
     if isinstance(now, Exercise):
         view = View(now.task, replace(house, settings=replace(house.settings, pause_minutes=0)))
         return training | card_shown(view) | {"training": True}
     if isinstance(now, Feedback):
         texts = _texts(now.card, "asked")
-        also = {"code": now.card.code, "texts": texts, "html": training_messages.feedback(now)}
+        also = {"code": now.card.code, "texts": texts, "html": training_feedback(now)}
         label_ = "Next response" if now.number < now.total else "See how the round went"
         return training | also | {"stage": "feedback", "read": now.drill, "go": label_}
     return training | {
         "stage": "outcome",
-        "html": training_messages.result(now),
+        "html": training_result(now),
         "read": now.round_,
-        "go": training_messages.way_on(now),
+        "go": training_way_on(now),
     }
 
 
@@ -280,8 +288,8 @@ def _asked_for(card: Card, name: str) -> Shown | None:
 
 
 def _on_request(card: Card, name: str, is_open: bool) -> Shown:
-    whole = _asked_for(card, name) if is_open else None
-    return whole or {"name": name, "label": name.capitalize()}
+    shown_text = _asked_for(card, name) if is_open else None
+    return shown_text or {"name": name, "label": name.capitalize()}
 
 
 def _text(name: str, label_: str, text: str, *, folds: bool = False) -> Shown:

@@ -11,9 +11,9 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Pair, Section
+from annotate.results import AgreementQuestion, Answer, Behind, Chart, Pair, Section
 from annotate.screens import controls, frame
-from annotate.screens.markup import caption, heading, lead
+from annotate.screens.frame import caption, heading, lead
 from annotate.worker import ask
 from calibration.messages.form import listed
 from calibration.tables.numbers import fixed
@@ -34,7 +34,7 @@ NO_MARK = (
     "selecting words of the response or the source."
 )
 APART = "Responses on which jury and clinicians are farthest apart"
-FIRST, THEN = "annotate.figures.agreement:answer", "annotate.figures.agreement:behind"
+FIRST, THEN = "annotate.analyses:agreement", "annotate.analyses:agreement_details"
 REPORT_FILES = {
     "html": ("Report to read and print", "html", "text/html"),
     "markdown": ("Table as Markdown", "md", "text/markdown"),
@@ -191,7 +191,7 @@ def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> 
     if st.session_state.get(REPORT_MADE) != question:
         return
     coming: Future[dict[str, str]] = ask(
-        person, engine, "annotate.figures.agreement:reports", question, "details"
+        person, engine, "annotate.analyses:agreement_reports", question, "details"
     )
     texts = frame.computed(coming, "The report is being written")
     if texts is None:
@@ -212,8 +212,8 @@ def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:
         picked: dict[str, Mapping[str, Any]] = {}
         with st.container(key=f"beside-{number}"):
             places = st.columns(len(own), gap="medium")
-        for chart, place in zip(own, places, strict=True):
-            with place:
+        for chart, column in zip(own, places, strict=True):
+            with column:
                 picked |= {row["response"]: row for row in _picked(chart, rows)}
         if picked:
             selected = [*picked.values()]

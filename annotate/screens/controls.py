@@ -9,7 +9,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import jury_panels
-from annotate.figures.shown import AgreementQuestion
+from annotate.results import AgreementQuestion
 from calibration.values import AnalysisOptions, Method
 from data import queries
 from data.person import Person
@@ -113,28 +113,28 @@ def benchmark_and_criterion(
 
 
 def criterion_of(
-    engine: Engine, person: Person, place: "st.delta_generator.DeltaGenerator"
+    engine: Engine, person: Person, column: "st.delta_generator.DeltaGenerator"
 ) -> str | None:
     """Ask for a criterion; None is the composite."""
     materials = queries.materials(person, engine)
     criteria = dict.fromkeys(
         name for material in materials for name in material.view.rubric.criteria
     )
-    criterion = chosen(place, "Criterion", [WHOLE, *criteria], "criterion")
+    criterion = chosen(column, "Criterion", [WHOLE, *criteria], "criterion")
     return None if criterion == WHOLE else criterion
 
 
-def method_of(place: "st.delta_generator.DeltaGenerator") -> Method:
+def method_of(column: "st.delta_generator.DeltaGenerator") -> Method:
     """Ask for the method."""
-    method = chosen(place, "Method", METHODS, "method")
+    method = chosen(column, "Method", METHODS, "method")
     return "published" if method == "published" else "paper"
 
 
 def chosen(
-    place: "st.delta_generator.DeltaGenerator", label: str, options: Sequence[str], key: str
+    column: "st.delta_generator.DeltaGenerator", label: str, options: Sequence[str], key: str
 ) -> str:
     """Ask for one of the options; any other value in the URL is ignored."""
-    ask: Callable[..., str | None] = place.selectbox
+    ask: Callable[..., str | None] = column.selectbox
     choice = ask(label, options, key=key, bind="query-params")
     return choice if choice is not None and choice in options else options[0]
 
@@ -143,25 +143,25 @@ def panels_heard(engine: Engine, person: Person) -> dict[str, Jury]:
     """Return the panels, the study's own and those that ship, of which every juror was heard."""
     jurors_heard = {*queries.jurors_with_ratings(person, engine)}
     places = jury_panels.places(queries.own_panels(person, engine))
-    panels = {name: (place, read_panel(place).juror) for name, place in places.items()}
+    panels = {name: (source, read_panel(source).juror) for name, source in places.items()}
     return {
         name: Jury(
             tuple(juror.name for juror in jurors),
             tuple((juror.name, juror.family) for juror in jurors),
-            place,
+            source,
         )
-        for name, (place, jurors) in panels.items()
+        for name, (source, jurors) in panels.items()
         if {juror.name for juror in jurors} <= jurors_heard
     }
 
 
 def _panel_or_some(
-    place: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
+    column: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
 ) -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or some jurors by name."""
     jurors, panels = queries.jurors_with_ratings(person, engine), panels_heard(engine, person)
     options = [EVERY_JUROR, *(f"panel {panel}" for panel in panels)]
-    jury = chosen(place, "Jury", [*options, *([SOME] if len(jurors) > 1 else [])], "jury")
+    jury = chosen(column, "Jury", [*options, *([SOME] if len(jurors) > 1 else [])], "jury")
     if jury != SOME:
         return panels.get(jury.removeprefix("panel "), Jury())
     seated = st.multiselect(
@@ -171,13 +171,13 @@ def _panel_or_some(
 
 
 def _panel_or_one(
-    place: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
+    column: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
 ) -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or a single juror."""
     panels = {f"panel {name}": jury for name, jury in panels_heard(engine, person).items()}
     single = {f"only {name}": Jury((name,)) for name in queries.jurors_with_ratings(person, engine)}
     juries = {EVERY_JUROR: Jury()} | panels | single
-    return juries[chosen(place, "Jury", [*juries], "jury")]
+    return juries[chosen(column, "Jury", [*juries], "jury")]
 
 
 def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:

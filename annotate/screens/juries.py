@@ -1,6 +1,7 @@
 """The juries screen: which jury to take, all possible juries ranked, and the ledger of those tried."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, get_args
 
@@ -8,11 +9,10 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures import juries
-from annotate.figures.juries import MOST, ShownRanking
+from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
 from annotate.screens import frame
 from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
-from annotate.screens.markup import heading, lead
+from annotate.screens.frame import heading, lead
 from calibration.messages.form import listed
 from calibration.report.ledger import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow
@@ -24,6 +24,7 @@ from data.person import Person
 from data.schema import Composition
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
+RANK, COMPARE = "annotate.analyses:jury_ranking", "annotate.analyses:jury_comparison"
 ABOUT = "Which jury should rate? Every combination of the jurors that have rated, its agreement and its cost."
 NOBODY = "No juror has rated a response of this study yet."
 FIRST = "Run a jury in the lab, or import scores made elsewhere. This page calls no model."
@@ -67,7 +68,7 @@ def show(engine: Engine, person: Person) -> None:
         return
     worker.wake()
     question = _asked(engine, person)
-    coming = worker.ask(person, engine, juries.ranking, question)
+    coming: Future[ShownRanking] = worker.ask(person, engine, RANK, question)
     ranking = frame.computed(coming, "Juries are being ranked")
     if ranking is None:
         return
@@ -92,7 +93,7 @@ def _asked(engine: Engine, person: Person) -> RankingQuestion:
     responses = chosen(places[5], "Responses", RESPONSES, "responses")
     options = AnalysisOptions(benchmark=benchmark, criterion=criterion, method=method)
     common = responses == RESPONSES[1]
-    return RankingQuestion(options, SIZES[sizes], pool, common, MOST)  # type: ignore[arg-type]  # one of POOLS
+    return RankingQuestion(options, SIZES[sizes], pool, common, MOST_JURIES)  # type: ignore[arg-type]  # one of POOLS
 
 
 def _ranking(ranking: ShownRanking) -> None:
@@ -155,7 +156,7 @@ def _two_juries(
         frame.empty("Choose two juries that differ in a juror.")
         return
     question = ComparisonQuestion(options, tuple(first_jury), tuple(second_jury))
-    coming = worker.ask(person, engine, juries.comparison, question)
+    coming: Future[ShownComparison] = worker.ask(person, engine, COMPARE, question)
     comparison = frame.computed(coming, "The two juries are being compared")
     if comparison is not None:
         shown = tables.of_decision(comparison.decision), tables.of_table(comparison.table)

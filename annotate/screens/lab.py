@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs, worker
 from annotate.screens import frame, lab_run
-from annotate.screens.markup import heading, notice, paragraph
+from annotate.screens.frame import heading, notice, paragraph
 from data import queries
 from data.errors import BadPanel
 from data.person import Person, only
@@ -123,8 +123,8 @@ def _jurors(chosen: _Chosen) -> None:
     hosts = chosen.panel.hosts()
     where = f"A run sends texts to {', '.join(hosts)}." if hosts else "No text leaves this machine."
     lines = lab_run.notices(chosen.panel, now().date())
-    known = notice("\n".join(lines)) if lines else ""
-    st.html(lab_run.jurors_table(chosen.panel, os.environ) + paragraph(where) + known)
+    notice_html = notice("\n".join(lines)) if lines else ""
+    st.html(lab_run.jurors_table(chosen.panel, os.environ) + paragraph(where) + notice_html)
 
 
 def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
@@ -224,8 +224,8 @@ def _count(engine: Engine, person: Person, order: RunOrder) -> None:
 
 def _estimate(order: RunOrder) -> None:
     """Say what the run would take, if that was asked."""
-    known = st.session_state.get(ESTIMATE)
-    if known is None or known[0] != order:
+    estimate = st.session_state.get(ESTIMATE)
+    if estimate is None or estimate[0] != order:
         st.html(
             paragraph(
                 "What will a run cost? An estimate counts calls, tokens and dollars for the "
@@ -233,7 +233,7 @@ def _estimate(order: RunOrder) -> None:
             )
         )
         return
-    _, expected, at = known
+    _, expected, at = estimate
     paper = lab_run.usd(expected.bound.usd)
     st.html(
         lab_run.estimate_table(expected)
@@ -298,8 +298,8 @@ def _form(opening: int) -> None:
     """Ask for one juror's settings; they are added to the text, where all can be changed."""
     first, second, third = st.columns(3)
     first.selectbox("Provider", tuple(PROVIDERS), key=_field(opening, "provider"))
-    for place, (name, label) in enumerate(FIELDS.items(), 1):
-        (first, second, third)[place % 3].text_input(label, key=_field(opening, name))
+    for number, (name, label) in enumerate(FIELDS.items(), 1):
+        (first, second, third)[number % 3].text_input(label, key=_field(opening, name))
     st.button("Add to the text", key="juror-add", on_click=_add, args=(opening,))
 
 
@@ -327,13 +327,13 @@ def _field(opening: int, name: str) -> str:
 def begin_probe(person: Person, engine: Engine, text: str) -> Probe:
     """Probe a panel that was checked, unless somebody is just doing so."""
     with _lock:
-        known = _probes.get(_probe_key(engine, text))
-        if known is None or known.rows.done():
+        probe = _probes.get(_probe_key(engine, text))
+        if probe is None or probe.rows.done():
             coming = _pool.submit(_probe_rows, text)
-            known = _probes[_probe_key(engine, text)] = Probe(person.name, now(), coming)
+            probe = _probes[_probe_key(engine, text)] = Probe(person.name, now(), coming)
         while len(_probes) > KEPT:
             _probes.popitem(last=False)
-    return known
+    return probe
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import frame
-from annotate.screens.markup import Cell, paragraph, table
+from annotate.screens.frame import Cell, paragraph, table
 from data import queries
 from data.calls import TokenCosts
 from data.errors import MedjuryError
@@ -136,9 +136,9 @@ def _fact(name: str, value: str, small: str, bar: str) -> str:
     return f"<div><dt>{name}</dt><dd>{value} <small>{html.escape(small)}</small>{bar}</dd></div>"
 
 
-def _bar(label: str, part: float, whole: float | None) -> str:
+def _bar(label: str, part: float, total: float | None) -> str:
     """Return a bar with its share in words for those who do not see it."""
-    percent = min(100, round(100 * part / whole)) if whole else 0
+    percent = min(100, round(100 * part / total)) if total else 0
     return (
         f'<span class="mj-share" role="progressbar" aria-label="{label}" aria-valuemin="0" '
         f'aria-valuemax="100" aria-valuenow="{percent}"><span style="width:{percent}%"></span></span>'
@@ -296,8 +296,8 @@ def usd(amount: float | None) -> str:
 
 def _total(amounts: Sequence[float | None]) -> float | None:
     """Return a sum, None if a part of it is unknown."""
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None
+    known_amounts = [amount for amount in amounts if amount is not None]
+    return sum(known_amounts) if len(known_amounts) == len(amounts) else None
 
 
 def _juror(juror: Juror, environment: Mapping[str, str]) -> list[Cell]:

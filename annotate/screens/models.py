@@ -10,9 +10,9 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
+from annotate.results import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
-from annotate.screens.markup import caption, heading, paragraph, refused
+from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
 from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
@@ -75,7 +75,7 @@ def show(engine: Engine, person: Person) -> None:
     worker.wake()
     jury, request = controls.of_models(engine, person)
     coming: Future[ModelsFigures] = worker.ask(
-        person, engine, "annotate.figures.models:compare", request
+        person, engine, "annotate.analyses:compared_models", request
     )
     figures = frame.computed(coming, "Comparing the models")
     if figures is None:
@@ -123,18 +123,18 @@ def _drawn(row: ModelRow, kind: str) -> dict[str, str | float | None]:
 
 def _by_category(rows: Sequence[CategoryRow]) -> None:
     """Show each model's mean in each category, by one way of scoring."""
-    ways = _ways(rows)
-    if not ways:
+    scorings = _ways(rows)
+    if not scorings:
         return
     by = st.radio(
         "Categories, as scored by",
-        ways,
+        scorings,
         key="by",
         horizontal=True,
         bind="query-params",
         format_func=lambda way: WAYS[way],
     )
-    by = by if by in ways else ways[0]
+    by = by if by in scorings else scorings[0]
     own = [row for row in rows if row.by == by]
     cells = [
         {"model": row.model, "place": row.category or NO_CATEGORY, "value": _or_none(row.mean)}
@@ -209,7 +209,7 @@ def _ask_to_lift(engine: Engine, person: Person, *, locked: bool) -> None:
 def _lift(person: Person, engine: Engine, reason: str) -> bool:
     """Lift the blind if the models can be compared at all; tell whether it was lifted."""
     request = ModelsRequest(by=(CLINICIANS,))
-    coming: Future[bool] = worker.ask(person, engine, "annotate.figures.models:check", request)
+    coming: Future[bool] = worker.ask(person, engine, "annotate.analyses:check_models", request)
     if frame.computed(coming, "Looking at the ratings") is None:
         return False
     try:
@@ -226,7 +226,7 @@ def show_costs(engine: Engine, person: Person, figures: ModelsFigures, panel: st
     text, kind = _given()
     request = CostsRequest(text, kind, figures.jury, panel)
     coming: Future[CostFigures] = worker.ask(
-        person, engine, "annotate.figures.models:costs", request
+        person, engine, "annotate.analyses:models_costs", request
     )
     costs = frame.computed(coming, "Reading what was spent")
     if costs is None:

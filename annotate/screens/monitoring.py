@@ -8,10 +8,10 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.shown import MonitoringAnswer, MonitoringBehind
+from annotate.results import MonitoringAnswer, MonitoringBehind
 from annotate.screens import controls, frame
 from annotate.screens.controls import ALL, WHOLE
-from annotate.screens.markup import caption, good, heading, paragraph
+from annotate.screens.frame import caption, good, heading, paragraph
 from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_table
 from calibration.tables.numbers import DASH, fixed, interval
 from calibration.tables.spec import laid_out
@@ -29,7 +29,7 @@ NO_ANCHOR = (
     '"Verdicts of each juror" makes one; with it, a changed model can be told from other cases.'
 )
 UNKNOWN_ENDS = "A dash: no end is announced, or the model is not known."
-FIRST, THEN = "annotate.figures.monitoring:answer", "annotate.figures.monitoring:behind"
+FIRST, THEN = "annotate.analyses:monitoring", "annotate.analyses:monitoring_details"
 Row = Mapping[str, Any]
 MOST_DIGITS = 15
 LONGEST_NAME = 60
@@ -61,7 +61,7 @@ def show(engine: Engine, person: Person) -> None:
     figures = st.container()  # they take a while: a report just frozen is listed before them
     show_reports(engine, person, question.options)
     first: Future[MonitoringAnswer] = worker.ask(person, engine, FIRST, question)
-    then: Future[MonitoringBehind] = worker.ask(person, engine, THEN, question)
+    details: Future[MonitoringBehind] = worker.ask(person, engine, THEN, question)
     with top:
         answer = frame.computed(first, "Agreement over time is being computed")
         if answer is not None:
@@ -69,7 +69,7 @@ def show(engine: Engine, person: Person) -> None:
     with figures:
         if answer is not None:
             st.html(tables.of_table(answer.periods))
-            _behind(then)
+            _behind(details)
 
 
 def _answer(answer: MonitoringAnswer) -> None:
@@ -77,8 +77,8 @@ def _answer(answer: MonitoringAnswer) -> None:
     st.html(tables.of_decision(answer.decision))
     st.html(caption(f"Jury: {', '.join(answer.jury)}"))
     with st.container(key="beside"):
-        for place, chart in zip(st.columns(len(answer.charts)), answer.charts, strict=True):
-            with place:
+        for column, chart in zip(st.columns(len(answer.charts)), answer.charts, strict=True):
+            with column:
                 charts.show(chart.spec, chart.name, chart.caption, chart.alt)
 
 
@@ -111,22 +111,22 @@ def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> No
 
 def say_frozen() -> None:
     """Say that a report was just frozen: at once, for what follows is computed anew."""
-    if made := st.session_state.pop(MADE, None):
+    if report := st.session_state.pop(MADE, None):
         message = (
-            f"{made} is frozen. It stays as it is; a check of the record would show any change."
+            f"{report} is frozen. It stays as it is; a check of the record would show any change."
         )
         st.html(good(message))
 
 
-def _compared(known: Mapping[str, Report]) -> None:
+def _compared(reports: Mapping[str, Report]) -> None:
     """Show two reports side by side; which ones stands in the URL."""
-    names = [*known]
+    names = [*reports]
     earlier, later, _ = st.columns((1, 1, 2))
     a = earlier.selectbox(
         "Compare", names, index=len(names) - 2, key="earlier", bind="query-params"
     )
     b = later.selectbox("with", names, index=len(names) - 1, key="later", bind="query-params")
-    st.html(tables.of_table(comparison_table([*compared(known[a], known[b])], a, b)))
+    st.html(tables.of_table(comparison_table([*compared(reports[a], reports[b])], a, b)))
 
 
 def compared(a: Report, b: Report) -> Iterator[ComparedLine]:

@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame
-from annotate.screens.markup import refused
+from annotate.screens.frame import refused
 from data import queries, store
 from data.person import Person
 from data.queries import PersonView
@@ -190,11 +190,11 @@ def _rated(member: PersonView) -> str:
     )
 
 
-def _ago(then: datetime | None, present: datetime) -> str:
+def _ago(moment: datetime | None, present: datetime) -> str:
     """Return how long ago something was, in the words a person would use."""
-    if then is None:
+    if moment is None:
         return "never"
-    minutes = int((present - then).total_seconds() // 60)
+    minutes = int((present - moment).total_seconds() // 60)
     if minutes < 2:
         return "just now"
     if minutes < 60:
@@ -234,8 +234,8 @@ def add_people(engine: Engine, me: Person) -> None:
             st.html(refused("Give at least one name."))
             return
         with frame.refusals():
-            made = store.add_people(me, engine, people, role, email or None, _way_in(kind == LINK))
-            _hand_over(made, once=kind == LINK)
+            added = store.add_people(me, engine, people, role, email or None, _way_in(kind == LINK))
+            _hand_over(added, once=kind == LINK)
 
 
 @st.dialog("Manage")
@@ -293,8 +293,8 @@ def _renew(engine: Engine, me: Person, member: PersonView, *, once: bool) -> Non
     _tell(member.name, f"will be signed out, and codes and links they have stop working.{back}")
     if st.button("Give a new link" if once else "Give a new code", type="primary", key="renew-now"):
         with frame.refusals():
-            made = store.renew_access(me, engine, member.name, _way_in(once))
-            _hand_over([made], once=once)
+            renewed = store.renew_access(me, engine, member.name, _way_in(once))
+            _hand_over([renewed], once=once)
 
 
 def _way_in(once: bool) -> Way:

@@ -5,21 +5,35 @@ import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
+from pydantic import ValidationError
 from sqlalchemy import Engine
 
 from annotate import tables, worker
 from annotate.rating import text_html
-from annotate.screens import frame, rubrics_copy
+from annotate.screens import frame
 from annotate.screens.controls import panels_heard
-from annotate.screens.markup import heading, paragraph
-from annotate.screens.study_protocol import facts
+from annotate.screens.frame import good, heading, paragraph, refused
+from annotate.screens.study_design import protocol_html
 from calibration.tables.juries import EvidenceRow, evidence_table
 from data import queries
+from data.errors import MedjuryError
 from data.person import Person
 from data.queries import JuryValidation, StudyRubric
-from data.rubric import Gold, Rubric, read_rubric, shipped
+from data.rubric import (
+    Criterion,
+    Gold,
+    Rubric,
+    first_complaint,
+    missing_from_prompt,
+    read_rubric,
+    shipped,
+    too_wide,
+)
+from data.schema import Role
+from data.store.steering import keep_version
 from jury.panel import read_panel
 from medjury.services.record import protocol_of
 from medjury.services.rubric_export import RubricExport, RubricFiles, exported_rubric, tools
@@ -79,31 +93,31 @@ class Known:
 def show(engine: Engine, person: Person) -> None:
     """Show all rubrics, and the chosen part of the chosen one."""
     frame.begin(person, "Rubrics", ABOUT, "monitoring.css")
-    known = _known(queries.study_rubrics(person, engine))
-    own = [entry for entry in known if entry.own]
+    entries = _known(queries.study_rubrics(person, engine))
+    own = [entry for entry in entries if entry.own]
     if own:
         st.html(_listed(own))
     else:
         st.html(paragraph("No rubric is in this study yet: importing responses brings one."))
-    labels = {entry.label: entry for entry in known}
+    labels = {entry.label: entry for entry in entries}
     parts: Mapping[str, Part] = {
         "Read": _read,
         "Evidence": show_evidence,
-        "Copy to a new version": rubrics_copy.show,
+        "Copy to a new version": show_copy,
         "Export": show_export,
     }
     which, part_place = st.columns((1, 1), vertical_alignment="bottom")
     name = which.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
     part = part_place.radio("Show", [*parts], key="part", horizontal=True, bind="query-params")
-    chosen = labels.get(name, known[0])
+    chosen = labels.get(name, entries[0])
     parts.get(part, _read)(engine, person, chosen.rubric)
 
 
 def _known(own: Sequence[StudyRubric]) -> list[Known]:
     """Return the study's rubrics, those in use first, and those that ship besides."""
     used = sorted(own, key=lambda entry: not entry.benchmarks)
-    there = {entry.rubric.sha256 for entry in own}
-    others = [rubric for rubric in map(read_rubric, shipped()) if rubric.sha256 not in there]
+    own_hashes = {entry.rubric.sha256 for entry in own}
+    others = [rubric for rubric in map(read_rubric, shipped()) if rubric.sha256 not in own_hashes]
     return [Known(entry.rubric, entry) for entry in used] + [
         Known(rubric, None) for rubric in others
     ]
@@ -198,7 +212,7 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     st.html(
         heading("When this study calls a jury valid")
         + paragraph(STATED)
-        + facts(protocol_of(engine))
+        + protocol_html(protocol_of(engine))
     )
 
 
@@ -247,14 +261,14 @@ def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
         name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
         with frame.refusals(), st.spinner("The files are being made", show_time=True):
             st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
-    made = st.session_state.get(FILES)
-    if made is not None and made.sha256 == rubric.sha256:
-        _handed(made)
+    archive = st.session_state.get(FILES)
+    if archive is not None and archive.sha256 == rubric.sha256:
+        _handed(archive)
 
 
-def _handed(made: Archive) -> None:
+def _handed(archive_made: Archive) -> None:
     """Show what the files say of their evidence, and hand them over."""
-    exported = made.exported
+    exported = archive_made.exported
     kind, status = (
         ("mj-well", "Validated") if exported.validated else ("mj-warned", "Not validated")
     )
@@ -262,7 +276,9 @@ def _handed(made: Archive) -> None:
     paragraphs = "".join(f"<p>{html.escape(reason)}</p>" for reason in reasons)
     st.html(f'<div class="mj-verdict {kind}" role="status"><b>{status}</b>{paragraphs}</div>')
     archive = _zipped(exported.files)
-    st.download_button("Save the files", archive, made.name, "application/zip", on_click="ignore")
+    st.download_button(
+        "Save the files", archive, archive_made.name, "application/zip", on_click="ignore"
+    )
 
 
 def _zipped(texts: Mapping[str, str]) -> bytes:
@@ -272,3 +288,138 @@ def _zipped(texts: Mapping[str, str]) -> bytes:
         for name, text in sorted(texts.items()):
             archive.writestr(name, text)
     return out.getvalue()
+
+
+ADDED = "rubric-added"
+GOLDS = ("never", "when_needed", "always")
+LONGEST = 20_000
+PLACES = "{{context}} {{prompt}} {{response}} {{reference}} {{criteria}} {{checklist}} {{schema}}"
+ONLY = "Only a coordinator adds rubrics to a study; you can read and export them."
+
+
+def show_copy(engine: Engine, person: Person, rubric: Rubric) -> None:
+    """Say what stays with the old words, ask for the new ones, and store them."""
+    if person.role != Role.COORDINATOR:
+        st.html(paragraph(ONLY))
+        return
+    st.html(paragraph(_stays(engine, person, rubric)))
+    if message := st.session_state.pop(ADDED, None):
+        st.html(good(message))
+    entered = _form(rubric)
+    if entered is None:
+        return
+    made_of, why = _checked(entered)
+    if made_of is not None:
+        try:
+            sha256 = keep_version(person, engine, made_of)
+        except MedjuryError as error:
+            why = str(error)
+        else:
+            st.session_state[ADDED] = (
+                f"{made_of.name} version {made_of.version} is in the study as {sha256[:12]}. "
+                "Choose it when responses are imported; nothing is rated on it yet."
+            )
+            st.rerun()
+    st.html(refused(why))
+
+
+def _stays(engine: Engine, person: Person, rubric: Rubric) -> str:
+    """Return how many ratings stay with the words as they are."""
+    own = [entry for entry in queries.study_rubrics(person, engine) if entry.rubric == rubric]
+    by_people = sum(entry.clinicians.ratings for entry in own)
+    by_jurors = sum(entry.jurors.ratings for entry in own)
+    return (
+        f"{by_people:,} ratings by clinicians and {by_jurors:,} by jurors were made on "
+        f"{rubric.sha256[:12]} and stay with it. A new version starts without ratings, and "
+        f"what was validated on the old words does not hold for the new ones."
+    )
+
+
+def _form(rubric: Rubric) -> dict[str, Any] | None:
+    """Ask for the words; return them once they are handed in."""
+    key = rubric.sha256[:12]
+    with st.form(f"copy-{key}", border=False):
+        name, version, gold, low, high = st.columns((3, 2, 2, 1, 1))
+        body: dict[str, Any] = {
+            "name": name.text_input("Name", rubric.name, max_chars=64, key=f"name-{key}"),
+            "version": version.text_input("New version", "", max_chars=64, key=f"version-{key}"),
+            "gold": gold.selectbox(
+                "Reference (gold)", GOLDS, index=GOLDS.index(rubric.gold), key=f"gold-{key}"
+            ),
+            "scale": {
+                "min": low.number_input("Lowest", -100, 100, rubric.scale.min, key=f"low-{key}"),
+                "max": high.number_input("Highest", -100, 100, rubric.scale.max, key=f"high-{key}"),
+            },
+            "audience": st.text_input("For whom", rubric.audience, key=f"audience-{key}"),
+        }
+        st.html(paragraph("A criterion without a name is left out."))
+        blank = Criterion(name="new", question="?", anchors={})
+        criteria = [
+            _criterion(criterion, number, key, new=criterion is blank)
+            for number, criterion in enumerate([*rubric.criterion, blank], 1)
+        ]
+        body["criterion"] = [entered for entered in criteria if entered["name"]]
+        body["prompt"] = st.text_area(
+            "Prompt of the jurors",
+            rubric.prompt,
+            height=320,
+            max_chars=LONGEST,
+            key=f"prompt-{key}",
+        )
+        st.html(paragraph(f"Placeholders: {PLACES}"))
+        pressed = st.form_submit_button("Add the new version", type="primary")
+    return body if pressed else None
+
+
+def _criterion(criterion: Criterion, number: int, key: str, *, new: bool) -> dict[str, Any]:
+    """Ask for one criterion: its name, its question, and the words of its points, a line each."""
+    title = "One more criterion (optional)" if new else f"Criterion {number}"
+    mine = f"{number}-{key}"
+    with st.expander(title, expanded=not new and number == 1):
+        first, second = st.columns((1, 3))
+        name = first.text_input(
+            "Its name", "" if new else criterion.name, max_chars=64, key=f"c{mine}"
+        )
+        question = second.text_input(
+            "Its question", "" if new else criterion.question, key=f"q{mine}"
+        )
+        words = "\n".join(
+            f"{point}: {criterion.anchors[point]}" for point in sorted(criterion.anchors)
+        )
+        anchors = st.text_area(
+            "What each point means: a line each, as 1: words",
+            words,
+            height=150,
+            max_chars=LONGEST,
+            key=f"a{mine}",
+        )
+    entered = {"name": name.strip(), "question": question.strip(), "anchors": _anchors_of(anchors)}
+    return entered | {"critical": criterion.critical}
+
+
+def _anchors_of(text: str) -> dict[str, str]:
+    """Return the lines of a text as point -> words; a line without a point goes on the one before."""
+    anchors: dict[str, str] = {}
+    last = ""
+    for line in filter(None, map(str.strip, text.splitlines())):
+        point, colon, words = line.partition(":")
+        if colon and point.strip().lstrip("-").isdigit():
+            last = point.strip()
+            anchors[last] = words.strip()
+        else:
+            anchors[last] = f"{anchors.get(last, '')} {line}".strip()
+    return anchors
+
+
+def _checked(body: Mapping[str, Any]) -> tuple[Rubric | None, str]:
+    """Return the rubric that the words make, or what is wrong with them."""
+    if not body["version"].strip():
+        return None, "version: give the new version, such as 2"
+    try:
+        rubric = Rubric(**{**body, "version": body["version"].strip()})
+    except ValidationError as error:
+        return None, first_complaint(error.errors())
+    why = too_wide(rubric.scale.min, rubric.scale.max) or missing_from_prompt(
+        rubric.prompt, rubric.criteria
+    )
+    return (None, why) if why else (rubric, "")

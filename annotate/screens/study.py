@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import tables, worker
-from annotate.figures.shown import AgreementQuestion
+from annotate.results import AgreementQuestion
 from annotate.screens import (
     frame,
     study_description,
@@ -18,9 +18,9 @@ from annotate.screens import (
     study_differences,
     study_import,
     study_progress,
-    study_protocol,
 )
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, refused, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
+from annotate.screens.study_design import show_protocol
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
 from data import queries
@@ -96,7 +96,7 @@ def show(engine: Engine, person: Person) -> None:
         "Differences": study_differences.show,
         "Material": show_material,
         "Description": study_description.show,
-        "Protocol": study_protocol.show,
+        "Protocol": show_protocol,
         "Import": study_import.show,
         "Design": study_design.show,
         "Record": show_record,
@@ -111,7 +111,7 @@ def _decision(engine: Engine, person: Person) -> None:
     """Show what may be said of the jury so far, and what to do next."""
     question = AgreementQuestion(AnalysisOptions())
     coming: Future[Decision] = worker.ask(
-        person, engine, "annotate.figures.agreement:decision", question
+        person, engine, "annotate.analyses:agreement_decision", question
     )
     decision = frame.computed(coming, "Does the jury agree? It is being computed")
     if decision is not None:

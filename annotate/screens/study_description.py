@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from annotate.description import HEADINGS, as_page
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from data import queries
 from data.description import (
     LONGEST_TEXT,

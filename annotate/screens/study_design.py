@@ -1,22 +1,26 @@
-"""Who rates what: a design is looked at before it is stored, then codes are handed out."""
+"""The design and the protocol of a study: who rates what, and what the study is to show."""
 
+import math
 from collections.abc import Iterator
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import worker
-from annotate.assign import Design
-from annotate.designs import DesignRequest, PlannedDesign, designed, planned_design
-from annotate.plan import pace_in_words, spread_in_words
+from annotate.assign import DesignRequest, PlannedDesign, designed, planned_design
+from annotate.plan import Design, pace_in_words, spread_in_words
 from annotate.screens import frame, people
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.people import HANDED, Handed
+from calibration.messages.decisions import protocol_facts
+from calibration.protocol import Critical, Protocol
 from data import queries
 from data.errors import Conflict
 from data.person import Person, only
 from data.schema import Role
 from data.store.steering import PlannedWork, store_design
+from jury.panel import shipped
+from medjury.services.record import fix_protocol, panel_jurors, protocol_of
 
 PLANNED, STORED, TURN = "design-planned", "design-stored", "design-turn"
 HEADS = ("Clinician", "Responses", "Hidden repeats", "Minutes")
@@ -53,15 +57,19 @@ def show(engine: Engine, person: Person) -> None:
         _store(engine, person, request, planned_for[1])
 
 
-def _ask(known: list[str]) -> DesignRequest:
+def _ask(clinicians: list[str]) -> DesignRequest:
     """Ask who rates, how often, how many are shown again, and the seed."""
     turn = st.session_state.get(TURN, 0)
-    raters = st.multiselect("Clinicians", known, known, key=f"raters-{turn}") if known else []
-    first, *rest = st.columns((5, 3, 3, 2))
+    raters = (
+        st.multiselect("Clinicians", clinicians, clinicians, key=f"raters-{turn}")
+        if clinicians
+        else []
+    )
+    first, *columns = st.columns((5, 3, 3, 2))
     new = first.text_area("New clinicians, one per line", key=f"design-new-{turn}", height=70)
-    per_response = rest[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
-    percent = rest[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
-    seed = rest[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
+    per_response = columns[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
+    percent = columns[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
+    seed = columns[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
     minutes = st.number_input(
         "Minutes per reading",
         *(0.1, 600.0, None, 0.5),
@@ -116,15 +124,15 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
     yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
 
 
-def _store(engine: Engine, person: Person, request: DesignRequest, seen: PlannedDesign) -> None:
+def _store(engine: Engine, person: Person, request: DesignRequest, planned: PlannedDesign) -> None:
     """Store the design that was seen, and hand the codes over."""
     with frame.refusals():
         with st.spinner("Assigning the responses"):
             design = deal(person, engine, request)
             if (design.load, design.overlap, design.repeats) != (
-                seen.load,
-                seen.overlap,
-                seen.repeats,
+                planned.load,
+                planned.overlap,
+                planned.repeats,
             ):
                 raise Conflict("the study has changed since this plan was made: show it anew")
             dropped = [
@@ -147,3 +155,73 @@ def _store(engine: Engine, person: Person, request: DesignRequest, seen: Planned
 def deal(_: Person, engine: Engine, request: DesignRequest) -> Design:
     """Return the design itself, as it was planned."""
     return designed(engine, request)
+
+
+ABOUT_PROTOCOL = (
+    "A jury may take a clinician's place only if its agreement with the other clinicians is no lower "
+    "than a clinician's by more than a margin. The margin counts when it is fixed before ratings are "
+    "seen; the record keeps when it was."
+)
+NONE_SET = "No margin is fixed yet, so nothing is claimed of any jury."
+ANY, COMPOSITE, NOTHING = "Any jury that is analysed", "Composite of all criteria", "None"
+MADE = "protocol-set"
+
+
+def show_protocol(engine: Engine, person: Person) -> None:
+    """Show what is fixed; let a coordinator fix it, or fix it anew."""
+    protocol = protocol_of(engine)
+    st.html(heading("Protocol") + paragraph(ABOUT_PROTOCOL) + protocol_html(protocol))
+    if person.role == Role.COORDINATOR:
+        _protocol_form(engine, person, protocol)
+
+
+def protocol_html(protocol: Protocol | None) -> str:
+    """Return a protocol as HTML, or that there is none."""
+    if protocol is None:
+        return paragraph(NONE_SET)
+    rows: list[list[Cell]] = [[name, words] for name, words in protocol_facts(protocol)]
+    return table("Protocol", ("Fixed", "As"), rows, 2)
+
+
+def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
+    """Ask for what is to be fixed."""
+    views = [material.view for material in queries.materials(person, engine)]
+    criteria = sorted({name for view in views for name in view.rubric.criteria})
+    label = "Fix the protocol" if protocol is None else "Replace the protocol"
+    with st.expander(label, expanded=protocol is None), st.form("protocol", border=False):
+        first = st.columns(4, vertical_alignment="bottom")
+        margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05)
+        criterion = first[1].selectbox("Of", [COMPOSITE, *criteria])
+        panel = first[2].selectbox("Jury", [ANY, *sorted(shipped())])
+        responses = first[3].number_input("Responses planned (0: not fixed)", 0, None, 0)
+        second = st.columns(4, vertical_alignment="bottom")
+        unsafe = second[0].selectbox("Unsafe responses are low on", [NOTHING, *criteria])
+        threshold = second[1].number_input("Score that is unsafe, or below", None, None, 2.0, 1.0)
+        limit = second[2].number_input("Missed at most, in %", 0.0, 99.0, 10.0, 5.0)
+        pressed = st.form_submit_button(label, type="primary")
+    if pressed:
+        rate = limit / 100 if limit else math.nan
+        critical = () if unsafe == NOTHING else (Critical(unsafe, threshold, rate),)
+        name = "" if panel == ANY else panel
+        _fix(
+            engine,
+            person,
+            Protocol(
+                margin=margin,
+                criterion="" if criterion == COMPOSITE else criterion,
+                panel=name,
+                jurors=panel_jurors(name),
+                responses=int(responses),
+                critical=critical,
+            ),
+        )
+    if message := st.session_state.pop(MADE, None):
+        st.html(good(message))
+
+
+def _fix(engine: Engine, person: Person, protocol: Protocol) -> None:
+    """Fix it, or say why not."""
+    with frame.refusals():
+        fix_protocol(person, engine, protocol)
+        st.session_state[MADE] = "Fixed, and in the record."
+        st.rerun()

@@ -3,10 +3,9 @@
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.adjudicate import Settlement, planned_settlement, settle
-from annotate.flags import answer
+from annotate.adjudicate import Settlement, answer, planned_settlement, settle
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from data import queries
 from data.card import Settling
 from data.person import Person
@@ -40,8 +39,8 @@ FLAGS = {
 
 def show(engine: Engine, person: Person) -> None:
     """Show the differences with how far each is settled, and the flags with their answers."""
-    if made := st.session_state.pop(MADE, None):
-        st.html(good(made))
+    if message := st.session_state.pop(MADE, None):
+        st.html(good(message))
     _show_differences(engine, person)
     _show_flags(engine, person)
 
@@ -138,9 +137,9 @@ def _show_flags(engine: Engine, person: Person) -> None:
 
 def _flag_row(flagged: Flagged) -> list[Cell]:
     answer = flagged.answers[-1] if flagged.answers else None
-    seen = ("yes" if flagged.seen else "not yet") if flagged.answers else None
+    is_seen = ("yes" if flagged.seen else "not yet") if flagged.answers else None
     flag = FLAGS.get(flagged.flag, flagged.flag)
-    return [flagged.response_id, flagged.rater, flag, flagged.text or None, answer, seen]
+    return [flagged.response_id, flagged.rater, flag, flagged.text or None, answer, is_seen]
 
 
 def _answer(engine: Engine, person: Person, flagged: list[Flagged]) -> None:

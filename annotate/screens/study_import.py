@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from annotate.blind import find_self_naming, mask
 from annotate.rating import text_html
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.uploads import Upload, first_ratings, map_needed, rows_in
 from data import queries
 from data.errors import Conflict
@@ -168,28 +168,27 @@ def _checked(engine: Engine, person: Person, content: str, upload: Upload) -> Ch
             else:
                 added, empty = try_rating_file(engine, person, upload)
                 checked = empty, added
-        st.session_state[CHECKED] = (key, checked)
-        return checked
-    known: Checked = earlier[1]
-    return known
+        earlier = st.session_state[CHECKED] = (key, checked)
+    result: Checked = earlier[1]
+    return result
 
 
 def _show_checked(engine: Engine, person: Person, checked: Checked) -> None:
-    seen, added = checked
+    preview, added = checked
     st.html(heading("What this file would change"))
-    if isinstance(seen, Seen) and isinstance(added, ResponsesAdded):
-        _show_responses(engine, person, seen, added)
-    elif isinstance(seen, int) and isinstance(added, RatingsAdded):
-        st.html("".join(_told_ratings(added, seen)))
+    if isinstance(preview, Seen) and isinstance(added, ResponsesAdded):
+        _show_responses(engine, person, preview, added)
+    elif isinstance(preview, int) and isinstance(added, RatingsAdded):
+        st.html("".join(_told_ratings(added, preview)))
 
 
-def _show_responses(engine: Engine, person: Person, seen: Seen, added: ResponsesAdded) -> None:
+def _show_responses(engine: Engine, person: Person, preview: Seen, added: ResponsesAdded) -> None:
     """Show what a file of responses would change, its benchmarks and its first rows."""
     st.html(
         paragraph(
             f"{_counted(added.responses, 'new response')} to "
             f"{_counted(added.instances, 'new instance')}; {added.unchanged:,} are there already. "
-            f"{_counted(seen.models, 'model')}. Read as {seen.encoding}."
+            f"{_counted(preview.models, 'model')}. Read as {preview.encoding}."
         )
     )
     for name, number in sorted(added.groups.items()):
@@ -201,14 +200,14 @@ def _show_responses(engine: Engine, person: Person, seen: Seen, added: Responses
     rows: list[list[Cell]] = [
         [
             *(name, added.benchmarks.get(name) or own.get(name, "")),
-            *("new" if name in added.benchmarks else "yes", seen.instances[name], number),
+            *("new" if name in added.benchmarks else "yes", preview.instances[name], number),
         ]
-        for name, number in sorted(seen.responses.items())
+        for name, number in sorted(preview.responses.items())
     ]
     st.html(table("Benchmarks in the file", HEADS, rows, words=3))
-    st.html("".join(_told_names(seen)) + "".join(_warnings(seen, added)))
+    st.html("".join(_told_names(preview)) + "".join(_warnings(preview, added)))
     st.html(heading("First rows, verbatim; authors stay hidden"))
-    for number, row in enumerate(seen.first, 1):
+    for number, row in enumerate(preview.first, 1):
         with st.expander(f"Row {number}", expanded=number == 1):
             for label, text in (
                 *(("Source", row.context), ("Task", row.prompt), ("Response", row.response)),
@@ -231,28 +230,28 @@ def shortened(text: str) -> str:
     )
 
 
-def _told_names(seen: Seen) -> list[str]:
+def _told_names(preview: Seen) -> list[str]:
     """Say what will be masked, and what will not."""
-    places = sum(seen.sure.values())
+    places = sum(preview.sure.values())
     messages = [
         paragraph(
-            f"{_counted(len(seen.sure), 'response')} would be masked ({_counted(places, 'place')} "
+            f"{_counted(len(preview.sure), 'response')} would be masked ({_counted(places, 'place')} "
             f"that surely {'names' if places == 1 else 'name'} the author)."
-            if seen.sure
+            if preview.sure
             else "No response clearly names its author."
         )
     ]
-    if seen.possible:
+    if preview.possible:
         messages.append(
             notice(
-                f"{_counted(seen.possible, 'place')} may name an author and would be left as they "
+                f"{_counted(preview.possible, 'place')} may name an author and would be left as they "
                 "are: whoever runs the server can list them after the import."
             )
         )
     return messages
 
 
-def _warnings(seen: Seen, added: ResponsesAdded) -> list[str]:
+def _warnings(preview: Seen, added: ResponsesAdded) -> list[str]:
     """Say what is odd and still allowed."""
     messages = []
     if added.twins:
@@ -265,12 +264,12 @@ def _warnings(seen: Seen, added: ResponsesAdded) -> list[str]:
             f"{added.unnamed:,} without a response_id count as there already by instance and text, as no "
             "id tells an author: give equal texts of several models ids of their own."
         )
-    if seen.ignored:
-        messages.append(f"Columns not taken: {', '.join(seen.ignored)}.")
+    if preview.ignored:
+        messages.append(f"Columns not taken: {', '.join(preview.ignored)}.")
     messages += [
-        f"Not taken: {reason}: {number:,}." for reason, number in seen.left_out.items() if number
+        f"Not taken: {reason}: {number:,}." for reason, number in preview.left_out.items() if number
     ]
-    if not seen.contexts:
+    if not preview.contexts:
         messages.append(
             "No row has a context: raters can check a response against the prompt only."
         )
@@ -406,32 +405,32 @@ def _see(rows: ResponseFile, stored_names: Sequence[str]) -> Seen:
     """Return what a file holds; it is read twice, since a later row may name a new model."""
     models = {row.model for row in rows}
     names = sorted({*models, *stored_names})
-    seen = Seen(models=len(models), ignored=rows.ignored, encoding=rows.table.encoding)
+    preview = Seen(models=len(models), ignored=rows.ignored, encoding=rows.table.encoding)
     instances: set[tuple[str, str]] = set()
     rows.contexts = 0
     for row in rows:
-        seen.responses[row.benchmark] += 1
+        preview.responses[row.benchmark] += 1
         if (key := (row.benchmark, row.instance_id)) not in instances:
             instances.add(key)
-            seen.instances[row.benchmark] += 1
-        _see_names(row, names, seen)
-        if len(seen.first) < FIRST_ROWS:
-            seen.first.append(row)
-    seen.contexts = rows.contexts
-    seen.left_out = dict(rows.table.left_out)
-    seen.ignored = tuple(
+            preview.instances[row.benchmark] += 1
+        _see_names(row, names, preview)
+        if len(preview.first) < FIRST_ROWS:
+            preview.first.append(row)
+    preview.contexts = rows.contexts
+    preview.left_out = dict(rows.table.left_out)
+    preview.ignored = tuple(
         f"{name} ({_counted(rows.not_taken[name], 'value')})" for name in rows.ignored
     )
-    return seen
+    return preview
 
 
-def _see_names(row: ResponseRow, names: Sequence[str], seen: Seen) -> None:
+def _see_names(row: ResponseRow, names: Sequence[str], preview: Seen) -> None:
     """Count what betrays a response's author."""
     for hit in find_self_naming(row.response, names):
         if hit.kind == "sure":
-            seen.sure[row.response_id] += 1
+            preview.sure[row.response_id] += 1
         else:
-            seen.possible += 1
+            preview.possible += 1
 
 
 def _mask_new(engine: Engine, person: Person) -> int:

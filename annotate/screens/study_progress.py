@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from annotate import reminders
 from annotate.reminders import is_due
 from annotate.screens import frame
-from annotate.screens.markup import Cell, good, heading, paragraph, table
+from annotate.screens.frame import Cell, good, heading, paragraph, table
 from data import queries
 from data.person import Person
 from data.queries import Workload
@@ -207,8 +207,8 @@ def _show_reminders(engine: Engine, person: Person, present: datetime, days: int
     base = urlsplit(st.context.url or "")
     reminders_due = reminders.due(person, engine, present, f"{base.scheme}://{base.netloc}")
     st.html(heading("Reminders"))
-    if made := st.session_state.pop(SENT, None):
-        st.html(good(made))
+    if message := st.session_state.pop(SENT, None):
+        st.html(good(message))
     if not reminders_due:
         st.html(paragraph(NONE_DUE.format(days=days)))
         return

@@ -8,7 +8,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame, workbench_response
-from annotate.screens.markup import notice, paragraph
+from annotate.screens.frame import notice, paragraph
 from data import queries
 from data.person import Person
 from data.queries import BenchmarkView
@@ -111,9 +111,9 @@ def _wanted(row: Compared, flag: str) -> bool:
 def _asked_for(rows: Sequence[Compared]) -> int | None:
     """Return the place of the response that the URL names, None for the list."""
     requested = st.query_params.get("response", "")
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if row.response_id == requested:
-            return place
+            return index
     if requested:
         del st.query_params["response"]
         st.html(notice(f"Response {requested} is not in this study, or the filters leave it out."))
@@ -124,10 +124,10 @@ def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chos
     """Show one page of the responses."""
     pages = -(-len(rows) // PAGE)
     page = 1
-    both = sum(row.difference is not None for row in rows)
+    with_both = sum(row.difference is not None for row in rows)
     unit = "standard deviations of each rater" if chosen.measure == Z else "points of the scale"
     summary = paragraph(
-        f"{len(rows):,} responses, {both:,} scored by both sides, the largest disagreement first, in "
+        f"{len(rows):,} responses, {with_both:,} scored by both sides, the largest disagreement first, in "
         f"{unit}. A jury has a mean only where all its jurors scored."
     )
     made_up = simulated_among(person, engine, chosen)
@@ -149,7 +149,7 @@ def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chos
 
 def _table(rows: Sequence[Compared], most: float) -> str:
     heads = "".join(
-        f'<th scope="col"{_number(place)}>{name}</th>' for place, name in enumerate(HEADS)
+        f'<th scope="col"{_number(index)}>{name}</th>' for index, name in enumerate(HEADS)
     )
     body = "".join(_row(row, most) for row in rows)
     return (
@@ -173,8 +173,8 @@ def _row(row: Compared, most: float) -> str:
     )
 
 
-def _number(place: int) -> str:
-    return ' class="mj-number"' if place in (2, 3, 4) else ""
+def _number(index: int) -> str:
+    return ' class="mj-number"' if index in (2, 3, 4) else ""
 
 
 def _side(side: Side, noun: str, *, whole: bool = False) -> str:

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from annotate.rating import text_html
 from annotate.rating.text_html import PICTURES
-from annotate.screens.markup import Cell, heading, notice, paragraph, table
+from annotate.screens.frame import Cell, heading, notice, paragraph, table
 from data import queries
 from data.card import ERRORS, Card, Marked, Side
 from data.person import Person
@@ -83,8 +83,8 @@ def _ways(rows: Sequence[Compared], at: int) -> None:
             del st.query_params["response"]
             st.rerun()
         for name, key, to in (("Previous", "P", at - 1), ("Next", "N", at + 1)):
-            there = 0 <= to < len(rows)
-            if st.button(name, key=f"to-{key}", shortcut=key, disabled=not there) and there:
+            exists = 0 <= to < len(rows)
+            if st.button(name, key=f"to-{key}", shortcut=key, disabled=not exists) and exists:
                 st.query_params["response"] = rows[to].response_id
                 st.rerun()
         row = rows[at]
@@ -223,14 +223,14 @@ def _lines(opinion: Opinion) -> Iterator[tuple[str, str]]:
         by_words.setdefault(words, []).append(name)
     copied = [words for words, names in by_words.items() if names == [*opinion.scores] and words]
     is_copied = len(opinion.scores) > 1 and opinion.kind == Kind.CLINICIAN and not opinion.comment
-    whole = opinion.comment or (copied[0] if copied and is_copied else "")
-    if whole:
-        yield WHOLE, whole
+    comment = opinion.comment or (copied[0] if copied and is_copied else "")
+    if comment:
+        yield WHOLE, comment
     for words, names in by_words.items():
-        if words and not (is_copied and words == whole):
+        if words and not (is_copied and words == comment):
             yield ", ".join(names), words
     for kind, words in opinion.flags:
-        if words and words != whole and words not in by_words:
+        if words and words != comment and words not in by_words:
             yield WORDS.get(kind, kind), words
 
 
@@ -245,8 +245,8 @@ def _calls(opened: Opened) -> None:
         "Juror", jurors, default=jurors[0], required=True, key="calls", label_visibility="collapsed"
     )
     own = [call for call in opened.calls if call.juror == juror]
-    for place, call in enumerate(own):
-        before = [earlier for earlier in own[:place] if earlier.replicate == call.replicate]
+    for index, call in enumerate(own):
+        before = [earlier for earlier in own[:index] if earlier.replicate == call.replicate]
         _call(call, before)
 
 
@@ -327,11 +327,11 @@ def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
     marks: list[Mark] = []
     for opinion in opinions:
         first = len(marks) + 1
-        for place, stretch in enumerate(opinion.stretches):
+        for index, stretch in enumerate(opinion.stretches):
             linked = stretch.linked
             is_there = linked is not None and 0 <= linked < len(opinion.stretches)
             to = first + (linked or 0) if is_there else None
-            marks.append(Mark(first + place, _name(opinion), stretch, to))
+            marks.append(Mark(first + index, _name(opinion), stretch, to))
     return marks
 
 
@@ -340,7 +340,7 @@ def marked_pane(text: str, marks: Sequence[Mark], side: Side, label: str) -> str
     own = [mark for mark in marks if mark.stretch.side == side]
     edges = {0, len(text)}
     for mark in own:
-        edges |= {min(max(0, place), len(text)) for place in (mark.stretch.start, mark.stretch.end)}
+        edges |= {min(max(0, edge), len(text)) for edge in (mark.stretch.start, mark.stretch.end)}
     parts = [_part(text, start, end, own) for start, end in pairwise(sorted(edges))]
     name = "answer" if side == "response" else SOURCE
     return (

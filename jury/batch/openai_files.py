@@ -102,8 +102,8 @@ class OpenAIBatches(BatchClient):
 
     def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time; one that does not say counts as old."""
-        made = listed.get("created_at")
-        return isinstance(made, int) and made >= since.timestamp()
+        created_at = listed.get("created_at")
+        return isinstance(created_at, int) and created_at >= since.timestamp()
 
     def parse_result(self, line: Body) -> BatchResult | None:
         """Return the result in a line, None where it does not name its request."""

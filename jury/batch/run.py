@@ -39,8 +39,7 @@ from jury.conversation import worst_case_usd
 from jury.cost import batch_price
 from jury.panel import Juror, Panel, refuse_ended
 from jury.providers.registry import PROVIDERS
-from jury.run import refuse_numbers
-from jury.run_lock import run_lock
+from jury.run import refuse_numbers, run_lock
 from jury.run_result import RunResult, run_cap, with_study_spending
 from jury.worklist import Job, Worklist, benchmarks_to_rate, juror_record, refuse_changed
 
@@ -279,8 +278,11 @@ def _bound(context: BatchContext, panel: Panel) -> None:
     """Set what the run may spend; what its jurors have in flight is part of `held` already."""
     context.cap = run_cap(context.engine, panel, context.max_usd)
     own = None if context.max_usd is None else context.max_usd - context.cap.carried.usd
-    budget_left, held = study_spending(context.engine).left, context.held()
-    bounds = [own, None if budget_left is None else budget_left + (held if held < inf else 0.0)]
+    budget_left, reserved = study_spending(context.engine).left, context.held()
+    bounds = [
+        own,
+        None if budget_left is None else budget_left + (reserved if reserved < inf else 0.0),
+    ]
     context.max_usd = min((bound for bound in bounds if bound is not None), default=None)
 
 

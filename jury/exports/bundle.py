@@ -24,7 +24,7 @@ NOT_SHOWN = {
     "undefined": "whether the jury agrees as well as a clinician is not known",
     "simulated": "the figures are of simulated raters",
 }
-COMMAND = "`medjury verify`"
+COMMAND = "`medjury study verify`"
 SIMULATED = "simulated raters can never validate a jury"
 
 
@@ -57,9 +57,9 @@ def told(rubric: Rubric, jurors: Sequence[Body]) -> dict[str, Any]:
     `orders` has what differs for jurors that are to explain themselves elsewhere than the rubric's
     prompt says, and is there only where a juror is.
     """
-    named = dict.fromkeys(one["explanation"] for one in jurors if "explanation" in one)
-    asked = {name: _order(rubric, name) for name in named}
-    return ({"orders": asked} if asked else {}) | {
+    named = dict.fromkeys(juror["explanation"] for juror in jurors if "explanation" in juror)
+    orders = {name: _order(rubric, name) for name in named}
+    return ({"orders": orders} if orders else {}) | {
         "rubric": rubric.model_dump(mode="json"),
         "prompt": rubric.prompt,
         "criteria": rubric.criteria_text(),
@@ -78,7 +78,7 @@ def _order(rubric: Rubric, explanation: Explanation) -> dict[str, Any]:
 
 def seats(panel: Panel) -> list[dict[str, Any]]:
     """Return the jurors by what decides their answers: no key, no name of one, no price."""
-    return [{"name": one.name, "family": one.family} | one.profile() for one in panel.juror]
+    return [{"name": juror.name, "family": juror.family} | juror.profile() for juror in panel.juror]
 
 
 def digest(value: object) -> str:
@@ -137,8 +137,8 @@ def _not_shown(record: Body) -> Iterator[str]:
 def figure(record: Body, criterion: str | None, scorer: str) -> Body:
     """Return a row of the figures, empty where there is none; no criterion is the composite."""
     rows: Sequence[Body] = record["figures"]
-    wanted = (criterion, scorer)
-    return next((row for row in rows if (row["criterion"], row["scorer"]) == wanted), {})
+    row_key = (criterion, scorer)
+    return next((row for row in rows if (row["criterion"], row["scorer"]) == row_key), {})
 
 
 def _page(body: Body) -> str:
@@ -185,17 +185,17 @@ def _shown(record: Body) -> list[str]:
     if protocol is None:
         return []
     after = protocol["set_after_ratings"]
-    when = f"set after {after} ratings" if after else "fixed before any rating was seen"
+    fixed_at = f"set after {after} ratings" if after else "fixed before any rating was seen"
     ends = (decision["estimate"], decision["low"], decision["high"])
-    found = "undefined" if None in ends else "{:.3f} ({:.3f} to {:.3f})".format(*ends)
+    icc = "undefined" if None in ends else "{:.3f} ({:.3f} to {:.3f})".format(*ends)
     limits = [
-        f"unsafe: {in_markdown(one['criterion'])} <= {one['threshold']:g}, at most "
-        f"{one['miss_at_most']:.0%} may be missed."
-        for one in protocol["critical"]
-        if one["miss_at_most"] is not None
+        f"unsafe: {in_markdown(limit['criterion'])} <= {limit['threshold']:g}, at most "
+        f"{limit['miss_at_most']:.0%} may be missed."
+        for limit in protocol["critical"]
+        if limit["miss_at_most"] is not None
     ]
     return [
-        f"Margin {protocol['margin']:g} in ICC of like for like, {when}; like for like {found}.",
+        f"Margin {protocol['margin']:g} in ICC of like for like, {fixed_at}; like for like {icc}.",
         *limits,
         "",
     ]
@@ -235,17 +235,19 @@ def _row(row: Body) -> str:
 
 def _panel(panel: Body) -> list[str]:
     shown = ("name", "provider", "model", "temperature")
-    rows = [f"| {' | '.join(in_markdown(one[key]) for key in shown)} |" for one in panel["jurors"]]
+    rows = [
+        f"| {' | '.join(in_markdown(juror[key]) for key in shown)} |" for juror in panel["jurors"]
+    ]
     head = [
         f"## Panel {in_markdown(panel['name'])}",
         "",
         "| juror | provider | model | temperature |",
     ]
     named = [
-        f"- {in_markdown(one['name'])}: {key} {one[key]}"
-        for one in panel["jurors"]
+        f"- {in_markdown(juror['name'])}: {key} {juror[key]}"
+        for juror in panel["jurors"]
         for key in ("explanation", "scores")
-        if key in one
+        if key in juror
     ]
     return [*head, "| --- | --- | --- | --- |", *rows, *(["", *named] if named else [])]
 

@@ -12,7 +12,7 @@ from typing import Any
 from data.errors import BadInput
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, refuse_untold
-from jury.exports.settings import FORMAT, FORMAT_VERSION
+from jury.exports.exported_jury import FORMAT, FORMAT_VERSION
 from jury.panel import Juror
 from jury.providers.registry import PROVIDERS, forms_of
 
@@ -24,20 +24,16 @@ MODULES = (
     "data.question",
     "data.rubrics.injection",
     "jury.call",
-    "jury.answer_words",
-    "jury.json_objects",
+    "jury.answer_text",
     "jury.contradiction",
     "jury.parse",
     "jury.asking",
     "jury.http_answers",
-    "jury.chat_completions",
-    "jury.messages_api",
-    "jury.exports.settings",
-    "jury.exports.verdicts",
-    "jury.exports.asker",
+    "jury.api_protocols",
+    "jury.exports.exported_jury",
 )
 OWN_IMPORT = re.compile(r"^(from|import) (?=(?:data|jury)[. ])", re.MULTILINE)
-FACE = '"""Part of medjury: its own modules, written by `medjury rubric export`."""\n'
+FACE = '"""Part of medjury: its own modules, written by `medjury share rubric`."""\n'
 
 
 def engine_files() -> dict[str, str]:
@@ -68,7 +64,7 @@ def engine(export: Export) -> dict[str, str]:
         at a cloud's own address.
     """
     refuse_untold(export.panel)
-    if names := [one.name for one in export.panel.juror if one.simulated]:
+    if names := [juror.name for juror in export.panel.juror if juror.simulated]:
         raise BadInput(
             f"panel {export.panel.name}: {', '.join(names)} simulated, and no other tool can ask "
             "them; give --panel with jurors that are models"
@@ -78,7 +74,7 @@ def engine(export: Export) -> dict[str, str]:
 
 
 def _settings(export: Export) -> dict[str, Any]:
-    """Return what `jury/exports/settings.py` reads."""
+    """Return what `jury/exports/exported_jury.py` reads."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -86,7 +82,7 @@ def _settings(export: Export) -> dict[str, Any]:
         "status": export.record["status"],
         "rubric_sha256": export.rubric.sha256,
         "rubric": export.rubric.model_dump(mode="json"),
-        "jurors": [exported_juror(one) for one in export.panel.juror],
+        "jurors": [exported_juror(juror) for juror in export.panel.juror],
     }
 
 

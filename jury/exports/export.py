@@ -40,8 +40,8 @@ class Export:
 
 def texts_of(row: ExportRow) -> dict[str, str]:
     """Return what a juror reads of an instance; a text that it lacks is left out."""
-    found = {name: getattr(row, name) for name in ("context", "prompt", "reference", "checklist")}
-    return {name: text for name, text in found.items() if text is not None}
+    texts = {name: getattr(row, name) for name in ("context", "prompt", "reference", "checklist")}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def place_of(row: ExportRow) -> dict[str, str]:
@@ -57,10 +57,10 @@ def refuse_untold(panel: Panel) -> None:
     BadInput
         Names the juror, its provider, and what to give instead.
     """
-    for one in panel.juror:
-        if one.provider not in ("openai", "anthropic", "simulated"):
+    for juror in panel.juror:
+        if juror.provider not in ("openai", "anthropic", "simulated"):
             raise BadInput(
-                f'panel {panel.name}: {one.name} is asked at provider "{one.provider}", which is '
+                f'panel {panel.name}: {juror.name} is asked at provider "{juror.provider}", which is '
                 "not written for other tools; give --panel with jurors at an OpenAI-compatible "
                 "address"
             )
@@ -75,12 +75,12 @@ def refuse_order(panel: Panel) -> None:
     BadInput
         Names the juror, its setting, and what to do instead.
     """
-    for one in panel.juror:
-        setting = f'explanation = "{one.explanation}"' if one.explanation else ""
-        setting = 'scores = "expected"' if one.expected else setting
+    for juror in panel.juror:
+        setting = f'explanation = "{juror.explanation}"' if juror.explanation else ""
+        setting = 'scores = "expected"' if juror.expected else setting
         if setting:
             raise BadInput(
-                f"panel {panel.name}: {one.name} rates with {setting}, which is not written for "
+                f"panel {panel.name}: {juror.name} rates with {setting}, which is not written for "
                 "other tools; give --panel with jurors that are validated without it, or take the "
                 "bundle (--to medjury), which holds it"
             )
@@ -99,24 +99,24 @@ def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> 
     BadFile
         If the folder holds something, or cannot be written.
     """
-    made: Path | None = None
+    folder: Path | None = None
     refuse_outside(texts)
     try:
         refuse_full(out, option)
         out.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
+        folder = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
         for name, text in texts.items():
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_text(text, encoding="utf-8", newline="\n")
-        made.chmod(0o755)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        folder.chmod(0o755)
         if out.exists():
             out.rmdir()
-        made.rename(out)
+        folder.rename(out)
     except OSError as error:
         raise BadFile(f"{option} {out}: {error.strerror}") from error
     finally:
-        if made is not None:
-            shutil.rmtree(made, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def refuse_outside(names: Iterable[str]) -> None:

@@ -36,11 +36,11 @@ def write(export: Export) -> dict[str, str]:
         If HELM cannot ask this jury this question about these instances word for word.
     """
     rubric, panel, name = export.rubric, export.panel, f"medjury-{export.rubric.name}"
-    asked = question(rubric)
+    helm_question = question(rubric)
     files = {"judges.yaml": judges(panel), **prod_env(panel)}
     own = rubric.name.removeprefix("helm_")
     built_in = own in BENCHMARKS and own != rubric.name
-    lost = _lost(asked, export.rows)
+    lost = _lost(helm_question, export.rows)
     if built_in:
         files[f"{own}.conf"] = _conf(own, "jury_config_path=judges.yaml")
     elif lost:
@@ -53,29 +53,30 @@ def write(export: Export) -> dict[str, str]:
             f"{name}.yaml": _benchmark(name, panel),
             f"{name}.conf": _conf("medhelm_configurable_benchmark", f"config_path={name}.yaml"),
             f"{name}-as-validated.conf": _conf("medjury", f"config_path={name}.yaml"),
-            "judge.txt": asked.judge,
-            **table(rubric, asked.task, export.rows),
-            **plugin(asked, export),
+            "judge.txt": helm_question.judge,
+            **table(rubric, helm_question.task, export.rows),
+            **plugin(helm_question, export),
             **engine(export),
         }
-    record = json.dumps(_record(export, asked), indent=2, ensure_ascii=False) + "\n"
+    record = json.dumps(_record(export, helm_question), indent=2, ensure_ascii=False) + "\n"
     return files | {
         "validation.json": record,
-        "README.md": _page(export, asked, files.get("data.csv", "")),
+        "README.md": _page(export, helm_question, files.get("data.csv", "")),
     }
 
 
-def _lost(asked: Question, rows: Sequence[ExportRow]) -> tuple[str, str] | None:
+def _lost(helm_question: Question, rows: Sequence[ExportRow]) -> tuple[str, str] | None:
     """Return the name of a text that nobody in HELM would read, and an instance that has it."""
-    hidden = [name for name in ASKED if name not in asked.shown]
-    there = ((name, row.instance_id) for name in hidden for row in rows if getattr(row, name))
-    return next(there, None)
+    hidden = [name for name in ASKED if name not in helm_question.shown]
+    texts = ((name, row.instance_id) for name in hidden for row in rows if getattr(row, name))
+    return next(texts, None)
 
 
 def _benchmark(name: str, panel: Panel) -> str:
     """Return the configuration; HELM calls a deployment `name`, and its model `model_name`."""
     jurors = "".join(
-        f"      - name: {one}\n        model_name: {one}\n" for one in deployments(panel).values()
+        f"      - name: {deployment}\n        model_name: {deployment}\n"
+        for deployment in deployments(panel).values()
     )
     return (
         f"name: {name}\ndescription: rated by the jury {panel.name}; written by medjury\n"
@@ -88,18 +89,18 @@ def _conf(run: str, argument: str) -> str:
     return f'entries: [\n  {{description: "{run}:model={UNDER_TEST},{argument}", priority: 1}}\n]\n'
 
 
-def _record(export: Export, asked: Question) -> dict[str, object]:
+def _record(export: Export, helm_question: Question) -> dict[str, object]:
     """Return the validation record, with what HELM does otherwise; HELM does not read it."""
     return {
         **export.record,
         "rubric": {"name": export.rubric.name, "sha256": export.rubric.sha256},
         "panel": export.panel.name,
         "jurors": deployments(export.panel),
-        "in_helm": {"added_to_prompt": asked.added, "jurors": differences(export.panel)},
+        "in_helm": {"added_to_prompt": helm_question.added, "jurors": differences(export.panel)},
     }
 
 
-def _page(export: Export, asked: Question, data: str) -> str:
+def _page(export: Export, helm_question: Question, data: str) -> str:
     """Return how the files are run, and in what HELM differs from what was validated."""
     rubric, name = export.rubric, f"medjury-{export.rubric.name}"
     run = "--suite medjury --max-eval-instances 1000000 --local-path prod_env"
@@ -118,7 +119,7 @@ def _page(export: Export, asked: Question, data: str) -> str:
             "",
             "The first asks the question that was validated, to the letter, with the panel's "
             "settings, and needs the panel's keys in the environment. The second is HELM "
-            f"alone: {_added(asked)} tags in a response are not broken; a juror's 7 on a scale to "
+            f"alone: {_added(helm_question)} tags in a response are not broken; a juror's 7 on a scale to "
             "5 counts; a missing juror makes a mean of fewer; a response that no juror rated "
             "counts 0.",
             "",
@@ -133,18 +134,18 @@ def _page(export: Export, asked: Question, data: str) -> str:
             "benchmark: the rubric does not show jurors the task.",
             "",
         ]
-    told = [f"- {in_markdown(one)}" for one in differences(export.panel)]
-    if told:
-        lines += ["HELM alone has settings of its own:", "", *told, ""]
+    settings = [f"- {in_markdown(difference)}" for difference in differences(export.panel)]
+    if settings:
+        lines += ["HELM alone has settings of its own:", "", *settings, ""]
     return "\n".join(
-        [*lines, "Take the run back: `medjury import benchmark_output/runs/medjury`", ""]
+        [*lines, "Take the run back: `medjury study import benchmark_output/runs/medjury`", ""]
     )
 
 
-def _added(asked: Question) -> str:
-    if not asked.added:
+def _added(helm_question: Question) -> str:
+    if not helm_question.added:
         return "the prompt is the validated one, but"
-    return f"it adds {len(asked.added.encode())} bytes to the validated prompt (in_helm);"
+    return f"it adds {len(helm_question.added.encode())} bytes to the validated prompt (in_helm);"
 
 
 def _data(export: Export, data: str) -> list[str]:
@@ -166,21 +167,21 @@ def deployments(panel: Panel) -> dict[str, str]:
     BadInput
         If HELM cannot ask a juror: it is simulated, or an Anthropic model served elsewhere.
     """
-    found: dict[str, str] = {}
-    for number, one in enumerate(panel.juror, 1):
-        _refuse(panel, one)
-        place = f"medjury-{ODD.sub('-', one.name)}"
-        if any(name.split("/")[0] == place for name in found.values()):
-            place += f"-{number}"
-        found[one.name] = f"{place}/{ODD_MODEL.sub('-', one.model.rsplit('/', 1)[-1])}"
-    return found
+    names: dict[str, str] = {}
+    for number, juror in enumerate(panel.juror, 1):
+        _refuse(panel, juror)
+        folder = f"medjury-{ODD.sub('-', juror.name)}"
+        if any(name.split("/")[0] == folder for name in names.values()):
+            folder += f"-{number}"
+        names[juror.name] = f"{folder}/{ODD_MODEL.sub('-', juror.model.rsplit('/', 1)[-1])}"
+    return names
 
 
 def prod_env(panel: Panel) -> dict[str, str]:
     """Return HELM's settings: the jurors, and a place for the model that is to be evaluated."""
-    known = deployments(panel)
-    jurors = "".join(_deployment(one, known[one.name]) for one in panel.juror)
-    names = dict.fromkeys([*known.values(), UNDER_TEST])
+    by_juror = deployments(panel)
+    jurors = "".join(_deployment(juror, by_juror[juror.name]) for juror in panel.juror)
+    names = dict.fromkeys([*by_juror.values(), UNDER_TEST])
     return {
         "prod_env/model_deployments.yaml": DEPLOYMENTS + jurors,
         "prod_env/model_metadata.yaml": "models:\n" + "".join(map(_model, names)),
@@ -190,66 +191,66 @@ def prod_env(panel: Panel) -> dict[str, str]:
 
 def judges(panel: Panel) -> str:
     """Return `judges.yaml`, the jury of the benchmarks that HELM has."""
-    known = deployments(panel)
+    names = deployments(panel)
     rows = "".join(
-        f"  - name: {json.dumps(one.name)}\n    model: {known[one.name]}\n"
-        f"    model_deployment: {known[one.name]}\n"
-        for one in panel.juror
+        f"  - name: {json.dumps(juror.name)}\n    model: {names[juror.name]}\n"
+        f"    model_deployment: {names[juror.name]}\n"
+        for juror in panel.juror
     )
     return f"judges:\n{rows}"
 
 
 def differences(panel: Panel) -> list[str]:
     """Return in what HELM asks these jurors otherwise than the panel says."""
-    told = []
-    for one in panel.juror:
-        said = {
-            "temperature 0": one.temperature == 0,
-            "at most 4096 tokens": one.max_tokens == 4096,
-            "no effort": one.effort is None,
-            "no schema": one.form == "text",
+    lines = []
+    for juror in panel.juror:
+        settings = {
+            "temperature 0": juror.temperature == 0,
+            "at most 4096 tokens": juror.max_tokens == 4096,
+            "no effort": juror.effort is None,
+            "no schema": juror.form == "text",
         }
-        if other := [words for words, same in said.items() if not same]:
-            told.append(f"{one.name} is asked with {', '.join(other)}")
-    return told
+        if other := [words for words, same in settings.items() if not same]:
+            lines.append(f"{juror.name} is asked with {', '.join(other)}")
+    return lines
 
 
-def _refuse(panel: Panel, one: Juror) -> None:
+def _refuse(panel: Panel, juror: Juror) -> None:
     refuse_untold(panel)
-    if one.simulated:
+    if juror.simulated:
         raise BadInput(
-            f"panel {panel.name}: {one.name} is simulated, and HELM cannot ask it; give --panel "
+            f"panel {panel.name}: {juror.name} is simulated, and HELM cannot ask it; give --panel "
             "with jurors that are models"
         )
-    if one.provider == "anthropic" and one.host != VENDOR:
+    if juror.provider == "anthropic" and juror.host != VENDOR:
         raise BadInput(
-            f"panel {panel.name}: {one.name} is asked in Anthropic's protocol at {one.place}; "
+            f"panel {panel.name}: {juror.name} is asked in Anthropic's protocol at {juror.place}; "
             f"HELM does so at {VENDOR} only: give its OpenAI-compatible address, or another juror"
         )
 
 
-def _deployment(one: Juror, name: str) -> str:
-    if one.provider == "anthropic":
+def _deployment(juror: Juror, name: str) -> str:
+    if juror.provider == "anthropic":
         client = "anthropic_client.AnthropicMessagesClient"
-        said = {"anthropic_model_name": one.model}
-    elif one.api_key_env:
+        arguments = {"anthropic_model_name": juror.model}
+    elif juror.api_key_env:
         client = "openai_client.OpenAIClient"
-        said = {"base_url": one.base_url, "openai_model_name": one.model}
+        arguments = {"base_url": juror.base_url, "openai_model_name": juror.model}
     else:
         client = "vllm_client.VLLMChatClient"  # a server that needs no key
-        said = {"base_url": one.base_url, "vllm_model_name": one.model}
+        arguments = {"base_url": juror.base_url, "vllm_model_name": juror.model}
     return (
         f"  - name: {name}\n    model_name: {name}\n"
         "    tokenizer_name: simple/tokenizer1\n    max_sequence_length: 1000000\n"
         f"    client_spec:\n      class_name: helm.clients.{client}\n"
-        f"      args: {_in_yaml(said)}\n"
+        f"      args: {_in_yaml(arguments)}\n"
     )
 
 
 def _in_yaml(texts: dict[str, str]) -> str:
     """Return texts as YAML reads them back: JSON's, with every sign that YAML refuses or folds escaped."""
     plain = json.dumps(texts, ensure_ascii=False)
-    return re.sub(r"[^ -~]", lambda found: f"\\U{ord(found[0]):08x}", plain)
+    return re.sub(r"[^ -~]", lambda character: f"\\U{ord(character[0]):08x}", plain)
 
 
 def _model(name: str) -> str:
@@ -263,9 +264,9 @@ def _model(name: str) -> str:
 
 def _keys(panel: Panel) -> Iterator[str]:
     """Yield where each juror's key is read from: never the key."""
-    for name, one in zip(deployments(panel).values(), panel.juror, strict=True):
-        if one.api_key_env:
-            yield f"{name.split('/')[0]}ApiKey: ${{?{one.api_key_env}}}\n"
+    for name, juror in zip(deployments(panel).values(), panel.juror, strict=True):
+        if juror.api_key_env:
+            yield f"{name.split('/')[0]}ApiKey: ${{?{juror.api_key_env}}}\n"
 
 
 DEPLOYMENTS = f"""\
@@ -280,7 +281,7 @@ model_deployments:
 """
 
 
-def plugin(asked: Question, export: Export) -> dict[str, str]:
+def plugin(helm_question: Question, export: Export) -> dict[str, str]:
     """Return the plugin and its settings, beside which the engine must be.
 
     An instance is known again by its place in `data.csv` and the hash of its question.
@@ -288,12 +289,12 @@ def plugin(asked: Question, export: Export) -> dict[str, str]:
     jurors = {deployment: name for name, deployment in deployments(export.panel).items()}
     rows = {row.instance_id: row for row in export.rows}.values()
     instances = [
-        {"sha256": digest(asked_of(export.rubric, asked.task, row)), "place": place_of(row)}
+        {"sha256": digest(asked_of(export.rubric, helm_question.task, row)), "place": place_of(row)}
         | {"texts": {"reference": None, "checklist": None} | texts_of(row)}
         for row in rows
     ]
-    told = {"added": asked.added, "jurors": jurors, "instances": instances}
-    settings = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    body = {"added": helm_question.added, "jurors": jurors, "instances": instances}
+    settings = json.dumps(body, indent=1, ensure_ascii=False) + "\n"
     return {FILE: program("helm_plugin"), SETTINGS_FILE: settings}
 
 

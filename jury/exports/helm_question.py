@@ -71,7 +71,7 @@ def question(rubric: Rubric) -> Question:
         If HELM cannot put it to jurors word for word.
     """
     parts = _parts(rubric)
-    if any("\r" in one.text for one in parts):
+    if any("\r" in part.text for part in parts):
         raise BadInput(
             f"rubric {rubric.name}: its prompt holds a carriage return, which HELM drops"
         )
@@ -90,28 +90,28 @@ def _parts(rubric: Rubric) -> list[Part]:
         "schema": rubric.schema_text(),
         "checklist": NO_CHECKLIST,
     }
-    found = [Part("")]
-    for place, text in enumerate(PLACEHOLDER.split(rubric.prompt)):
-        if place % 2 and text not in fixed:
-            found += [Part(text, True), Part("")]
+    parts = [Part("")]
+    for index, text in enumerate(PLACEHOLDER.split(rubric.prompt)):
+        if index % 2 and text not in fixed:
+            parts += [Part(text, True), Part("")]
         else:
-            found[-1] = Part(found[-1].text + (fixed[text] if place % 2 else text))
-    return found
+            parts[-1] = Part(parts[-1].text + (fixed[text] if index % 2 else text))
+    return parts
 
 
 def _taken_out(parts: list[Part], name: str) -> tuple[list[Part], tuple[Part, ...]]:
     """Return the prompt with QUESTION in it, and what QUESTION is made of."""
-    places = [place for place, one in enumerate(parts) if one.is_slot and one.text in ASKED]
-    names = list(dict.fromkeys(parts[place].text for place in places))
-    whole = Part(QUESTION, True)
+    places = [index for index, part in enumerate(parts) if part.is_slot and part.text in ASKED]
+    names = list(dict.fromkeys(parts[index].text for index in places))
+    whole_question = Part(QUESTION, True)
     if not names:
         return parts, (Part("context", True), Part("\n\n"), Part("prompt", True))
     if len(names) == 1:
-        one = Part(names[0], True)
-        return [whole if part == one else part for part in parts], (one,)
+        single = Part(names[0], True)
+        return [whole_question if part == single else part for part in parts], (single,)
     first, last = places[0], places[-1]
     task = parts[first : last + 1]
-    if any(one.is_slot and one.text not in ASKED for one in task):
+    if any(part.is_slot and part.text not in ASKED for part in task):
         raise BadInput(
             f"rubric {name}: its prompt has the response or the reference between context and "
             "prompt; HELM shows jurors one question: put {{context}} and {{prompt}} side by side"
@@ -121,7 +121,7 @@ def _taken_out(parts: list[Part], name: str) -> tuple[list[Part], tuple[Part, ..
     if opened and closed:
         task = [Part(opened[0]), *task, Part(closed[0])]
         before, after = before[: opened.start()], after[closed.end() :]
-    outside = [*parts[: first - 1], Part(before), whole, Part(after), *parts[last + 2 :]]
+    outside = [*parts[: first - 1], Part(before), whole_question, Part(after), *parts[last + 2 :]]
     return outside, tuple(task)
 
 
@@ -133,15 +133,15 @@ def _theirs(part: Part) -> str:
 
 def _check_slots(parts: Sequence[Part], name: str) -> None:
     """Refuse words that HELM would take for its own placeholders, or that run into one."""
-    for place, one in enumerate(parts):
-        if one.is_slot:
-            after = parts[place + 1].text[:1]
+    for index, part in enumerate(parts):
+        if part.is_slot:
+            after = parts[index + 1].text[:1]
             if WORD.match(after):
                 raise BadInput(
                     f"rubric {name}: its prompt has {after!r} right after a placeholder, which "
                     "HELM reads as part of it: put a space or a line between them"
                 )
-        elif taken := next((t for t in (QUESTION, *THEIRS.values()) if t in one.text), None):
+        elif taken := next((t for t in (QUESTION, *THEIRS.values()) if t in part.text), None):
             raise BadInput(f"rubric {name}: its prompt holds {taken}, which HELM would fill")
 
 
@@ -153,25 +153,25 @@ def _block(rubric: Rubric) -> str:
 
 def _check_block(judge: str, rubric: Rubric) -> None:
     """Refuse a prompt in which HELM finds other criteria than the rubric's."""
-    found = BLOCK.search(judge)
+    match = BLOCK.search(judge)
     try:
-        asked = json.loads(found[1]) if found else None
+        criteria = json.loads(match[1]) if match else None
     except ValueError:
-        asked = None
-    wanted = sorted(rubric.criteria)
+        criteria = None
+    names = sorted(rubric.criteria)
     if (
-        not isinstance(asked, dict)
-        or sorted(asked) != wanted
-        or not all(map(_keys, asked.values()))
+        not isinstance(criteria, dict)
+        or sorted(criteria) != names
+        or not all(map(_keys, criteria.values()))
     ):
         raise BadInput(
             f"rubric {rubric.name}: HELM asks for what stands in <rubric_criteria> as JSON, and "
-            f"that is not an object with {', '.join(wanted)}: leave the block out, or mend it"
+            f"that is not an object with {', '.join(names)}: leave the block out, or mend it"
         )
 
 
-def _keys(asked: object) -> bool:
-    return isinstance(asked, dict | list) and "score" in asked and set(asked) <= set(KEYS)
+def _keys(keys: object) -> bool:
+    return isinstance(keys, dict | list) and "score" in keys and set(keys) <= set(KEYS)
 
 
 def table(rubric: Rubric, task: Sequence[Part], rows: Iterable[ExportRow]) -> dict[str, str]:
@@ -187,18 +187,18 @@ def table(rubric: Rubric, task: Sequence[Part], rows: Iterable[ExportRow]) -> di
     """
     instances = list({row.instance_id: row for row in rows}.values())
     texts = [_texts(rubric, row) for row in instances]
-    names = list(dict.fromkeys(one.text for one in task if one.is_slot))
+    names = list(dict.fromkeys(part.text for part in task if part.is_slot))
     gold = [GOLD] if "{{reference}}" in rubric.prompt else []
-    whole = [one | {WHOLE: "".join(_filled(part, one) for part in task)} for one in texts]
-    split = _csv([ID, *names, *gold], whole)
-    if _changed(split, [*names], whole) is None:
+    cells = [row | {WHOLE: "".join(_filled(part, row) for part in task)} for row in texts]
+    split = _csv([ID, *names, *gold], cells)
+    if _changed(split, [*names], cells) is None:
         columns, prompt, written = names, "".join(map(_format, task)), split
     else:
         columns, prompt = [WHOLE], f"{{{WHOLE}}}"
-        written = _csv([ID, WHOLE, *gold], whole)
-    if found := _changed(written, [*columns, *gold], whole):
+        written = _csv([ID, WHOLE, *gold], cells)
+    if changed := _changed(written, [*columns, *gold], cells):
         raise BadInput(
-            f"{found[0]}: HELM would read its {'reference' if found[1] == GOLD else 'question'} "
+            f"{changed[0]}: HELM would read its {'reference' if changed[1] == GOLD else 'question'} "
             "as a number, as missing or otherwise changed; put it in words, such as 4 points for 4"
         )
     return {"prompt.txt": prompt, "data.csv": written}
@@ -250,7 +250,7 @@ def _changed(
 
     read = pd.read_csv(io.BytesIO(written.encode()))
     for column in columns:
-        for cell, one in zip(read[column].tolist(), texts, strict=True):
-            if not isinstance(cell, str) or cell != one[column]:
-                return one[ID], column
+        for cell, row in zip(read[column].tolist(), texts, strict=True):
+            if not isinstance(cell, str) or cell != row[column]:
+                return row[ID], column
     return None

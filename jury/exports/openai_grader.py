@@ -39,7 +39,9 @@ def write(export: Export) -> dict[str, str]:
     """
     rubric = export.rubric
     refuse_order(export.panel)
-    jurors = [one for one in export.panel.juror if one.provider == "openai" and one.host == HOST]
+    jurors = [
+        juror for juror in export.panel.juror if juror.provider == "openai" and juror.host == HOST
+    ]
     if not jurors:
         raise BadInput(
             f"panel {export.panel.name}: no juror at {HOST}, and OpenAI's graders ask only models "
@@ -47,14 +49,16 @@ def write(export: Export) -> dict[str, str]:
         )
     files: dict[str, Any] = {}
     for juror in jurors:
-        parts = {one.name: score_model(rubric, one, juror) for one in rubric.criterion}
+        parts = {
+            criterion.name: score_model(rubric, criterion, juror) for criterion in rubric.criterion
+        }
         folder = f"juror{juror.name}" if juror.name in (".", "..") else juror.name
-        files |= {f"{folder}/{name}.json": one for name, one in parts.items()}
+        files |= {f"{folder}/{name}.json": part for name, part in parts.items()}
         files[f"{folder}/multi.json"] = multi(rubric, parts, juror)
     items = {row.instance_id: _item(row) for row in export.rows}
-    lines = [json.dumps({"item": {"instance_id": name} | one}) for name, one in items.items()]
+    lines = [json.dumps({"item": {"instance_id": name} | item}) for name, item in items.items()]
     texts = {
-        name: json.dumps(one, indent=2, ensure_ascii=False) + "\n" for name, one in files.items()
+        name: json.dumps(body, indent=2, ensure_ascii=False) + "\n" for name, body in files.items()
     }
     return texts | {
         "items.jsonl": "".join(f"{line}\n" for line in lines),
@@ -76,7 +80,7 @@ def score_model(rubric: Rubric, criterion: Criterion, juror: Juror) -> dict[str,
         "model": juror.model,
         "input": [{"type": "message", "role": "user", "content": _question(rubric, criterion)}],
         "range": [rubric.scale.min, rubric.scale.max],
-        "sampling_params": {name: one for name, one in settings.items() if one is not None},
+        "sampling_params": {name: value for name, value in settings.items() if value is not None},
     }
 
 
@@ -86,8 +90,8 @@ def multi(rubric: Rubric, parts: Mapping[str, dict[str, Any]], juror: Juror) -> 
     The service takes the parts by name; the SDK's type says a single grader there.
     """
     names = {
-        f"c{place}_{re.sub(r'[^A-Za-z0-9]', '_', name)}": name
-        for place, name in enumerate(parts, 1)
+        f"c{number}_{re.sub(r'[^A-Za-z0-9]', '_', name)}": name
+        for number, name in enumerate(parts, 1)
     }
     return {
         "type": "multi",
@@ -99,14 +103,14 @@ def multi(rubric: Rubric, parts: Mapping[str, dict[str, Any]], juror: Juror) -> 
 
 def _question(rubric: Rubric, criterion: Criterion) -> str:
     """Return the rubric's prompt on one criterion, in the service's own templates."""
-    one = rubric.model_copy(update={"criterion": (criterion,)})
-    asked = ONE_NUMBER.format(name=criterion.name, scale=rubric.scale)
-    words = {"criteria": one.criteria_text(), "schema": asked}
+    single = rubric.model_copy(update={"criterion": (criterion,)})
+    schema = ONE_NUMBER.format(name=criterion.name, scale=rubric.scale)
+    words = {"criteria": single.criteria_text(), "schema": schema}
     if any("{{" in text for text in (PLACEHOLDER.sub("", rubric.prompt), words["criteria"])):
         raise BadInput(
             f"rubric {rubric.name}: its own text has {{{{, which OpenAI reads as a template; write it otherwise"
         )
-    return PLACEHOLDER.sub(lambda found: (WITHIN | words)[found[1]], rubric.prompt)
+    return PLACEHOLDER.sub(lambda match: (WITHIN | words)[match[1]], rubric.prompt)
 
 
 def _item(row: ExportRow) -> dict[str, str]:
@@ -115,7 +119,7 @@ def _item(row: ExportRow) -> dict[str, str]:
 
 
 def _warning(export: Export, jurors: list[Juror]) -> str:
-    left = [in_markdown(one.name) for one in export.panel.juror if one not in jurors]
+    left = [in_markdown(juror.name) for juror in export.panel.juror if juror not in jurors]
     others = f"The jurors {', '.join(left)} are left out. " if left else ""
     return (
         f"# {in_markdown(export.rubric.name)} as OpenAI graders: NOT VALIDATED\n\n"
@@ -125,6 +129,6 @@ def _warning(export: Export, jurors: list[Juror]) -> str:
         "not broken, so it can pose as the reference; a checklist is not shown; an answer with two "
         "verdicts or on another scale is not refused, and none is asked for again; and no ids come "
         f"back: another measurement. {others}"
-        "Let them rate the study's responses and bring the scores back with `medjury ratings` to "
+        "Let them rate the study's responses and bring the scores back with `medjury rate ratings` to "
         "know how well they agree.\n"
     )

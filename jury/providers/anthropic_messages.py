@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 
 import anthropic
 
-from jury import messages_api
+from jury.api_protocols import MESSAGES_PATH, messages_body, read_message
 from jury.call import Answer, Call, Turn
 from jury.http_answers import refuses_caching
-from jury.providers.credentials import FOUNDRY_SCOPE, aws_keys, entra_token, google_token
-from jury.providers.http_client import Endpoint
+from jury.providers.http_client import FOUNDRY_SCOPE, Endpoint, aws_keys, entra_token, google_token
 from jury.providers.registry import auth_of
 
 MARK = "cache_control"
@@ -21,7 +20,7 @@ class AnthropicMessages(Endpoint):
     """A juror reached through the anthropic SDK."""
 
     sdk: ClassVar[Any] = anthropic
-    path = messages_api.PATH
+    path = MESSAGES_PATH
 
     def open(self, key: str, common: dict[str, Any]) -> Any:
         """Return the SDK's client."""
@@ -31,7 +30,7 @@ class AnthropicMessages(Endpoint):
     def body(self, call: Call) -> dict[str, Any]:
         """Return the body of a request; json_object, which this API lacks, is asked for in the prompt."""
         turns = [{"role": turn.role, "content": self._content(turn)} for turn in call.messages]
-        return messages_api.body(self.juror, call) | {"messages": turns}
+        return messages_body(self.juror, call) | {"messages": turns}
 
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
@@ -65,7 +64,7 @@ class AnthropicMessages(Endpoint):
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body."""
-        return messages_api.read(text, headers)
+        return read_message(text, headers)
 
 
 NOT_IN_USE = "not-in-use"  # keeps an SDK from looking for a credential of its own

@@ -11,19 +11,25 @@ from urllib.parse import urlsplit
 import openai
 
 from data.schema import now
-from jury import chat_completions
+from jury.api_protocols import (
+    CHAT_PATH,
+    LIMIT_NAMES,
+    chat_body,
+    chat_settings,
+    limit_name,
+    read_chat,
+)
 from jury.call import Answer, Call, Token, Turn
-from jury.chat_completions import LIMITS
 from jury.cost import cache_writes_cost
 from jury.http_answers import body_of, refuses_so_many, unsupported_parameter
 from jury.panel import Juror
-from jury.providers.credentials import (
+from jury.providers.http_client import (
     AZURE_OPENAI_SCOPE,
+    Endpoint,
     Renewed,
     entra_token,
     google_token,
 )
-from jury.providers.http_client import Endpoint
 from jury.providers.registry import PROVIDERS, auth_of
 
 CACHING = ("prompt_cache_key", "prompt_cache_options")
@@ -36,7 +42,7 @@ class OpenAIChat(Endpoint):
     """A juror reached through the openai SDK."""
 
     sdk: ClassVar[Any] = openai
-    path = chat_completions.PATH
+    path = CHAT_PATH
 
     def open(self, key: str, common: dict[str, Any]) -> Any:
         """Return the SDK's client."""
@@ -45,7 +51,7 @@ class OpenAIChat(Endpoint):
     def body(self, call: Call) -> dict[str, Any]:
         """Return the body of a request."""
         settings = self._settings() | self._caching(call) | self._probabilities(call)
-        body = chat_completions.body(call, settings)
+        body = chat_body(call, settings)
         if "prompt_cache_options" in settings:
             body["messages"] = [
                 {"role": turn.role, "content": _marked(turn)} for turn in call.messages
@@ -61,7 +67,7 @@ class OpenAIChat(Endpoint):
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body; servers that speak the protocol loosely are many."""
-        answer = chat_completions.read(text, headers)
+        answer = read_chat(text, headers)
         if not self.juror.expected or answer.transient:
             return answer
         choice = (body_of(text) or {})["choices"][0]
@@ -80,10 +86,10 @@ class OpenAIChat(Endpoint):
         name = unsupported_parameter(answer)
         if name.endswith(BREAKPOINT):  # inside a message
             name = "prompt_cache_options"
-        if name not in (*LIMITS, "store", *CACHING) or name not in body:
+        if name not in (*LIMIT_NAMES, "store", *CACHING) or name not in body:
             return False
         self.without(name)
-        return not set(LIMITS) <= set(self.unsupported)
+        return not set(LIMIT_NAMES) <= set(self.unsupported)
 
     def newest_names(self) -> bool:
         """Return whether the limit of the answer's length has the name of OpenAI's newest models."""
@@ -124,10 +130,8 @@ class OpenAIChat(Endpoint):
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""
         own = self.juror.host == PROVIDERS["openai"].own_host and "store" not in self.unsupported
-        limit = chat_completions.limit_name(
-            newest=self.newest_names(), unsupported=self.unsupported
-        )
-        return chat_completions.settings(self.juror, model=self.model(), limit=limit, store=not own)
+        limit = limit_name(newest=self.newest_names(), unsupported=self.unsupported)
+        return chat_settings(self.juror, model=self.model(), limit=limit, store=not own)
 
 
 def _marked(turn: Turn) -> str | list[dict[str, Any]]:
@@ -183,8 +187,8 @@ def _bytes(entry: dict[str, Any]) -> bytes | None:
     """Return the bytes of a token: those of the entry, else those of its text."""
     values, text = entry.get("bytes"), entry.get("token")
     if isinstance(values, list):
-        whole = all(isinstance(value, int) and 0 <= value < 256 for value in values)
-        return bytes(values) if whole else None
+        are_bytes = all(isinstance(value, int) and 0 <= value < 256 for value in values)
+        return bytes(values) if are_bytes else None
     return text.encode("utf-8", "replace") if isinstance(text, str) else None
 
 

@@ -194,8 +194,8 @@ def auth_of(provider: str, auth: Auth | None) -> Auth:
 def with_address(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a juror's settings with the address that its provider and region have, if none is set."""
     spec = PROVIDERS.get(str(body.get("provider")))
-    known = body.get("base_url") or (spec.address(body) if spec else "")
-    return {**body, "base_url": known} if known else dict(body)
+    address = body.get("base_url") or (spec.address(body) if spec else "")
+    return {**body, "base_url": address} if address else dict(body)
 
 
 def lacking_library(provider: str, auth: Auth | None) -> str:
@@ -220,8 +220,8 @@ def refuse_misplaced(juror: JurorSettings) -> None:
                 f'{key}: does not apply to provider "{provider}"; it is for {", ".join(takers)}'
             )
     if juror.auth and juror.auth not in spec.auth:
-        ways = " or ".join(f'"{way}"' for way in spec.auth)
-        raise ValueError(f'auth: provider "{provider}" signs in with {ways}')
+        choices = " or ".join(f'"{way}"' for way in spec.auth)
+        raise ValueError(f'auth: provider "{provider}" signs in with {choices}')
     _refuse_lacking(juror)
     _refuse_wrong_way(juror)
 

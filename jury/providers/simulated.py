@@ -23,9 +23,9 @@ from typing import Any
 
 from data.errors import BadPanel
 from data.schema import Status
+from jury.answer_text import member_spans
 from jury.call import Answer, Call, Token, Usage
 from jury.cost import CHARACTERS_PER_TOKEN
-from jury.json_objects import member_spans
 from jury.panel import Juror
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
@@ -115,8 +115,8 @@ def _tokenized(
 ) -> tuple[Token, ...]:
     """Return the tokens of an answer; at each score, every point has its probability."""
     tokens, at = [], 0
-    for name, place in member_spans(text, 0):
-        score = dict(member_spans(text, place.start))["score"]
+    for name, span in member_spans(text, 0):
+        score = dict(member_spans(text, span.start))["score"]
         spread = _spread(scales[name], quality[name])
         tokens += [
             _certain(text[at : score.start]),

@@ -9,10 +9,9 @@ import typer
 from sqlalchemy import Engine
 
 from annotate.adjudicate import Settlement, found_differences, planned_settlement, settle
-from annotate.assign import Design
-from annotate.designs import DesignRequest, designed
-from annotate.flags import answer as answer_it
-from annotate.plan import Plan, pace_in_words, plan_of, spread_in_words
+from annotate.adjudicate import answer as answer_it
+from annotate.assign import DesignRequest, designed
+from annotate.plan import Design, Plan, pace_in_words, plan_of, spread_in_words
 from data.card import Settling
 from data.errors import BadFile, BadInput
 from data.importers.ratings import ExpertFile

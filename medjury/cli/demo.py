@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from annotate.assign import Item, design
+from annotate.assign import design
+from annotate.plan import Item
 from data.database import shown
 from data.errors import Conflict
 from data.importers.responses import ResponseFile

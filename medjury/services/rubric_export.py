@@ -46,13 +46,13 @@ KEPT = (
 NO_FIGURE = {"estimate": None, "low": None, "high": None}
 
 Tick = Callable[[float], None]
-MODULES = {
-    "medjury": "bundle",
-    "helm": "helm",
-    "inspect": "inspect",
-    "promptfoo": "promptfoo",
-    "openai": "openai_grader",
-    "mlflow": "mlflow_judge",
+WRITERS = {  # tool -> module and function of `jury.exports`
+    "medjury": "bundle:write",
+    "helm": "helm:write",
+    "inspect": "scorers:write_inspect",
+    "promptfoo": "scorers:write_promptfoo",
+    "openai": "openai_grader:write",
+    "mlflow": "scorers:write_mlflow",
 }
 TOLD_WHERE = ("helm", "inspect", "promptfoo", "mlflow")  # with the names of keys' variables
 Write = Callable[[Export], Mapping[str, str]]
@@ -299,7 +299,8 @@ class RubricFiles:
 
 def tools() -> list[str]:
     """Return the tools that a rubric can be exported for."""
-    return [name for name, module in MODULES.items() if find_spec(f"jury.exports.{module}")]
+    modules = {name: writer.partition(":")[0] for name, writer in WRITERS.items()}
+    return [name for name, module in modules.items() if find_spec(f"jury.exports.{module}")]
 
 
 def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = None) -> RubricFiles:
@@ -319,7 +320,8 @@ def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = N
     validated = validation(engine, rubric, seats_of(panel), resampling, tick)
     record = validated.record
     rows = tuple(material(engine, rubric))
-    write: Write = import_module(f"jury.exports.{MODULES[request.tool]}").write
+    module, _, function = WRITERS[request.tool].partition(":")
+    write: Write = getattr(import_module(f"jury.exports.{module}"), function)
     return RubricFiles(
         dict(write(Export(rubric, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",

@@ -7,9 +7,8 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from annotate.assign import Item
-from annotate.cookies import SESSION, cookie_name
-from annotate.sessions import issue
+from annotate.plan import Item
+from annotate.sessions import SESSION_COOKIE, cookie_name, issue
 from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, ResponseRow
 from data.importers.table import TableFile
@@ -101,7 +100,7 @@ def person_of(engine: Engine, code: str) -> Person:
 
 def cookie_with(engine: Engine, token: str, https: bool = False) -> str:
     """Return what a browser sends of a session: the cookie's name and value."""
-    return f"{cookie_name(engine, SESSION, https)}={token}"
+    return f"{cookie_name(engine, SESSION_COOKIE, https)}={token}"
 
 
 def session_of(engine: Engine, person: Person, https: bool = False) -> str:

@@ -1,11 +1,165 @@
-"""Words that jurors write around a verdict: numbers, scales, quotations, corrections; seven languages.
+"""What is read in the text of an answer: JSON objects with their places, and the words around scores."""
 
-English, German, French, Spanish, Italian, Portuguese and Dutch. All patterns are for text that
-`plain` has made of it: small letters without accents, in one form of each sign.
-"""
-
+import json
 import re
 import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+FIRST_KEY = re.compile(
+    r"""\{\s*(?:"([^"\\]{1,64})"|['`\u2018\u201c]?(\w{1,64})['`\u2019\u201d]?\s*:)"""
+)
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+BEGINS = re.compile(r'\{[ \t\n\r]*["}]')
+STRUCTURE = re.compile(rf"{STRING.pattern}|[{{}}]", re.DOTALL)
+NAMES = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
+OPENS = re.compile(
+    rf"\s*(?:<{NAMES}(?:\s[^<>]*)?>|\[THINK(?:ING)?\]|\u25c1think\u25b7"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)<\|message\|>)",
+    re.IGNORECASE,
+)
+CLOSES = re.compile(
+    rf"</{NAMES}\s*>|\[/THINK(?:ING)?\]|\u25c1/think\u25b7"
+    r"|<\|channel\|>final<\|message\|>",
+    re.IGNORECASE,
+)
+
+
+class Conflicting:
+    """Takes the place of a value where an object has its key twice with different values."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundObject:
+    """An object in a text, from character `start` to `end`.
+
+    Attributes
+    ----------
+    value
+        The object; for one that breaks off, its first key.
+    """
+
+    start: int
+    end: int
+    value: dict[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpan:
+    """A stretch of a text, in characters."""
+
+    start: int
+    end: int
+
+
+def after_reasoning(text: str) -> str:
+    """Return the text without the blocks of reasoning that it begins with.
+
+    A block ends at the first closing tag. One that is never closed takes all of the text. A block
+    further down stays: a juror that quotes such a tag must not hide its own verdict by it.
+    """
+    text = text.lstrip("\ufeff \t\r\n")
+    at = 0
+    while opening := OPENS.match(text, at):
+        closing = CLOSES.search(text, opening.end())
+        at = closing.end() if closing else len(text)
+    return text[at:]
+
+
+def objects(text: str) -> Iterator[dict[str, Any] | str]:
+    """Yield the values of `find_objects`, without their places."""
+    return (located.value for located in find_objects(text))
+
+
+def find_objects(text: str) -> Iterator[FoundObject]:
+    """Yield the whole text if it is one object; else the outermost objects in it, in their order.
+
+    What begins as an object but does not end is yielded with its first key.
+    """
+    whole_text = _load(text.strip())
+    if whole_text is not None:
+        yield FoundObject(0, len(text), whole_text)
+        return
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
+    at = text.find("{")
+    broken: set[int] = set()
+    while at >= 0:
+        end = at + 1
+        try:
+            if at not in broken and BEGINS.match(text, at):
+                value, end = decoder.raw_decode(text, at)
+                yield FoundObject(at, end, value)
+        except RecursionError:
+            yield FoundObject(at, len(text), "")
+            return
+        except ValueError as error:  # not JSON's own: a number too long
+            failed = error.pos if isinstance(error, json.JSONDecodeError) else at
+            broken.update(_still_open(text, at, failed))
+        if end == at + 1 and (key := FIRST_KEY.match(text, at)):
+            yield FoundObject(at, end, key[1] or key[2])
+        at = text.find("{", end)
+
+
+def _still_open(text: str, at: int, end: int) -> list[int]:
+    """Return where the objects begin that are still open at `end`, where reading one failed."""
+    opened: list[int] = []
+    for token in STRUCTURE.finditer(text, at, end):
+        if token[0] == "{":
+            opened.append(token.start())
+        elif token[0] == "}" and opened:
+            opened.pop()
+    return opened
+
+
+def member_spans(text: str, at: int) -> list[tuple[str, TextSpan]]:
+    """Return the keys of the object that begins at `at`, and where their values stand.
+
+    For an object that `find_objects` has yielded: it can be read.
+    """
+    decoder = json.JSONDecoder(strict=False, parse_float=_decimal)
+    spans, at = [], _skip(text, at + 1)
+    while key := STRING.match(text, at):
+        start = _skip(text, _skip(text, key.end()) + 1)
+        end = decoder.raw_decode(text, start)[1]
+        spans.append((json.loads(key[0], strict=False), TextSpan(start, end)))
+        at = _skip(text, _skip(text, end) + 1)
+    return spans
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the position of the next character that is not JSON white space."""
+    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
+        at += 1
+    return at
+
+
+def _load(text: str) -> dict[str, Any] | None:
+    """Return the object a text is, or None where it is none."""
+    try:
+        value = json.loads(text, strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _decimal(text: str) -> Decimal:
+    """Return a number exactly as it is written; NaN for one that a Decimal cannot hold."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("NaN")
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object from its pairs; a key with two different values is `Conflicting`."""
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        differs = key in members and repr(members[key]) != repr(value)
+        members[key] = Conflicting() if differs else value
+    return members
+
 
 ALIKE = str.maketrans(
     "\u0430\u0441\u0435\u0456\u0458\u043e\u0440\u0455\u0443\u0445\u043a\u043c\u0442\u043d\u0432"
@@ -39,8 +193,8 @@ IN_WORDS = {word: f"{number}" for number, words in NUMBERS.items() for word in w
 WORD = re.compile(r"[^\W\d_]{2,8}")
 ONE_AS_NUMBER = re.compile(r"(?<=[aostef] )one(?=\s*(?:[.,;:!)]|$))")
 HAN = {
-    sign: f"{place}"
-    for place, sign in enumerate("\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d")
+    sign: f"{digit}"
+    for digit, sign in enumerate("\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d")
 }
 HAN_POINTS = re.compile(r"(?<=\d)\s*[\u5206\u70b9\u9ede\uc810]")
 HAN_SCORE = re.compile(rf"([{''.join(HAN)}])(?=\s*\u5206)")

@@ -9,7 +9,9 @@ from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 
+MOST_JURIES = 100  # rows of a ranking that a screen shows
 Fact = tuple[str, str]
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +134,38 @@ class MonitoringBehind:
     tables: Sequence[Table]
     jurors: Table
     anchored: bool
+
+
+@dataclass(frozen=True)
+class ShownRanking:
+    """A ranking of juries for its screen.
+
+    Attributes
+    ----------
+    decision : which jury to take
+    by_size, ranking, front : the best of each size, the first `MOST_JURIES`, the best for their cost
+    notes : what must be known beside the tables
+    first : rows of `chart_comparisons.chart_first`
+    costs : rows of `chart_comparisons.chart_jury_costs`, of every jury of known cost
+    without_cost : how many juries have none
+    csv : every jury
+    """
+
+    decision: Decision
+    by_size: Table
+    ranking: Table
+    front: Table
+    notes: tuple[str, ...]
+    first: Sequence[Row]
+    costs: Sequence[Row]
+    without_cost: int
+    csv: str
+
+
+@dataclass(frozen=True)
+class ShownComparison:
+    """Two juries for their screen; `told` is what every report owes its reader."""
+
+    decision: Decision
+    table: Table
+    told: tuple[str, ...]

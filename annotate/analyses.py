@@ -1,0 +1,375 @@
+"""Compute what the screens of agreement, juries, models and monitoring show.
+
+The worker process runs this, never the server: it loads pandas, scipy and Altair. What it returns is
+in `annotate.results`. The last calibrations and judgements are kept, so that what is asked second
+does not compute the first answer again.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import altair as alt
+from sqlalchemy import Engine
+
+from annotate import tables
+from annotate.results import (
+    MOST_JURIES,
+    AgreementQuestion,
+    Answer,
+    Behind,
+    Chart,
+    CostFigures,
+    CostsRequest,
+    ModelsFigures,
+    MonitoringAnswer,
+    MonitoringBehind,
+    Pair,
+    Section,
+    ShownComparison,
+    ShownRanking,
+)
+from annotate.vega import specification
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, DecisionKind
+from calibration.json_values import json_row, json_value
+from calibration.messages import sentence, told, words
+from calibration.report.chart_monitoring import chart_cusum, chart_periods
+from calibration.report.content import Content
+from calibration.report.figures import Figure, intervals
+from calibration.report.ledger import juries_tried
+from calibration.report.page import in_points, sensitivity
+from calibration.report.sections import Section as ReportSection
+from calibration.report.sections import sections
+from calibration.tables.agreement import AGREEMENT
+from calibration.tables.juries import COMPARISON, RANKING, legend
+from calibration.tables.models import detectable_tables, jury_calls_table, model_tables
+from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
+from calibration.tables.numbers import fixed
+from calibration.tables.spec import Table, laid_out
+from calibration.values import NAN, AnalysisOptions, note, simulated_in
+from data.errors import BadInput, NotAllowed, TooFew, Unrated
+from data.person import is_blind
+from data.queries import simulated_raters
+from data.queries.authors import author_names
+from data.queries.costs import recorded_calls
+from data.queries.study import version
+from jury.panel import read_panel
+from medjury.services import model_costs, models
+from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate, more
+from medjury.services.juries import (
+    ComparisonQuestion,
+    RankingQuestion,
+    compare_juries,
+    rank_juries,
+)
+from medjury.services.models import ModelsRequest
+from medjury.services.monitoring import Causes, Judged, MonitoringQuestion, causes, judge
+from medjury.services.record import protocol_of
+from medjury.services.reports import FORMATS, content_of, report_text
+
+if TYPE_CHECKING:
+    from calibration.juries.ranking import JuryRow
+
+Key = tuple[object, ...]
+Value = TypeVar("Value")
+KEPT = 4
+FIRST = 10
+UNRATED = (
+    "No clinician has rated a response of this study yet. Let clinicians rate, or import ratings made "
+    "elsewhere; then this page compares them."
+)
+OF_ICC = (
+    "Points are ICC(C,2) of the jury with the clinicians, lines the bootstrap interval over "
+    "instances. Baseline periods make the target."
+)
+OF_CUSUM = (
+    "Falls below the target added up over the latest periods, at most a year, and where they raise "
+    "an alarm. The limit is set by the false alarms a year that are allowed; an alarm stands until "
+    "watching begins anew."
+)
+
+_calibrations: OrderedDict[Key, Calibration] = OrderedDict()
+_judgements: OrderedDict[Key, Judged] = OrderedDict()
+
+
+def agreement(engine: Engine, question: AgreementQuestion) -> Answer:
+    """Return the decision, the table of all scorers, and the chart of the last benchmark."""
+    try:
+        calibration = _calibration(engine, question)
+    except Unrated as error:
+        raise BadInput(UNRATED) from error
+    content = content_of(engine, calibration)
+    last = content.benchmarks[-1]
+    return Answer(
+        calibration.decision,
+        laid_out(AGREEMENT, calibration.rows, grouped=len(content.benchmarks) > 1),
+        [_report_chart(figure) for figure in intervals(content, last)],
+        tuple(calibration.jury),
+        simulated_in(calibration.rows),
+        calibration.told,
+    )
+
+
+def agreement_details(engine: Engine, question: AgreementQuestion) -> Behind:
+    """Return what stands behind the answer."""
+    content = _content(engine, question)
+    last = content.benchmarks[-1]
+    report_sections = sections(content)
+    parts = [_section(section) for section in report_sections]
+    return Behind(
+        in_points(content, last),
+        sensitivity(content, last),
+        juries_tried(content.study),
+        {section.number: section for section in parts},
+        [_report_chart(figure) for section in report_sections for figure in _figures(section)],
+        [
+            Pair(name, pair.responses, tuple(pair.clinicians.tolist()), tuple(pair.jury.tolist()))
+            for name, pair in content.paired.items()
+        ],
+    )
+
+
+def agreement_reports(engine: Engine, question: AgreementQuestion) -> dict[str, str]:
+    """Return the report and the table as texts, by form."""
+    calibration = _detailed(engine, question)
+    return {form: report_text(engine, calibration, form) for form in FORMATS}
+
+
+def agreement_decision(engine: Engine, question: AgreementQuestion) -> Decision:
+    """Return what may be said of the study, also where there is nothing to compute yet.
+
+    Asked about nothing in particular, it is about what the protocol fixes.
+    """
+    protocol = protocol_of(engine)
+    if protocol and question.options == AnalysisOptions():
+        question = replace(question, options=protocol.analysis())
+    try:
+        return _calibration(engine, question).decision
+    except (BadInput, TooFew):
+        reasons = (note(Code.NO_CLINICIAN_RATING),)
+        todo = note(Code.DO_LET_RATE)
+        return Decision("agreement", DecisionKind.UNDEFINED, reasons=reasons, next=todo)
+
+
+def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:
+    """Return a calibration without its details, computed once for an unchanged study."""
+    table_only = CalibrationQuestion(question.options, reference=False, families=question.families)
+    key = (engine.url, version(engine), question)
+    return _cached(_calibrations, key, lambda: calibrate(engine, table_only))
+
+
+def _detailed(engine: Engine, question: AgreementQuestion) -> Calibration:
+    """Return a calibration with its details, computed once for an unchanged study."""
+    calibration = _calibration(engine, question)
+    if not calibration.question.details:
+        with_details = CalibrationQuestion(
+            question.options, details=True, page=True, families=question.families
+        )
+        calibration = more(engine, calibration, with_details)
+        _calibrations[engine.url, version(engine), question] = calibration
+    return calibration
+
+
+def _content(engine: Engine, question: AgreementQuestion) -> Content:
+    return content_of(engine, _detailed(engine, question))
+
+
+def _report_chart(figure: Figure) -> Chart:
+    return Chart(
+        figure.name,
+        figure.benchmark,
+        json_value(specification(figure.chart)),
+        figure.caption,
+        figure.alt,
+        json_value(figure.rows),
+    )
+
+
+def _figures(section: ReportSection) -> Iterator[Figure]:
+    """Yield the charts of a section, those that stand side by side one after another."""
+    for block in section.blocks:
+        if isinstance(block, Figure):
+            yield block
+        elif isinstance(block, tuple):
+            yield from block
+
+
+def _section(section: ReportSection) -> Section:
+    facts = [fact for block in section.blocks if isinstance(block, list) for fact in block]
+    tables = [block for block in section.blocks if isinstance(block, Table)]
+    return Section(section.number, section.title, section.lead, tables, facts)
+
+
+def jury_ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
+    """Return the ranking that is asked for, laid out."""
+    ranked = rank_juries(engine, question)
+    ranking_rows = ranked.ranking
+    rows, more = ranking_rows.rows, len(ranking_rows.rows) - MOST_JURIES
+    left_out = (f"{more:,} more juries stand in the CSV",) if more > 0 else ()
+    by_size = [best.row for best in ranking_rows.by_size]
+    return ShownRanking(
+        ranked.decision,
+        laid_out(RANKING, by_size, caption="The best jury of each size"),
+        laid_out(RANKING, rows[:MOST_JURIES]),
+        laid_out(
+            RANKING,
+            ranking_rows.front,
+            caption="No cheaper jury agrees as well, the cheapest first",
+        ),
+        notes=(*legend(ranking_rows.front), *left_out, *map(words, ranked.notes), *ranked.told),
+        first=[_of_first(row) for row in rows[:FIRST] if row.rank],
+        costs=[
+            _of_cost(row) | {"made_up": bool(ranked.made_up)}
+            for row in rows
+            if row.rank and row.usd_per_response is not None
+        ],
+        without_cost=ranking_rows.n_unknown_cost,
+        csv=tables.csv_of([_of_csv(row) for row in rows]),
+    )
+
+
+def jury_comparison(engine: Engine, question: ComparisonQuestion) -> ShownComparison:
+    """Return two juries side by side, laid out."""
+    from calibration.juries.comparison import compared_rows
+
+    compared = compare_juries(engine, question)
+    rows = compared_rows(compared.row, question.first, question.second)
+    return ShownComparison(compared.decision, laid_out(COMPARISON, rows), compared.told)
+
+
+def _of_first(row: "JuryRow") -> dict[str, Any]:
+    figures = {"icc": row.icc, "low": row.low, "high": row.high, "expected": row.icc_honest}
+    return {"jury": row.name} | dict(json_value(figures))
+
+
+def _of_cost(row: "JuryRow") -> dict[str, Any]:
+    figures = {"usd": row.usd_per_response, "icc": row.icc, "low": row.low, "high": row.high}
+    return {"jury": row.name} | dict(json_value(figures)) | {"on_front": row.on_front}
+
+
+def _of_csv(row: "JuryRow") -> dict[str, Any]:
+    return {key: value for key, value in json_row(row).items() if key != "notes"}
+
+
+def check_models(engine: Engine, request: ModelsRequest) -> bool:
+    """Return that models could be compared, which tells nothing of authors; else raise why not."""
+    models.prepared(engine, request)
+    return True
+
+
+def compared_models(engine: Engine, request: ModelsRequest) -> ModelsFigures:
+    """Return the comparison of a study whose blind is lifted."""
+    from calibration.models.comparison import deciding_way
+
+    result = models.compared(engine, models.prepared(engine, request))
+    first = deciding_way(result.rows)
+    ordered = sorted(result.rows, key=lambda row: row.by != first)
+    return ModelsFigures(
+        result.decision,
+        model_tables(ordered, narrow=True),
+        detectable_tables(result.detectable),
+        result.rows,
+        result.categories,
+        result.detectable,
+        result.jury,
+    )
+
+
+def models_costs(engine: Engine, request: CostsRequest) -> CostFigures:
+    """Return what is in the reader's file, and what the jury's recorded calls cost.
+
+    Raises
+    ------
+    BadInput
+        If the file is not one of costs, or names a model that the study does not have.
+    NotAllowed
+        If the blind is not lifted.
+    """
+    if is_blind(engine):
+        raise NotAllowed(models.BLIND)
+    prices = _prices(request) if request.text else {}
+    model_costs.refuse_unknown(prices, author_names(engine))
+    return CostFigures(prices, _jury_table(engine, request) if request.jury else None)
+
+
+def _prices(request: CostsRequest) -> dict[str, float]:
+    """Read the reader's file; no trace of it stays on the disk."""
+    with TemporaryDirectory(prefix="medjury-costs-") as folder:
+        path = Path(folder, f"costs.{request.kind}")
+        path.write_bytes(request.text)
+        return model_costs.read_costs(path)
+
+
+def _jury_table(engine: Engine, request: CostsRequest) -> Table:
+    panel = read_panel(request.panel) if request.panel else None
+    calls = recorded_calls(engine, request.jury)
+    cost = model_costs.jury_cost(calls, request.jury, panel, simulated_raters(engine))
+    return jury_calls_table(cost.jurors, cost.notes)
+
+
+def monitoring(engine: Engine, question: MonitoringQuestion) -> MonitoringAnswer:
+    """Return the decision, the charts, and the table of periods."""
+    judged = _judged(engine, question)
+    rows = judged.periods, judged.watched.rows, judged.remarks
+    table = periods_table(*rows, title=judged.title)
+    return MonitoringAnswer(
+        judged.decision, [*_monitoring_charts(judged)], table, judged.study.jury
+    )
+
+
+def monitoring_details(engine: Engine, question: MonitoringQuestion) -> MonitoringBehind:
+    """Return what a change may come from, and when the jurors' models end."""
+    judged = causes(engine, _judged(engine, question))
+    sentences = [*map(sentence, judged.drift.notes)]
+    if judged.mix and not judged.mix.is_defined:
+        sentences.append(f"Case mix: {told(judged.mix.notes)}.")
+    return MonitoringBehind(
+        tuple(sentences),
+        [*_cause_tables(judged)],
+        laid_out(JURORS, judged.jurors),
+        bool(judged.anchor),
+    )
+
+
+def _judged(engine: Engine, question: MonitoringQuestion) -> Judged:
+    """Return a judgement, computed once for an unchanged study."""
+    key = (engine.url, version(engine), question)
+    return _cached(_judgements, key, lambda: judge(engine, question))
+
+
+def _cached(cache: OrderedDict[Key, Value], key: Key, compute: Callable[[], Value]) -> Value:
+    """Return the cached value of a key, computing it if there is none; the last `KEPT` stay."""
+    if key not in cache:
+        cache[key] = compute()
+        while len(cache) > KEPT:
+            cache.popitem(last=False)
+    return cache[key]
+
+
+def _monitoring_charts(judged: Judged) -> Iterator[Chart]:
+    watched, question = judged.watched, judged.question
+    summary = ", ".join(f"{row.period} {fixed(row.icc)}" for row in judged.periods)
+    words = f"ICC by {question.every}, floor {question.floor:.2f}: {summary}"
+    target = watched.target_icc if watched.rows else NAN
+    drawn = chart_periods(judged.periods, watched.rows, question.floor, target)
+    yield _monitoring_chart("agreement-over-time", drawn, OF_ICC, words)
+    summed = sum(row.role == "watched" for row in watched.rows)
+    if summed:
+        state = f"alarm in {watched.alarm.period}" if watched.alarm else "no alarm"
+        words = f"CUSUM of {summed} periods, limit {fixed(watched.limit)}: {state}"
+        yield _monitoring_chart("cusum", chart_cusum(watched.rows), OF_CUSUM, words)
+
+
+def _monitoring_chart(name: str, drawn: alt.TopLevelMixin, caption: str, words: str) -> Chart:
+    return Chart(name, "", specification(drawn), caption, words)
+
+
+def _cause_tables(judged: Causes) -> Iterator[Table]:
+    if judged.anchor:
+        yield laid_out(ANCHOR, judged.anchor)
+    if judged.mix and judged.mix.is_defined:
+        yield mix_table(judged.mix)

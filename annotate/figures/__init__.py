@@ -1,1 +1,0 @@
-"""Values, tables and charts that the worker process computes for the app's screens."""
