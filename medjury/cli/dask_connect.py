@@ -205,6 +205,7 @@ def _client(on: str, address: str) -> "Client":
     from distributed.versions import VersionMismatchWarning
 
     warnings.filterwarnings("ignore", category=VersionMismatchWarning)  # ours is refused and named
+    warnings.filterwarnings("ignore", message="Sending large graph")  # scores are sent once
     try:
         return Client(address, timeout=SECONDS, set_as_default=False)
     except (OSError, TypeError, RuntimeError, ValueError) as error:
