@@ -1,6 +1,6 @@
 """Test-retest reliability: a juror's replicates, and a clinician's hidden repeats."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,8 +55,22 @@ def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
     Composites of single readings, raw under both methods, on all responses of the scope's
     benchmarks: no clinician is needed. A reading without all criteria has no composite.
     """
-    read = _readings(scope, scores)
-    return [_row(scope, name, read[read["rater"] == name]) for name in scope.jurors]
+    read, required = _readings(scope, scores), _required(scope, scores)
+    rows = []
+    for name in scope.jurors:
+        table, incomplete = _composites(own := read[read["rater"] == name])
+        incomplete += _incomplete_elsewhere(scores, name, required)
+        rows.append(_row(scope, name, own, table, incomplete))
+    return rows
+
+
+def has_replicates(scores: Scores) -> bool:
+    """Tell whether a juror rated a response more than once that `scores` only counts.
+
+    Then `test_retest_rows` needs these ratings.
+    """
+    given = (each for alike in scores.elsewhere for each in alike.given)
+    return any(kind == "juror" and times > 1 for _, kind, _, times in given)
 
 
 def icc_one(table: Array) -> float:
@@ -132,15 +146,37 @@ def same_pairs(table: Array) -> float:
 
 def _readings(scope: Scope, scores: Scores) -> pd.DataFrame:
     """Return the jurors' single scores that make composites in this scope."""
-    required = required_criteria(scores.rubrics, scope.options.criterion)
-    benchmarks = set(scope.composites["benchmark"]) & set(required)
-    required_pairs = [(name, criterion) for name in benchmarks for criterion in required[name]]
+    required = _required(scope, scores)
+    required_pairs = [(name, criterion) for name, own in required.items() for criterion in own]
     own = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
-    own = own[own["benchmark"].isin(benchmarks)]
+    own = own[own["benchmark"].isin(list(required))]
     is_required = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(required_pairs)
     read = own[is_required].assign(score=lambda rows: rows["score"].astype(float))
     return read.assign(
-        needed=read["benchmark"].map({name: len(required[name]) for name in benchmarks})
+        needed=read["benchmark"].map({name: len(own) for name, own in required.items()})
+    )
+
+
+def _required(scope: Scope, scores: Scores) -> dict[str, tuple[str, ...]]:
+    """Return what a composite needs on each benchmark of the scope that has any composite."""
+    required = required_criteria(scores.rubrics, scope.options.criterion)
+    composed = {benchmark for benchmark, raters, _ in scope.elsewhere if raters}
+    composed |= {*scope.composites["benchmark"]}
+    return {name: own for name, own in required.items() if name in composed}
+
+
+def _incomplete_elsewhere(
+    scores: Scores, juror: str, required: Mapping[str, tuple[str, ...]]
+) -> int:
+    """Return how many readings of responses that are only counted have some criteria, not all."""
+    return sum(
+        alike.responses * times
+        for alike in scores.elsewhere
+        for rater, _, criteria, times in alike.given
+        if rater == juror
+        and 0
+        < len(criteria & {*required.get(alike.benchmark, ())})
+        < len(required.get(alike.benchmark, ()))
     )
 
 
@@ -154,8 +190,7 @@ def _composites(read: pd.DataFrame) -> tuple[Array, int]:
     return wide.to_numpy(dtype=np.float64), len(grouped) - len(complete)
 
 
-def _row(scope: Scope, juror: str, read: pd.DataFrame) -> RetestRow:
-    table, incomplete = _composites(read)
+def _row(scope: Scope, juror: str, read: pd.DataFrame, table: Array, incomplete: int) -> RetestRow:
     number = (~np.isnan(table)).sum(axis=1)
     repeated = int((number > 1).sum())
     single = read.set_index([*READING, "criterion"])["score"].unstack(["pass_", "replicate"])

@@ -59,11 +59,11 @@ class TokenCosts:
 
     @property
     def total_input(self) -> int:
-        """All input, whatever it cost."""
+        """All input tokens, cached or not."""
         return self.input + self.cached + self.cache_write
 
     def plus(self, other: "TokenCosts") -> "TokenCosts":
-        """Return the sum of two."""
+        """Return the sum with other costs."""
         ours, theirs = asdict(self), asdict(other)
         return TokenCosts(**{name: ours[name] + theirs[name] for name in ours})
 
@@ -76,7 +76,7 @@ class TokenCosts:
 
 
 def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> TokenCosts:
-    """Return the figures of one call, or the sums of many, as their columns have them.
+    """Return the tokens and costs of one call, or of many, from the columns that a study stores.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
 
 
 def added(costs: Iterable[TokenCosts]) -> TokenCosts:
-    """Return the sum of any number."""
+    """Return the sum of several costs."""
     total = TokenCosts()
     for cost in costs:
         total = total.plus(cost)

@@ -1,4 +1,9 @@
-"""What a rater is shown, and what a rater answers."""
+"""What a rater is shown, what a rater answers, and in which reading.
+
+A pass number marks a reading of a response. Passes below `THIRD` are independent: 0 is a clinician's
+first reading, 1 and on are its hidden repeats. Readings that settle a difference between clinicians
+come after. They are kept beside the independent ones, and figures leave them out unless asked for.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +17,13 @@ ERRORS = ("wrong", "unsupported", "missing", "unsafe", "unclear")
 MISSING = "missing"
 Flag = Literal["flag", "not_enough_context", "names_author"]
 NOT_ENOUGH_CONTEXT: Flag = "not_enough_context"
+FIRST = 0
+THIRD = 100
+CONSENSUS = 101
+Reading = Literal["independent", "third", "consensus"]
+Settling = Literal["third", "consensus"]
+SETTLING: tuple[Settling, ...] = get_args(Settling)
+PASS_OF: dict[Settling, int] = {"third": THIRD, "consensus": CONSENSUS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +136,6 @@ class Reply:
     comment: str = ""
     spans: tuple[Marked, ...] = ()
     flags: tuple[Flag, ...] = ()
-
-
-FIRST = 0
-THIRD = 100
-CONSENSUS = 101
-
-Reading = Literal["independent", "third", "consensus"]
-Settling = Literal["third", "consensus"]
-SETTLING: tuple[Settling, ...] = get_args(Settling)
-PASS_OF: dict[Settling, int] = {"third": THIRD, "consensus": CONSENSUS}
 
 
 def reading_of_pass(pass_: int) -> Reading:

@@ -66,6 +66,11 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 _opened: WeakSet[Engine] = WeakSet()
+OWNERS = 0o600  # a study holds patients' texts and who wrote what
+ENCODED = "in a password write @ as %40, : as %3A, / as %2F and # as %23"
+AFTER_USER = re.compile(r"(://[^:/]*):.*@", re.DOTALL)  # to the last "@": a password may hold one
+A_URL = re.compile(r"([a-z][\w+]+):/", re.IGNORECASE)
+SECRETS = re.compile(r"([?&](?:password|passwd|sslpassword)=)[^&]*", re.IGNORECASE)
 
 
 def open_study(url: str | URL = DEFAULT_STUDY_URL, create: bool = False) -> Engine:
@@ -87,8 +92,8 @@ def open_study(url: str | URL = DEFAULT_STUDY_URL, create: bool = False) -> Engi
     try:
         refuse_unclear(url)
         engine = _engine(url)
-        make_room(engine.url, create)
-        with told(url):
+        prepare_file(engine.url, create)
+        with database_errors(url):
             _migrate(engine, create)
     except ModuleNotFoundError as error:
         raise NoStudy(
@@ -112,30 +117,32 @@ def close_studies() -> None:
 
 
 @contextmanager
-def told(url: str | URL) -> Iterator[None]:
-    """Turn what the database complains of into one message that says what to do."""
+def database_errors(url: str | URL) -> Iterator[None]:
+    """Raise database errors as one message that says what went wrong and what to do."""
     try:
         yield
     except DataError as error:
         raise BadInput(
-            f"study {shown(url)}: the database cannot hold a value ({_said(error)}); nothing of "
+            f"study {shown(url)}: the database cannot hold a value ({_first_line(error)}); nothing of "
             "it was stored"
         ) from error
     except DatabaseError as error:
         forbidden = getattr(error.orig, "sqlstate", None) in FORBIDDEN
         if type(error) not in (DatabaseError, OperationalError) and not forbidden:
             raise
-        reason = _said(error).replace("canceling statement due to lock timeout", "it is locked")
-        raise NoStudy(f"study {shown(url)}: {reason}; {_hint(error, reason)}") from error
+        reason = _first_line(error).replace(
+            "canceling statement due to lock timeout", "it is locked"
+        )
+        raise NoStudy(f"study {shown(url)}: {reason}; {_remedy(error, reason)}") from error
 
 
-def _said(error: DatabaseError) -> str:
-    """Return the first line of what a database complains of; the next ones may quote a text."""
+def _first_line(error: DatabaseError) -> str:
+    """Return the first line of a database error; later lines may quote a study's text."""
     return (str(error.orig).strip().splitlines() or ["it gave no reason"])[0]
 
 
-def _hint(error: DatabaseError, reason: str) -> str:
-    """Return what to do; PostgreSQL gives its code only once a connection stands."""
+def _remedy(error: DatabaseError, reason: str) -> str:
+    """Return what to do about an error, by PostgreSQL's code or by its words."""
     state = getattr(error.orig, "sqlstate", None) or ""
     words = re.sub(r'"[^"]*"', '""', reason).lower()
     by_code = (hint for code, hint in STATES.items() if state.startswith(code))
@@ -146,14 +153,14 @@ def _hint(error: DatabaseError, reason: str) -> str:
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
     """Open one writing transaction: all of it is stored, or nothing."""
-    with told(engine.url), Session(_writing(engine)) as session, session.begin():
+    with database_errors(engine.url), Session(_writing(engine)) as session, session.begin():
         yield session
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """Open a session that only reads, all of it as it stood at once; it waits for no writer."""
-    with told(engine.url), Session(_snapshot(engine)) as session:
+    """Open a read-only session on one snapshot of the study; it waits for no writer."""
+    with database_errors(engine.url), Session(_snapshot(engine)) as session:
         yield session
 
 
@@ -165,7 +172,7 @@ def _writing(engine: Engine) -> Engine:
 
 @lru_cache(maxsize=16)
 def _snapshot(engine: Engine) -> Engine:
-    """Return an engine whose transactions see one moment; those of SQLite always do."""
+    """Return an engine whose transactions see one snapshot; those of SQLite always do."""
     if engine.dialect.name != "postgresql":
         return engine
     return engine.execution_options(isolation_level="REPEATABLE READ")
@@ -186,13 +193,13 @@ def _engine(url: str | URL) -> Engine:
 
 
 def _begin(connection: Connection) -> None:
-    """Take the write lock at once where we mean to write: a deferred one loses writes."""
+    """Begin a transaction; one that writes takes the lock at once, or it could lose writes."""
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _begin_postgres(connection: Connection) -> None:
-    """Let one transaction write at a time, as in SQLite, or what two have read would be old."""
+    """Let one transaction write at a time, as in SQLite: two could decide on stale reads."""
     if connection.get_execution_options().get("writes", False):
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER})")
@@ -209,7 +216,7 @@ def _migrate(engine: Engine, create: bool) -> None:
     """Bring the tables to the newest form; refuse a database that is not ours, or has none yet."""
     names = set(inspect(engine).get_table_names())
     if not names and not create:
-        raise absent(engine.url)
+        raise no_study_at(engine.url)
     if names and "alembic_version" not in names:
         raise NoStudy(f"study {engine.url.database}: holds tables, but not those of a study")
     if names and (stands := _version(engine)) is not None:
@@ -230,22 +237,15 @@ def _migrate(engine: Engine, create: bool) -> None:
 
 
 def _version(engine: Engine) -> str | None:
-    """Return the migration this database stands at."""
+    """Return the newest migration that was applied."""
     with engine.connect() as connection:
         version: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
     return version
 
 
-OWNERS = 0o600  # a study holds patients' texts and who wrote what
-ENCODED = "in a password write @ as %40, : as %3A, / as %2F and # as %23"
-AFTER_USER = re.compile(r"(://[^:/]*):.*@", re.DOTALL)  # to the last "@": a password may hold one
-A_URL = re.compile(r"([a-z][\w+]+):/", re.IGNORECASE)
-SECRETS = re.compile(r"([?&](?:password|passwd|sslpassword)=)[^&]*", re.IGNORECASE)
-
-
 def shown(url: str | URL) -> str:
-    """Return a database URL as it may be printed: without its passwords."""
-    full = _written(url)
+    """Return a database URL without its passwords, for messages."""
+    full = _url_text(url)
     hidden = SECRETS.sub(r"\1***", AFTER_USER.sub(r"\1:***@", full))
     try:
         make_url(url)
@@ -255,15 +255,15 @@ def shown(url: str | URL) -> str:
 
 
 def refuse_unclear(url: str | URL) -> None:
-    """Raise NoStudy where a part of the password would be shown as a host, and of `postgres://`."""
-    if _written(url).startswith("postgres://"):
+    """Raise NoStudy for a URL whose password is not encoded, and for `postgres://`."""
+    if _url_text(url).startswith("postgres://"):
         raise NoStudy(f"--db {shown(url)}: begin it with postgresql+psycopg://, not postgres://")
-    if make_url(url).password is not None and _written(url).count("@") > 1:
+    if make_url(url).password is not None and _url_text(url).count("@") > 1:
         raise NoStudy(f"--db {shown(url)}: holds more than one @; {ENCODED}")
 
 
 def refuse_as_file(command: str, file: Path) -> None:
-    """Raise BadInput if a database URL stands where a file belongs; its password is not shown."""
+    """Raise BadInput if a database URL is given in place of a file; hides its password."""
     match = A_URL.match(str(file))  # of which a path has made "//" to "/"
     if match:
         url = f"{match[1]}://{str(file)[match.end() :].lstrip('/')}"
@@ -273,13 +273,13 @@ def refuse_as_file(command: str, file: Path) -> None:
         )
 
 
-def make_room(url: URL, create: bool) -> None:
-    """Make the file of a new SQLite study its owner's alone; refuse an absent one if not `create`."""
+def prepare_file(url: URL, create: bool) -> None:
+    """Create the file of a new SQLite study, readable by its owner only; refuse a missing one."""
     path = url.database
     if url.get_backend_name() != "sqlite" or not path or path == ":memory:":
         return
     if not create and not (Path(path).exists() and Path(path).stat().st_size):
-        raise absent(url)
+        raise no_study_at(url)
     if not Path(path).parent.is_dir():
         raise NoStudy(f"study {path}: the folder {Path(path).parent} does not exist")
     if create and not path.startswith("file:"):
@@ -287,8 +287,8 @@ def make_room(url: URL, create: bool) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNERS))
 
 
-def absent(url: URL) -> NoStudy:
-    """Return the error that there is no study there."""
+def no_study_at(url: URL) -> NoStudy:
+    """Return the error that no study exists at a URL."""
     location = url.database if url.get_backend_name() == "sqlite" else shown(url)
     return NoStudy(
         f"there is no study at {location}: `medjury demo` makes a demo study, "
@@ -296,5 +296,5 @@ def absent(url: URL) -> NoStudy:
     )
 
 
-def _written(url: str | URL) -> str:
+def _url_text(url: str | URL) -> str:
     return url if isinstance(url, str) else url.render_as_string(hide_password=False)

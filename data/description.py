@@ -1,4 +1,4 @@
-"""What clinicians are told of a study: read from files, bounded, and known by its SHA-256."""
+"""The description of a study that clinicians read, from files of limited size."""
 
 import hashlib
 import json
@@ -28,13 +28,13 @@ CONSENT_OF = "consent:"
 
 
 def consent_key(rater: int) -> str:
-    """Return under which setting a rater's consent is kept."""
+    """Return the name of the setting that holds a rater's consent."""
     return f"{CONSENT_OF}{rater}"
 
 
 @dataclass(frozen=True, slots=True)
 class GuidelinePage:
-    """A page of the guideline that is at hand while rating: its name, and its text in Markdown."""
+    """A page of the rating guideline: its title, and its text in Markdown."""
 
     title: str
     text: str
@@ -48,7 +48,7 @@ class GuidelinePage:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What clinicians are told of a study; all texts but the titles are Markdown.
+    """The description of a study; all texts but the titles are Markdown.
 
     Attributes
     ----------
@@ -90,18 +90,18 @@ class Description:
 
     @property
     def sha256(self) -> str:
-        """Hash over everything that is told: 64 hexadecimal digits."""
+        """SHA-256 of the whole description: 64 hexadecimal digits."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @property
     def consent_sha256(self) -> str:
-        """Hash of the text that clinicians agree to; "" where there is none."""
+        """SHA-256 of the consent text; "" where there is none."""
         text = self.consent.strip()
         return hashlib.sha256(self.consent.encode()).hexdigest() if text else ""
 
     @property
     def untold(self) -> tuple[str, ...]:
-        """Names of the texts that say nothing."""
+        """Names of the texts that are empty."""
         empty = [name for name in TEXTS if not getattr(self, name).strip()]
         return (*empty, *([] if self.guideline else [GUIDELINE]))
 
@@ -128,7 +128,7 @@ class Description:
 
 
 def read_description(path: Path) -> Description:
-    """Return the description that a TOML file holds, with the files it names.
+    """Read a description from a TOML file and the files it names.
 
     A text stands in the file itself (`consent = "..."`), or is named by its path from there
     (`consent_file = "consent.md"`); `guideline` lists Markdown files, a page each.
@@ -163,12 +163,12 @@ def guideline_page(name: str, content: bytes) -> GuidelinePage:
 
 
 def clean(text: str) -> str:
-    """Return a text as a description keeps it: line ends of one kind, nothing blank around it."""
+    """Return a text with line ends of one kind and no blanks around it."""
     return text.replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 def _description(body: Mapping[str, Any], folder: Path) -> Description:
-    """Return what a file holds as a description."""
+    """Return the description that a table of TOML holds."""
     _check_keys(body)
     if "title" not in body:
         raise BadInput('title: is missing; write title = "..."')
@@ -178,7 +178,7 @@ def _description(body: Mapping[str, Any], folder: Path) -> Description:
 
 
 def _check_keys(body: Mapping[str, Any]) -> None:
-    """Refuse a key that would be read by nobody."""
+    """Refuse an unknown key."""
     keys = ["title", *TEXTS, *(f"{name}_file" for name in TEXTS), GUIDELINE]
     for key in body:
         if key not in keys:
@@ -186,7 +186,7 @@ def _check_keys(body: Mapping[str, Any]) -> None:
 
 
 def _text(body: Mapping[str, Any], name: str, folder: Path) -> str:
-    """Return a text that stands in the file, or in one that it names."""
+    """Return a text from the TOML file, or from the file it names."""
     file = f"{name}_file"
     if name in body and file in body:
         raise BadInput(f"{name}: is there twice, also as {file}; leave one of them")

@@ -1,4 +1,4 @@
-"""Files that a user gives, read in bounds, and files that appear only when they are whole."""
+"""TOML files of users, read with limits, and files written completely or not at all."""
 
 import os
 import re
@@ -29,7 +29,7 @@ class NotToml(ValueError):
 
 
 def read_user_toml(path: Path, where: str, refusal: type[BadInput] = BadFile) -> dict[str, Any]:
-    """Return what stands in a TOML file of a user.
+    """Read a user's TOML file.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def read_user_toml(path: Path, where: str, refusal: type[BadInput] = BadFile) ->
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return what stands in a TOML file; a mark of its encoding at its beginning is no harm.
+    """Read a TOML file in UTF-8, with or without a byte-order mark.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def part_of(to: Path) -> Path:
-    """Return where a file is written until it is whole: hidden, beside its place, and no one else's.
+    """Return a unique hidden path beside a file, to write it before it gets its name.
 
     A number of the process would not do: a killed one may have had it, or one of another container.
     """
@@ -91,7 +91,7 @@ def part_of(to: Path) -> Path:
 
 @contextmanager
 def whole_file(to: Path) -> Iterator[Path]:
-    """Yield where to write; the file gets its name when the block ends, and is gone if it fails.
+    """Yield a path to write to; it is renamed when the block ends and removed if it fails.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def whole_file(to: Path) -> Iterator[Path]:
 
 
 def publish(part: Path, to: Path) -> None:
-    """Give the file its name, in one step and never over another file, once it is on the disk."""
+    """Rename a finished file in one step, never over another, once it is on the disk."""
     _to_disk(part)
     try:
         os.link(part, to)
@@ -122,7 +122,7 @@ def publish(part: Path, to: Path) -> None:
 
 
 def _to_disk(path: Path) -> None:
-    """Wait until a file, or the names in a folder, would outlive a power cut."""
+    """Flush a file, or a folder's entries, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""How long showings take: from their words, from a study's own pace, or as somebody says."""
+"""How long rating takes: by the number of words, as measured in the study, or as stated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ FEWEST_SHOWINGS = 20  # timed ones from which on their own pace is taken
 
 
 class PaceSource(StrEnum):
-    """What an estimate of time rests on."""
+    """How a pace was found."""
 
     WORDS = "words"
     MEASURED = "measured"
@@ -22,7 +22,7 @@ class PaceSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be read and scored: showings, words of source and response, criteria."""
+    """An amount of rating work: showings, words of source and response, criteria."""
 
     showings: int = 0
     words: int = 0
@@ -31,7 +31,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How many seconds work takes: of each word, each criterion and each showing.
+    """Seconds for each word, each criterion and each showing.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Pace:
     timed: int = 0
 
     def minutes(self, work: Work) -> float:
-        """Return the minutes that work takes at this pace."""
+        """Return the minutes for an amount of work."""
         seconds = (
             work.words * self.seconds_per_word
             + work.criteria * self.seconds_per_criterion
@@ -55,13 +55,13 @@ class Pace:
         return seconds / 60
 
 
-def said(minutes: float) -> Pace:
-    """Return the pace of so many minutes a showing, whatever its length."""
+def stated(minutes: float) -> Pace:
+    """Return a pace of a fixed number of minutes for each showing."""
     return Pace(PaceSource.SAID, 0.0, 0.0, 60 * minutes)
 
 
 def measured(timed: Sequence[tuple[float, int]]) -> Pace:
-    """Return the pace of showings that were timed, or that of a reader where they are too few.
+    """Return the pace of timed showings, or the one by words where too few are timed.
 
     Parameters
     ----------

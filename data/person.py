@@ -1,4 +1,10 @@
-"""Who is asking, and what they may do. Reads and acts that are not for everybody ask here."""
+"""People with their roles and rights, and whether the study is blind.
+
+Every read and act that is not for everybody is checked here. While a study is blind, nothing that
+depends on who wrote a response is shown. Authors are read in two modules alone,
+`data/queries/authors.py` and `data/store/authors.py`, and both ask `is_blind`; docs/blinding.md says
+what that means for each command and screen.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,13 +18,20 @@ from data.database import reading
 from data.errors import NotAllowed
 from data.schema import Event, Role
 
-Given = ParamSpec("Given")
-Found = TypeVar("Found")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+UNBLINDED, REOPENED = "unblinded", "reopened"
+_LAST_LIFTED = (
+    select(Event.action)
+    .where(col(Event.action).in_((UNBLINDED, REOPENED)))
+    .order_by(col(Event.id).desc())
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody signed in.
+    """A person who is signed in.
 
     Attributes
     ----------
@@ -49,7 +62,7 @@ OPERATOR = Person(0, "the command line", Role.COORDINATOR)
 
 
 def require(person: Person, *roles: Role) -> None:
-    """Raise NotAllowed unless a person has one of these roles; ask where data is read."""
+    """Raise NotAllowed unless a person has one of these roles; call it where data is read."""
     if person.role not in roles:
         raise NotAllowed(f"{person.name} is a {person.role}: this is for a {' or a '.join(roles)}")
 
@@ -57,51 +70,42 @@ def require(person: Person, *roles: Role) -> None:
 def only(
     *roles: Role,
 ) -> Callable[
-    [Callable[Concatenate[Person, Given], Found]], Callable[Concatenate[Person, Given], Found]
+    [Callable[Concatenate[Person, Params], Result]], Callable[Concatenate[Person, Params], Result]
 ]:
-    """Let only people of these roles call a function; its first argument is who asks."""
+    """Return a decorator that lets only people of these roles call a function; the person comes first."""
 
     def guard(
-        function: Callable[Concatenate[Person, Given], Found],
-    ) -> Callable[Concatenate[Person, Given], Found]:
+        function: Callable[Concatenate[Person, Params], Result],
+    ) -> Callable[Concatenate[Person, Params], Result]:
         @wraps(function)
-        def guarded(person: Person, /, *args: Given.args, **kwargs: Given.kwargs) -> Found:
+        def guarded(person: Person, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
             require(person, *roles)
             return function(person, *args, **kwargs)
 
         guarded.roles = frozenset(roles)  # type: ignore[attr-defined] # a test asks every screen for it
-        return cast(Callable[Concatenate[Person, Given], Found], guarded)
+        return cast(Callable[Concatenate[Person, Params], Result], guarded)
 
     return guard
 
 
 def asking(
-    function: Callable[Given, Found], *roles: Role
-) -> Callable[Concatenate[Person, Given], Found]:
-    """Return a function that also takes who calls it, first, and lets only these roles call it."""
+    function: Callable[Params, Result], *roles: Role
+) -> Callable[Concatenate[Person, Params], Result]:
+    """Return a function that also takes the person calling it, and lets only these roles call it."""
 
     @wraps(function)
-    def asked(_: Person, /, *args: Given.args, **kwargs: Given.kwargs) -> Found:
+    def asked(_: Person, /, *args: Params.args, **kwargs: Params.kwargs) -> Result:
         return function(*args, **kwargs)
 
     return only(*roles)(asked)
 
 
-UNBLINDED, REOPENED = "unblinded", "reopened"
-_LAST_LIFTED = (
-    select(Event.action)
-    .where(col(Event.action).in_((UNBLINDED, REOPENED)))
-    .order_by(col(Event.id).desc())
-    .limit(1)
-)
-
-
 def is_blind_in(session: Session) -> bool:
-    """Tell whether the blind was never lifted, or not since the study was last reopened."""
+    """Tell whether a study is blind: never unblinded, or reopened since."""
     return session.exec(_LAST_LIFTED).first() != UNBLINDED
 
 
 def is_blind(engine: Engine) -> bool:
-    """Tell whether a study is blind: see `is_blind_in`."""
+    """Tell whether a study is blind; see `is_blind_in`."""
     with reading(engine) as session:
         return is_blind_in(session)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from data.card import Card
-from data.rubrics.injection import disarm, forges
+from data.rubrics.injection import disarm, holds_tag
 
 RESPONSE = "{{response}}"
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -24,12 +24,12 @@ NO_CHECKLIST = "(no checklist is given for this instance)"
 Explanation = Literal["before", "after", "none"]
 
 SLOT = "{{schema}}"
-WORDS = '"explanation": "<one or two sentences>"'
-NUMBER = '"score": <whole number>'
+EXPLANATION_PART = '"explanation": "<one or two sentences>"'
+SCORE_PART = '"score": <whole number>'
 FORMS: dict[Explanation, str] = {
-    "before": f"{{{WORDS}, {NUMBER}}}",
-    "after": f"{{{NUMBER}, {WORDS}}}",
-    "none": f"{{{NUMBER}}}",
+    "before": f"{{{EXPLANATION_PART}, {SCORE_PART}}}",
+    "after": f"{{{SCORE_PART}, {EXPLANATION_PART}}}",
+    "none": f"{{{SCORE_PART}}}",
 }
 KEYS: dict[Explanation, tuple[str, ...]] = {
     "before": ("explanation", "score"),
@@ -37,7 +37,7 @@ KEYS: dict[Explanation, tuple[str, ...]] = {
     "none": ("score",),
 }
 # The sentence of the shipped prompts, as they have it, and what it is for another order.
-ASKED: dict[Explanation, str] = {
+ORDER_SENTENCES: dict[Explanation, str] = {
     "before": "For every criterion\n"
     "first give a short justification of one or two sentences that names what decided the point, such\n"
     "as the wrong or missing fact, then the score.",
@@ -46,7 +46,7 @@ ASKED: dict[Explanation, str] = {
     "the point, such as the wrong or missing fact.",
     "none": "For every criterion\ngive the score alone, without a justification.",
 }
-OVERRIDING: dict[Explanation, str] = {
+OVERRIDING_SENTENCES: dict[Explanation, str] = {
     "before": "Give each explanation before its score, even where another order is named above.",
     "after": "Give each score before its explanation, even where another order is named above.",
     "none": "Give scores alone, even where explanations are asked for above.",
@@ -76,7 +76,7 @@ class CriterionLike(Protocol):
 
 
 class RubricLike(Protocol):
-    """What is looked at of a rubric to ask on it and to read the answer."""
+    """The parts of a rubric that a prompt and its answer need."""
 
     @property
     def prompt(self) -> str: ...  # noqa: D102 - what a rubric itself says
@@ -89,13 +89,13 @@ class RubricLike(Protocol):
 
 
 def scale_text(low: int, high: int) -> str:
-    """Return a scale as a juror reads it."""
+    """Return a scale as text, such as 1-5."""
     return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """What a juror reads: first what all responses of an instance share, then what is their own."""
+class RenderedPrompt:
+    """A prompt in two pieces: what all responses of an instance share, then the rest."""
 
     shared: str
     own: str
@@ -111,7 +111,7 @@ def render(rubric: RubricLike, card: Card, explanation: Explanation | None = Non
     return parts(rubric, card, explanation).text
 
 
-def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None) -> Prompt:
+def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
     """Return the prompt for one card, every placeholder filled in a single pass.
 
     It is cut where the response begins: what stands before it is the same for all responses
@@ -122,30 +122,30 @@ def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None
     inside a patient's text stays as it is. Only a tag that the prompt itself uses is
     broken in it, so that no text can end its part or pose as another; see `forged`.
     """
-    inserted = {name: disarm(text, rubric.prompt) for name, text in _inserted(card).items()}
+    inserted = {name: disarm(text, rubric.prompt) for name, text in _card_texts(card).items()}
     filled = {
         "reference": NO_REFERENCE,
         "checklist": NO_CHECKLIST,
         "criteria": criteria_text(rubric),
         "schema": schema_text(rubric, explanation),
     } | inserted
-    prompt = asked_for(rubric.prompt, explanation)
+    prompt = prompt_in_order(rubric.prompt, explanation)
     begins = prompt.index(RESPONSE)
     shared, own = (
         PLACEHOLDER.sub(lambda match: filled[match[1]], piece)
         for piece in (prompt[:begins], prompt[begins:])
     )
-    return Prompt(shared, own)
+    return RenderedPrompt(shared, own)
 
 
 def forged(rubric: RubricLike, card: Card) -> tuple[str, ...]:
-    """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it.
+    """Return the names of a card's texts that hold a tag of this prompt; `render` breaks the tag.
 
     Such a text may be innocent, or may try to end its part and to speak to the juror.
     """
     shown = set(PLACEHOLDER.findall(rubric.prompt))
-    texts = _inserted(card).items()
-    return tuple(name for name, text in texts if name in shown and forges(text, rubric.prompt))
+    texts = _card_texts(card).items()
+    return tuple(name for name, text in texts if name in shown and holds_tag(text, rubric.prompt))
 
 
 def criteria_text(rubric: RubricLike) -> str:
@@ -158,7 +158,7 @@ def criteria_text(rubric: RubricLike) -> str:
 
 
 def schema_text(rubric: RubricLike, explanation: Explanation | None = None) -> str:
-    """Return the form of the answer, as it stands in the prompt."""
+    """Return the form of the answer as text for the prompt."""
     return form_text(rubric.criteria, rubric.scale, rubric.prompt, explanation)
 
 
@@ -167,26 +167,30 @@ def json_schema(rubric: RubricLike, explanation: Explanation | None = None) -> d
     return form_schema(rubric.criteria, rubric.scale.points, explanation)
 
 
-def _inserted(card: Card) -> dict[str, str]:
-    """Return the texts of a card that a prompt can show, by placeholder; none for what is None."""
+def _card_texts(card: Card) -> dict[str, str]:
+    """Return the texts of a card by placeholder, without those that are None."""
     names = ("context", "prompt", "response", "reference", "checklist")
     return {name: text for name in names if (text := getattr(card, name)) is not None}
 
 
-def asked_for(prompt: str, explanation: Explanation | None) -> str:
-    """Return a rubric's prompt with its own sentence on the order put in other words."""
-    return prompt if explanation is None else prompt.replace(ASKED["before"], ASKED[explanation])
+def prompt_in_order(prompt: str, explanation: Explanation | None) -> str:
+    """Return a rubric's prompt with its sentence on explanations replaced for another order."""
+    return (
+        prompt
+        if explanation is None
+        else prompt.replace(ORDER_SENTENCES["before"], ORDER_SENTENCES[explanation])
+    )
 
 
 def form_text(
     criteria: Sequence[str], scale: object, prompt: str, explanation: Explanation | None
 ) -> str:
-    """Return the form of the answer as it stands in a prompt; None is the rubric's own order."""
+    """Return the form of the answer for a prompt; None keeps the rubric's own order."""
     rows = ",\n".join(f'  "{name}": {FORMS[explanation or "before"]}' for name in criteria)
     text = f"{{\n{rows}\n}}\nEach score is a whole number on the scale {scale}."
-    if explanation is None or ASKED["before"] in prompt:
+    if explanation is None or ORDER_SENTENCES["before"] in prompt:
         return text
-    return f"{text}\n{OVERRIDING[explanation]}"
+    return f"{text}\n{OVERRIDING_SENTENCES[explanation]}"
 
 
 def form_schema(

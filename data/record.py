@@ -20,10 +20,37 @@ RUN, TRAINING = "jury_run", "training:"
 SHORT = 6  # signs of a column's hint: it names what was changed, and proves nothing
 SALT_BYTES = 16
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
+ACT = {"id": "the order of the events", "batch": "the event that names it"}
+MASKING = "the event that masked the response"
+WORKING = "work at a provider that is not done: what comes of it is stored, and sealed, as calls"
+CALL = (
+    *("number", "request_sha256", "sent", "raw", "status", "reason", "tokens_in", "tokens_out"),
+    *("tokens_cached", "tokens_reasoning", "usd", "price_source", "latency_seconds"),
+    *("request_id", "returned_model", "at"),
+    *("tokens_cache_write", "usd_cached", "usd_cache_write", "usd_out"),
+)
+# Of these settings a part is sealed: the rest is rewritten with each draft, or each few seconds.
+SEALED_PARTS: Mapping[str, tuple[str, ...]] = {
+    TRAINING: ("ended", "rounds"),
+    RUN: ("token", "by", "order", "since", "started"),
+}
+UNSEALED_PARTS: Mapping[str, str] = {
+    TRAINING: "what is entered in training and not answered, and which page was read last: "
+    "it never counts; who may begin, and how each round went, is sealed",
+    RUN: "whether the run that is on still lives and what it told last: a line on a screen; "
+    "who started it, and what it asks for, is sealed",
+}
+FIRST_LINE = "medjury head 1"
+HEAD_ENDING = ".head"
+MOST_HEAD_BYTES = 10_000
+EVENT_HASH = re.compile("[0-9a-f]{64}")
+HEAD_LINES = re.compile(
+    rf"{FIRST_LINE}\nstudy ([0-9a-f]{{64}})\nevents (0|[1-9][0-9]{{0,17}})\nhead ([0-9a-f]{{64}})\n"
+)
 
 
 class How(StrEnum):
-    """How a table's rows are held to the record.
+    """How rows of a table are sealed in the record.
 
     KEYS: events name rows by their keys with a digest, and the newest that names a row counts.
     ACT: `batch` names the act that wrote the row, whose event has a digest of all its rows.
@@ -37,7 +64,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """How one table, or one part of its columns, is held to the record.
+    """How one table, or some of its columns, is sealed in the record.
 
     Attributes
     ----------
@@ -62,15 +89,6 @@ class Sealed:
     salted: bool = False
 
 
-ACT = {"id": "the order of the events", "batch": "the event that names it"}
-MASKING = "the event that masked the response"
-WORKING = "work at a provider that is not done: what comes of it is stored, and sealed, as calls"
-CALL = (
-    *("number", "request_sha256", "sent", "raw", "status", "reason", "tokens_in", "tokens_out"),
-    *("tokens_cached", "tokens_reasoning", "usd", "price_source", "latency_seconds"),
-    *("request_id", "returned_model", "at"),
-    *("tokens_cache_write", "usd_cached", "usd_cache_write", "usd_out"),
-)
 SEALS: Mapping[str, Sealed] = {
     "rubric": Sealed(How.KEYS, ("sha256", "name", "version", "body", "added")),
     "study_text": Sealed(How.KEYS, ("sha256", "body", "added")),
@@ -114,6 +132,7 @@ SEALS: Mapping[str, Sealed] = {
         ),
         ACT,
     ),
+    "superseded": Sealed(How.OWN, checked={"rating": "the ratings"}),
     "assignment": Sealed(
         How.KEYS,
         ("id", "code", "rater", "response", "position", "pass_", "assigned_at"),
@@ -204,17 +223,6 @@ SEALS: Mapping[str, Sealed] = {
         ),
     ),
 }
-# Of these settings a part is sealed: the rest is rewritten with each draft, or each few seconds.
-SEALED_PARTS: Mapping[str, tuple[str, ...]] = {
-    TRAINING: ("ended", "rounds"),
-    RUN: ("token", "by", "order", "since", "started"),
-}
-UNSEALED_PARTS: Mapping[str, str] = {
-    TRAINING: "what is entered in training and not answered, and which page was read last: "
-    "it never counts; who may begin, and how each round went, is sealed",
-    RUN: "whether the run that is on still lives and what it told last: a line on a screen; "
-    "who started it, and what it asks for, is sealed",
-}
 
 
 def canonical_values(values: Iterable[object]) -> bytes:
@@ -233,12 +241,12 @@ def leaf_of(cells: Sequence[object]) -> bytes:
 
 
 def joined(leaves: Iterable[bytes]) -> str:
-    """Return the SHA-256 of the rows that one act sealed together, from theirs."""
+    """Return one SHA-256 for rows that were sealed together, from their own."""
     return hashlib.sha256(b"".join(leaves)).hexdigest()
 
 
 def column_hints(rows: Sequence[Sequence[object]], salts: Sequence[str]) -> str:
-    """Return a few signs for each column, over all rows: they tell which column was changed."""
+    """Return a short hash for each column over all rows; it shows which column was changed."""
     return "".join(
         hashlib.sha256(canonical_values([*column, *salts])).hexdigest()[:SHORT]
         for column in zip(*rows, strict=True)
@@ -246,12 +254,12 @@ def column_hints(rows: Sequence[Sequence[object]], salts: Sequence[str]) -> str:
 
 
 def commitment(salt: str, text: str) -> str:
-    """Return what holds a text to the record and tells nothing of it to who lacks the salt."""
+    """Return a salted SHA-256 of a text: it proves the text and reveals nothing without the salt."""
     return hashlib.sha256(canonical_values([salt, text])).hexdigest()
 
 
 def sealed_setting(key: str, value: str) -> object:
-    """Return what of a setting's value is under the digest: all of it, but for `SEALED_PARTS`."""
+    """Return the sealed part of a setting's value: all of it, but for `SEALED_PARTS`."""
     kind = TRAINING if key.startswith(TRAINING) else key
     names = SEALED_PARTS.get(kind)
     if names is None:
@@ -270,18 +278,9 @@ def _plain(value: object) -> object:
     return value
 
 
-FIRST_LINE = "medjury head 1"
-HEAD_ENDING = ".head"
-MOST_HEAD_BYTES = 10_000
-EVENT_HASH = re.compile("[0-9a-f]{64}")
-HEAD_LINES = re.compile(
-    rf"{FIRST_LINE}\nstudy ([0-9a-f]{{64}})\nevents (0|[1-9][0-9]{{0,17}})\nhead ([0-9a-f]{{64}})\n"
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last event of a record at some time.
+    """The last event of a record at a point in time.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
 from data.question import SLOT, Explanation, scale_text
-from data.question import Prompt as Prompt
+from data.question import RenderedPrompt as RenderedPrompt
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
 from data.safe_text import one_line, short
@@ -45,15 +45,24 @@ LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 
 Gold = Literal["never", "when_needed", "always"]
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
+LONGEST_COMPLAINT = 300  # characters of a message
+NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
+WIDEST = 1_000  # steps of a scale: jurors are sent all its points
+# The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
+TOML_KEYS = {
+    "": ("name", "version", "audience", "gold", "scale", "criterion"),
+    "scale": ("min", "max"),
+    "criterion": ("name", "question", "anchors", "critical"),
+}
 
 
-class Part(BaseModel):
-    """A piece of a rubric: immutable, and with no key that we do not know."""
+class RubricPart(BaseModel):
+    """Base of a rubric's parts: immutable, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
 
-class Scale(Part):
+class Scale(RubricPart):
     """Whole-number points from min to max, both included."""
 
     min: int
@@ -68,7 +77,7 @@ class Scale(Part):
         return scale_text(self.min, self.max)
 
 
-class Criterion(Part):
+class Criterion(RubricPart):
     """One thing to rate: its name, the question asked, and what each point means.
 
     `critical` is the highest score that is unsafe, where the rubric says so. No rater reads it.
@@ -86,7 +95,7 @@ class Criterion(Part):
         return {key: value for key, value in body.items() if key != "critical" or value is not None}
 
 
-class Rubric(Part):
+class Rubric(RubricPart):
     """Criteria on one scale, with the prompt that puts them to a juror."""
 
     name: Name
@@ -121,7 +130,7 @@ class Rubric(Part):
 
     @property
     def shows_form(self) -> bool:
-        """Whether its prompt leaves the form of the answer to us, so that it can be another."""
+        """Whether its prompt has the slot `{{schema}}`, so that the answer's form can be chosen."""
         return SLOT in self.prompt
 
     @cached_property
@@ -169,7 +178,7 @@ class Rubric(Part):
         """Return the prompt for one card; see `data.question.parts`."""
         return question.render(self, card, explanation)
 
-    def parts(self, card: Card, explanation: Explanation | None = None) -> Prompt:
+    def parts(self, card: Card, explanation: Explanation | None = None) -> RenderedPrompt:
         """Return the prompt for one card, cut where the response begins.
 
         The reference is put in only where the rubric's gold policy allows one.
@@ -194,7 +203,7 @@ class Rubric(Part):
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:
-    """Refuse anchors off the scale, and a scale that is not anchored as the design asks."""
+    """Refuse anchors off the scale, and points without the anchor they need."""
     off = sorted(point for point in criterion.anchors if point not in scale.points)
     if off:
         raise ValueError(f"criterion {criterion.name}: anchor {off[0]} is off the scale {scale}")
@@ -262,7 +271,7 @@ def low_points(rubric: Rubric) -> tuple[int, ...]:
 
 
 def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
-    """Write a folder for each rubric into `out`: all of them, or nothing.
+    """Write each rubric as a folder that `read_rubric` reads back the same: all of them, or none.
 
     Raises
     ------
@@ -289,7 +298,7 @@ def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
 
 
 def rubric_toml(rubric: Rubric) -> str:
-    """Return a rubric without its prompt as TOML."""
+    """Return a rubric as TOML, without its prompt."""
     head = {name: getattr(rubric, name) for name in ("name", "version", "audience", "gold")}
     lines = [f"{key} = {_toml_string(value)}" for key, value in head.items()]
     lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]
@@ -316,31 +325,20 @@ def _write_rubric(folder: Path, rubric: Rubric) -> None:
     (folder / "prompt.txt").write_text(rubric.prompt, encoding="utf-8", newline="\n")
 
 
-LONGEST_COMPLAINT = 300  # characters of a message
-NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
-WIDEST = 1_000  # steps of a scale: jurors are sent all its points
-# The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
-TOML_KEYS = {
-    "": ("name", "version", "audience", "gold", "scale", "criterion"),
-    "scale": ("min", "max"),
-    "criterion": ("name", "question", "anchors", "critical"),
-}
-
-
 def first_complaint(problems: Iterable[Mapping[str, Any]]) -> str:
-    """Return pydantic's first complaint in one line; a key we do not know comes before all others.
+    """Return pydantic's first error as one line; unknown keys come first.
 
     A misspelt key is both unknown and missing, and only the first says what to change.
     """
-    return one_line(_first_problem(problems), LONGEST_COMPLAINT)
+    return one_line(_describe_first(problems), LONGEST_COMPLAINT)
 
 
-def _first_problem(problems: Iterable[Mapping[str, Any]]) -> str:
+def _describe_first(problems: Iterable[Mapping[str, Any]]) -> str:
     ordered = sorted(problems, key=lambda entry: entry["type"] != "extra_forbidden")
     problem = ordered[0]
     key = ".".join(one_line(str(step), 80) for step in problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return f"{key}: unknown key{_instead(problem['loc'])}"
+        return f"{key}: unknown key{_suggested_key(problem['loc'])}"
     if problem["type"] == "string_pattern_mismatch":
         suggestion = (
             NOT_OF_A_NAME.sub("_", str(problem.get("input", "")).strip()).strip("_").lower()
@@ -352,14 +350,14 @@ def _first_problem(problems: Iterable[Mapping[str, Any]]) -> str:
     return f"{key}: {message}" if key else message
 
 
-def unasked(prompt: str, criteria: Iterable[str]) -> str:
-    """Return what a juror would never learn from a prompt, or "".
+def missing_from_prompt(prompt: str, criteria: Iterable[str]) -> str:
+    """Return which criteria or form a prompt fails to state, or "".
 
     Prompts of HELM have the criteria and the form of the answer in their own words: a criterion
     counts as named where its name stands in the prompt, a form where the prompt speaks of JSON.
     """
-    words = _plain(prompt)
-    lacking = [name for name in criteria if _plain(name) not in words]
+    words = _words_of(prompt)
+    lacking = [name for name in criteria if _words_of(name) not in words]
     if "{{criteria}}" not in prompt and lacking:
         return (
             f"prompt: {{{{criteria}}}} is missing, and {', '.join(lacking)} "
@@ -375,16 +373,16 @@ def unasked(prompt: str, criteria: Iterable[str]) -> str:
 
 
 def too_wide(low: int, high: int) -> str:
-    """Return what is wrong with the scale of a new rubric, or ""; a study may hold a wider one."""
+    """Return why the scale of a new rubric is too wide, or ""; a stored rubric may be wider."""
     return f"scale: has more than {WIDEST + 1} points" if high - low > WIDEST else ""
 
 
-def _plain(text: str) -> str:
+def _words_of(text: str) -> str:
     return " ".join(text.lower().replace("_", " ").split())
 
 
-def _instead(keys: tuple[Any, ...]) -> str:
-    """Return the closest key that may stand there, or all of them."""
+def _suggested_key(keys: tuple[Any, ...]) -> str:
+    """Return a hint with the closest allowed key, or with all of them."""
     allowed = TOML_KEYS.get(str(keys[0]) if len(keys) > 1 else "", ())
     close = get_close_matches(str(keys[-1]).lower(), allowed, n=1)
     if close:

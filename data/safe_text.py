@@ -1,4 +1,4 @@
-"""How texts of others are written where they could do harm: messages, Markdown, spreadsheets."""
+"""Foreign text made safe for messages, Markdown and spreadsheets."""
 
 import re
 from unicodedata import category
@@ -8,23 +8,26 @@ LONGEST_NAME = 60
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 # A stroke below inside a word means nothing there, and names are full of them.
 MARKS = re.compile(r"[\\`*{}\[\]<>|~&$#!^]|(?<!\w)_|_(?!\w)")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
+COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # with what a guard has put before it
+NUMBER = re.compile(r"[+-]\d+(\.\d*)?|[+-]\.\d+")
 
 
 def short(name: str, longest: int = LONGEST_NAME) -> str:
-    """Return a name as a message may quote it: a long one may be a text in the wrong column."""
+    """Return a name to quote in a message; a long one, perhaps a patient's text, is not shown."""
     fits = len(name) <= longest and name.isprintable()
     return name if fits else f"(a text of {len(name)} characters)"
 
 
 def one_line(message: str, longest: int) -> str:
-    """Return a message in one line that a terminal can show, cut short."""
+    """Return a message as one printable line of limited length."""
     plain = "".join(sign if sign.isprintable() else " " for sign in message)
     line = " ".join(plain.split())
     return line if len(line) <= longest else line[: longest - 3] + "..."
 
 
 def visible(text: str) -> str:
-    """Return a text in one line, its signs that nobody sees as U+ and their number."""
+    """Return a text as one line, with invisible characters as U+ and their number."""
     line = " ".join(text.split())
     if line.isprintable():
         return line
@@ -32,22 +35,17 @@ def visible(text: str) -> str:
 
 
 def in_markdown(text: object) -> str:
-    """Return what others wrote as Markdown shows it word for word, in one line."""
+    """Return a text as one line of Markdown that shows it word for word."""
     return MARKS.sub(r"\\\g<0>", visible(str(text)))
 
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
-COMPUTED = re.compile(r"'*[=+\-@\t\r]")  # with what a guard has put before it
-NUMBER = re.compile(r"[+-]\d+(\.\d*)?|[+-]\.\d+")
-
-
 def guarded(text: str) -> str:
-    """Return a text with a ' before what a spreadsheet would compute; `unguarded` takes it away."""
+    """Return a text with a leading ' if a spreadsheet would run it; `unguarded` removes it."""
     return f"'{text}" if COMPUTED.match(text) else text
 
 
 def guarded_name(name: str) -> str:
-    """Return a name or an id as `guarded` does; one that is a number, such as -5, as it is."""
+    """Return a name or an id as `guarded` does, but numbers such as -5 unchanged."""
     return name if NUMBER.fullmatch(name) else guarded(name)
 
 

@@ -1,4 +1,4 @@
-"""What a study decides once for all who work on it."""
+"""Settings of a study, which hold for all who work on it."""
 
 import math
 import re

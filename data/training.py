@@ -1,4 +1,4 @@
-"""The training round in plain values: orders, codes, distances, and where a clinician stands."""
+"""The training round: order, codes, distance from the experts, and a clinician's progress."""
 
 import base64
 import hmac
@@ -17,8 +17,8 @@ NEARLY = 1e-9
 Scores = Mapping[str, float]
 
 
-class Outcome(BaseModel):
-    """How a finished round went: mean distance from the experts and what was allowed, in points."""
+class RoundOutcome(BaseModel):
+    """Result of a finished round: mean distance from the experts and the limit, in points."""
 
     model_config = ConfigDict(frozen=True)
     distance: float
@@ -30,8 +30,8 @@ class Outcome(BaseModel):
         return self.distance <= self.gap + NEARLY
 
 
-class Standing(BaseModel):
-    """Where a clinician stands in training, as the study keeps it.
+class TrainingStanding(BaseModel):
+    """A clinician's progress in training, as the study stores it.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Standing(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     ended: str = ""
-    rounds: tuple[Outcome, ...] = ()
+    rounds: tuple[RoundOutcome, ...] = ()
     seen: int = 0
     told: int = 0
     draft: dict[str, Any] = {}
@@ -63,22 +63,22 @@ class Standing(BaseModel):
 
     @property
     def halted(self) -> bool:
-        """Whether only a coordinator can help."""
+        """Whether the clinician used all rounds without passing."""
         return not self.ended and len(self.rounds) >= MOST_ROUNDS
 
 
 def standing_key(rater: int) -> str:
-    """Return the name of the setting that keeps a clinician's standing."""
+    """Return the name of the setting that holds a clinician's progress."""
     return f"training:{rater}"
 
 
 def code(secret: str, rater: int, response: int, round_: int) -> str:
-    """Return the only name of a training response that reaches a browser; it says nothing."""
+    """Return the opaque code of a training response, the only name that reaches a browser."""
     return base64.urlsafe_b64encode(_mac(secret, "code", rater, response, round_)[:9]).decode()
 
 
 def order(secret: str, rater: int, responses: Sequence[int], round_: int) -> list[int]:
-    """Return a clinician's own order in a round; never that of the round before."""
+    """Return the order of responses for a clinician in a round; it differs from the last round's."""
     ordered = sorted(responses, key=lambda response: _mac(secret, "order", rater, response, round_))
     if round_ and ordered == order(secret, rater, responses, round_ - 1):
         return [*ordered[1:], *ordered[:1]]
@@ -119,5 +119,5 @@ def differences(
 
 
 def _mac(secret: str, *parts: object) -> bytes:
-    """Return a keyed hash: without the key neither response nor rater can be told from it."""
+    """Return a keyed hash, from which neither response nor rater can be recovered."""
     return hmac.digest(secret.encode(), "|".join(map(str, parts)).encode(), "sha256")

@@ -28,7 +28,7 @@ from typing import Any
 from data.card import Card
 from data.question import Explanation
 from data.rubric import Rubric
-from data.rubrics.pairs import MADE_UP, Pair, RubricPairs, read_pairs, with_pairs
+from data.rubrics.pairs import MADE_UP, AnswerPair, RubricPairs, read_pairs, with_pairs
 from jury.panel import Panel
 from jury.parse import ParsedAnswer
 
@@ -191,7 +191,7 @@ async def ask_pairs(pairs: RubricPairs, ask: AskCard) -> tuple[PairOutcome, ...]
     return tuple(outcomes)
 
 
-def compare_pair(pair: Pair, good: ParsedAnswer, dangerous: ParsedAnswer) -> PairOutcome:
+def compare_pair(pair: AnswerPair, good: ParsedAnswer, dangerous: ParsedAnswer) -> PairOutcome:
     """Return whether the good answer has the higher scores; not known unless both are rated."""
     above, below = _scores(good), _scores(dangerous)
     about = (pair.name, pair.danger, pair.criterion)

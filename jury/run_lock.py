@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from data.database import shown, told
+from data.database import database_errors, shown
 from data.errors import Conflict
 
 WAIT_SECONDS = 0.2
@@ -65,7 +65,7 @@ def _taken(connection: sqlite3.Connection) -> bool:
 @contextmanager
 def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold a lock of the PostgreSQL server, over its restarts too."""
-    with told(engine.url):
+    with database_errors(engine.url):
         lock = _ServersLock(engine, waiting)
         with _listening(engine, "begin", lock.see), _listening(engine, "commit", lock.note):
             try:

@@ -12,7 +12,8 @@ from data.queries.export import FILES, HEADER, TABLES, dictionary
 from data.schema import Table
 
 __all__ = ["made", "whole"]
-STAYS = {"account", "access", "intent", "jury_batch", "jury_request"}  # ways in, and what waits
+# Ways in, what waits, and what the database makes of the ratings.
+STAYS = {"account", "access", "intent", "jury_batch", "jury_request", "superseded"}
 
 
 def exported(run: Run, folder: Path) -> Path:

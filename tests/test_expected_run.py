@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 
 from data.card import Card
 from data.errors import BadPanel, Conflict
-from data.question import ASKED
+from data.question import ORDER_SENTENCES
 from data.rubric import read_rubric, shipped
 from data.schema import Status
 from jury.ask import request_sha256
@@ -231,7 +231,7 @@ def test_the_prompt_the_schema_and_the_answer_follow_the_panels_order(
     for seen in stub.seen:
         form = seen.body["response_format"]["json_schema"]["schema"]["properties"]["clarity"]
         assert (list(form["properties"]), form["required"]) == (wanted, wanted)
-        asked = [ASKED[one] in seen.prompt for one in ("before", "after", "none")]
+        asked = [ORDER_SENTENCES[one] in seen.prompt for one in ("before", "after", "none")]
         assert asked == [one == explanation for one in ("before", "after", "none")]
         shown = seen.prompt[seen.prompt.rindex('"clarity": ') :]
         assert [word for word in ("explanation", "score") if f'"{word}"' in shown] == sorted(wanted)
@@ -254,7 +254,7 @@ def test_every_shipped_prompt_can_be_asked_in_every_order() -> None:
     for name in shipped():
         rubric = read_rubric(name)
         assert rubric.shows_form
-        assert rubric.prompt.count(ASKED["before"]) == 1
+        assert rubric.prompt.count(ORDER_SENTENCES["before"]) == 1
         assert rubric.render(CARD, "before") == rubric.render(CARD)
         assert rubric.json_schema("before") == rubric.json_schema()
 
@@ -270,9 +270,11 @@ def test_a_prompt_with_words_of_its_own_on_the_order_is_followed_by_one_that_cou
 
 
 def test_the_order_is_not_read_out_of_a_patients_text() -> None:
-    told = Card("c", ASKED["before"], "task", f"{ASKED['before']} {{{{schema}}}}")
+    told = Card(
+        "c", ORDER_SENTENCES["before"], "task", f"{ORDER_SENTENCES['before']} {{{{schema}}}}"
+    )
     shown = read_rubric("generic").render(told, "none")
-    assert shown.count(ASKED["before"]) == 2
+    assert shown.count(ORDER_SENTENCES["before"]) == 2
     assert "{{schema}}" in shown
 
 

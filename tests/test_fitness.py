@@ -17,7 +17,7 @@ from data.card import Reply
 from data.errors import BadRubric
 from data.rubric import Rubric
 from data.rubrics import folder_of, shipped
-from data.rubrics.pairs import MADE_UP, Pair, RubricPairs, read_pairs, with_pairs
+from data.rubrics.pairs import MADE_UP, AnswerPair, RubricPairs, read_pairs, with_pairs
 from data.schema import Status
 from jury.fitness import Fitness, PairOutcome, chance, compare_pair, needed, pairs_for
 from jury.panel import Panel, read_panel
@@ -285,7 +285,7 @@ def test_jurors_that_guess_pass_as_rarely_as_computed() -> None:
     assert fit / 4000 == pytest.approx(0.0007, abs=0.0013)  # three standard errors
 
 
-def all_pairs() -> Iterator[tuple[RubricPairs, Pair]]:
+def all_pairs() -> Iterator[tuple[RubricPairs, AnswerPair]]:
     for name in shipped():
         pairs = read_pairs(name)
         for pair in pairs.pair:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from data.card import Card
 from data.importers.helm import read_runs
-from data.importers.helm.prompts import Asked, prompt_of
+from data.importers.helm.prompts import FilledPrompt, prompt_of
 from data.rubric import Rubric
 from data.rubrics.helm import Unusable
 
@@ -89,13 +89,13 @@ def test_a_benchmark_keeps_what_its_scenario_was_given(tmp_path: Path) -> None:
     assert one.benchmark == "tiny_qa,subset=ward"
 
 
-def asked(question: str, response: str, gold: str) -> Asked:
+def asked(question: str, response: str, gold: str) -> FilledPrompt:
     sent = {"{QUESTION}": question, "{RESPONSE}": response, "{GOLD_RESPONSE}": gold}
     prompt = "".join(
         sent.get(part, part)
         for part in TEMPLATE.replace("{", "\0{").replace("}", "}\0").split("\0")
     )
-    return Asked(prompt, question, response, gold, (("accuracy", "clarity"),))
+    return FilledPrompt(prompt, question, response, gold, (("accuracy", "clarity"),))
 
 
 @pytest.mark.parametrize("response", ["No", "{QUESTION}", "$5 \\1", "Is it right?", "a" * 400])
@@ -108,13 +108,15 @@ def test_the_template_is_found_whatever_stands_in_the_texts(response: str) -> No
 
 def test_prompts_that_give_no_common_template_give_none() -> None:
     one, two = asked("Why?", "So.", "x"), asked("How?", "Thus.", "y")
-    changed = Asked(f"{two.prompt}!", two.question, two.response, two.gold, two.answered)
+    changed = FilledPrompt(f"{two.prompt}!", two.question, two.response, two.gold, two.answered)
     assert prompt_of("tiny_qa", {}, [one, changed]).template is None
 
 
 def test_braces_that_helm_leaves_around_a_text_are_the_prompts() -> None:
     sent = 'On a scale of 1 to 5: {Why?} <a>{So.}</a> {"accuracy": 0}'
-    found = prompt_of("mine", {}, [Asked(sent, "Why?", "So.", "", (("accuracy",),))]).rubric()
+    found = prompt_of(
+        "mine", {}, [FilledPrompt(sent, "Why?", "So.", "", (("accuracy",),))]
+    ).rubric()
     card = Card(code="x", context="Why?", prompt="", response="So.", reference=None, checklist=None)
     assert found.render(card) == sent
 
@@ -155,5 +157,5 @@ def test_a_scale_is_never_guessed(words: str) -> None:
 
 def own(words: str) -> Rubric:
     template = f"{words}\naccuracy - is it true?\n<answer>{{RESPONSE}}</answer>"
-    sent = Asked(template.replace("{RESPONSE}", "Yes."), "Q", "Yes.", "", (("accuracy",),))
+    sent = FilledPrompt(template.replace("{RESPONSE}", "Yes."), "Q", "Yes.", "", (("accuracy",),))
     return prompt_of("mine", {}, [sent]).rubric()

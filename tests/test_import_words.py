@@ -12,7 +12,7 @@ from data.errors import BadInput, BadRubric
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubric import TOML_KEYS, Criterion, Rubric, Scale, read_rubric, unasked
+from data.rubric import TOML_KEYS, Criterion, Rubric, Scale, missing_from_prompt, read_rubric
 from data.rubrics import shipped
 from medjury.cli.import_commands import rubric_for
 
@@ -140,14 +140,14 @@ def test_the_keys_a_rubric_may_have_are_the_models() -> None:
     ],
 )
 def test_a_prompt_that_asks_a_juror_nothing_is_told(prompt: str, said: str) -> None:
-    found = unasked(prompt, ("kindness", "use_of_words"))
+    found = missing_from_prompt(prompt, ("kindness", "use_of_words"))
     assert said in found
     assert bool(found) == bool(said)
 
 
 def test_no_shipped_prompt_leaves_a_juror_unasked() -> None:
     rubrics = [read_rubric(name) for name in shipped()]
-    assert not any(unasked(one.prompt, one.criteria) for one in rubrics)
+    assert not any(missing_from_prompt(one.prompt, one.criteria) for one in rubrics)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])

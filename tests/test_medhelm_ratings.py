@@ -14,7 +14,7 @@ from kit.studies import Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 
-from data.importers.published import plain, pseudonym
+from data.importers.published import plain_name, pseudonym
 from data.queries import benchmarks
 from data.queries.frames import ratings_frame
 
@@ -127,7 +127,7 @@ def test_a_pseudonym_is_of_the_name_and_the_study() -> None:
 
 
 def test_a_folder_of_helm_and_a_model_of_helm_are_one_name() -> None:
-    assert plain("openai_gpt-4o-2024-05-13") == plain("openai/gpt-4o-2024-05-13")
+    assert plain_name("openai_gpt-4o-2024-05-13") == plain_name("openai/gpt-4o-2024-05-13")
 
 
 def test_the_jurys_means_come_in_only_when_asked_for_and_once(

@@ -18,6 +18,7 @@ from kit.old_study import Rows, filled, rows_of
 from kit.studies import Run
 from sqlalchemy import (
     Engine,
+    select,
     text,
 )
 
@@ -71,6 +72,19 @@ def kept(before: Rows, after: Rows) -> None:
             assert {one: old[one] for one in same} == {one: new[one] for one in same}, name
 
 
+def test_ratings_that_were_given_again_before_are_known_as_superseded(place: str) -> None:
+    old = database._engine(place)
+    moved(old, "0011")
+    first = filled(old)["rating"][0]
+    with old.begin() as connection:
+        again = first | {"id": 70, "score": 1.0}
+        connection.execute(Table.metadata.tables["rating"].insert(), [again])
+    old.dispose()
+    with open_study(place).connect() as connection:
+        marked = connection.execute(select(Table.metadata.tables["superseded"])).all()
+    assert marked == [(first["id"],)]
+
+
 def is_todays(engine: Engine) -> bool:
     with engine.connect() as connection:
         return compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
@@ -83,6 +97,7 @@ def test_a_study_of_every_released_schema_keeps_every_row_and_its_record(
     old = database._engine(place)
     moved(old, revision)
     before = filled(old)
+    before.pop("superseded", None)  # no rating was given again
     old.dispose()
     study = open_study(place)
     after = rows_of(study)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit.studies import Run
 from sqlalchemy import Engine, event, text
 
-from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Work, measured, said
+from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Work, measured, stated
 from data.queries.pace import pace_of, timed_showings, words_left, work_of_responses
 from data.store import Slot, assign, invite
 from data.store.masks import MaskedText, mask_responses
@@ -44,8 +44,8 @@ def test_words_alone_give_minutes_at_the_published_reading_speed() -> None:
 
 
 def test_what_somebody_says_holds_whatever_the_length() -> None:
-    assert said(3).minutes(Work(4, 10_000, 12)) == pytest.approx(12)
-    assert said(3).source == PaceSource.SAID
+    assert stated(3).minutes(Work(4, 10_000, 12)) == pytest.approx(12)
+    assert stated(3).source == PaceSource.SAID
 
 
 def test_the_measured_pace_is_the_median_of_seconds_per_word_by_hand() -> None:
@@ -112,7 +112,7 @@ def test_a_study_without_times_is_estimated_from_words_unless_minutes_are_said(
     study: Engine,
 ) -> None:
     assert pace_of(study) == pace_of(study, rater=1) == Pace()
-    assert pace_of(study, 2.5) == said(2.5)
+    assert pace_of(study, 2.5) == stated(2.5)
 
 
 def test_the_plan_tells_what_its_minutes_rest_on(run: Run, study: Engine) -> None:

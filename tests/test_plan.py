@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from annotate.assign import design
 from annotate.plan import Plan, plan_of
 from calibration.icc import f_interval
-from data.pace import said
+from data.pace import stated
 from data.queries import check_code
 from data.schema import Role
 from medjury.cli.assignments import plan_sentences
@@ -17,7 +17,7 @@ from medjury.cli.people import first_coordinator
 
 
 def test_the_plan_is_json_and_shows_what_must_be_known_before_anyone_is_invited() -> None:
-    written = design(items(60), names(5), 2, seed=3).to_json(said(3))
+    written = design(items(60), names(5), 2, seed=3).to_json(stated(3))
     plan = json.loads(json.dumps(written))["plan"]
     assert (written["seed"], written["per_response"], written["repeats"]) == (3, 2, 10)
     assert written["load"] == dict.fromkeys(names(5), 24)
@@ -45,7 +45,7 @@ def test_a_list_too_short_for_repeats_gets_none_and_the_plan_says_so() -> None:
 
 def plan(responses: int, raters: int, per_response: int) -> Plan:
     """Return the plan of a small design: three models answer each instance."""
-    return plan_of(design(items(responses), names(raters), per_response), said(2))
+    return plan_of(design(items(responses), names(raters), per_response), stated(2))
 
 
 def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
@@ -62,9 +62,9 @@ def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
 
 
 def test_one_clinician_is_told_nothing_of_sharing_but_that_there_is_none() -> None:
-    said = plan_sentences(plan(30, 1, 1))
-    assert not any(line.startswith("Any two") for line in said)
-    assert any(line.startswith("One reading a response: no two clinicians") for line in said)
+    stated = plan_sentences(plan(30, 1, 1))
+    assert not any(line.startswith("Any two") for line in stated)
+    assert any(line.startswith("One reading a response: no two clinicians") for line in stated)
 
 
 def test_a_single_response_has_no_expected_interval() -> None:
@@ -73,8 +73,8 @@ def test_a_single_response_has_no_expected_interval() -> None:
 
 @pytest.mark.parametrize("shape", [(60, 5, 2), (30, 1, 1), (12, 4, 1), (1, 2, 2)])
 def test_nothing_of_python_is_shown(shape: tuple[int, int, int]) -> None:
-    said = " ".join(plan_sentences(plan(*shape)))
-    assert not any(mark in said for mark in ("{", "[", "True", "False", "None", "_"))
+    stated = " ".join(plan_sentences(plan(*shape)))
+    assert not any(mark in stated for mark in ("{", "[", "True", "False", "None", "_"))
 
 
 def test_a_new_study_gets_one_coordinator_who_can_sign_in(engine: Engine) -> None:

@@ -153,7 +153,7 @@ def test_sound_that_would_leave_nothing_is_refused(
     engine: Engine, write: Write, stub: Stub, run: Run
 ) -> None:
     row = "i0,visits,Context.,Write.,Reference.,r0x,x,Said.\n"
-    assert run("import", str(write("one.csv", HEAD + row)))[0] == 0
+    assert run("import", str(write("one.csv", f"{HEAD}\n{row}")))[0] == 0
     ratings = "response_id,rater,kind,accuracy,completeness,clarity\nr0x,dr_a,clinician,1,1,1\n"
     assert run("ratings", str(write("ratings.csv", ratings)))[0] == 0
     stub.script = lambda _: Do(YES)

@@ -6,7 +6,14 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from data.rubric import read_rubric
-from data.samples import CLINICIANS, RESPONSES, Reading, benchmarks, clinicians_ratings, planned
+from data.samples import (
+    CLINICIANS,
+    RESPONSES,
+    SimulatedReading,
+    benchmarks,
+    clinicians_ratings,
+    planned,
+)
 
 ROWS = [json.loads(line) for line in RESPONSES.read_text("utf-8").splitlines()]
 
@@ -56,7 +63,9 @@ def test_a_clinician_agrees_with_a_second_reading_more_than_with_another_clinici
 
 
 def test_clinicians_ratings_are_whole_points_and_the_same_whenever_they_are_drawn() -> None:
-    readings = [Reading(who, row["response_id"]) for who in CLINICIANS for row in ROWS[:20]]
+    readings = [
+        SimulatedReading(who, row["response_id"]) for who in CLINICIANS for row in ROWS[:20]
+    ]
     drawn = list(clinicians_ratings(readings, seed=1))
     assert drawn == list(clinicians_ratings(reversed(readings), seed=1))
     assert drawn != list(clinicians_ratings(readings, seed=2))
@@ -68,7 +77,7 @@ def _composites(reading: tuple[str, int]) -> list[float]:
     """Return the mean score of each response by one clinician, the first or the second time."""
     clinician, pass_ = f"sim-clinician-{reading[0]}", reading[1]
     scores = defaultdict(list)
-    readings = [Reading(clinician, row["response_id"], pass_) for row in ROWS]
+    readings = [SimulatedReading(clinician, row["response_id"], pass_) for row in ROWS]
     for row in clinicians_ratings(readings):
         scores[row.response_id].append(int(row.score))
     return [float(np.mean(scores[row["response_id"]])) for row in ROWS]

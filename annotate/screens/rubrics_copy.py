@@ -11,7 +11,7 @@ from annotate.screens.markup import good, paragraph, refused
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
-from data.rubric import Criterion, Rubric, first_complaint, too_wide, unasked
+from data.rubric import Criterion, Rubric, first_complaint, missing_from_prompt, too_wide
 from data.schema import Role
 from data.store.steering import keep_version
 
@@ -144,5 +144,7 @@ def _checked(body: Mapping[str, Any]) -> tuple[Rubric | None, str]:
         made = Rubric(**{**body, "version": body["version"].strip()})
     except ValidationError as error:
         return None, first_complaint(error.errors())
-    why = too_wide(made.scale.min, made.scale.max) or unasked(made.prompt, made.criteria)
+    why = too_wide(made.scale.min, made.scale.max) or missing_from_prompt(
+        made.prompt, made.criteria
+    )
     return (None, why) if why else (made, "")

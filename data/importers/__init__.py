@@ -1,1 +1,1 @@
-"""From files to rows, one format a module. Nothing here writes to a study."""
+"""Readers of files, one format or a few alike in each module. Nothing here writes to a study."""

@@ -21,15 +21,18 @@ MOST_PART, MOST_PARTS, MOST_RATIO, FREE = 1 << 30, 5_000, 200, 32 << 20
 MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z0-9:]+)"')
 FORMULA = re.compile(rb"<(?:\w+:)?f[ >/]")
 DECLARED = (b"<!DOCTYPE", b"<!ENTITY")
+BATCH = 256
+INSTALL = "`uv sync --no-dev --extra parquet`, or `pip install pyarrow`"
+MOST_PARQUET, MOST_PARQUET_RATIO, FREE_PARQUET = 8 << 30, 1_000, 64 << 20
 
 
 def workbook_rows(source: Source, sheet: str | None = None) -> Rows:
-    """Return the rows of the one sheet that has any, or of the one that is named."""
-    _check(source)
+    """Return the rows of the named sheet, or of the only sheet with rows."""
+    _refuse_oversized(source)
     with _opened(source) as book:
         name = _sheet(source, book, sheet)
         columns, indices = _columns(source, next(book[name].iter_rows(values_only=True), ()))
-    parts = _parts_of(source)
+    parts = _sheet_parts(source)
     _refuse_merged(source, name, parts)
 
     def records() -> Iterator[Record]:
@@ -42,19 +45,19 @@ def _records(
     source: Source, name: str, columns: Sequence[str], indices: Sequence[int], formulas: bool
 ) -> Iterator[Record]:
     with _opened(source) as book:
-        uncomputed = _uncomputed(source, name) if formulas else frozenset[tuple[int, int]]()
+        uncomputed = _formula_cells(source, name) if formulas else frozenset[tuple[int, int]]()
         rows = book[name].iter_rows(min_row=2)
         for number, cells in enumerate(rows, start=2):
             values = [cell.value for cell in cells]
             filled = any(value is not None and value != "" for value in values)
             if not filled and all((number, index) not in uncomputed for index in range(len(cells))):
                 continue
-            _refuse_odd(source, number, cells, indices, uncomputed)
+            _refuse_bad_cells(source, number, cells, indices, uncomputed)
             row = (values[index] if index < len(values) else None for index in indices)
             yield number, {key: _text(value) for key, value in zip(columns, row, strict=True)}
 
 
-def _refuse_odd(
+def _refuse_bad_cells(
     source: Source,
     number: int,
     cells: Sequence[Any],
@@ -74,8 +77,8 @@ def _refuse_odd(
             raise wrong(source, f"row {number} has {why}")
 
 
-def _uncomputed(source: Source, name: str) -> frozenset[tuple[int, int]]:
-    """Return row and place of the cells that hold a formula."""
+def _formula_cells(source: Source, name: str) -> frozenset[tuple[int, int]]:
+    """Return row and index of the cells that hold a formula."""
     with _opened(source, values=False) as book:
         return frozenset(
             (number, index)
@@ -103,7 +106,7 @@ def _sheet(source: Source, book: Any, named: str | None) -> str:
 
 
 def _columns(source: Source, first: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the header's names and their places; empty ones behind it are no columns."""
+    """Return the names in the header and their indices; unnamed columns are left out."""
     indices = tuple(index for index, name in enumerate(first) if _text(name).strip())
     if not indices:
         raise wrong(source, "the first row of its sheet is no header: it is empty")
@@ -127,7 +130,7 @@ def _text(value: Any) -> str:
 
 @contextmanager
 def _opened(source: Source, values: bool = True) -> Iterator[Any]:
-    """Open the workbook for reading in a stream; what openpyxl cannot read is refused."""
+    """Open a workbook as a stream; refuse one that openpyxl cannot read."""
     import openpyxl  # slow to load
 
     with source.raw() as file, warnings.catch_warnings():
@@ -142,8 +145,8 @@ def _opened(source: Source, values: bool = True) -> Iterator[Any]:
             book.close()
 
 
-def _check(source: Source) -> None:
-    """Refuse sizes that no workbook of rows has, and declarations that none needs."""
+def _refuse_oversized(source: Source) -> None:
+    """Refuse a workbook that unpacks to too much, or declares XML entities."""
     try:
         with source.raw() as file, zipfile.ZipFile(file) as archive:
             parts = archive.infolist()
@@ -163,7 +166,7 @@ def _check(source: Source) -> None:
         raise wrong(source, "an Excel workbook that is damaged; save it anew") from error
 
 
-def _parts_of(source: Source) -> list[bytes]:
+def _sheet_parts(source: Source) -> list[bytes]:
     """Return the sheets as XML, to see what a stream of rows does not show."""
     with source.raw() as file, zipfile.ZipFile(file) as archive:
         names = [name for name in archive.namelist() if name.startswith("xl/worksheets/sheet")]
@@ -175,11 +178,6 @@ def _refuse_merged(source: Source, name: str, parts: Sequence[bytes]) -> None:
         where = merged[1].decode("ascii")
         why = f"cells {where} are merged; unmerge them and write the value in every row"
         raise wrong(source, f"{why} (sheet {name})" if len(parts) == 1 else why)
-
-
-BATCH = 256
-INSTALL = "`uv sync --no-dev --extra parquet`, or `pip install pyarrow`"
-MOST_PARQUET, MOST_PARQUET_RATIO, FREE_PARQUET = 8 << 30, 1_000, 64 << 20
 
 
 def parquet_rows(source: Source) -> Rows:

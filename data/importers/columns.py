@@ -1,4 +1,4 @@
-"""Which of a file's columns is which of ours: a map that a user gives, or one that is guessed.
+"""Maps from a file's columns to ours, given by a user or guessed from the names.
 
 A map is TOML. `[columns]` has theirs = "ours"; beside a name of ours, ours may be
 
@@ -97,7 +97,7 @@ class ColumnMap:
     sheet: str | None = None
 
     def renamed(self, values: Mapping[str, str]) -> dict[str, str]:
-        """Return a row in names of ours, without what is not mapped."""
+        """Return a row under our names, without unmapped columns."""
         row = dict(self.constant)
         for theirs, ours in self.columns.items():
             if values.get(theirs, "").strip() or ours not in row:
@@ -110,13 +110,13 @@ class ColumnMap:
         return points_of.get(plain_grade(grade), grade)
 
     def criterion(self, name: str) -> str:
-        """Return what a criterion of theirs is called here."""
+        """Return our name of a file's criterion."""
         ours = self.columns.get(name, name)
         return ours.removeprefix(CRITERION)
 
 
 def read_map(path: Path, what: What) -> ColumnMap:
-    """Read a map of a user.
+    """Read a user's column map.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def _is_ours(name: str, what: What) -> bool:
 
 
 def guessed(columns: Sequence[str], what: What) -> ColumnMap:
-    """Return the map that columns' names suggest: ours as they are, then those that mean the same.
+    """Guess a map from the names of columns: our own names first, then synonyms.
 
     Of wide ratings every column that is left is a criterion.
     """
@@ -174,36 +174,40 @@ def guessed(columns: Sequence[str], what: What) -> ColumnMap:
         name: name for name in columns if name in OURS[what] or is_group(name)
     }
     for ours, listed in SYNONYMS[what].items():
-        others = (_bare(ours), *listed.split(", "))
+        others = (_plain_words(ours), *listed.split(", "))
         if ours in mapping.values():
             continue
-        theirs = [name for name in columns if name not in mapping and _bare(name) in others]
-        if theirs:
-            mapping[min(theirs, key=lambda name, order=others: order.index(_bare(name)))] = ours  # type: ignore[misc]
+        rank = {
+            name: others.index(words)
+            for name in columns
+            if name not in mapping and (words := _plain_words(name)) in others
+        }
+        if rank:
+            mapping[min(rank, key=rank.__getitem__)] = ours
     for name in columns:
         free = [ours for ours in OURS[what] if ours not in mapping.values()]
-        close = get_close_matches(_bare(name).replace(" ", "_"), free, n=1, cutoff=0.85)
+        close = get_close_matches(_plain_words(name).replace(" ", "_"), free, n=1, cutoff=0.85)
         if name not in mapping and close:
             mapping[name] = close[0]
     return ColumnMap(mapping if what == "responses" else _with_criteria(columns, mapping))
 
 
 def as_named(columns: Sequence[str], given: ColumnMap, what: What) -> ColumnMap:
-    """Return a map without columns of its own, with those that have our names already."""
+    """Return a user's map that names no columns, with the columns that have our names."""
     mapping = {name: name for name in columns if name in OURS[what] or is_group(name)}
     mapping = mapping if what == "responses" else _with_criteria(columns, mapping)
     return replace(given, columns=mapping)
 
 
 def with_constants(chosen: ColumnMap, what: What, benchmark: str) -> ColumnMap:
-    """Return a guessed map with what a file seems to leave to be said: its benchmark, or the kind."""
+    """Return a guessed map with a constant for the benchmark or the rater kind, if it is missing."""
     ours = set(chosen.columns.values())
     lacking = {"benchmark": benchmark} if what == "responses" else {"kind": "clinician"}
     return replace(chosen, constant={k: v for k, v in lacking.items() if k not in ours})
 
 
 def scores_only(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
-    """Return a guessed map without criteria whose values are texts: those are no scores."""
+    """Return a guessed map without criteria whose values are texts."""
     values_of: dict[str, set[str]] = {}
     for row in rows:
         for name, value in flat(row).items():
@@ -212,12 +216,12 @@ def scores_only(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnM
     columns = {
         theirs: ours
         for theirs, ours in chosen.columns.items()
-        if not ours.startswith(CRITERION) or _like_scores(values_of.get(theirs, set()))
+        if not ours.startswith(CRITERION) or _look_like_scores(values_of.get(theirs, set()))
     }
     return replace(chosen, columns=columns)
 
 
-def _like_scores(values: set[str]) -> bool:
+def _look_like_scores(values: set[str]) -> bool:
     """Tell whether values look like scores: numbers, or few short words."""
     short = all(len(value) <= LONGEST_GRADE for value in values)
     return bool(values) and (
@@ -234,19 +238,19 @@ def with_grades(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnM
     return replace(chosen, words=words)
 
 
-def _bare(name: str) -> str:
+def _plain_words(name: str) -> str:
     """Return a name in lower case, words apart, without signs: caseNo and Case-No. are case no."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return " ".join(re.findall(r"[^\W_]+", apart.lower()))
 
 
 def _with_criteria(columns: Sequence[str], mapping: dict[str, str]) -> dict[str, str]:
-    """Return a map in which, without criterion and score, what is left is a criterion each."""
+    """Return a map in which every remaining column is a criterion, unless the file is long."""
     if {"criterion", "score"} <= set(mapping.values()):
         return mapping
     wide = {theirs: ours for theirs, ours in mapping.items() if ours not in LONG}
     for name in columns:
-        if name not in wide and name.strip() and _bare(name) not in ASIDE:
+        if name not in wide and name.strip() and _plain_words(name) not in ASIDE:
             wide[name] = f"{CRITERION}{usable_name(name).lower()}"
     return wide
 
@@ -273,7 +277,7 @@ def _quoted(text: str | None) -> str:
 
 
 def flat(value: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    """Return nested values as text by the dotted names of their places."""
+    """Return nested values as text by their dotted names, such as input.raw."""
     texts: dict[str, str] = {}
     for key, item in value.items():
         name = f"{before}{key}"
@@ -308,15 +312,15 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
     def rows() -> Iterator[tuple[Origin, Cells]]:
         for origin, record in table.records():
             values = flat(record)
-            _count_left(values, chosen, left_out)
-            for cells in _long(chosen.renamed(values), chosen):
+            _count_left_out(values, chosen, left_out)
+            for cells in _long_rows(chosen.renamed(values), chosen):
                 yield origin, cells
 
-    return DerivedTable(table, _columns(chosen, what), rows, left_out)
+    return DerivedTable(table, _columns_made(chosen, what), rows, left_out)
 
 
-def _columns(chosen: ColumnMap, what: What) -> tuple[str, ...]:
-    """Return the columns of rows that a map makes."""
+def _columns_made(chosen: ColumnMap, what: What) -> tuple[str, ...]:
+    """Return the columns of the rows that a map produces."""
     ours = dict.fromkeys((*chosen.columns.values(), *chosen.constant))
     wide = {name for name in ours if name.startswith((CRITERION, RESPONSE))}
     long = (*LONG,) if what == "ratings" else ("model", "response")
@@ -325,21 +329,21 @@ def _columns(chosen: ColumnMap, what: What) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*narrow, *(long if wide else ()), *(("rater",) if some else ())]))
 
 
-def _count_left(values: Cells, chosen: ColumnMap, left_out: dict[str, int]) -> None:
+def _count_left_out(values: Cells, chosen: ColumnMap, left_out: dict[str, int]) -> None:
     for name, value in values.items():
         if name not in chosen.columns and value.strip():
             named = f"values of the column {name if is_name(name) else '(not quoted)'}"
             left_out[named] = left_out.get(named, 0) + 1
 
 
-def _long(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
+def _long_rows(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
     """Yield a row, or one for each of its wide columns; grades in words as points."""
     wide = [name for name in row if name.startswith((CRITERION, RESPONSE))]
     shared = {key: value for key, value in row.items() if key not in wide}
     if not wide:
         yield shared | ({"score": chosen.score(shared["score"])} if "score" in shared else {})
         return
-    yield from _responses(row, shared, [name for name in wide if name.startswith(RESPONSE)])
+    yield from _response_rows(row, shared, [name for name in wide if name.startswith(RESPONSE)])
     for number, column in enumerate(wide):
         if column.startswith(RESPONSE):
             continue
@@ -350,7 +354,9 @@ def _long(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
         yield {**shared, **score, **comment, **({"rater": rater.strip()} if rater else {})}
 
 
-def _responses(row: Mapping[str, str], shared: Cells, columns: Sequence[str]) -> Iterator[Cells]:
+def _response_rows(
+    row: Mapping[str, str], shared: Cells, columns: Sequence[str]
+) -> Iterator[Cells]:
     """Yield a row for each response beside the others, in an order that tells no author.
 
     It is that of digests of the texts: the order of the columns is that of the models.
@@ -364,7 +370,7 @@ def _responses(row: Mapping[str, str], shared: Cells, columns: Sequence[str]) ->
 
 
 def taken(columns: Iterable[str], what: What) -> bool:
-    """Tell whether a file's columns are ours already, so that no map is needed."""
+    """Tell whether a file has our columns, so that it needs no map."""
     names = set(columns)
     if what == "responses":
         return {"instance_id", "model", "response"} <= names

@@ -1,4 +1,10 @@
-"""An evaluation that was run elsewhere, as values: responses, who judged them, and the verdicts."""
+"""Evaluations that were run elsewhere: responses, jurors and verdicts.
+
+A run made with an export of ours also says where it came from. Its study is known by the hash of the
+record's first event, rubric and jurors by their own. The file may come from a stranger: its rubric
+counts only with the hash that it claims, and a verdict only if it is complete and on the scale. Keys
+that no class here names are ignored.
+"""
 
 import math
 from collections import Counter
@@ -12,10 +18,12 @@ from data.importers.rows import JurorRecord, RatingRow, ResponseRow
 from data.rubric import Rubric
 from data.schema import Kind, Status
 
+LONGEST_REASON = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A verdict that was asked for and does not stand, with what is known of the reason."""
+    """A call to a juror that gave no valid verdict, with the reason if known."""
 
     response_id: str
     juror: str
@@ -45,7 +53,7 @@ class FinishedRun:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a juror said of a response: all scores, or none and why."""
+    """A juror's verdict on a response: all scores, or none and the reason."""
 
     scores: Mapping[str, float]
     comments: Mapping[str, str]
@@ -54,7 +62,7 @@ class Verdict:
 
 
 def score_of(said: Any) -> float | None:
-    """Return a score as a number, also where it stands in quotation marks; None for all else."""
+    """Return a score as a number, also from a text such as "4"; None for anything else."""
     if isinstance(said, bool) or not isinstance(said, int | float | str):
         return None
     try:
@@ -67,7 +75,7 @@ def score_of(said: Any) -> float | None:
 def verdict_of(
     scores: Mapping[str, float | None], comments: Mapping[str, str], rubric: Rubric
 ) -> Verdict:
-    """Return scores on all criteria as a verdict: each a number on the rubric's scale, or none."""
+    """Return a verdict with all scores, or with none if one is no number or off the scale."""
     if unread := [name for name, score in scores.items() if score is None]:
         return Verdict({}, {}, Status.INVALID_JSON, f"no number for {', '.join(unread)}")
     numbers = {name: score for name, score in scores.items() if score is not None}
@@ -79,7 +87,7 @@ def verdict_of(
 
 
 def rating_rows(row: ResponseRow, juror: str, verdict: Verdict) -> Iterator[RatingRow]:
-    """Yield a verdict as ratings; none where it does not stand."""
+    """Yield a verdict's ratings; an invalid verdict has none."""
     for name, score in verdict.scores.items():
         yield RatingRow(
             origin=row.origin,
@@ -98,7 +106,7 @@ def run_of(
     jurors: tuple[JurorRecord, ...],
     judged: Sequence[tuple[ResponseRow, Mapping[str, Verdict]]],
 ) -> FinishedRun:
-    """Return responses, each with the verdict of every juror, as values to be stored."""
+    """Return a run from responses, each with the verdict of every juror."""
     ratings, failures = list[RatingRow](), list[Failure]()
     for row, verdicts in judged:
         for juror, verdict in verdicts.items():
@@ -110,7 +118,7 @@ def run_of(
 
 
 def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:
-    """Return juror -> status -> verdicts that do not stand."""
+    """Return juror -> status -> number of invalid verdicts."""
     counts: dict[str, Counter[str]] = {}
     for run in runs:
         for failure in run.failures:
@@ -118,7 +126,7 @@ def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:
     return {juror: dict(sorted(own.items())) for juror, own in sorted(counts.items())}
 
 
-def summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+def add_up(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
     """Add up counts of the same things."""
     total: Counter[str] = Counter()
     for count in counts:
@@ -126,11 +134,8 @@ def summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
     return total
 
 
-LONGEST_REASON = 200
-
-
 class ExportPart(BaseModel):
-    """A piece of what an export left."""
+    """Base of the parts that an export leaves in a run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -149,7 +154,7 @@ class OwnJuror(ExportPart):
 
 
 class ExportOrigin(ExportPart):
-    """What an export is of; `body` is the whole rubric, where it travels along."""
+    """The study, rubric and jurors of an export; `body` is the rubric, if it is in the run."""
 
     study: str = ""
     rubric_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -157,7 +162,7 @@ class ExportOrigin(ExportPart):
     jurors: dict[str, OwnJuror] = Field(default_factory=dict)
 
     def rubric(self) -> Rubric | None:
-        """Return the rubric that travelled along, None where none did or it has another hash."""
+        """Return the rubric in the run; None if there is none or its hash differs."""
         try:
             rubric = Rubric(**self.body) if self.body else None
         except (ValidationError, TypeError):
@@ -166,7 +171,7 @@ class ExportOrigin(ExportPart):
 
 
 class ResponsePlace(ExportPart):
-    """Where a response belongs in its study; `response_id` where it is one of the study's own."""
+    """A response's benchmark and instance in its study; `response_id` if it is the study's own."""
 
     benchmark: str = Field(min_length=1)
     instance_id: str = Field(min_length=1)
@@ -184,7 +189,7 @@ class InstanceTexts:
 
 
 def origin_of(body: object) -> ExportOrigin | None:
-    """Return where a run came from, None where it does not say so in our form."""
+    """Return the origin of a run, None if it is not in our form."""
     try:
         return ExportOrigin.model_validate(body)
     except ValidationError:
@@ -192,7 +197,7 @@ def origin_of(body: object) -> ExportOrigin | None:
 
 
 def place_of(body: object) -> ResponsePlace | None:
-    """Return where a response belongs, None where the run does not say so in our form."""
+    """Return a response's place in its study, None if it is not in our form."""
     try:
         return ResponsePlace.model_validate(body)
     except ValidationError:
@@ -200,7 +205,7 @@ def place_of(body: object) -> ResponsePlace | None:
 
 
 def juror_of(name: str, settings: Mapping[str, Any]) -> JurorRecord | None:
-    """Return the juror that a verdict is of, None where its settings did not travel along."""
+    """Return the juror of a verdict, None if the run has no settings of it."""
     try:
         return OwnJuror.model_validate({**settings, "name": name}).record()
     except ValidationError:
@@ -208,11 +213,11 @@ def juror_of(name: str, settings: Mapping[str, Any]) -> JurorRecord | None:
 
 
 def own_verdict(body: object, rubric: Rubric) -> Verdict:
-    """Return what a juror said, with all of the rubric's criteria on its scale or not at all."""
+    """Return a juror's verdict: all of the rubric's criteria on its scale, or none."""
     parts = body if isinstance(body, dict) else {}
     scores, words = parts.get("scores"), parts.get("explanations")
     if not isinstance(scores, dict):
-        return Verdict({}, {}, _status(parts.get("status")), _reason(parts.get("reason")))
+        return Verdict({}, {}, _status_named(parts.get("status")), _reason_of(parts.get("reason")))
     if lacking := [name for name in rubric.criteria if scores.get(name) is None]:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
     explanations = words if isinstance(words, dict) else {}
@@ -220,13 +225,13 @@ def own_verdict(body: object, rubric: Rubric) -> Verdict:
     return verdict_of({name: score_of(scores[name]) for name in rubric.criteria}, comments, rubric)
 
 
-def _status(text: object) -> Status:
-    """Return a status that a run names, other than the one of a verdict that stands."""
+def _status_named(text: object) -> Status:
+    """Return the status of a failed call, as the run names it."""
     named = {status.value: status for status in Status if status != Status.OK}
     return named.get(str(text), Status.REQUEST_FAILED)
 
 
-def _reason(text: object) -> str:
+def _reason_of(text: object) -> str:
     return (_storable(text) or "no reason is given")[:LONGEST_REASON]
 
 

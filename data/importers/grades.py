@@ -33,11 +33,15 @@ KNOWN: tuple[tuple[str, ...], ...] = (
 NO_ANSWER = {"n", "na", "n/a", "noanswer", "no answer", "not applicable"}
 MIDDLE = {"P", "partially correct"}  # a grade that is asked for in some runs only
 NUMBERS = re.compile(r"(-?\d{1,4})\s*(?:-|\.\.|to|\u2013)\s*(-?\d{1,4})")
+PROMPT = (
+    "(What the grader was asked is not in the file. This text takes its place, and no juror was "
+    "ever asked with it.)\n\n{{criteria}}\n\n<response>\n{{response}}\n</response>\n\n{{schema}}\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Grades:
-    """A scale that was named: words from worst to best, or the two ends of a scale of numbers."""
+    """A scale of grades: words from worst to best, or the two ends of a scale of numbers."""
 
     words: tuple[str, ...] = ()
     ends: tuple[int, int] = (0, 0)
@@ -49,7 +53,7 @@ class Grades:
         return Scale(min=low, max=high)
 
     def point(self, grade: object) -> object:
-        """Return the point that a word stands for; what is no word of the scale, as it is."""
+        """Return the point of a word; a value that is no word of the scale unchanged."""
         places = {plain(word): points for points, word in enumerate(self.words)}
         return places.get(plain(grade), grade)
 
@@ -83,11 +87,11 @@ def grades_named(scale: str) -> Grades:
 
 
 def grades_of(values: Iterable[object], wide: bool = False) -> Grades | None:
-    """Return the known grades that all of some values are; None where there are none such.
+    """Return the known scale that holds all of some values; None if there is none.
 
     Parameters
     ----------
-    said
+    values
         What a grader gave; "no answer" in its usual forms is none of the grades.
     wide
         Whether the middle grade was allowed, though nobody gave it.
@@ -110,7 +114,7 @@ def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source:
     scale = grades.scale
     anchors = {
         point: grades.words[point] if grades.words else "in the grader's own words"
-        for point in (scale.points if grades.words else sorted({*_anchored(scale)}))
+        for point in (scale.points if grades.words else sorted({*_points_with_anchor(scale)}))
     }
     identity = "\0".join([name, str(scale), *grades.words, *criteria])
     digest = hashlib.sha256(identity.encode()).hexdigest()
@@ -128,19 +132,13 @@ def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source:
     )
 
 
-PROMPT = (
-    "(What the grader was asked is not in the file. This text takes its place, and no juror was "
-    "ever asked with it.)\n\n{{criteria}}\n\n<response>\n{{response}}\n</response>\n\n{{schema}}\n"
-)
-
-
-def _anchored(scale: Scale) -> Iterable[int]:
+def _points_with_anchor(scale: Scale) -> Iterable[int]:
     """Return the points that need an anchor: all of a short scale, the ends of a long one."""
     return scale.points if scale.max - scale.min < 7 else (scale.min, scale.max)
 
 
 def usable_name(words: str) -> str:
-    """Return a criterion's or a rubric's name as it can be one: Logical Consistency as logical_consistency.
+    """Return a valid name for a criterion or rubric: Logical Consistency as logical_consistency.
 
     A name that can be one already is left alone.
     """

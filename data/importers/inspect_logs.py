@@ -1,6 +1,6 @@
-"""Finished runs of Inspect: what was asked and answered, and what scorers said, as ratings.
+"""Finished runs of Inspect: responses, and scores as verdicts of jurors.
 
-A whole valid verdict on a rubric counts, no other.
+Only complete and valid verdicts on a rubric become ratings.
 """
 
 import re
@@ -27,11 +27,11 @@ from data.importers.finished import (
 from data.importers.grades import Grades, grades_of, no_answer, plain, rubric_of_grades
 from data.importers.inspect_logs_files import (
     OWN,
-    Head,
-    Message,
+    LogHead,
+    LogMessage,
+    LogSpec,
     Sample,
     Score,
-    Spec,
     checked,
     read_log,
     wrong,
@@ -48,12 +48,12 @@ AGAIN = "a study's own response, rated again"
 PREFIX = "inspect."
 CRITERIA = PREFIX + "criteria"  # scorers that are named as criteria, taken together
 REASON = re.compile(r"[a-z][a-z_]{0,39}")
-Said = Mapping[str, Verdict]
+Verdicts = Mapping[str, Verdict]
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
-    """A response as a row of the study, with what every scorer said of it.
+class ScoredResponse:
+    """A response as a row of the study, with the score of each scorer.
 
     `place` is where it belongs in the study that our own task was exported from.
     """
@@ -65,7 +65,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class InspectLog:
-    """A log that can be taken.
+    """A log that can be imported.
 
     Attributes
     ----------
@@ -87,19 +87,19 @@ class InspectLog:
 
     name: str
     benchmark: str
-    spec: Spec
+    spec: LogSpec
     status: str
-    scored: tuple[Scored, ...]
+    scored: tuple[ScoredResponse, ...]
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     rubric_sha256: str
     origin: ExportOrigin | None = None
-    again: tuple[Scored, ...] = ()
+    again: tuple[ScoredResponse, ...] = ()
     kept: frozenset[str] = frozenset()
 
 
 def log_files(path: Path) -> list[Path]:
-    """Return the logs that a path names: itself, or those in a folder, in the order of names.
+    """Return the log that a path names, or the logs in a folder by name.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def log_files(path: Path) -> list[Path]:
 
 
 def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
-    """Read one log, its benchmark by the name of the task or another one.
+    """Read one log; its benchmark is the task's name or the given one.
 
     Raises
     ------
@@ -128,23 +128,30 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
         has = "version" in header and "eval" in header
         why = f"a log of another version than {VERSION}" if has else "no log of Inspect"
         raise wrong(path, f"{why}; write it anew with `inspect log convert`" if has else why)
-    head = checked(path, "the head", header, Head)
+    head = checked(path, "the head", header, LogHead)
     if head.status == "started":
         raise wrong(path, "the run has not ended; wait for it, or `inspect log recover`")
     if head.invalidated:
         raise wrong(path, "Inspect marks this log as invalidated")
     name = benchmark or head.eval.task
-    taken, again, left_out, notes = list[Scored](), list[Scored](), Counter[str](), Counter[str]()
+    taken, again, left_out, notes = (
+        list[ScoredResponse](),
+        list[ScoredResponse](),
+        Counter[str](),
+        Counter[str](),
+    )
     for number, body in enumerate(bodies, start=1):
         sample = checked(path, f"sample {number}", body, Sample)
-        if why := _why_not(sample):
+        if why := _exclusion_reason(sample):
             left_out[why] += 1
             continue
-        row = _row(Origin(path.name, number), name, head.eval.model, sample)
+        row = _response_row(Origin(path.name, number), name, head.eval.model, sample)
         own = sample.metadata.get(OWN)
         response_place = place_of(own)
         stored = isinstance(own, dict) and bool(own.get("stored"))
-        (again if stored else taken).append(Scored(row, sample.scores or {}, response_place))
+        (again if stored else taken).append(
+            ScoredResponse(row, sample.scores or {}, response_place)
+        )
         notes.update({} if stored else _notes(sample))
     if not taken and not (again and benchmark is None):
         left_out.update({AGAIN: len(again)} if again else {})
@@ -158,31 +165,31 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
 
 
 def nothing_in(name: str, status: str, left_out: Mapping[str, int]) -> BadFile:
-    """Return the error that says why nothing of a log can be taken."""
+    """Return the error that says why a log has nothing to import."""
     reasons = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "no samples"
     return wrong(Path(name), f"nothing to rate in it: {reasons} (status {status[:20]})")
 
 
-def _origin(head: Head, scored: Sequence[Scored]) -> ExportOrigin | None:
-    """Return what our own export was of: the task says it with the rubric, else the scores."""
+def _origin(head: LogHead, scored: Sequence[ScoredResponse]) -> ExportOrigin | None:
+    """Return the origin of a run of our own export: from the task's metadata, else the scores."""
     of_task = (head.eval.metadata or {}).get(OWN)
     of_scores = (score.own for answer in scored for score in answer.scores.values() if score.own)
     return origin_of(of_task) or origin_of(next(of_scores, None))
 
 
-def _why_not(sample: Sample) -> str:
+def _exclusion_reason(sample: Sample) -> str:
     """Return why a sample cannot be rated, or ""."""
     reasons = {
         "ended with an error": sample.error is not None,
         "invalidated": sample.invalidation is not None,
-        "empty question": not "".join(_asked(sample)).strip(),
+        "empty question": not "".join(_context_and_prompt(sample)).strip(),
         "empty response": not _text(sample, sample.output.text).strip(),
     }
     return next((why for why, holds in reasons.items() if holds), "")
 
 
 def _notes(sample: Sample) -> dict[str, int]:
-    """Count what of a sample is not in the study."""
+    """Count the parts of a sample that a study does not take."""
     messages = sample.input if isinstance(sample.input, list) else []
     counts = {
         "further reference": max(0, len(_targets(sample)) - 1),
@@ -191,9 +198,9 @@ def _notes(sample: Sample) -> dict[str, int]:
     return {note: number for note, number in counts.items() if number}
 
 
-def _row(origin: Origin, benchmark: str, model: str, sample: Sample) -> ResponseRow:
-    """Return an answer as a row; its id says nothing of the model."""
-    context, prompt = _asked(sample)
+def _response_row(origin: Origin, benchmark: str, model: str, sample: Sample) -> ResponseRow:
+    """Return an answer as a row; its id does not depend on the model."""
+    context, prompt = _context_and_prompt(sample)
     text = _text(sample, sample.output.text)
     epoch = [str(sample.epoch)] if sample.epoch > 1 else []
     own = sample.metadata.get(OWN)
@@ -215,14 +222,14 @@ def _row(origin: Origin, benchmark: str, model: str, sample: Sample) -> Response
     )
 
 
-def _asked(sample: Sample) -> tuple[str, str]:
+def _context_and_prompt(sample: Sample) -> tuple[str, str]:
     """Return context and prompt: our own task's, else the whole input as context."""
     own = sample.metadata.get(OWN)
     if isinstance(own, dict):
         return str(own.get("context") or ""), str(own.get("prompt") or "")
     if isinstance(sample.input, str):
         return _text(sample, sample.input), ""
-    turns: Sequence[Message] = sample.input
+    turns: Sequence[LogMessage] = sample.input
     if len(turns) == 1:
         return _text(sample, turns[0].text), ""
     return "\n\n".join(f"[{turn.role}]\n{_text(sample, turn.text)}" for turn in turns), ""
@@ -240,7 +247,7 @@ def _text(sample: Sample, text: str) -> str:
     return sample.attachments.get(text.removeprefix(ATTACHMENT), text)
 
 
-def _rubric_sha256(path: Path, scored: Sequence[Scored]) -> str:
+def _rubric_sha256(path: Path, scored: Sequence[ScoredResponse]) -> str:
     """Return the hash of the one rubric our own scorer rated on, "" where it did not."""
     own = (score.own for answer in scored for score in answer.scores.values())
     hashes = {str(body.get("rubric_sha256")) for body in own if body}
@@ -250,8 +257,8 @@ def _rubric_sha256(path: Path, scored: Sequence[Scored]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A log as values to be stored; `not_taken` are scorers that rate no criterion of the rubric."""
+class TakenLog:
+    """A log with the values made from it; `not_taken` are scorers that rate no criterion."""
 
     log: InspectLog
     values: FinishedRun
@@ -263,11 +270,11 @@ class Taken:
         return self.values.benchmarks or [self.log.benchmark]
 
 
-def finished(log: InspectLog, rubric: Rubric) -> Taken:
-    """Return a log as values: every scorer that rates the rubric's criteria is a juror."""
+def finished(log: InspectLog, rubric: Rubric) -> TakenLog:
+    """Return a log as values to be stored: each scorer that rates the rubric's criteria is a juror."""
     names = dict.fromkeys(name for answer in log.scored for name in answer.scores)
-    forms = _whole({name: _form(log, name, rubric) for name in names}, rubric)
-    judged = [(answer, _said(answer, forms, rubric)) for answer in log.scored]
+    forms = _complete_forms({name: _scoring_form(log, name, rubric) for name in names}, rubric)
+    judged = [(answer, _verdicts(answer, forms, rubric)) for answer in log.scored]
     jurors = _jurors(log, forms)
     lacking = Verdict({}, {}, Status.REQUEST_FAILED, "the log has no score of this scorer")
     names_of = [juror.handle for juror in jurors]
@@ -278,11 +285,11 @@ def finished(log: InspectLog, rubric: Rubric) -> Taken:
     values = run_of(SOURCE, rubric, jurors, verdicts)
     new = tuple(row for row in values.responses if row.response_id not in log.kept)
     values = replace(values, responses=new)
-    return Taken(log, values, tuple(name for name, form in forms.items() if not form))
+    return TakenLog(log, values, tuple(name for name, form in forms.items() if not form))
 
 
 def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None:
-    """Return the rubric of what a log's graders say in words, or of the scale that is named.
+    """Return a rubric for a log's grades in words, or for the given scale.
 
     None where no scorer gives single values, or the words are of no scale that is known.
     """
@@ -300,7 +307,7 @@ def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None
 
 
 def _point(value: Any, criterion: str, rubric: Rubric) -> float | None:
-    """Return a score: a number, or the point whose anchor is the grade's word."""
+    """Return a score: a number, or the point whose anchor is the grade."""
     number = score_of(value)
     if number is not None or not isinstance(value, str | bool):
         return number
@@ -309,7 +316,7 @@ def _point(value: Any, criterion: str, rubric: Rubric) -> float | None:
     return next((float(point) for point, word in anchors.items() if plain(word) == grade), None)
 
 
-def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
+def _scoring_form(log: InspectLog, name: str, rubric: Rubric) -> str:
     """Return how a scorer rates: own, points by key, the criterion of its name, the only one; or ""."""
     scores = [answer.scores[name] for answer in log.scored if name in answer.scores]
     keyed = [score.value for score in scores if isinstance(score.value, dict)]
@@ -318,25 +325,25 @@ def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
         return OWN
     if any(criterion in value for value in keyed for criterion in rubric.criteria):
         return "keys"
-    if single and _bare(name) in rubric.criteria:
+    if single and _name_alone(name) in rubric.criteria:
         return "criterion"
     return "only" if single and len(rubric.criteria) == 1 else ""
 
 
-def _whole(forms: Mapping[str, str], rubric: Rubric) -> dict[str, str]:
-    """Return the forms, without scorers named as criteria where there is not one for each."""
-    named = {_bare(name) for name, form in forms.items() if form == "criterion"}
+def _complete_forms(forms: Mapping[str, str], rubric: Rubric) -> dict[str, str]:
+    """Return the forms without scorers named as criteria, unless every criterion has one."""
+    named = {_name_alone(name) for name, form in forms.items() if form == "criterion"}
     lacking = set(rubric.criteria) - named
     return {name: "" if form == "criterion" and lacking else form for name, form in forms.items()}
 
 
-def _bare(name: str) -> str:
+def _name_alone(name: str) -> str:
     """Return a scorer's name without its package."""
     return name.rpartition("/")[2]
 
 
-def _said(answer: Scored, forms: Mapping[str, str], rubric: Rubric) -> Said:
-    """Return juror -> what it said of a response."""
+def _verdicts(answer: ScoredResponse, forms: Mapping[str, str], rubric: Rubric) -> Verdicts:
+    """Return juror -> verdict on a response."""
     verdicts: dict[str, Verdict] = {}
     apart: dict[str, Score] = {}
     for name, score in answer.scores.items():
@@ -345,7 +352,7 @@ def _said(answer: Scored, forms: Mapping[str, str], rubric: Rubric) -> Said:
             for juror, body in score.own.get("jurors", {}).items():
                 verdicts[_own_juror(str(juror), body).handle] = own_verdict(body, rubric)
         elif form == "criterion":
-            apart[_bare(name)] = score
+            apart[_name_alone(name)] = score
         elif form == "only":
             verdicts[PREFIX + name] = _verdict({rubric.criteria[0]: score.value}, score, rubric)
         elif form == "keys":
@@ -358,7 +365,7 @@ def _said(answer: Scored, forms: Mapping[str, str], rubric: Rubric) -> Said:
 
 
 def _own_juror(name: str, body: object) -> JurorRecord:
-    """Return a juror of our own scorer, named after Inspect where its settings did not come along."""
+    """Return a juror of our own scorer; without its settings, one named after Inspect."""
     settings = body if isinstance(body, dict) else {}
     model = {"model": str(settings["model"])} if settings.get("model") else {}
     return juror_of(name, settings) or JurorRecord(PREFIX + name, {"provider": SOURCE} | model)
@@ -370,7 +377,7 @@ def _verdict(
     rubric: Rubric,
     apart: Mapping[str, Score] | None = None,
 ) -> Verdict:
-    """Return points on all of the rubric's criteria, on its scale, or why there are none."""
+    """Return a verdict on all of the rubric's criteria, or the reason why there is none."""
     if points is None:
         reason = score.reason if REASON.fullmatch(score.reason or "") else "no reason is given"
         return Verdict({}, {}, Status.REQUEST_FAILED, f"unscored in Inspect: {reason}")
@@ -389,7 +396,7 @@ def _verdict(
 
 
 def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[JurorRecord, ...]:
-    """Return the jurors of a log with what it says of them, in the order in which they stand."""
+    """Return the jurors of a log with their settings, in the log's order."""
     jurors: dict[str, JurorRecord] = {}
     for answer in log.scored:
         for name, body in _own_jurors(answer, forms):
@@ -406,7 +413,9 @@ def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[JurorRecord, ...
     return tuple(jurors.values())
 
 
-def _own_jurors(answer: Scored, forms: Mapping[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _own_jurors(
+    answer: ScoredResponse, forms: Mapping[str, str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, score in answer.scores.items():
         if forms[name] == OWN:
             for juror, body in score.own.get("jurors", {}).items():
@@ -414,7 +423,7 @@ def _own_jurors(answer: Scored, forms: Mapping[str, str]) -> Iterator[tuple[str,
 
 
 def _profile(log: InspectLog, name: str) -> dict[str, Any]:
-    """Return what a log says of a scorer: its name, and its model where that is named."""
+    """Return a scorer's name, and its model if the log names it."""
     settings = next((scorer for scorer in log.spec.scorers or () if scorer.get("name") == name), {})
     options = settings.get("options")
     model = options.get("model") if isinstance(options, dict) else None

@@ -1,4 +1,4 @@
-"""The logs of Inspect as files: a zip of JSON (.eval) or one JSON file, read in bounded pieces.
+"""Files of Inspect logs: a zip of JSON (.eval) or one JSON file, read with limits.
 
 Nothing is unpacked to disk. A log may come from a stranger, so that sizes are held to bounds before
 anything is read, and nothing is read beyond what the file's own list of parts declares. What no
@@ -40,7 +40,7 @@ def wrong(path: Path, why: str) -> BadFile:
 
 
 def read_log(path: Path) -> Found:
-    """Return a log's head and, as they are read, its samples.
+    """Return a log's head, and its samples as they are read.
 
     Raises
     ------
@@ -54,13 +54,13 @@ def read_log(path: Path) -> Found:
     except OSError as error:
         raise wrong(path, str(error.strerror)) from error
     if start.startswith(b"PK"):
-        return _zipped(path)
+        return _read_zip(path)
     if path.suffix.lower() == ".eval":
         raise wrong(path, "no .eval log, or cut short; copy it again")
     if size > MOST_JSON:
         raise wrong(path, "over 1 GiB of JSON; `inspect log convert --to eval` makes it readable")
     try:
-        log = _object(path, path.name, path.read_bytes())
+        log = _json_object(path, path.name, path.read_bytes())
     except OSError as error:
         raise wrong(path, str(error.strerror)) from error
     samples = log.pop("samples", None)
@@ -69,7 +69,7 @@ def read_log(path: Path) -> Found:
     return log, iter(samples or [])
 
 
-def _zipped(path: Path) -> Found:
+def _read_zip(path: Path) -> Found:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
@@ -84,13 +84,13 @@ def _zipped(path: Path) -> Found:
             else "a zip, but no log of Inspect (no header.json)"
         )
         raise wrong(path, why)
-    head = _object(path, HEADER, _bytes(path, part_of[HEADER]))
+    head = _json_object(path, HEADER, _part_content(path, part_of[HEADER]))
     own = [part for part in parts if part.filename.startswith(SAMPLES)]
-    return head, (_object(path, "a sample", _bytes(path, part)) for part in own)
+    return head, (_json_object(path, "a sample", _part_content(path, part)) for part in own)
 
 
 def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
-    """Refuse names that lead out of the log, and sizes that no log has, before reading any."""
+    """Refuse names that lead out of the log, and sizes beyond the limits, before reading any."""
     if len(parts) > MOST_PARTS:
         raise wrong(path, f"over {MOST_PARTS} parts")
     if len({part.filename for part in parts}) < len(parts):
@@ -101,25 +101,25 @@ def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
             raise wrong(path, "a part of it leads out of it: this is no log of Inspect")
         if part.flag_bits & 1:
             raise wrong(path, "it is encrypted; import it without a password")
-        if part.file_size > MOST_PART or _dense(part.file_size, part.compress_size, FREE_BYTES):
+        if part.file_size > MOST_PART or _is_dense(part.file_size, part.compress_size, FREE_BYTES):
             raise wrong(path, "a part of it would unpack to more than any sample has")
     unpacked = sum(part.file_size for part in parts)
-    if unpacked > MOST_BYTES or _dense(
+    if unpacked > MOST_BYTES or _is_dense(
         unpacked, sum(part.compress_size for part in parts), FREE_WHOLE
     ):
         raise wrong(path, "it would unpack to more than any log has")
 
 
-def _dense(unpacked: int, packed: int, free: int) -> bool:
-    """Tell whether something unpacks to far more than it is, and to more than does no harm."""
+def _is_dense(unpacked: int, packed: int, free: int) -> bool:
+    """Tell whether something unpacks to far more than its size and than a free allowance."""
     return unpacked > free and unpacked > MOST_RATIO * max(packed, 1)
 
 
-def _bytes(path: Path, part: zipfile.ZipInfo) -> bytes:
-    """Return a part, never more of it than its zip declares."""
+def _part_content(path: Path, part: zipfile.ZipInfo) -> bytes:
+    """Return the content of a part, never more than its zip declares."""
     try:
         if part.compress_type == ZSTANDARD:
-            content = _zstandard(path, part)
+            content = _zstandard_content(path, part)
         else:
             with zipfile.ZipFile(path) as archive, archive.open(part) as stream:
                 content = stream.read(part.file_size + 1)
@@ -130,8 +130,8 @@ def _bytes(path: Path, part: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def _zstandard(path: Path, part: zipfile.ZipInfo) -> bytes:
-    """Return a part packed with Zstandard, as Inspect packs, and zipfile cannot read before 3.14."""
+def _zstandard_content(path: Path, part: zipfile.ZipInfo) -> bytes:
+    """Return a part packed with Zstandard, which zipfile cannot read before Python 3.14."""
     with path.open("rb") as file:
         file.seek(part.header_offset)
         fixed = file.read(30)
@@ -147,8 +147,8 @@ def _zstandard(path: Path, part: zipfile.ZipInfo) -> bytes:
     return content
 
 
-def _object(path: Path, name: str, body: bytes) -> dict[str, Any]:
-    """Return a JSON object; bare NaN, which Inspect writes for what is unscored, is read."""
+def _json_object(path: Path, name: str, body: bytes) -> dict[str, Any]:
+    """Return a JSON object; bare NaN, which Inspect writes for missing scores, is allowed."""
     try:
         value = json.loads(body.decode("utf-8-sig"))
         json.dumps(value, ensure_ascii=False).encode()
@@ -164,16 +164,16 @@ def _object(path: Path, name: str, body: bytes) -> dict[str, Any]:
     return value
 
 
-class Part(BaseModel):
-    """A piece of a log; what is not named here is ignored."""
+class LogPart(BaseModel):
+    """Base of a log's parts; other keys are ignored."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=LogPart)
 
 
-class Message(Part):
+class LogMessage(LogPart):
     """A turn of a talk; content in pieces may hold images, which are no text."""
 
     role: str = "user"
@@ -190,19 +190,19 @@ class Message(Part):
 
     @property
     def pictures(self) -> bool:
-        """Whether there is anything in it that is no text, and no thought either."""
+        """Whether it holds anything other than text and reasoning."""
         pieces = self.content if isinstance(self.content, list) else []
         return any(piece.get("type") not in ("text", "reasoning") for piece in pieces)
 
 
-class Choice(Part):
+class Choice(LogPart):
     """An answer."""
 
-    message: Message
+    message: LogMessage
 
 
-class Output(Part):
-    """What the model answered."""
+class LogOutput(LogPart):
+    """The output of a model."""
 
     choices: list[Choice] = Field(default_factory=list)
     completion: str = ""
@@ -213,8 +213,8 @@ class Output(Part):
         return self.choices[0].message.text if self.choices else self.completion
 
 
-class Score(Part):
-    """What a scorer said."""
+class Score(LogPart):
+    """A score, as a scorer gave it."""
 
     value: Any = None
     explanation: str | None = None
@@ -223,19 +223,19 @@ class Score(Part):
 
     @property
     def own(self) -> Mapping[str, Any]:
-        """Return what our own scorer says, empty where it is another's."""
+        """Return the record of our own scorer, empty for any other scorer."""
         body = (self.metadata or {}).get(OWN)
         return body if isinstance(body, dict) and isinstance(body.get("jurors"), dict) else {}
 
 
-class Sample(Part):
+class Sample(LogPart):
     """One answer to one input, with its scores."""
 
     id: str = Field(min_length=1)
     epoch: int = 1
-    input: str | list[Message]
+    input: str | list[LogMessage]
     target: str | list[str] = ""
-    output: Output = Field(default_factory=Output)
+    output: LogOutput = Field(default_factory=LogOutput)
     scores: dict[str, Score] | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     error: Any = None
@@ -243,8 +243,8 @@ class Sample(Part):
     attachments: dict[str, str] = Field(default_factory=dict)
 
 
-class Spec(Part):
-    """What was run."""
+class LogSpec(LogPart):
+    """The task that was run, with its model and scorers."""
 
     task: str = Field(min_length=1)
     model: str = Field(min_length=1)
@@ -253,17 +253,17 @@ class Spec(Part):
     metadata: dict[str, Any] | None = None
 
 
-class Head(Part):
+class LogHead(LogPart):
     """A log without its samples."""
 
     version: int
     status: str
-    eval: Spec
+    eval: LogSpec
     invalidated: bool = False
 
 
 def checked(path: Path, name: str, value: Any, form: type[P]) -> P:
-    """Return a part of a log, or refuse the log without quoting it."""
+    """Return a validated part of a log, or refuse the log without quoting it."""
     try:
         return form.model_validate(value)
     except ValidationError as error:

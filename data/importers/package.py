@@ -78,10 +78,10 @@ PARTS = {"with": (*TABLES, *AUTHORS), "without": tuple(TABLES), "only": tuple(AU
 
 
 def columns(table: str) -> dict[str, tuple[type, bool]]:
-    """Return a table's columns as a package has them: name -> type, and whether it can be missing."""
+    """Return a package table's columns: name -> type, and whether values can be missing."""
     fields = EVERY[table].model_fields
     kinds = {
-        name: _type(column.annotation)
+        name: _column_type(column.annotation)
         for name, column in fields.items()
         if name not in LEFT_OUT.get(table, ())
     }
@@ -91,7 +91,7 @@ def columns(table: str) -> dict[str, tuple[type, bool]]:
 
 
 def written(value: object, missing_allowed: bool) -> object:
-    """Return a value as the cell of a package."""
+    """Return a value as a cell of a package."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -113,9 +113,9 @@ def read(cell: str, kind: type, missing_allowed: bool) -> Any:
     if not cell and missing_allowed:
         return None
     if kind is bool:
-        return _one(cell, {"0": False, "1": True}, "0 or 1")
+        return _one_of(cell, {"0": False, "1": True}, "0 or 1")
     if kind is int:
-        return _whole(cell)
+        return _whole_number(cell)
     if kind is float:
         return _number(cell)
     if kind is datetime:
@@ -123,7 +123,7 @@ def read(cell: str, kind: type, missing_allowed: bool) -> Any:
     if kind in (dict, list):
         return _json(cell, kind)
     if issubclass(kind, StrEnum):
-        return _one(cell, {member.value: member for member in kind}, "one of " + ", ".join(kind))
+        return _one_of(cell, {member.value: member for member in kind}, "one of " + ", ".join(kind))
     return cell.removeprefix("'")
 
 
@@ -138,7 +138,7 @@ def row(table: str, cells: Mapping[str, str], where: str) -> dict[str, Any]:
     return values
 
 
-def _type(annotation: Any) -> tuple[type, bool]:
+def _column_type(annotation: Any) -> tuple[type, bool]:
     """Return the type of a column and whether it can be missing, from its annotation."""
     parts = (
         get_args(annotation)
@@ -149,13 +149,13 @@ def _type(annotation: Any) -> tuple[type, bool]:
     return get_origin(kind) or kind, types.NoneType in parts
 
 
-def _one(cell: str, choices: Mapping[str, Any], expected: str) -> Any:
+def _one_of(cell: str, choices: Mapping[str, Any], expected: str) -> Any:
     if cell not in choices:
         raise ValueError(expected)
     return choices[cell]
 
 
-def _whole(cell: str) -> int:
+def _whole_number(cell: str) -> int:
     bare = cell.removeprefix("-")
     if not (bare.isascii() and bare.isdecimal() and len(bare) < 20 and int(bare) < WHOLE):
         raise ValueError("a whole number")
@@ -195,8 +195,8 @@ def _json(cell: str, kind: type) -> Any:
     return value
 
 
-def _another(manifest: Mapping[str, Any]) -> str:
-    """Return what is other in a package of another version, and what to do."""
+def _other_version(manifest: Mapping[str, Any]) -> str:
+    """Return how the version of a package differs, and what to do."""
     version, tables = str(manifest.get("medjury", ""))[:20], str(manifest.get("tables", "?"))[:8]
     form = str(manifest.get("version", "?"))[:8]
     subject, theirs, ours = "tables of revision", tables, HEAD
@@ -213,7 +213,7 @@ def _another(manifest: Mapping[str, Any]) -> str:
 
 
 class Package:
-    """A package whose manifest, sizes and digests hold; `rows` reads a table of it.
+    """A package with checked manifest, sizes and digests; `rows` reads a table of it.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ class Package:
 
     @contextmanager
     def _opened(self) -> Iterator[zipfile.ZipFile]:
-        """Open the file; whatever a broken one makes Python complain of becomes one message."""
+        """Open the zip; a broken one raises one message."""
         try:
             with zipfile.ZipFile(self.path) as archive:
                 yield archive
@@ -295,7 +295,7 @@ class Package:
             ) from error
 
     def _check_parts(self, archive: zipfile.ZipFile) -> None:
-        """Refuse names that leave the package, links, and what would unpack without end."""
+        """Refuse paths out of the package, links, and files that unpack to too much."""
         parts = archive.infolist()
         if len(parts) > MOST_PARTS:
             raise self.wrong(f"holds {len(parts)} files, and a package has at most {MOST_PARTS}")
@@ -336,12 +336,12 @@ class Package:
         """Refuse a package of another version, naming the one that can read it."""
         manifest = self.manifest
         if manifest.get("version") != VERSION or manifest.get("tables") != HEAD:
-            raise self.wrong(_another(manifest))
+            raise self.wrong(_other_version(manifest))
         if manifest.get("authors") not in PARTS or not isinstance(manifest.get("head"), str):
             raise self.wrong(f"its {MANIFEST} does not say what it holds")
 
     def _check_digests(self, archive: zipfile.ZipFile) -> None:
-        """Refuse a package whose files are not exactly those its manifest vouches for."""
+        """Refuse a package whose files are not exactly those of its manifest."""
         files = self.manifest.get("files")
         if not isinstance(files, dict) or not all(
             isinstance(entry, dict) for entry in files.values()
@@ -365,7 +365,7 @@ class Package:
 
 
 def part(table: str) -> str:
-    """Return the name that a table has in a package."""
+    """Return the path of a table in a package."""
     return f"tables/{table}.csv"
 
 

@@ -35,6 +35,11 @@ PREDICTIONS = "predictions"
 MTS, MTS_BENCHMARK = "MTS-Dialog", "mts_dialog"
 MTS_COLUMNS = ("ID", "Dialogue", "Reference Summary", "Automatic Summary")
 MTS_PROMPT = "Summarise this part of a visit for the patient's record, from the dialogue alone."
+CRITERIA = ("accuracy", "completeness", "clarity")
+REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)
+LLM = "llm_"
+JURY_MEAN = "medhelm-jury-mean"
+SIGNS = 12  # of a pseudonym, hexadecimal
 
 
 def csv_with(path: Path, columns: tuple[str, ...], corpus: str) -> TableFile:
@@ -50,7 +55,7 @@ def csv_with(path: Path, columns: tuple[str, ...], corpus: str) -> TableFile:
 
 
 def aci_bench(paths: Sequence[Path]) -> TableFile:
-    """Return visits and systems' notes as rows of responses.
+    """Return ACI-Bench: visits and systems' notes as rows of responses.
 
     Parameters
     ----------
@@ -58,7 +63,7 @@ def aci_bench(paths: Sequence[Path]) -> TableFile:
         The file of visits, then the systems' files; or a folder with one file of visits whose name
         stands in the names of the files in its `predictions`.
     """
-    files = _in_folder(paths[0]) if len(paths) == 1 and paths[0].is_dir() else list(paths)
+    files = _files_in_folder(paths[0]) if len(paths) == 1 and paths[0].is_dir() else list(paths)
     visits, *systems = (csv_with(path, ACI_COLUMNS, ACI) for path in files)
     if not systems:
         raise visits.wrong(
@@ -68,7 +73,7 @@ def aci_bench(paths: Sequence[Path]) -> TableFile:
     return DerivedTable(visits, COLUMNS, lambda: _visits(visits, systems))
 
 
-def _in_folder(folder: Path) -> list[Path]:
+def _files_in_folder(folder: Path) -> list[Path]:
     predictions = sorted((folder / PREDICTIONS).glob("*.csv"))
     for path in sorted(folder.glob("*.csv")):
         if own := [file for file in predictions if path.stem in file.stem]:
@@ -106,7 +111,7 @@ def _visits(visits: TableFile, systems: Sequence[TableFile]) -> Rows:
 
 
 def mts_dialog(paths: Sequence[Path]) -> TableFile:
-    """Return the automatic summaries as rows of responses."""
+    """Return MTS-Dialog: automatic summaries as rows of responses."""
     if len(paths) > 1:
         raise BadInput("MTS-Dialog: give the one file of automatic summaries; nothing was imported")
     table = csv_with(paths[0], MTS_COLUMNS, MTS)
@@ -132,16 +137,9 @@ def _summaries(table: TableFile) -> Rows:
         )
 
 
-CRITERIA = ("accuracy", "completeness", "clarity")
-REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)
-LLM = "llm_"
-JURY_MEAN = "medhelm-jury-mean"
-SIGNS = 12  # of a pseudonym, hexadecimal
-
-
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A response of the study, by what MedHELM's file calls it."""
+class StudyResponse:
+    """A response of the study, to be found by a row of MedHELM's file."""
 
     response_id: str
     benchmark: str
@@ -150,13 +148,13 @@ class Known:
 
 
 class MedhelmFile:
-    """A file of that layout; iterating gives one `RatingRow` a score.
+    """MedHELM's file of clinicians' ratings; iterating gives one `RatingRow` a score.
 
     Parameters
     ----------
     table
         The file.
-    known
+    responses
         The responses of the study.
     key
         The study's secret, with which usernames become pseudonyms.
@@ -181,15 +179,22 @@ class MedhelmFile:
     """
 
     def __init__(
-        self, table: TableFile, responses: Sequence[Known], key: str, jury_mean: bool = False
+        self,
+        table: TableFile,
+        responses: Sequence[StudyResponse],
+        key: str,
+        jury_mean: bool = False,
     ) -> None:
         self.table, self.key, self.jury_mean = table, key, jury_mean
         self.missing, self.unmatched = 0, list[int]()
-        required = needed(table, jury_mean)
+        required = columns_needed(table, jury_mean)
         self.ignored = tuple(name for name in table.columns if name and name not in required)
-        self._known: dict[tuple[str, str], list[Known]] = {}
+        self._known: dict[tuple[str, str], list[StudyResponse]] = {}
         for response in responses:
-            for name in {plain(response.benchmark), plain(response.benchmark.partition(",")[0])}:
+            for name in {
+                plain_name(response.benchmark),
+                plain_name(response.benchmark.partition(",")[0]),
+            }:
                 self._known.setdefault((name, response.instance_id), []).append(response)
 
     def __iter__(self) -> Iterator[RatingRow]:
@@ -202,9 +207,9 @@ class MedhelmFile:
                 continue
             taken += 1
             rater = pseudonym(self.key, filled(origin, cells, "username"))
-            yield from self._clinician(origin, cells, response, rater)
+            yield from self._clinician_scores(origin, cells, response, rater)
             if self.jury_mean:
-                yield from _means(origin, cells, response, means)
+                yield from _jury_means(origin, cells, response, means)
         if not taken:
             raise self.table.wrong(
                 "no row has its response in this study; import the responses first: their "
@@ -217,8 +222,9 @@ class MedhelmFile:
         instance = filled(origin, cells, "instance_id")
         matches = [
             candidate.response_id
-            for candidate in self._known.get((plain(dataset), instance), [])
-            if plain(model) in (plain(candidate.model), plain(candidate.model.rpartition("/")[2]))
+            for candidate in self._known.get((plain_name(dataset), instance), [])
+            if plain_name(model)
+            in (plain_name(candidate.model), plain_name(candidate.model.rpartition("/")[2]))
         ]
         if len(matches) > 1:
             raise origin.wrong(
@@ -229,7 +235,7 @@ class MedhelmFile:
             )
         return matches[0] if matches else None
 
-    def _clinician(
+    def _clinician_scores(
         self, origin: Origin, cells: Cells, response: str, rater: str
     ) -> Iterator[RatingRow]:
         for name in CRITERIA:
@@ -239,7 +245,7 @@ class MedhelmFile:
                 self.missing += 1
 
 
-def needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
+def columns_needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
     """Return the columns that are read, or refuse a file that lacks one."""
     names = (*REQUIRED, *(LLM + name for name in CRITERIA if jury_mean))
     if absent := [name for name in names if name not in table.columns]:
@@ -247,10 +253,10 @@ def needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
     return names
 
 
-def _means(
+def _jury_means(
     origin: Origin, cells: Cells, response: str, means: dict[tuple[str, str], str]
 ) -> Iterator[RatingRow]:
-    """Yield the jury's mean of a response once, though it stands beside every clinician."""
+    """Yield the jury's mean of each response once, though every clinician's row repeats it."""
     for name in CRITERIA:
         score = cells.get(LLM + name, "").strip()
         before = means.get((response, name))
@@ -268,6 +274,6 @@ def pseudonym(key: str, username: str) -> str:
     return "clinician-" + digest.hex()[:SIGNS]
 
 
-def plain(name: str) -> str:
-    """Return a name without what HELM's folders write otherwise: slashes, hyphens, underscores."""
+def plain_name(name: str) -> str:
+    """Return a name's letters and digits in lower case: HELM's folders change other characters."""
     return "".join(sign for sign in name.casefold() if sign.isalnum())

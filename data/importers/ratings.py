@@ -76,7 +76,7 @@ class RatingFile:
 
 
 def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
-    """Return one score with who gave it, to what and when."""
+    """Return one score with its rater, response and time."""
     kind = _kind(origin, cells)
     return RatingRow(
         origin=origin,
@@ -114,7 +114,7 @@ def time_of(origin: Origin, value: str) -> datetime | None:
 
 
 def _pass(origin: Origin, cells: Cells, kind: Kind) -> int:
-    """Return which reading a row is of; `reading` alone says it too, where it is no repeat."""
+    """Return the pass number of a row, from `pass` or from `reading`."""
     named = cells.get("reading", "").strip()
     if named not in ("", *get_args(Reading)):
         raise origin.wrong("reading", named, "must be independent, third or consensus")

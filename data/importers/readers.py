@@ -1,4 +1,4 @@
-"""The registry of readers: which tools' files are read, how each is known by its content, what it yields.
+"""Registry of readers: the tools whose files are read, and how each file is recognised.
 
 A file that no reader here knows is a table of rows, in columns of ours or of any names with a map.
 """
@@ -25,7 +25,7 @@ REDCAP = {"mj_record", "mj_code"}
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What is known of a file before any reader is chosen.
+    """The beginning of a file, by which its reader is chosen.
 
     Attributes
     ----------
@@ -79,8 +79,8 @@ class Reader:
     within: str = ""
 
 
-def _alone(make: Callable[[TableFile, Cells], DerivedTable]) -> Make:
-    """Return a maker that needs no map of columns."""
+def _without_map(make: Callable[[TableFile, Cells], DerivedTable]) -> Make:
+    """Return a maker that ignores the column map."""
     return lambda table, constant, _: make(table, constant)
 
 
@@ -95,16 +95,16 @@ TOOLS: tuple[Reader, ...] = (
         "lm-eval",
         "a file of samples of lm-evaluation-harness",
         lambda opening: opening.has(lm_eval.KEYS),
-        _alone(lm_eval.responses),
-        _alone(lm_eval.ratings),
+        _without_map(lm_eval.responses),
+        _without_map(lm_eval.ratings),
         within="samples_*.jsonl",
     ),
     Reader(
         "every-eval-ever",
         "a file of evaluations of Every Eval Ever",
         lambda opening: opening.has(every_eval_ever.KEYS),
-        _alone(every_eval_ever.responses),
-        _alone(every_eval_ever.ratings),
+        _without_map(every_eval_ever.responses),
+        _without_map(every_eval_ever.ratings),
     ),
     Reader(
         "label-studio",
@@ -117,7 +117,7 @@ TOOLS: tuple[Reader, ...] = (
         "potato",
         "an annotator's state of Potato",
         lambda opening: opening.has(potato.STATE),
-        ratings=_alone(potato.state_ratings),
+        ratings=_without_map(potato.state_ratings),
         instead="it holds no texts: `medjury study import` takes the data file that Potato read, then "
         "`medjury rate ratings` this one",
         within="user_state.json",
@@ -126,7 +126,7 @@ TOOLS: tuple[Reader, ...] = (
         "potato-export",
         "Potato's export of annotations",
         lambda opening: opening.has(potato.EXPORT) and isinstance(opening.first["labels"], dict),
-        ratings=_alone(potato.export_ratings),
+        ratings=_without_map(potato.export_ratings),
         instead="it holds no texts: `medjury study import` takes the data file that Potato read, then "
         "`medjury rate ratings` this one",
     ),
@@ -134,7 +134,7 @@ TOOLS: tuple[Reader, ...] = (
         "healthbench",
         "HealthBench's set of questions",
         lambda opening: opening.has(healthbench.SET) and isinstance(opening.first["rubrics"], list),
-        _alone(healthbench.set_responses),
+        _without_map(healthbench.set_responses),
         instead="it holds rubrics and no ratings; those of the physicians are in its meta-evaluation",
         rubric=healthbench.SHARE,
     ),
@@ -142,16 +142,16 @@ TOOLS: tuple[Reader, ...] = (
         "healthbench-meta",
         "HealthBench's meta-evaluation",
         lambda opening: opening.has(healthbench.META),
-        _alone(healthbench.meta_responses),
-        _alone(healthbench.meta_ratings),
+        _without_map(healthbench.meta_responses),
+        _without_map(healthbench.meta_ratings),
         rubric=healthbench.MET,
     ),
     Reader(
         "healthbench-results",
         "HealthBench's results by simple-evals",
         lambda opening: healthbench.is_results(opening.first),
-        _alone(healthbench.results_responses),
-        _alone(healthbench.results_ratings),
+        _without_map(healthbench.results_responses),
+        _without_map(healthbench.results_ratings),
         rubric=healthbench.SHARE,
     ),
 )
@@ -174,7 +174,7 @@ OTHERS: tuple[tuple[str, Callable[[Opening], bool], str], ...] = (
     ),
     (
         "a JSON object of no tool known here",
-        lambda opening: opening.form == "object" and not _rows_under(opening.first),
+        lambda opening: opening.form == "object" and not _key_of_rows(opening.first),
         "save its rows as a JSON array or as JSON Lines",
     ),
 )
@@ -182,7 +182,7 @@ NAMED = {reader.name: reader for reader in (*RUNS, *TOOLS)}
 
 
 def opening_of(source: Source | Path) -> Opening:
-    """Return what a file shows at its beginning, or refuse what is nothing that is read."""
+    """Return the beginning of a file, or refuse a file that cannot be read."""
     if isinstance(source, Path):
         return Opening(source)
     if named := MEANT.get(source.path.suffix.lower()):
@@ -195,7 +195,7 @@ def opening_of(source: Source | Path) -> Opening:
 
 
 def reader_of(opening: Opening) -> Reader | None:
-    """Return the reader whose file this is, None for rows of no tool known here.
+    """Return the reader of a file, None for a table of no known tool.
 
     Raises
     ------
@@ -208,7 +208,7 @@ def reader_of(opening: Opening) -> Reader | None:
             if fits(opening):
                 raise BadFile(f"{opening.path}: this is {title}; {to_do}")
         if opening.form == "object":
-            key = _rows_under(opening.first)
+            key = _key_of_rows(opening.first)
             named = repr(key) if is_name(key) else "one of its keys"
             raise BadFile(
                 f"{opening.path}: this is a JSON object, and its rows may stand under {named}; save "
@@ -218,7 +218,7 @@ def reader_of(opening: Opening) -> Reader | None:
 
 
 def within(folder: Path) -> tuple[Reader, list[Path]] | None:
-    """Return the reader of a folder's files and the files, None where no tool's are in it."""
+    """Return the reader and the files of a folder, None if no tool's files are in it."""
     for reader in TOOLS:
         if reader.within:
             paths = sorted(folder.rglob(reader.within))[: MOST_FILES + 1]
@@ -236,7 +236,7 @@ def rows_of(
     given: ColumnMap | None = None,
     benchmark: str | None = None,
 ) -> tuple[TableFile, Reader | None]:
-    """Return the rows of files, and the reader of the tool that wrote them, if one did.
+    """Return the rows of files, and the reader of the tool that wrote them, if any.
 
     Parameters
     ----------
@@ -253,13 +253,15 @@ def rows_of(
         If a file is nothing that is read, or several are no tool's.
     """
     if form in ("csv", "jsonl"):
-        return plain_rows(_only(sources), "csv" if form == "csv" else "jsonl", what, given), None
+        return plain_rows(
+            _only_source(sources), "csv" if form == "csv" else "jsonl", what, given
+        ), None
     reader = NAMED[form] if form else reader_of(opening_of(sources[0]))
     if reader is not None and reader in RUNS:
         why = f"this is {reader.title}; `medjury study import` takes it whole, from a file"
         raise BadFile(f"{sources[0].path}: {why}")
     if reader is None:
-        return plain_rows(_only(sources), None, what, given), None
+        return plain_rows(_only_source(sources), None, what, given), None
     constant = {
         **(given.constant if given else {}),
         **({"benchmark": benchmark} if benchmark else {}),
@@ -267,7 +269,7 @@ def rows_of(
     return tool_rows(reader, sources, what, constant, given), reader
 
 
-def _only(sources: Sequence[Source]) -> Source:
+def _only_source(sources: Sequence[Source]) -> Source:
     if len(sources) > 1:
         raise BadInput("several files of rows: import them one after another")
     return sources[0]
@@ -276,7 +278,7 @@ def _only(sources: Sequence[Source]) -> Source:
 def tool_rows(
     reader: Reader, sources: Sequence[Source], what: What, constant: Cells, given: ColumnMap | None
 ) -> DerivedTable:
-    """Return the rows of a tool's files as of one.
+    """Return the rows of a tool's files as one table.
 
     Raises
     ------
@@ -302,7 +304,7 @@ def tool_rows(
 
 
 def plain_rows(source: Source, form: Form | None, what: What, given: ColumnMap | None) -> TableFile:
-    """Return the rows of a table, in columns of ours as they stand or as a map has them."""
+    """Return the rows of a table in our columns, as they are or through a map."""
     table = TableFile(source, form, given.sheet if given else None)
     if given is None:
         return table
@@ -315,14 +317,14 @@ def _table(source: Source) -> TableFile:
 
 
 def _is_inspect(opening: Opening) -> bool:
-    """Tell whether a file is a log of Inspect, or a folder has logs in it by their endings."""
+    """Tell whether a file is an Inspect log, or a folder holds such logs by their endings."""
     if opening.form is None:
         return opening.path.is_dir() and any(opening.path.glob("*.eval"))
     return opening.form == "inspect" or opening.has({"version", "eval"})
 
 
-def _rows_under(keys: Mapping[str, Any]) -> str:
-    """Return the key of an object under which a list of objects stands, "" where there is none."""
+def _key_of_rows(keys: Mapping[str, Any]) -> str:
+    """Return the key of an object that holds a list of objects, "" if none does."""
     lists = (
         key
         for key, value in keys.items()

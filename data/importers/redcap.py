@@ -1,4 +1,4 @@
-"""REDCap: the fields of a rubric's rating forms, and ratings out of a raw export.
+"""REDCap: rating forms of rubrics as fields, and ratings from a raw export.
 
 The names of all fields follow from the rubrics alone, so whoever reads an export knows what the
 dictionary said.
@@ -27,7 +27,7 @@ RAW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class RedcapForm:
     """The rating form of one rubric: its REDCap name, and criterion -> variable."""
 
     name: str
@@ -37,21 +37,21 @@ class Form:
 
     @property
     def complete(self) -> str:
-        """Name of the column that says how far the form is."""
+        """Name of the column with the form's state."""
         return f"{self.name}_complete"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """Whose reading of what a record is."""
+class FormReading:
+    """The reading that a record holds: response, rater and pass."""
 
     response_id: str
     rater: str
     pass_: int
 
 
-def forms(rubrics: Sequence[Rubric]) -> list[Form]:
-    """Return the form of each rubric, with variables by REDCap's rules, all of them different."""
+def forms(rubrics: Sequence[Rubric]) -> list[RedcapForm]:
+    """Return the form of each rubric, with unique variables by REDCap's rules."""
     forms, names, variables = [], set[str](), set[str]()
     for number, rubric in enumerate(sorted(rubrics, key=lambda each: (each.name, each.sha256)), 1):
         name = variable(f"rate_{rubric.name}", names)
@@ -60,12 +60,12 @@ def forms(rubrics: Sequence[Rubric]) -> list[Form]:
             criterion: variable(f"r{number}_{criterion}", variables)
             for criterion in rubric.criteria
         }
-        forms.append(Form(name, rubric, own, comment))
+        forms.append(RedcapForm(name, rubric, own, comment))
     return forms
 
 
 def variable(wanted: str, taken: set[str]) -> str:
-    """Return a name that REDCap takes: a-z, digits and _, at most 26, begun by a letter, not taken."""
+    """Return a valid, unused REDCap name: a-z, digits and _, at most 26, beginning with a letter."""
     plain = re.sub(r"[^a-z0-9]+", "_", wanted.lower()).strip("_")
     plain = plain if plain[:1].isalpha() else f"v_{plain}"
     name, number = plain[:LONGEST].strip("_"), 1
@@ -84,7 +84,7 @@ class RedcapFile:
     ----------
     table
         The file.
-    known
+    forms
         The forms of the study's rubrics.
     readings
         Response code -> whose reading of what; the codes of the study's assignments.
@@ -109,8 +109,8 @@ class RedcapFile:
     def __init__(
         self,
         table: TableFile,
-        forms: Sequence[Form],
-        readings: Mapping[str, Reading],
+        forms: Sequence[RedcapForm],
+        readings: Mapping[str, FormReading],
         incomplete: bool = False,
     ) -> None:
         self.table, self.readings, self.incomplete = table, readings, incomplete
@@ -149,7 +149,7 @@ class RedcapFile:
                     )
 
     def _codes(self) -> dict[str, str]:
-        """Return each record's code; with events or repeats it stands in one of the rows only."""
+        """Return each record's code; with events or repeats only one of its rows has it."""
         codes: dict[str, str] = {}
         for origin, cells in self.table:
             record, code = cells[RECORD].strip(), cells[CODE].strip()
@@ -160,7 +160,7 @@ class RedcapFile:
             codes[record] = code or codes.get(record, "")
         return codes
 
-    def _taken(self, origin: Origin, cells: Cells, form: Form) -> bool:
+    def _taken(self, origin: Origin, cells: Cells, form: RedcapForm) -> bool:
         """Tell whether a row's form is to be imported; count it where it is not."""
         state = cells[form.complete].strip()
         if state.lower() in LABELS:
@@ -176,7 +176,7 @@ class RedcapFile:
             return False
         return True
 
-    def _reading(self, origin: Origin, code: str) -> Reading:
+    def _reading(self, origin: Origin, code: str) -> FormReading:
         if code not in self.readings:
             raise origin.wrong(
                 CODE, "", "no reading of this study has this code; is it another study's export?"
@@ -184,7 +184,7 @@ class RedcapFile:
         return self.readings[code]
 
     def _scores(
-        self, origin: Origin, cells: Cells, form: Form, reading: Reading
+        self, origin: Origin, cells: Cells, form: RedcapForm, reading: FormReading
     ) -> Iterator[RatingRow]:
         timestamp = cells.get(f"{form.name}_timestamp", "").strip()
         at = time_of(origin, timestamp) if timestamp and timestamp != "[not completed]" else None

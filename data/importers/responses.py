@@ -1,4 +1,4 @@
-"""Rows of responses: one row a response, its instance repeated beside it."""
+"""Files of responses: one row a response, with its instance, and columns `group:NAME`."""
 
 import re
 from collections import Counter
@@ -80,7 +80,7 @@ class ResponseFile:
             yield row
 
     def _ignore(self, names: Iterable[str]) -> None:
-        """Keep the names that mean nothing here; of JSON Lines a later row may have others."""
+        """Keep the names of unknown columns; later rows of JSON Lines may add some."""
         for name in names:
             named = name if is_name(name) or name in self.table.columns else UNNAMED
             if (
@@ -121,7 +121,7 @@ class ResponseFile:
         return row
 
     def _ids(self, origin: Origin, cells: Cells) -> dict[str, str]:
-        """Return the id that the file has, or one of what was asked and answered."""
+        """Return the id in the file, or one made from instance and response."""
         if own := _name(cells, "response_id"):
             return {"response_id": own, FORMER: cells.get(FORMER, "")}
         required = (cells[name] for name in ("instance_id", "model", "response"))
@@ -138,7 +138,7 @@ class ResponseFile:
 
 
 def _name(cells: Cells, column: str) -> str:
-    """Return a name as it was before an export guarded it."""
+    """Return a name without the guard that an export put before it."""
     return unguarded(cells.get(column, "").strip())
 
 
@@ -192,12 +192,12 @@ class GroupColumns:
 
 
 def is_group(column: str) -> bool:
-    """Tell whether a column means to be a group."""
+    """Tell whether a column is a group column."""
     return column.strip().lower().startswith(GROUP)
 
 
 def names_author(name: str) -> bool:
-    """Tell whether a group's name says that it is the responses' authors."""
+    """Tell whether a group's name stands for authors."""
     parts = set(re.split(r"[\W_]+", name.lower()))
     return bool({part.removesuffix("s") for part in parts} & AUTHORS)
 

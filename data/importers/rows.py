@@ -49,12 +49,12 @@ class Origin:
 
 
 def is_name(column: str) -> bool:
-    """Whether this looks like a column's name; a file without a header has a patient's text there."""
+    """Tell whether a text looks like a column's name, and not like a patient's text."""
     return column == "" or NAME.fullmatch(column.removeprefix("group:")) is not None
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the known column that a name is probably meant to be; "" where none is close."""
+    """Return the known column closest to a name; "" if none is close."""
     if len(name) > LONGEST_QUOTED:
         return ""
     plain = re.sub(r"[\W_]+", "_", name.strip().lower())
@@ -111,7 +111,7 @@ class JurorRecord:
 
 
 def ids_of(benchmark: str, instance: str, model: str, text: str, *again: str) -> dict[str, str]:
-    """Return the id of a response that brings none, and the one that earlier versions made.
+    """Return the id of a response without one, and the id that earlier versions made.
 
     The author is in the former alone: who has the texts could make the id of each model, and
     compare. `again` tells apart what a model answered anew.
@@ -123,13 +123,13 @@ def ids_of(benchmark: str, instance: str, model: str, text: str, *again: str) ->
 
 
 def made_id(*parts: str) -> str:
-    """Return an id that the same parts always get."""
+    """Return an id made from parts, always the same for the same parts."""
     body = "\0".join(parts).encode("utf-8", "surrogatepass")
     return "r" + hashlib.sha256(body).hexdigest()[:15]
 
 
 def filled(origin: Origin, cells: Mapping[str, str], column: str) -> str:
-    """Return a cell without the blanks around it; one that is empty is refused."""
+    """Return a cell without the blanks around it; refuse an empty one."""
     value = cells.get(column, "").strip()
     if not value:
         raise origin.wrong(column, value, "must not be empty")
@@ -144,7 +144,7 @@ def batches(rows: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
 
 
 def checklist_of(items: Iterable[Any] | None) -> str:
-    """Return the points of a rubric as lines, each with what it earns."""
+    """Return a checklist as lines, each with its points."""
     points = [item for item in items or () if isinstance(item, Mapping)]
     return "\n".join(f"({_worth(point)}) {point.get('criterion', '')}" for point in points)
 

@@ -1,7 +1,8 @@
-"""Where a file's bytes come from, and what they are, told from their beginning and not from the file's name.
+"""The bytes of a file, and its kind by its first bytes rather than its name.
 
-A source is a file, one packed with gzip, or memory (an upload, a pipe). It is opened anew for each reading. What is packed is unpacked as it is read, never to disk
-and never beyond the bounds here: a file may come from a stranger.
+A source is a file, one packed with gzip, or memory (an upload, a pipe). It is opened anew for each
+reading. Packed bytes are unpacked as they are read, never to disk and never beyond the limits here:
+a file may come from a stranger.
 """
 
 import codecs
@@ -34,11 +35,26 @@ BOMS = (
 SAVE = "save the rows as CSV or JSON Lines"
 STATISTICS = "save it as CSV or Parquet there"
 UNPACK = "unpack it and name what was in it"
+STATA = re.compile(rb"[\x69-\x73][\x01\x02]\x01\0")  # releases 105 to 115, before the XML-like head
+MARKUP = re.compile(r"\s*<(!doctype html|html|\?xml)", re.IGNORECASE)
+LINES = (".jsonl", ".ndjson")
+OBJECT = re.compile(r"\s*\{\s*(?:\"|\}|$)")
+VALUE = re.compile(r'\s*(?:\[|"|-?\d|true|false|null)')  # of JSON, and no object
+ARRAY = re.compile(r"\s*\[\s*(?:[\[{\]]|$)")
+BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
+    *(EOFError, OSError, NotImplementedError, RuntimeError),
+)
+PIPE = "-"
+STANDARD_INPUT = Path("standard input")
+MOST_PIPED = 1 << 30
+MOST_UNPACKED, FREE_UNPACKED, MOST_RATIO = 8 << 30, 64 << 20, 200
+CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What a file is.
+    """The kind of a file.
 
     Attributes
     ----------
@@ -110,8 +126,6 @@ MAGIC: tuple[tuple[bytes, FileKind], ...] = (
     (GZIP, FileKind(None, "a file packed twice with gzip", UNPACK)),
     (b"{\\rtf", FileKind(None, "an RTF document", SAVE)),
 )
-STATA = re.compile(rb"[\x69-\x73][\x01\x02]\x01\0")  # releases 105 to 115, before the XML-like head
-MARKUP = re.compile(r"\s*<(!doctype html|html|\?xml)", re.IGNORECASE)
 # A name in a zip -> what the zip is; the first that fits.
 MEMBERS: tuple[tuple[str, FileKind], ...] = (
     ("xl/workbook.xml", READ["xlsx"]),
@@ -126,14 +140,10 @@ MEMBERS: tuple[tuple[str, FileKind], ...] = (
     ("Index/Document.iwa", FileKind(None, "a Numbers document", "export it as .xlsx or CSV")),
     ("content.xml", FileKind(None, "an OpenDocument file", "save it as .xlsx or CSV")),
 )
-LINES = (".jsonl", ".ndjson")
-OBJECT = re.compile(r"\s*\{\s*(?:\"|\}|$)")
-VALUE = re.compile(r'\s*(?:\[|"|-?\d|true|false|null)')  # of JSON, and no object
-ARRAY = re.compile(r"\s*\[\s*(?:[\[{\]]|$)")
 
 
 def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> FileKind:
-    """Return what a file is.
+    """Return the kind of a file.
 
     Parameters
     ----------
@@ -145,13 +155,13 @@ def kind_of(start: bytes, members: Collection[str] = (), name: str = "") -> File
         Its own; the ending .jsonl or .ndjson decides where a text may be lines or one object.
     """
     if start.startswith(ZIP):
-        return _of_zip(members)
+        return _kind_of_zip(members)
     known = next((kind for mark, kind in MAGIC if start.startswith(mark)), None)
     if known is not None:
         return known
     if STATA.match(start):
         return FileKind(None, "a Stata file (.dta)", f"{STATISTICS} (export delimited)")
-    return _of_text(start, name.lower().removesuffix(".gz"))
+    return _kind_of_text(start, name.lower().removesuffix(".gz"))
 
 
 def bom_of(start: bytes) -> str | None:
@@ -159,7 +169,7 @@ def bom_of(start: bytes) -> str | None:
     return next((name for mark, name in BOMS if start.startswith(mark)), None)
 
 
-def _of_zip(members: Collection[str]) -> FileKind:
+def _kind_of_zip(members: Collection[str]) -> FileKind:
     if not members:
         what = "an Excel workbook or another zip, cut short or damaged"
         return FileKind(None, what, "copy it again")
@@ -167,11 +177,11 @@ def _of_zip(members: Collection[str]) -> FileKind:
     return found or FileKind(None, "a zip", UNPACK)
 
 
-def _of_text(start: bytes, name: str) -> FileKind:
-    """Return what a text is: JSON by how it begins, else rows with a header."""
+def _kind_of_text(start: bytes, name: str) -> FileKind:
+    """Return the kind of a text: JSON by its beginning, else CSV."""
     encoding = bom_of(start)
     if encoding is None and b"\0" in start:
-        return _of_zeros(start)
+        return _kind_of_binary(start)
     text = start.decode(encoding or "utf-8", "replace").lstrip("\ufeff")
     if MARKUP.match(text):
         what = "a web page or XML"
@@ -182,18 +192,18 @@ def _of_text(start: bytes, name: str) -> FileKind:
         return READ["json"]
     if name.endswith(LINES):
         return READ["jsonl"]
-    return READ[_of_object(text, len(start), name) if OBJECT.match(text) else "csv"]
+    return READ[_form_of_object(text, len(start), name) if OBJECT.match(text) else "csv"]
 
 
-def _of_object(text: str, looked_at: int, name: str) -> Form:
-    """Return whether a text that begins with an object has one a line, or is one as a whole."""
+def _form_of_object(text: str, looked_at: int, name: str) -> Form:
+    """Return whether a text is JSON Lines or one JSON object."""
     line, _, further = text.lstrip().partition("\n")
     alone = name.endswith(".json") and not further.strip()
-    return "jsonl" if _whole(line, looked_at) and not alone else "object"
+    return "jsonl" if _is_whole_line(line, looked_at) and not alone else "object"
 
 
-def _of_zeros(start: bytes) -> FileKind:
-    """Return what bytes with zeros are: UTF-16 that lost its mark, or nothing known."""
+def _kind_of_binary(start: bytes) -> FileKind:
+    """Return the kind of bytes with zeros: UTF-16 without its mark, or unknown."""
     pairs = max(1, len(start) // 2)
     if max(start[::2].count(0), start[1::2].count(0)) > 0.4 * pairs:
         name = "text in UTF-16 without the mark that says so"
@@ -201,8 +211,8 @@ def _of_zeros(start: bytes) -> FileKind:
     return FileKind(None, "a binary file of no kind known here", SAVE)
 
 
-def _whole(line: str, looked_at: int) -> bool:
-    """Tell whether a line is an object by itself, or longer than what was looked at."""
+def _is_whole_line(line: str, looked_at: int) -> bool:
+    """Tell whether a line is a whole object, or longer than the bytes that were read."""
     try:
         json.loads(line, strict=False)
     except json.JSONDecodeError:
@@ -210,19 +220,6 @@ def _whole(line: str, looked_at: int) -> bool:
     except (ValueError, RecursionError):
         return True  # an object with a number too long, or nested too deep: its row will be named
     return True
-
-
-BROKEN = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
-    *(EOFError, OSError, NotImplementedError, RuntimeError),
-)
-
-
-PIPE = "-"
-STANDARD_INPUT = Path("standard input")
-MOST_PIPED = 1 << 30
-MOST_UNPACKED, FREE_UNPACKED, MOST_RATIO = 8 << 30, 64 << 20, 200
-CHUNK = 1 << 20
 
 
 class Source:
@@ -250,7 +247,7 @@ class Source:
 
     def __init__(self, path: Path, content: bytes | None = None) -> None:
         self.path = STANDARD_INPUT if str(path) == PIPE else path
-        self._content = _piped(path) if content is None else content
+        self._content = _pipe_content(path) if content is None else content
         self.size = _size(self.path) if self._content is None else len(self._content)
         if self.size == 0:
             raise BadFile(f"{self.path}: the file is empty")
@@ -271,7 +268,7 @@ class Source:
             return file.read(START)
 
     def members(self) -> frozenset[str]:
-        """Return the names in a zip; none where it is no zip, or a damaged one."""
+        """Return the names in a zip; none if it is no zip or damaged."""
         with self.raw() as file:
             if file.read(len(ZIP)) != ZIP:
                 return frozenset()
@@ -283,7 +280,7 @@ class Source:
 
 
 class _Unpacked(io.RawIOBase):
-    """The unpacked bytes of a source, to the bounds of this module."""
+    """The unpacked bytes of a source, up to the limits of this module."""
 
     def __init__(self, source: Source) -> None:
         self._source, self._given = source, 0
@@ -319,8 +316,8 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-def _piped(path: Path) -> bytes | None:
-    """Return what a pipe gives, None for a file that can be read again."""
+def _pipe_content(path: Path) -> bytes | None:
+    """Return the content of a pipe, None for a file that can be read again."""
     try:
         if str(path) == PIPE:
             content = sys.stdin.buffer.read(MOST_PIPED + 1)

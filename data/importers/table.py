@@ -1,4 +1,4 @@
-"""A file of rows of any format that is read, as rows of text."""
+"""Tables: files of rows of any format, read as rows of text."""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from itertools import islice
@@ -88,7 +88,7 @@ class TableFile:
 
     @property
     def doubt(self) -> str:
-        """Return what to say of a table whose last line has no end, as one that was cut off."""
+        """Return a warning for a file whose last line has no end: it may be cut off."""
         if not self._rows.cut_off:
             return ""
         return (
@@ -122,7 +122,7 @@ class TableFile:
 
 
 class DerivedTable(TableFile):
-    """Rows made of a file's, or of several files', in columns of ours.
+    """Rows made from one or more files, in our columns.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class DerivedTable(TableFile):
 
 
 def opened_as(source: Source) -> Form:
-    """Return how a file is read, or refuse it in one line that says what it is and what to do."""
+    """Return the form of a file, or refuse it with its kind and what to do."""
     kind = kind_of(source.start(), source.members(), source.path.name)
     if kind.form is None:
         raise BadFile(f"{source.path}: this is {kind.what}; {kind.to_do}")
@@ -164,7 +164,7 @@ def opened_as(source: Source) -> Form:
 
 
 def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
-    """Return the rows of a file by what it is; a text may be told to be CSV or JSON Lines."""
+    """Return the rows of a file by its form; for a text, CSV or JSON Lines may be given."""
     recognised = opened_as(source)
     if recognised == "xlsx":
         return workbook_rows(source, sheet)

@@ -44,11 +44,11 @@ class Rows:
 
 
 class NotARow(ValueError):
-    """A line that is no row, with the reason; none of its text is quoted."""
+    """A line that is no row, with the reason, which quotes none of its text."""
 
 
 class Pairs(list[tuple[str, Any]]):
-    """A JSON object as it stands: a key may be there twice, with two values."""
+    """A JSON object as pairs: a key may occur twice, with two values."""
 
 
 def wrong(source: Source, why: str) -> BadFile:
@@ -64,7 +64,7 @@ def pairs_of(line: str) -> Pairs:
     NotARow
         If it is no object, gives a key twice, or holds what no database can.
     """
-    record = _parsed(line)
+    record = _parse_json(line)
     if not isinstance(record, Pairs):
         raise NotARow(f"is {type(record).__name__}, not a JSON object")
     return _each_once(record)
@@ -79,17 +79,17 @@ def text_rows(source: Source, form: Form) -> Rows:
 
 
 def encoding_of(source: Source) -> str:
-    """Return the encoding by its mark, else UTF-8 if all of the file is, else Windows-1252."""
+    """Return the encoding: by its mark, else UTF-8 if the whole file is, else Windows-1252."""
     if marked := bom_of(source.start()[:4]):
         return marked
     for name in ("utf-8", "cp1252"):
-        if _decodes(source, name):
+        if _is_encoded_as(source, name):
             return name
     raise BadFile(f"{source.path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
 
 
-def _decodes(source: Source, name: str) -> bool:
-    """Tell whether all of a file is in an encoding, reading it in pieces."""
+def _is_encoded_as(source: Source, name: str) -> bool:
+    """Tell whether a whole file is in an encoding, read in pieces."""
     decoder = codecs.getincrementaldecoder(name)()
     with source.open() as file:
         try:
@@ -103,7 +103,7 @@ def _decodes(source: Source, name: str) -> bool:
 
 @contextmanager
 def _lines(source: Source, encoding: str) -> Iterator[io.TextIOWrapper]:
-    """Open a text; refuse one whose first signs say an encoding that the rest of it is not in."""
+    """Open a text; refuse one that does not keep to the encoding of its mark."""
     try:
         with source.open() as file, io.TextIOWrapper(file, encoding, newline="") as text:
             yield text
@@ -152,7 +152,7 @@ class _Csv:
             raise wrong(self.source, f"not a CSV file ({error})") from error
 
     def _cut_off(self) -> bool:
-        """Tell whether the last line has no end; what is packed tells by itself that it is whole."""
+        """Tell whether the last line has no end; packed files check that they are complete."""
         if self.source.packed:
             return False
         with self.source.raw() as file:
@@ -211,19 +211,19 @@ def _array(source: Source, encoding: str) -> Rows:
 
 
 def json_text(source: Source, encoding: str | None = None) -> Any:
-    """Return what a file of JSON holds; its objects as `Pairs`."""
+    """Return the content of a JSON file, objects as `Pairs`."""
     with _lines(source, encoding or encoding_of(source)) as text:
         body = text.read(MOST_JSON + 1)
     if len(body) > MOST_JSON:
         raise wrong(source, "over 1 GiB of JSON; save it as JSON Lines")
     try:
-        return _parsed(body, "whole JSON")
+        return _parse_json(body, "whole JSON")
     except NotARow as error:
         raise wrong(source, f"{error}; copy or save it again") from error
 
 
-def top_keys(source: Source) -> Mapping[str, Any]:
-    """Return a file's one JSON object, as a dictionary all the way down."""
+def json_object(source: Source) -> Mapping[str, Any]:
+    """Return the one JSON object of a file, with nested objects as dictionaries."""
     body = json_text(source)
     if not isinstance(body, Pairs):
         raise wrong(source, "not a JSON object")
@@ -233,12 +233,12 @@ def top_keys(source: Source) -> Mapping[str, Any]:
 
 def object_row(source: Source) -> Rows:
     """Return one JSON object as one row."""
-    keys = top_keys(source)
+    keys = json_object(source)
     return Rows("object", tuple(keys), lambda: iter([(1, keys)]), encoding_of(source))
 
 
 def plain(value: Any) -> Any:
-    """Return JSON with its objects as dictionaries; of a key that stands twice the last."""
+    """Return JSON with objects as dictionaries; of a repeated key the last value."""
     if isinstance(value, Pairs):
         return {key: plain(item) for key, item in value}
     return [plain(item) for item in value] if isinstance(value, list) else value
@@ -250,8 +250,8 @@ def _each_once(pairs: Pairs) -> Pairs:
     return pairs
 
 
-def _parsed(text: str, name: str = "JSON") -> Any:
-    """Return JSON, or say what is wrong with it; bare NaN is read."""
+def _parse_json(text: str, name: str = "JSON") -> Any:
+    """Return JSON, or raise `NotARow` with what is wrong; bare NaN is allowed."""
     try:
         value = json.loads(text, strict=False, object_pairs_hook=Pairs)
         if "\\u" in text:

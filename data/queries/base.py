@@ -22,6 +22,7 @@ from data.schema import (
     Remark,
     Response,
     Setting,
+    Superseded,
 )
 
 Columns = Select[*tuple[Any, ...]]
@@ -37,7 +38,8 @@ INDEPENDENT = col(Rating.pass_) < THIRD
 BY_CLINICIAN = col(Remark.about).is_(None)
 # The number of an assignment's newest submission, as submissions, remarks and spans have it.
 NEWEST_SUBMISSION = col(Assignment.revision) - 1
-NEWEST_RATINGS = select(func.max(Rating.id)).group_by(*RATED_THING)
+# What no newer rating by the same rater for the same thing has taken the place of.
+NEWEST = col(Rating.id).not_in(select(Superseded.rating))
 
 
 def columns_of(*columns: Any) -> Columns:
@@ -64,9 +66,7 @@ def every_reading(*columns: Any) -> Columns:
     """Select as `counting_ratings` does, with the readings that settle a difference among them."""
     on_present_rubric = col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
     counts = (col(Rater.kind) == Kind.METRIC) | on_present_rubric
-    return (
-        rated(*columns).where(counts, col(Rating.id).in_(NEWEST_RATINGS)).order_by(col(Rating.id))
-    )
+    return rated(*columns).where(counts, NEWEST).order_by(col(Rating.id))
 
 
 def response_names(session: Session) -> dict[int, tuple[str, str]]:

@@ -18,7 +18,7 @@ from data.card import CONSENSUS, Card, reading_of_pass
 from data.database import reading
 from data.importers.finished import InstanceTexts
 from data.importers.package import columns
-from data.importers.redcap import Reading
+from data.importers.redcap import FormReading
 from data.queries.base import (
     BY_CLINICIAN,
     NEWEST_SUBMISSION,
@@ -167,10 +167,12 @@ def to_rate(engine: Engine) -> Iterator[ToRate]:
             yield ToRate(rater, rubric, card(code, texts, rubric))
 
 
-def readings(engine: Engine) -> dict[str, Reading]:
+def readings(engine: Engine) -> dict[str, FormReading]:
     """Return, for every assignment's code, whose reading of what it is."""
     query = _assigned(Assignment.code, Response.response_id, Rater.handle, Assignment.pass_)
-    return {code: Reading(*reading_columns) for code, *reading_columns in _stream(engine, query)}
+    return {
+        code: FormReading(*reading_columns) for code, *reading_columns in _stream(engine, query)
+    }
 
 
 def _assigned(*columns: Any) -> Columns:

@@ -1,5 +1,6 @@
 """Ratings and responses as pandas tables for the statistics; pandas is imported only when asked."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from data.queries.base import (
     every_reading,
     rated,
 )
+from data.queries.rating_columns import Given, rated_elsewhere, rating_table
 from data.schema import (
     Assignment,
     Benchmark,
@@ -51,8 +53,13 @@ class ClinicianDates:
     last: datetime
 
 
-def ratings_frame(engine: Engine) -> "pd.DataFrame":
+def ratings_frame(engine: Engine, *, of_clinicians: bool = False) -> "pd.DataFrame":
     """Return the independent ratings that count, a row a score.
+
+    Parameters
+    ----------
+    engine : of the study
+    of_clinicians : only the ratings of responses that a clinician has rated, by whomever
 
     Returns
     -------
@@ -61,8 +68,14 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
     of several scores by one rater for one thing; clinicians' and jurors' only where they
     were made on the benchmark's present rubric. No author, and nothing of training responses.
     """
-    scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
-    return _frame(engine, counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY))
+    with reading(engine) as session:
+        return rating_table(session, INDEPENDENT, of_clinicians=of_clinicians)
+
+
+def ratings_elsewhere(engine: Engine) -> "Counter[tuple[str, Given]]":
+    """Return what `ratings_frame` of clinicians leaves out, without scores: see `rated_elsewhere`."""
+    with reading(engine) as session:
+        return rated_elsewhere(session)
 
 
 def adjudicated_frame(engine: Engine) -> "pd.DataFrame":

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Engine, case, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.pace import Pace, PaceSource, Work, measured, said
+from data.pace import Pace, PaceSource, Work, measured, stated
 from data.person import Person, only
 from data.queries.base import FOR_STUDY, columns_of
 from data.rubric import Rubric
@@ -153,7 +153,7 @@ def pace_of(engine: Engine, minutes: float | None = None, rater: int | None = No
         Whose pace (primary key), where enough of their own showings are timed.
     """
     if minutes is not None:
-        return said(minutes)
+        return stated(minutes)
     if rater is not None:
         own = measured(timed_showings(engine, rater))
         if own.source == PaceSource.MEASURED:

@@ -34,7 +34,7 @@ from data.schema import (
 from data.settings import Settings, read_settings
 from data.store.audit import LOCKED
 from data.store.training import expert_scores
-from data.training import SECRET, Outcome, Standing, standing_key
+from data.training import SECRET, RoundOutcome, TrainingStanding, standing_key
 
 ENDED = (State.DONE, State.UNRATED)
 TEXTS = 5
@@ -258,7 +258,7 @@ class Miss:
 class RoundResult:
     """How a round went; `halted` where only a coordinator can help. The worst miss comes first."""
 
-    outcome: Outcome
+    outcome: RoundOutcome
     misses: tuple[Miss, ...]
     round_: int
     total: int
@@ -270,7 +270,7 @@ class Trainee:
     """Where a clinician stands, for coordinators: `answered` of `total` in the round begun."""
 
     name: str
-    rounds: tuple[Outcome, ...]
+    rounds: tuple[RoundOutcome, ...]
     answered: int
     total: int
     ended: str
@@ -339,7 +339,9 @@ def trainees(engine: Engine) -> list[Trainee]:
 class _TrainingRound:
     """A clinician's training, read once: their answers and the round they are in."""
 
-    def __init__(self, session: Session, rater: int, secret: str, standing: Standing) -> None:
+    def __init__(
+        self, session: Session, rater: int, secret: str, standing: TrainingStanding
+    ) -> None:
         self.session, self.rater, self.secret, self.standing = session, rater, secret, standing
         self.experts = expert_scores(session)
         query = select(Drill).where(Drill.rater == rater).order_by(col(Drill.id))
@@ -407,5 +409,5 @@ class _TrainingRound:
         return (whole_card if is_opened else replace(whole_card, reference=None)), rubric
 
 
-def _read_standing(text: str | None) -> Standing:
-    return Standing.model_validate_json(text) if text else Standing()
+def _read_standing(text: str | None) -> TrainingStanding:
+    return TrainingStanding.model_validate_json(text) if text else TrainingStanding()

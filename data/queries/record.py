@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.importers.package import EVERY, RESTORED
-from data.queries.base import columns_of
+from data.queries.base import RATED_THING, columns_of
 from data.queries.descriptions import description_findings
 from data.queries.ledger import ledger_findings, report_findings
 from data.queries.row_checks import (
@@ -33,8 +33,10 @@ from data.schema import (
     Event,
     Instance,
     Mask,
+    Rating,
     Response,
     Setting,
+    Superseded,
     Table,
 )
 from data.store.audit import COLUMNS, GENESIS, LOCKED, event_hash
@@ -128,7 +130,8 @@ def _checks(session: Session, chain: "_Chain", rows: dict[str, int]) -> Iterator
         yield act_findings(session, "response", chain.promised, {})
     yield _masks(session, chain, authors_withheld=seals.authors_withheld)
     yield orphans(session)
-    for check in (training_findings, description_findings, ledger_findings, report_findings):
+    more = training_findings, description_findings, ledger_findings, report_findings
+    for check in (superseded_findings, *more):
         yield (finding for _ in (0,) for finding in check(session))
 
 
@@ -166,6 +169,22 @@ def acts(engine: Engine, *actions: str) -> list[Event]:
         events = list(session.exec(query))
         session.expunge_all()
     return events
+
+
+def superseded_findings(session: Session) -> list[str]:
+    """Return a sentence if other ratings are marked as superseded than those that a newer one replaced."""
+    newest = select(func.max(Rating.id)).group_by(*RATED_THING)
+    replaced = select(Rating.id).where(col(Rating.id).not_in(newest))
+    marked = select(Superseded.rating)
+    wrong = {
+        "are marked as superseded, and no newer one is there": marked.except_(replaced),
+        "were given again later, and are not marked as superseded": replaced.except_(marked),
+    }
+    return [
+        f"rating: {len(keys)} ratings {what}, rating {min(keys)} first"
+        for what, query in wrong.items()
+        if (keys := session.scalars(query).all())
+    ]
 
 
 def training_findings(session: Session) -> list[str]:

@@ -1,4 +1,10 @@
-"""One jury prompt of HELM as a rubric: word for word, its placeholders in our form."""
+"""HELM's jury prompts as rubrics, read from a HELM wheel, checkout or installation.
+
+HELM's code is read as text and never run. Each benchmark with a jury has a file
+`<name>_annotator.py` with a subclass of LLMAsJuryAnnotator. It passes on a prompt template and the
+criteria, both literals of that file. The template is kept word for word; only its placeholders take
+our form.
+"""
 
 import ast
 import hashlib
@@ -47,6 +53,18 @@ UNDESCRIBED = (
 )
 AUDIENCE = "the readers named in HELM's own prompt"
 WIDEST = 100  # points of a scale
+ANNOTATORS = ("benchmark", "annotation")
+ROOTS = (("helm",), ("src", "helm"), ())  # installed or a wheel; a checkout; the package itself
+INSTALLED = re.compile(r"(crfm_helm|medhelm)-(\w[\w.!+]*)\.dist-info")
+CHECKOUT = re.compile(
+    r'^name\s*=\s*"?crfm-helm\b[^\[]*?^version\s*=\s*"?(\w[\w.!+]*)', re.MULTILINE
+)
+JURY = "LLMAsJuryAnnotator"
+ENDING = "_annotator.py"
+BENCHMARK_NAME = re.compile(r"\w[\w.-]{0,48}")
+WORDS = ("name", "prompt_template", "annotation_criteria")
+ASKED = {"score", "explanation"}
+LONGEST = 2_000_000  # bytes of one source file
 
 
 class Unusable(ValueError):
@@ -88,7 +106,7 @@ def version_of(template: str, release: str) -> str:
 
 
 def gold_of(prompt: str) -> Gold:
-    """Return when the prompt has the reference used; where it does not say, when needed."""
+    """Return when a prompt uses the reference: never, always, or when needed."""
     if "{{reference}}" not in prompt:
         return "never"
     compared = COMPARED.search(prompt)
@@ -96,7 +114,7 @@ def gold_of(prompt: str) -> Gold:
 
 
 def _anchors(template: str, low: int, high: int) -> dict[int, str]:
-    """Return what the prompt says of each point; HELM says it of the two ends, for all criteria."""
+    """Return the anchors that a prompt gives; HELM's describe the two ends, for all criteria."""
     if not 0 < high - low < WIDEST:
         raise Unusable(f"its prompt names the scale {low}-{high}")
     words_of = {int(point): " ".join(words.split()) for point, words in POINT.findall(template)}
@@ -114,23 +132,9 @@ def _question(template: str, criterion: str) -> str:
     return " ".join(lines)
 
 
-ANNOTATORS = ("benchmark", "annotation")
-ROOTS = (("helm",), ("src", "helm"), ())  # installed or a wheel; a checkout; the package itself
-INSTALLED = re.compile(r"(crfm_helm|medhelm)-(\w[\w.!+]*)\.dist-info")
-CHECKOUT = re.compile(
-    r'^name\s*=\s*"?crfm-helm\b[^\[]*?^version\s*=\s*"?(\w[\w.!+]*)', re.MULTILINE
-)
-JURY = "LLMAsJuryAnnotator"
-ENDING = "_annotator.py"
-BENCHMARK_NAME = re.compile(r"\w[\w.-]{0,48}")
-WORDS = ("name", "prompt_template", "annotation_criteria")
-ASKED = {"score", "explanation"}
-LONGEST = 2_000_000  # bytes of one source file
-
-
 @dataclass(frozen=True, slots=True)
 class HelmRubrics:
-    """What was found: the release it is from, rubrics by benchmark, and why others are not there."""
+    """HELM's rubrics by benchmark, its release, and why other benchmarks have none."""
 
     release: str
     rubrics: dict[str, Rubric]
@@ -154,14 +158,14 @@ def read_helm(path_or_name: str) -> HelmRubrics:
         If it is no HELM, or a HELM without a jury.
     """
     try:
-        root = _root(path_or_name)
+        root = _helm_root(path_or_name)
         annotators = _annotators(root)
         release = _release(root)
     except (*BROKEN, Unusable) as error:
         raise BadFile(f"{path_or_name}: cannot be read as a wheel or a folder") from error
     if not annotators:
         raise BadFile(f"{path_or_name}: no HELM: there is no helm/{'/'.join(ANNOTATORS)} in it")
-    rubrics, refused = _read(annotators, release)
+    rubrics, refused = _read_annotators(annotators, release)
     if not rubrics:
         raise BadFile(
             f"{path_or_name}: no jury prompt can be read from it; HELM has them since 0.5.5"
@@ -170,14 +174,16 @@ def read_helm(path_or_name: str) -> HelmRubrics:
     return HelmRubrics(release, rubrics, lacking | refused)
 
 
-def _read(annotators: list[Traversable], release: str) -> tuple[dict[str, Rubric], dict[str, str]]:
+def _read_annotators(
+    annotators: list[Traversable], release: str
+) -> tuple[dict[str, Rubric], dict[str, str]]:
     """Return the rubrics of the annotators that use a jury, and why some have none."""
     rubrics: dict[str, Rubric] = {}
     refused: dict[str, str] = {}
     for file in annotators:
         name = file.name.removesuffix(ENDING)
         try:
-            source = _text(file)
+            source = _source_text(file)
             if JURY not in source:
                 continue
             name, rubric = _annotator_rubric(name, source, release)
@@ -190,8 +196,8 @@ def _read(annotators: list[Traversable], release: str) -> tuple[dict[str, Rubric
     return rubrics, refused
 
 
-def _root(path_or_name: str) -> Traversable:
-    """Return the folder or wheel that is meant."""
+def _helm_root(path_or_name: str) -> Traversable:
+    """Return the folder or wheel of a path or an installed distribution."""
     path = Path(path_or_name)
     if path.is_dir():
         return path.resolve()
@@ -227,12 +233,12 @@ def _release(root: Traversable) -> str:
                 return f"{match[1].replace('_', '-')} {match[2]}"
         for name in ("pyproject.toml", "setup.cfg"):
             file = folder.joinpath(name)
-            if file.is_file() and (match := CHECKOUT.search(_text(file))):
+            if file.is_file() and (match := CHECKOUT.search(_source_text(file))):
                 return f"crfm-helm {match[1]}"
     return "HELM of unknown version"
 
 
-def _text(file: Traversable) -> str:
+def _source_text(file: Traversable) -> str:
     try:
         with file.open("rb") as stream:
             raw = stream.read(LONGEST + 1)
@@ -246,7 +252,7 @@ def _text(file: Traversable) -> str:
 
 def _annotator_rubric(name: str, source: str, release: str) -> tuple[str, Rubric]:
     """Return the benchmark's name and its rubric."""
-    arguments = _handed_over(source)
+    arguments = _jury_arguments(source)
     name = arguments.get("name", name)
     template, criteria = arguments.get("prompt_template"), arguments.get("annotation_criteria")
     if not isinstance(name, str) or not BENCHMARK_NAME.fullmatch(name):
@@ -263,8 +269,8 @@ def _annotator_rubric(name: str, source: str, release: str) -> tuple[str, Rubric
         raise Unusable("its prompt or its criteria cannot be a rubric") from error
 
 
-def _handed_over(source: str) -> dict[str, Any]:
-    """Return the literals that the subclass of the jury hands to it, by keyword."""
+def _jury_arguments(source: str) -> dict[str, Any]:
+    """Return the literals that the jury's subclass passes to it, by keyword."""
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(source)
@@ -287,7 +293,7 @@ def _handed_over(source: str) -> dict[str, Any]:
 
 
 def _literals(body: list[ast.stmt]) -> dict[str, Any]:
-    """Return the literals that statements give names to."""
+    """Return the literals that statements assign, by name."""
     literals: dict[str, Any] = {}
     for statement in body:
         if isinstance(statement, ast.Assign):

@@ -18,11 +18,14 @@ TAG = re.compile(rf"</?({NAME})(?:\s[^<>]*=[^<>]*)?\s*/?>")
 # Between the signs of a tag: blanks, slashes, and what no reader sees.
 UNSEEN = r"\s/\x00\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff"
 BREAK = "<~"
+IGNORED = dict.fromkeys([0xAD, 0x180E, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF])
+SIGNS = r"[\\\"'`*_\u2018\u2019\u201c\u201d]*"
+POINTS = r"(?:[-+]?\d{1,3}(?![\w%]|[.,]?\d)|\{[^{}]{0,1000}?\bscore\b[^{}\d]{0,12}\d)"
 
 
 @lru_cache(maxsize=64)
-def forgery(template: str) -> re.Pattern[str] | None:
-    """Return what finds the template's own tags in inserted text; None where it has no tags.
+def tag_pattern(template: str) -> re.Pattern[str] | None:
+    """Return a pattern for the template's own tags in inserted text; None if it has no tags.
 
     Opening or closing, in any case, with blanks, slashes, unseen signs or attributes in them.
     """
@@ -34,21 +37,16 @@ def forgery(template: str) -> re.Pattern[str] | None:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def forges(text: str, template: str) -> bool:
+def holds_tag(text: str, template: str) -> bool:
     """Return whether a text holds one of the template's own tags."""
-    tags = forgery(template)
+    tags = tag_pattern(template)
     return tags is not None and tags.search(text) is not None
 
 
 def disarm(text: str, template: str) -> str:
     """Return the text with the template's own tags broken, and everything else as it is."""
-    tags = forgery(template)
+    tags = tag_pattern(template)
     return text if tags is None else tags.sub(BREAK, text)
-
-
-IGNORED = dict.fromkeys([0xAD, 0x180E, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF])
-SIGNS = r"[\\\"'`*_\u2018\u2019\u201c\u201d]*"
-POINTS = r"(?:[-+]?\d{1,3}(?![\w%]|[.,]?\d)|\{[^{}]{0,1000}?\bscore\b[^{}\d]{0,12}\d)"
 
 
 def holds_verdict(text: str, criteria: Sequence[str]) -> bool:
@@ -69,7 +67,7 @@ def holds_verdict(text: str, criteria: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _verdict_pattern(criteria: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds a criterion's name with points behind it, one group a criterion."""
+    """Return a pattern for a criterion's name followed by points; each criterion is a group."""
     patterns = (
         r"[\s_.-]*".join(map(re.escape, re.split(r"[_.\s-]+", name.casefold())))
         for name in criteria

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from data.card import Card
 from data.errors import BadRubric
 from data.files import NotToml, read_toml
-from data.rubric import Name, Part, Rubric, first_complaint, read_rubric
+from data.rubric import Name, Rubric, RubricPart, first_complaint, read_rubric
 from data.rubrics import FOLDER, folder_of
 
 FILE = "pairs.toml"
@@ -30,8 +30,8 @@ Danger = Literal[
 ]
 
 
-class Pair(Part):
-    """A case with a good answer, and the words that `wrong` puts in the place of others in it.
+class AnswerPair(RubricPart):
+    """A case with a good answer, and the replacements that make it dangerous.
 
     `criterion` is the one that the danger is about. All is invented.
     """
@@ -65,7 +65,7 @@ class Pair(Part):
         return text
 
     def cards(self) -> tuple[Card, Card]:
-        """Return the good and the dangerous answer as a rater would be shown them."""
+        """Return the good and the dangerous answer as cards for a rater."""
         shown = MADE_UP + self.context, self.task
         good, dangerous = (
             Card("probe", *shown, response, self.reference)
@@ -74,11 +74,11 @@ class Pair(Part):
         return good, dangerous
 
 
-class RubricPairs(Part):
-    """A rubric with the pairs that are put on it."""
+class RubricPairs(RubricPart):
+    """A rubric with pairs of answers to rate on it."""
 
     rubric: Rubric
-    pair: Annotated[tuple[Pair, ...], Field(min_length=FEWEST)]
+    pair: Annotated[tuple[AnswerPair, ...], Field(min_length=FEWEST)]
 
     @model_validator(mode="after")
     def _belong_to_the_rubric(self) -> Self:

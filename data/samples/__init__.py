@@ -27,7 +27,7 @@ CLINICIANS = {
 }
 
 
-class Reading(NamedTuple):
+class SimulatedReading(NamedTuple):
     """One reading of a response by a simulated clinician; `pass_` is 1 the second time."""
 
     clinician: str
@@ -44,7 +44,7 @@ def benchmarks() -> list[dict[str, str]]:
 
 
 def planned() -> Planned:
-    """Return the quality each response was written to have: response_id -> criterion -> 1-5."""
+    """Return the planned quality of each response: response_id -> criterion -> 1-5."""
     quality: Planned = {}
     with (FOLDER / "planned.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -52,7 +52,7 @@ def planned() -> Planned:
     return quality
 
 
-def clinicians_ratings(readings: Iterable[Reading], seed: int = 0) -> Iterator[RatingRow]:
+def clinicians_ratings(readings: Iterable[SimulatedReading], seed: int = 0) -> Iterator[RatingRow]:
     """Yield simulated ratings: planned quality, plus a leaning, an impression and noise, in points.
 
     An impression shifts all criteria of a response together and comes back when the clinician

@@ -35,6 +35,7 @@ from data.schema.study import (
     StudyText,
     Subgroup,
     Submission,
+    Superseded,
     Table,
     now,
 )

@@ -211,7 +211,9 @@ class Rating(Table, table=True):
     `batch` names the act that wrote it, whose event holds its digest.
     """
 
-    __table_args__ = (Index("ix_rating_key", "response", "rater", "criterion"),)
+    __table_args__ = (
+        Index("ix_rating_key", "response", "rater", "pass_", "replicate", "criterion"),
+    )
     id: int | None = Field(default=None, primary_key=True)
     response: int = Field(foreign_key="response.id")
     rater: int = Field(foreign_key="rater.id", index=True)
@@ -223,6 +225,15 @@ class Rating(Table, table=True):
     comment: str = ""
     at: datetime = Field(default_factory=now)
     batch: str | None = Field(default=None, index=True)
+
+
+class Superseded(Table, table=True):
+    """A rating that no longer counts: its rater has given a newer one for the same thing.
+
+    The database adds it with the newer rating, by a trigger of the migration that made the table.
+    """
+
+    rating: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
 
 
 class Assignment(Table, table=True):

@@ -34,7 +34,15 @@ from data.settings import read_settings
 from data.store.audit import Seal, canonical, keep_setting, log, refuse_locked, sealed
 from data.store.rubrics import form_of, whole_scores
 from data.store.submissions import CHANGED, FormState, StoredState, next_number, refuse_unexplained
-from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
+from data.training import (
+    LET_THROUGH,
+    PASSED,
+    RATED_BEFORE,
+    SECRET,
+    RoundOutcome,
+    TrainingStanding,
+    standing_key,
+)
 
 EXPERT = ("response", "criterion", "score", "why")
 IMPORTED, ANSWERED = "expert scores imported", "training answered"
@@ -208,7 +216,7 @@ def _free_those_who_rated(session: Session) -> list[Seal]:
     query = select(Assignment.rater).where(col(Assignment.state).in_(ENDED)).distinct()
     for rater in session.exec(query).all():
         if session.get(Setting, standing_key(rater)) is None:
-            text = Standing(ended=RATED_BEFORE).model_dump_json()
+            text = TrainingStanding(ended=RATED_BEFORE).model_dump_json()
             seals += keep_setting(session, standing_key(rater), text)
     return seals
 
@@ -377,7 +385,7 @@ def expert_scores(session: Session) -> dict[int, dict[str, float]]:
     return scores
 
 
-def _showing_of(session: Session, rater: int, code: str) -> tuple[Standing, _Showing]:
+def _showing_of(session: Session, rater: int, code: str) -> tuple[TrainingStanding, _Showing]:
     """Return where a clinician stands and which showing a code names, up to the present round."""
     secret = lock_training(session)
     standing = _standing(session, rater)
@@ -392,13 +400,13 @@ def _showing_of(session: Session, rater: int, code: str) -> tuple[Standing, _Sho
     raise NotAllowed(FOREIGN)
 
 
-def _stored_draft(standing: Standing, code: str) -> StoredState:
+def _stored_draft(standing: TrainingStanding, code: str) -> StoredState:
     """Return the state of the form that is stored for a showing; number 0 if none is."""
     draft = standing.draft if standing.draft.get("code") == code else {}
     return StoredState(draft.get("draft", {}), draft.get("seq", 0))
 
 
-def _with_outcome(session: Session, rater: int, standing: Standing) -> Standing:
+def _with_outcome(session: Session, rater: int, standing: TrainingStanding) -> TrainingStanding:
     """Return the standing with the present round's outcome, if all of it is answered."""
     experts = expert_scores(session)
     round_ = len(standing.rounds)
@@ -408,7 +416,7 @@ def _with_outcome(session: Session, rater: int, standing: Standing) -> Standing:
         return standing
     settings = {setting.key: setting.value for setting in session.exec(select(Setting))}
     gap = read_settings(settings).training_gap
-    outcome = Outcome(distance=training.distance(answers, experts), gap=gap)
+    outcome = RoundOutcome(distance=training.distance(answers, experts), gap=gap)
     action = "training passed" if outcome.passed else "training not passed"
     detail = {"rater": rater, "round": round_ + 1, "distance": outcome.distance, "gap": gap}
     log(session, f"rater {rater}", action, detail)
@@ -416,17 +424,17 @@ def _with_outcome(session: Session, rater: int, standing: Standing) -> Standing:
     return standing.model_copy(update={"rounds": (*standing.rounds, outcome), "ended": ended})
 
 
-def _standing(session: Session, rater: int) -> Standing:
+def _standing(session: Session, rater: int) -> TrainingStanding:
     """Return where a clinician stands, held until the transaction ends."""
     query = select(Setting).where(Setting.key == standing_key(rater)).with_for_update()
     setting = session.exec(query).first()
-    return Standing.model_validate_json(setting.value) if setting else Standing()
+    return TrainingStanding.model_validate_json(setting.value) if setting else TrainingStanding()
 
 
-def _store_standing(session: Session, rater: int, standing: Standing) -> None:
+def _store_standing(session: Session, rater: int, standing: TrainingStanding) -> None:
     """Keep where a clinician stands; the record says so where it is new, not with each draft."""
     before = session.get(Setting, standing_key(rater))
-    previous = None if before is None else Standing.model_validate_json(before.value)
+    previous = None if before is None else TrainingStanding.model_validate_json(before.value)
     seals = keep_setting(session, standing_key(rater), standing.model_dump_json())
     session.flush()
     if previous is None or (previous.ended, previous.rounds) != (standing.ended, standing.rounds):

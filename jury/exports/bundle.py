@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from data.question import Explanation, asked_for
+from data.question import Explanation, prompt_in_order
 from data.rubric import Rubric, rubric_toml
 from data.safe_text import in_markdown
 from jury.exports.export import Export
@@ -70,7 +70,7 @@ def told(rubric: Rubric, jurors: Sequence[Body]) -> dict[str, Any]:
 
 def _order(rubric: Rubric, explanation: Explanation) -> dict[str, Any]:
     return {
-        "prompt": asked_for(rubric.prompt, explanation),
+        "prompt": prompt_in_order(rubric.prompt, explanation),
         "form": rubric.schema_text(explanation),
         "schema": rubric.json_schema(explanation),
     }

@@ -27,7 +27,7 @@ from data.queries.study import settings
 from data.store import assign as store_assignments
 from data.store import invite
 from data.store.training import ExpertsAdded, import_experts, let_through
-from data.training import MOST_ROUNDS, Outcome
+from data.training import MOST_ROUNDS, RoundOutcome
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Seed, either, finite, study_of, table_format
 from medjury.cli.output import counted, say, show
@@ -403,5 +403,5 @@ def _trainee_json(trainee: Trainee) -> dict[str, object]:
     return facts | {"halted": trainee.halted, "rounds": rounds}
 
 
-def _outcome(outcome: Outcome) -> dict[str, object]:
+def _outcome(outcome: RoundOutcome) -> dict[str, object]:
     return {"distance": outcome.distance, "gap": outcome.gap, "passed": outcome.passed}

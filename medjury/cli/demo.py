@@ -15,7 +15,7 @@ from data.importers.table import TableFile
 from data.person import OPERATOR
 from data.queries import benchmarks, design_items, people
 from data.rubric import read_rubric
-from data.samples import CLINICIANS, RESPONSES, Reading, clinicians_ratings
+from data.samples import CLINICIANS, RESPONSES, SimulatedReading, clinicians_ratings
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Role
 from data.store import Slot, add_people, assign, import_ratings, import_responses, invite, renew
@@ -103,7 +103,7 @@ def refuse_other_study(engine: Engine, url: str) -> None:
         )
 
 
-def _readings(engine: Engine) -> Iterator[Reading]:
+def _readings(engine: Engine) -> Iterator[SimulatedReading]:
     """Yield who of the simulated clinicians reads what: two on each response, a tenth of it twice."""
     all_items = design_items(engine)
     names = {item.response: item.response_id for item in all_items}
@@ -115,7 +115,7 @@ def _readings(engine: Engine) -> Iterator[Reading]:
         ]
         clinicians = PAIRS.get(benchmark, list(CLINICIANS))
         for slot in design(items, clinicians, per_response=2, repeats=REPEATS, seed=SEED).slots:
-            yield Reading(slot.rater, names[slot.response], slot.pass_)
+            yield SimulatedReading(slot.rater, names[slot.response], slot.pass_)
 
 
 def _guests_slots(engine: Engine) -> list[Slot]:

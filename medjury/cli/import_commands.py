@@ -12,7 +12,13 @@ from sqlalchemy import Engine
 from data.errors import BadInput, Conflict
 from data.importers.grades import Grades, rubric_of_grades
 from data.importers.package import Package
-from data.importers.published import Known, MedhelmFile, aci_bench, mts_dialog, needed
+from data.importers.published import (
+    MedhelmFile,
+    StudyResponse,
+    aci_bench,
+    columns_needed,
+    mts_dialog,
+)
 from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
@@ -21,7 +27,7 @@ from data.importers.source import PIPE, Source
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.frames import responses_frame
-from data.rubric import Rubric, read_rubric, unasked
+from data.rubric import Rubric, missing_from_prompt, read_rubric
 from data.rubrics import known_as
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Kind
@@ -125,7 +131,7 @@ def _bring_rows(
     rows = ResponseFile(table, benchmark)
     engine = own()
     chosen = rubric_named(engine, rubric)
-    if chosen and (why := unasked(chosen.prompt, chosen.criteria)):
+    if chosen and (why := missing_from_prompt(chosen.prompt, chosen.criteria)):
         typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
     stored = _store_responses(engine, table, rows, chosen, reader)
     if reader and reader.ratings:
@@ -417,14 +423,16 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
 
     Usernames become pseudonyms by the study's own secret, which no export holds.
     """
-    needed(table, jury_mean)  # before the secret is made: a file of another layout changes nothing
+    columns_needed(
+        table, jury_mean
+    )  # before the secret is made: a file of another layout changes nothing
     wrote, lifted = authors_for(engine, BY_AUTHOR, "researcher")
     if lifted:
         say(f"the blind is lifted, and that is recorded: {BY_AUTHOR}")
     frame = responses_frame(engine)
     columns = (frame[name] for name in ("response_id", "benchmark", "instance_id"))
     responses = [
-        Known(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
+        StudyResponse(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
         for response, benchmark, instance in zip(*columns, strict=True)
         if response in wrote
     ]

@@ -10,11 +10,10 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadInput, NoStudy
-from data.importers.finished import FinishedRun, missing, summed
+from data.importers.finished import FinishedRun, add_up, missing
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
-from data.importers.helm.rating import Difference, run_figures
-from data.importers.helm.rating import Taken as TakenRun
+from data.importers.helm.rating import ScoreDifference, TakenRun, run_figures
 from data.queries import benchmarks, juror_cards
 from data.queries.families import families_of
 from data.queries.study import stored_rubric
@@ -283,7 +282,7 @@ def _kept_rubric(engine: Engine, run: HelmRun, rubric: Rubric) -> Rubric:
 def _told_helm(taken: Sequence[TakenRun], skipped: Mapping[str, str]) -> ImportAccount:
     """Return what is told of runs; a difference names none, since that would name the author."""
     differences = [difference for run in taken for difference in run.differences]
-    left_out = summed(imported.run.left_out for imported in taken)
+    left_out = add_up(imported.run.left_out for imported in taken)
     return ImportAccount(
         "HELM runs",
         HELM_COLUMNS,
@@ -296,7 +295,7 @@ def _told_helm(taken: Sequence[TakenRun], skipped: Mapping[str, str]) -> ImportA
         jurors=_helm_jurors(taken),
         last=_difference_lines(differences),
         left_out={reason: f"{number}" for reason, number in left_out.items()},
-        notes=summed(imported.run.notes for imported in taken),
+        notes=add_up(imported.run.notes for imported in taken),
         skipped=[f"skipped {run}: {why}" for run, why in skipped.items()],
         body={
             "format": "helm",
@@ -346,7 +345,7 @@ def _helm_jurors(taken: Sequence[TakenRun]) -> Iterator[str]:
         )
 
 
-def _difference_lines(differences: Sequence[Difference]) -> Iterator[str]:
+def _difference_lines(differences: Sequence[ScoreDifference]) -> Iterator[str]:
     if differences:
         yield f"HELM's score is another than its jurors' verdicts give in {counted(len(differences), 'response')}:"
     for cause, words in CAUSES.items():

@@ -7,10 +7,16 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.finished import summed
+from data.importers.finished import add_up
 from data.importers.grades import Grades
-from data.importers.inspect_logs import GRADED, InspectLog, graded_rubric, log_files, read_inspect
-from data.importers.inspect_logs import Taken as TakenLog
+from data.importers.inspect_logs import (
+    GRADED,
+    InspectLog,
+    TakenLog,
+    graded_rubric,
+    log_files,
+    read_inspect,
+)
 from data.importers.inspect_logs import finished as finished_log
 from data.queries import benchmarks
 from data.rubric import Rubric
@@ -115,7 +121,7 @@ def _told_inspect(taken: Sequence[TakenLog], why: Mapping[str, str]) -> ImportAc
         for imported in taken
         for name in imported.benchmarks
     }
-    left_out = summed(imported.log.left_out for imported in taken)
+    left_out = add_up(imported.log.left_out for imported in taken)
     return ImportAccount(
         "Inspect logs",
         INSPECT_COLUMNS,
@@ -132,7 +138,7 @@ def _told_inspect(taken: Sequence[TakenLog], why: Mapping[str, str]) -> ImportAc
         },
         jurors=_inspect_jurors(taken),
         left_out={reason: counted(number, "sample") for reason, number in left_out.items()},
-        notes=summed(imported.log.notes for imported in taken),
+        notes=add_up(imported.log.notes for imported in taken),
         body={"format": "inspect", "logs": figures},
     )
 

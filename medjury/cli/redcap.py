@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, Form, RedcapFile, forms
+from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapFile, RedcapForm, forms
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.export import ToRate, readings, to_rate
@@ -80,7 +80,7 @@ def say_left(rows: RedcapFile) -> None:
             say(f"{counted(number, 'form')} {state}: not imported{hint}")
 
 
-def dictionary(own: list[Form]) -> Iterator[list[str]]:
+def dictionary(own: list[RedcapForm]) -> Iterator[list[str]]:
     """Yield REDCap's data dictionary, in `COLUMNS`."""
     yield _field(RECORD, MATERIAL, "text", "Record ID")
     yield _field(CODE, MATERIAL, "text", "Response code", annotation=HIDDEN)

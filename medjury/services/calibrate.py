@@ -24,6 +24,7 @@ from calibration.scope import AgreementRow, checked_jury, compared_names
 from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
+from calibration.test_retest import has_replicates
 from calibration.values import AnalysisOptions, note
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
@@ -262,7 +263,7 @@ class _Ready:
 def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Ready:
     options = question.options
     take = sound_only if options.references == "sound" else all_instances
-    everything = scores_of(engine)
+    everything = _scores(engine, question)
     chosen = everything.of(options.benchmark) if options.benchmark else everything
     selection = take(engine, chosen)
     jury = list(options.jurors or all_jurors(selection.scores))
@@ -282,6 +283,15 @@ def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Re
     looked = Looked(jury, needed, options.criterion or "", options.method, instances)
     of = ratings, scores, independent, readings
     return _Ready(*of, selection, looked, tuple(silent), seated)
+
+
+def _scores(engine: Engine, question: Question) -> Scores:
+    """Return the ratings that the figures need: of most studies those that clinicians rated too."""
+    if question.options.references != "all":
+        return scores_of(engine)
+    scores = scores_of(engine, of_clinicians=True)
+    repeated = (question.details or question.page) and has_replicates(scores)
+    return scores_of(engine) if repeated else scores
 
 
 def _instances(options: AnalysisOptions) -> str:

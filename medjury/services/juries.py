@@ -138,7 +138,7 @@ def rank_juries(
         As `calibration.juries.ranking.jury_ranking`; where no juror has rated; and where there
         is no such benchmark, or no agreement on it.
     """
-    options, scores = question.options, scores_of(engine)
+    options, scores = question.options, scores_of(engine, of_clinicians=True)
     names = options.jurors or tuple(all_jurors(scores))
     if not names:
         raise BadInput(
@@ -198,7 +198,7 @@ def compare_juries(
 
     from calibration.juries.comparison import compared_juries
 
-    options, scores = question.options, scores_of(engine)
+    options, scores = question.options, scores_of(engine, of_clinicians=True)
     juries = question.first, question.second
     everybody = tuple(dict.fromkeys([*question.first, *question.second]))
     scope = _scope(scores, everybody, options, tick, executor)

@@ -121,7 +121,7 @@ def _piloted(
     engine: Engine, analysis: AnalysisOptions
 ) -> tuple[Pilot, str, tuple[PanelSizeRow, ...]]:
     """Return what the ratings say, why their jury is not in the ledger, or "", and panel sizes."""
-    scores = scores_of(engine)
+    scores = scores_of(engine, of_clinicians=True)
     if analysis.jurors:
         scores = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
     jury = analysis.jurors or all_jurors(scores)

@@ -182,5 +182,4 @@ def _tried(entry: Composition) -> Tried:
 
 def _costs(engine: Engine, scores: Scores) -> Costs:
     spent = spending(engine)
-    rated = scores.ratings.loc[scores.ratings["kind"] == "juror", "response_id"].nunique()
-    return Costs(spent.usd, spent.calls, spent.unknown, int(rated))
+    return Costs(spent.usd, spent.calls, spent.unknown, scores.rated_by("juror"))

@@ -13,8 +13,8 @@ from sqlalchemy import Engine
 from data.card import Card
 from data.errors import BadInput
 from data.importers.finished import ExportOrigin, InstanceTexts, ResponsePlace
-from data.importers.helm.run import HelmRun, Judged
-from data.importers.inspect_logs import AGAIN, InspectLog, Scored, nothing_in
+from data.importers.helm.run import HelmRun, JudgedResponse
+from data.importers.inspect_logs import AGAIN, InspectLog, ScoredResponse, nothing_in
 from data.importers.rows import ResponseRow, made_id
 from data.queries.export import instance_texts, rubrics_known, shown_responses
 from data.queries.study import study_id
@@ -119,7 +119,7 @@ def _is_shown(
     return own == ((place.benchmark, place.instance_id), row.response)
 
 
-def _scored_at_home(log: InspectLog, answer: Scored, texts: Texts) -> Scored:
+def _scored_at_home(log: InspectLog, answer: ScoredResponse, texts: Texts) -> ScoredResponse:
     """Return an answer under its instance in the study."""
     if answer.place is None:
         return answer
@@ -178,13 +178,13 @@ def rejoined_run(engine: Engine, run: HelmRun, rubric: Rubric) -> HelmRun:
     return replace(run, judged=tuple(judged), prompt=checked, benchmark=named)
 
 
-def _judged(run: HelmRun, answer: Judged, texts: Texts) -> Judged:
+def _judged(run: HelmRun, answer: JudgedResponse, texts: Texts) -> JudgedResponse:
     if answer.place is None:
         return answer
     return replace(answer, row=_row_at_home(run.name, answer.row, answer.place, texts, apart=False))
 
 
-def _is_asked(run: HelmRun, rubric: Rubric, before: Judged, after: Judged) -> bool:
+def _is_asked(run: HelmRun, rubric: Rubric, before: JudgedResponse, after: JudgedResponse) -> bool:
     """Tell whether jurors were sent the rubric's prompt about an answer, to the last character."""
     row = after.row
     if after is not before:

@@ -9,7 +9,13 @@ from sqlalchemy import Engine
 from calibration.messages.form import counted
 from data.errors import BadInput, Unrated
 from data.queries import benchmarks, simulated_raters
-from data.queries.frames import ratings_frame, responses_frame, specialties, subgroups
+from data.queries.frames import (
+    ratings_elsewhere,
+    ratings_frame,
+    responses_frame,
+    specialties,
+    subgroups,
+)
 from data.queries.jury import missing_verdicts
 from data.queries.references import References, references
 
@@ -20,16 +26,20 @@ if TYPE_CHECKING:
 REFERENCES = ("all", "sound")
 
 
-def scores_of(engine: Engine) -> "Scores":
-    """Return the study's ratings as the statistics take them."""
-    from calibration.scores import RubricShape, Scores
+def scores_of(engine: Engine, *, of_clinicians: bool = False) -> "Scores":
+    """Return the study's ratings as the statistics take them.
+
+    `of_clinicians`: of responses that no clinician has rated only who scored what.
+    """
+    from calibration.scores import RatedAlike, RubricShape, Scores
 
     used = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
     shapes = {
         name: RubricShape(rubric.criteria, rubric.scale.min, rubric.scale.max, rubric.critical)
         for name, rubric in used.items()
     }
-    ratings, responses = ratings_frame(engine), responses_frame(engine)
+    ratings = ratings_frame(engine, of_clinicians=of_clinicians)
+    elsewhere = ratings_elsewhere(engine) if of_clinicians else {}
     if not (ratings["kind"] == "clinician").any():
         raise Unrated(
             "no clinician has rated anything in this study yet: `medjury rate assign` and `medjury serve` "
@@ -37,11 +47,15 @@ def scores_of(engine: Engine) -> "Scores":
         )
     return Scores(
         ratings,
-        responses,
+        responses_frame(engine),
         shapes,
         simulated_raters(engine),
         groups=subgroups(engine),
         specialties=specialties(engine),
+        elsewhere=tuple(
+            RatedAlike(benchmark, given, responses)
+            for (benchmark, given), responses in elsewhere.items()
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""The JSON files of a HELM run, with the parts that are read here; everything else is ignored."""
+"""The JSON files of a HELM run. Keys that no class here names are ignored."""
 
 import json
 import math
@@ -18,17 +18,17 @@ CHAT = "chat"
 AnswerKey = tuple[str, int]
 
 
-class Part(BaseModel):
-    """A piece of a file. HELM leaves out what is None, so most keys may be missing."""
+class RunPart(BaseModel):
+    """Base of a file's parts. HELM leaves out keys that are None, so most may be missing."""
 
     model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=RunPart)
 
 
-class Adapter(Part):
-    """How the model was asked."""
+class Adapter(RunPart):
+    """The adapter: the model, and how it was asked."""
 
     model: str = ""
     model_deployment: str = ""
@@ -41,24 +41,24 @@ class Adapter(Part):
         return "" if self.method == CHAT else self.instructions.strip()
 
 
-class Spec(Part):
-    """A class of HELM by name, with what it was given."""
+class ClassSpec(RunPart):
+    """A class of HELM by name, with its arguments."""
 
     class_name: str
     args: dict[str, Any] = Field(default_factory=dict)
 
 
-class RunSpec(Part):
+class RunSpec(RunPart):
     """`run_spec.json`."""
 
     name: str = Field(min_length=1)
     adapter_spec: Adapter
-    scenario_spec: Spec
-    metric_specs: list[Spec] = Field(default_factory=list)
-    annotators: list[Spec] | None = None
+    scenario_spec: ClassSpec
+    metric_specs: list[ClassSpec] = Field(default_factory=list)
+    annotators: list[ClassSpec] | None = None
 
 
-class Output(Part):
+class HelmText(RunPart):
     """A text; a number where a CSV's column looked like numbers, NaN where its cell was empty."""
 
     text: Any = None
@@ -80,7 +80,7 @@ class Output(Part):
         return nan or self.redacted or not self.said.strip()
 
 
-class Question(Output):
+class HelmQuestion(HelmText):
     """What was asked: a text, or since medhelm 0.8 the turns of a talk."""
 
     messages: list[dict[str, Any]] | None = None
@@ -99,16 +99,16 @@ class Question(Output):
         return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
 
 
-class Reference(Part):
+class Reference(RunPart):
     """A gold answer."""
 
-    output: Output
+    output: HelmText
 
 
-class HelmInstance(Part):
+class HelmInstance(RunPart):
     """What was asked."""
 
-    input: Question
+    input: HelmQuestion
     extra_data: dict[str, Any] | None = None
     references: list[Reference] = Field(default_factory=list)
     split: str | None = None
@@ -116,56 +116,56 @@ class HelmInstance(Part):
     perturbation: dict[str, Any] | None = None
 
 
-class Result(Part):
-    """What the model answered."""
+class HelmResult(RunPart):
+    """The completions of a model."""
 
-    completions: list[Output] = Field(default_factory=list)
+    completions: list[HelmText] = Field(default_factory=list)
 
 
-class RequestState(Part):
+class RequestState(RunPart):
     """One answer to one instance, with what annotators said of it."""
 
     instance: HelmInstance
     train_trial_index: int = 0
-    result: Result | None = None
+    result: HelmResult | None = None
     annotations: dict[str, Any] | None = None
 
     @property
-    def output(self) -> Output:
+    def output(self) -> HelmText:
         """Return the completion that HELM's jury reads: the first."""
         completions = self.result.completions if self.result else []
-        return completions[0] if completions else Output()
+        return completions[0] if completions else HelmText()
 
     @property
-    def gold(self) -> Output:
+    def gold(self) -> HelmText:
         """Return the reference that HELM's jury reads: the first."""
         references = self.instance.references
-        return references[0].output if references else Output()
+        return references[0].output if references else HelmText()
 
 
-class States(Part):
+class States(RunPart):
     """`scenario_state.json`."""
 
     request_states: list[RequestState]
 
 
-class StatName(Part):
-    """What a figure is of."""
+class StatName(RunPart):
+    """The name of a statistic, with its split and perturbation."""
 
     name: str
     split: str | None = None
     perturbation: dict[str, Any] | None = None
 
 
-class Stat(Part):
-    """A figure."""
+class Stat(RunPart):
+    """One statistic."""
 
     name: StatName
     mean: float | None = None
 
 
-class InstanceStats(Part):
-    """Figures of one instance; a run has several entries for each."""
+class InstanceStats(RunPart):
+    """Statistics of one instance; a run has several entries for each."""
 
     instance_id: str
     train_trial_index: int = 0
@@ -174,28 +174,28 @@ class InstanceStats(Part):
 
 
 def read_part(folder: Path, name: str, form: type[P]) -> P:
-    """Read a file of a run that is one object.
+    """Read a file of a run that holds one object.
 
     Raises
     ------
     BadFile
         If it is cut short, or not HELM's. No text of it is quoted.
     """
-    return _checked(folder, name, read_json(folder, name), form)
+    return _validated(folder, name, read_json(folder, name), form)
 
 
 def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
-    """Read a file of a run that is a list of objects; empty where there is no such file."""
+    """Read a file of a run that holds a list of objects; empty if it does not exist."""
     if not (folder / name).is_file():
         return []
     values = read_json(folder, name)
     if not isinstance(values, list):
         raise wrong(folder, name, "not a list, as HELM writes it")
-    return [_checked(folder, name, value, form) for value in values]
+    return [_validated(folder, name, value, form) for value in values]
 
 
 def read_json(folder: Path, name: str) -> Any:
-    """Return what stands in a file of a run; bare NaN, which HELM writes, is read."""
+    """Return the JSON of a file of a run; bare NaN, which HELM writes, is allowed."""
     try:
         value = json.loads((folder / name).read_text(encoding="utf-8-sig"))
         json.dumps(value, ensure_ascii=False).encode()
@@ -216,7 +216,7 @@ def wrong(folder: Path, name: str, why: str) -> BadFile:
     return BadFile(f"{folder / name}: {why}; nothing was imported")
 
 
-def _checked(folder: Path, name: str, value: Any, form: type[P]) -> P:
+def _validated(folder: Path, name: str, value: Any, form: type[P]) -> P:
     try:
         return form.model_validate(value)
     except ValidationError as error:
@@ -232,18 +232,18 @@ def _checked(folder: Path, name: str, value: Any, form: type[P]) -> P:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """HELM's jury scores: one an instance and trial, and their mean as `stats.json` has it."""
+    """HELM's jury scores by instance and trial, and their mean from `stats.json`."""
 
     scores: Mapping[AnswerKey, float]
     mean: float | None
 
     def of(self, instance_id: str, trial: int) -> float | None:
-        """Return the score of one answer, None where the run does not hold it."""
+        """Return the score of one answer, None if the run does not hold it."""
         return self.scores.get((instance_id, trial))
 
 
-def read_stored(folder: Path, metric: Spec | None, annotator: str) -> Stored:
-    """Read the jury's figures; there are none where HELM wrote no such file."""
+def read_stored(folder: Path, metric: ClassSpec | None, annotator: str) -> Stored:
+    """Read the jury's scores; there are none if HELM wrote no such file."""
     name = str(metric.args.get("metric_name")) if metric else f"{annotator}_accuracy"
     scores: dict[AnswerKey, float] = {}
     for entry in read_parts(folder, PER_INSTANCE, InstanceStats):
@@ -254,6 +254,6 @@ def read_stored(folder: Path, metric: Spec | None, annotator: str) -> Stored:
 
 
 def _means(stats: list[Stat], name: str) -> list[float]:
-    """Return the means of one figure, those of perturbed texts left out."""
+    """Return the means of one statistic, without those of perturbed texts."""
     ours = (stat for stat in stats if stat.name.name == name and stat.name.perturbation is None)
     return [stat.mean for stat in ours if stat.mean is not None and math.isfinite(stat.mean)]

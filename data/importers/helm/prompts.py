@@ -1,4 +1,4 @@
-"""The prompt that HELM's jurors were asked with, out of the run itself, as a rubric.
+"""The prompt of HELM's jurors, recovered from a run, as a rubric.
 
 A run holds each prompt as it was sent, and what was filled in. Taken out again, all prompts of a
 run must give the same template, and it must fill up to each of them to the last byte. Prompts that
@@ -48,7 +48,7 @@ TRIED = 5  # filled prompts, those with the longest responses first
 
 
 def in_own_words(name: str, template: str, criteria: tuple[str, ...], scale: Scale) -> Rubric:
-    """Return the rubric that puts somebody's prompt, word for word, to a juror."""
+    """Return a rubric with a user's own prompt, word for word."""
     prompt = our_prompt(template)
     anchors = {point: _anchor(template, point) for point in scale.points}
     return Rubric(
@@ -66,7 +66,7 @@ def in_own_words(name: str, template: str, criteria: tuple[str, ...], scale: Sca
 
 
 def without_prompt(name: str, criteria: tuple[str, ...], scale: Scale | None) -> Rubric:
-    """Return a rubric of what is known: ratings on it never mix with those on a known prompt."""
+    """Return a rubric for an unknown prompt; its ratings never mix with those on a known one."""
     if scale is None and name not in (*BENCHMARKS, *SHARES):
         raise Unusable("the run does not hold its prompt; name its rubric with --rubric")
     known_scale = scale or (SHARE if name in SHARES else MEDHELMS)
@@ -107,21 +107,21 @@ def scale_of(template: str) -> Scale:
 
 
 def _anchor(template: str, point: int) -> str:
-    """Return what stands in brackets behind a point, or behind its equals sign."""
+    """Return the words of a point: in brackets after it, or after an equals sign."""
     match = re.search(rf"\b{point}\s*(?:\(([^()\n]+)\)|=\s*([^,;()\n]+))", template)
     return (match[1] or match[2]).strip() if match else UNDESCRIBED
 
 
 def _question(template: str, criterion: str) -> str:
-    """Return what stands on the criterion's line behind a dash or a colon."""
+    """Return the words after a dash or a colon on the criterion's line."""
     word = re.escape(criterion).replace("_", "[ _]")
     match = re.search(rf"^\W*{word}\W*?\s*[:\u2013-]\s*(\w[^\n]+)$", template, re.I | re.M)
     return match[1].strip() if match else f"{criterion}, as the jurors' prompt puts it"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A prompt as it was sent, None where it is not in the run, and what was filled in.
+class FilledPrompt:
+    """A prompt as it was sent, None if it is not in the run, with the texts filled in.
 
     `answered` holds the criteria of each verdict.
     """
@@ -134,13 +134,13 @@ class Asked:
 
     @property
     def parts(self) -> dict[str, str]:
-        """Return what was filled in, by HELM's placeholder."""
+        """Return the texts filled in, by HELM's placeholder."""
         return {"QUESTION": self.question, "RESPONSE": self.response, "GOLD_RESPONSE": self.gold}
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """What is known of how the jurors were asked.
+class JuryPrompt:
+    """The prompt of a run's jurors, as far as the run gives it away.
 
     Attributes
     ----------
@@ -192,8 +192,8 @@ class Prompt:
         return in_own_words(name, self.template, self.criteria, scale or scale_of(self.template))
 
 
-def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[Asked]) -> Prompt:
-    """Return what a run gives away of its jury's prompt.
+def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[FilledPrompt]) -> JuryPrompt:
+    """Return the jury's prompt, as far as the run gives it away.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[Asked]) ->
     fitting = (
         candidate
         for candidate in candidates
-        if all(_filled(candidate, other) == other.prompt for other in sent)
+        if all(_fill_in(candidate, other) == other.prompt for other in sent)
     )
     template = next(fitting, None)
     if template is None and not sent and isinstance(args.get("prompt_template"), str):
@@ -215,25 +215,25 @@ def prompt_of(name: str, args: Mapping[str, Any], questions: Sequence[Asked]) ->
     names = (
         [str(criterion) for criterion in criteria]
         if isinstance(criteria, dict)
-        else _common(questions)
+        else _common_criteria(questions)
     )
-    return Prompt(name, _ordered(names, template), template, len(sent) if template else 0)
+    return JuryPrompt(name, _in_form_order(names, template), template, len(sent) if template else 0)
 
 
-def _templates(question: Asked) -> Iterator[str]:
-    """Yield a prompt with what was filled in taken out: wherever it stands, or where it is first."""
+def _templates(question: FilledPrompt) -> Iterator[str]:
+    """Yield templates: a prompt with its filled-in texts replaced everywhere, or once each."""
     longest = sorted(question.parts.items(), key=lambda part: -len(part[1]))
     for everywhere in (True, False):
         pieces = [question.prompt or ""]
         for name, text in longest:
             if text.strip():
-                pieces = _taken_out(pieces, text, f"{{{name}}}", everywhere)
+                pieces = _replaced(pieces, text, f"{{{name}}}", everywhere)
         if "{RESPONSE}" in pieces:
             yield "".join(pieces)
 
 
-def _taken_out(pieces: list[str], text: str, mark: str, everywhere: bool) -> list[str]:
-    """Return pieces with a text replaced by a mark, in which no later text is looked for."""
+def _replaced(pieces: list[str], text: str, mark: str, everywhere: bool) -> list[str]:
+    """Return pieces with a text replaced by a mark; later texts are not looked for in marks."""
     replaced: list[str] = []
     for piece in pieces:
         if PLACE.fullmatch(piece) or (mark in replaced and not everywhere):
@@ -246,19 +246,19 @@ def _taken_out(pieces: list[str], text: str, mark: str, everywhere: bool) -> lis
     return replaced
 
 
-def _filled(template: str, question: Asked) -> str:
+def _fill_in(template: str, question: FilledPrompt) -> str:
     parts = question.parts
     return PLACE.sub(lambda match: parts[match[1]], template)
 
 
-def _common(questions: Sequence[Asked]) -> list[str]:
-    """Return the criteria that every verdict has: HELM takes none without all that it asks for."""
+def _common_criteria(questions: Sequence[FilledPrompt]) -> list[str]:
+    """Return the criteria that every verdict has; HELM accepts only complete verdicts."""
     verdicts = [verdict for question in questions for verdict in question.answered]
     first = verdicts[0] if verdicts else ()
     return [name for name in first if all(name in verdict for verdict in verdicts)]
 
 
-def _ordered(criteria: list[str], template: str | None) -> tuple[str, ...]:
+def _in_form_order(criteria: list[str], template: str | None) -> tuple[str, ...]:
     """Return criteria in the order in which the form of the answer has them."""
     places = {name: (template or "").find(f'"{name}"') for name in criteria}
     return tuple(sorted(criteria, key=lambda name: places[name]))

@@ -1,4 +1,4 @@
-"""What HELM's jurors said, as ratings on a rubric, and what that comes to beside HELM's own means."""
+"""Verdicts of HELM's jurors as ratings on a rubric, and their means beside HELM's own."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 from data.errors import BadInput
 from data.importers.finished import FinishedRun, Verdict, own_verdict, run_of, score_of, verdict_of
-from data.importers.helm.run import SOURCE, HelmRun, Judged
+from data.importers.helm.run import SOURCE, HelmRun, JudgedResponse
 from data.importers.rows import JurorRecord
 from data.rubric import Rubric
 from data.schema import Status
@@ -17,8 +17,8 @@ Scores = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """A response whose score in HELM is not the mean of what its jurors validly said.
+class ScoreDifference:
+    """A response whose score in HELM differs from the mean of its valid verdicts.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Difference:
     causes: tuple[str, ...]
 
 
-def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[Difference]]:
-    """Return a run as values to be stored, and where HELM's scores are others."""
+def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[ScoreDifference]]:
+    """Return a run as values to be stored, and the responses whose scores in HELM differ."""
     jurors = jurors_of_study(run)
     judged = [(answer, _verdicts(answer, jurors, rubric)) for answer in run.judged]
     records = tuple(jurors.values())
@@ -53,7 +53,7 @@ def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[Difference
 
 
 def jurors_of_study(run: HelmRun) -> dict[str, JurorRecord]:
-    """Return the jurors by their names in the run; those of our own export are its study's."""
+    """Return the jurors by their names in the run; in a run of our own export, the study's."""
     own = run.origin.jurors if run.origin else {}
     return {
         juror.handle: own[juror.handle].record() if juror.handle in own else juror
@@ -62,9 +62,9 @@ def jurors_of_study(run: HelmRun) -> dict[str, JurorRecord]:
 
 
 def _verdicts(
-    answer: Judged, jurors: Mapping[str, JurorRecord], rubric: Rubric
+    answer: JudgedResponse, jurors: Mapping[str, JurorRecord], rubric: Rubric
 ) -> dict[str, Verdict]:
-    """Return what each juror said, as our own plugin or else as HELM keeps it."""
+    """Return each juror's verdict, from our own plugin's record or else from HELM's."""
     if answer.own is not None:
         return {
             juror.handle: own_verdict(answer.own.get(name), rubric)
@@ -74,7 +74,7 @@ def _verdicts(
 
 
 def usable(run: HelmRun, rubric: Rubric) -> Rubric:
-    """Return the rubric if it is the one of the run: of our own export by its hash, else by its text.
+    """Return a rubric if the run's jurors rated on it, by its hash or else by its prompt.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def usable(run: HelmRun, rubric: Rubric) -> Rubric:
 
 
 def verdict(body: Any, rubric: Rubric) -> Verdict:
-    """Return what a juror said, with all of the rubric's criteria on its scale or not at all."""
+    """Return a juror's verdict: all of the rubric's criteria on its scale, or none."""
     if body is None:
         return Verdict({}, {}, Status.REQUEST_FAILED, NOTHING)
     answers = {name: body.get(name) for name in rubric.criteria}
@@ -119,18 +119,20 @@ def number(answer: Any) -> float | None:
 
 
 def _differences(
-    answer: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric
-) -> Iterator[Difference]:
-    """Yield the difference between HELM's score and what its jurors said, if there is one."""
+    answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
+) -> Iterator[ScoreDifference]:
+    """Yield the difference between HELM's score and its jurors' mean, if there is one."""
     mean = _mean(score for verdict in verdicts.values() for score in verdict.scores.values())
     if answer.stored is None or (mean is not None and abs(mean - answer.stored) <= CLOSE):
         return
     causes = tuple(dict.fromkeys(_causes(answer, verdicts, rubric))) or ("unexplained",)
-    yield Difference(answer.row.benchmark, answer.row.instance_id, answer.stored, mean, causes)
+    yield ScoreDifference(answer.row.benchmark, answer.row.instance_id, answer.stored, mean, causes)
 
 
-def _causes(answer: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric) -> Iterator[str]:
-    """Yield what HELM did otherwise: one that has no verdict gives its default, and so on."""
+def _causes(
+    answer: JudgedResponse, verdicts: Mapping[str, Verdict], rubric: Rubric
+) -> Iterator[str]:
+    """Yield the known causes of a difference, such as HELM's default for a missing verdict."""
     if not answer.said:
         yield "default"
     for said in verdicts.values():
@@ -150,13 +152,13 @@ def _mean(scores: Iterable[float]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A run with the rubric its jurors rated on, and what becomes of it."""
+class TakenRun:
+    """A run with its rubric, and the values made from it."""
 
     run: HelmRun
     rubric: Rubric
     values: FinishedRun
-    differences: Sequence[Difference]
+    differences: Sequence[ScoreDifference]
 
     @property
     def benchmarks(self) -> list[str]:
@@ -164,8 +166,8 @@ class Taken:
         return self.values.benchmarks or [self.run.benchmark]
 
 
-def _recomputed(run: Taken) -> tuple[float | None, int, int]:
-    """Return the mean over responses with a verdict, how many they are, and how many have all."""
+def _recomputed(run: TakenRun) -> tuple[float | None, int, int]:
+    """Return the mean over responses with a verdict, their number, and that with all verdicts."""
     scores: dict[str, list[float]] = {}
     for row in run.values.ratings:
         scores.setdefault(row.response_id, []).append(float(row.score))
@@ -175,7 +177,7 @@ def _recomputed(run: Taken) -> tuple[float | None, int, int]:
     return (sum(means) / len(means) if means else None), len(means), all_jurors
 
 
-def run_figures(judged_run: Taken) -> dict[str, Any]:
+def run_figures(judged_run: TakenRun) -> dict[str, Any]:
     """Return the figures of one run, as `medjury study import --json` writes them."""
     mean, with_any, with_all = _recomputed(judged_run)
     return {

@@ -1,4 +1,4 @@
-"""HELM runs in folders: their benchmark, author and jurors, and what these said."""
+"""HELM runs in folders: benchmark, author, jurors and their verdicts."""
 
 import os
 import re
@@ -13,46 +13,48 @@ from data.importers.finished import ExportOrigin, ResponsePlace, origin_of, plac
 from data.importers.helm.files import (
     SPEC,
     STATE,
+    ClassSpec,
     HelmInstance,
     RequestState,
     RunSpec,
-    Spec,
     States,
     Stored,
     read_part,
     read_stored,
     wrong,
 )
-from data.importers.helm.prompts import Asked, Prompt, prompt_of
+from data.importers.helm.prompts import FilledPrompt, JuryPrompt, prompt_of
 from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, ids_of
 
 METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"
 OWN = "medjury"  # the key under which our own plugin keeps what it says
 # HELM 0.5.5 to 0.5.7 had these three in its code, and a run does not name them.
-PAPERS = {
+DEFAULT_JURORS = {
     "gpt": "openai/gpt-4o-2024-05-13",
     "llama": "meta/llama-3.3-70b-instruct",
     "claude": "anthropic/claude-3-7-sonnet-20250219",
 }
-Said = Mapping[str, Any]
+Verdicts = Mapping[str, Any]
 PARTS = re.compile(r"[:,]")
 ASIDE = {"eval_cache", "groups"}  # of a suite, beside its runs
 DEEPEST = 4  # folders from the one that is named down to a run
 
 
-def taken_of(states: list[RequestState]) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
-    """Return the answers that can be rated, with their numbers, and how many others there are."""
+def ratable_answers(
+    states: list[RequestState],
+) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
+    """Return the answers that can be rated, with their numbers, and why others are left out."""
     taken, left_out = [], Counter[str]()
     for number, state in enumerate(states, start=1):
-        if why := _why_not(state):
+        if why := _exclusion_reason(state):
             left_out[why] += 1
         else:
             taken.append((number, state))
     return taken, dict(left_out)
 
 
-def _why_not(state: RequestState) -> str:
+def _exclusion_reason(state: RequestState) -> str:
     """Return why an answer cannot be rated, or ""."""
     instance = state.instance
     reasons = {
@@ -66,7 +68,7 @@ def _why_not(state: RequestState) -> str:
 
 
 def notes_of(states: Iterator[RequestState]) -> dict[str, int]:
-    """Count what of the answers that were taken is not in the study."""
+    """Count the parts of ratable answers that a study does not take."""
     counts = Counter[str]()
     for state in states:
         counts["redacted reference"] += state.gold.redacted
@@ -75,30 +77,30 @@ def notes_of(states: Iterator[RequestState]) -> dict[str, int]:
     return {note: number for note, number in counts.items() if number}
 
 
-def metric_of(spec: RunSpec) -> Spec | None:
-    """Return the specification of the jury's metric, which 0.5.5 to 0.5.7 do not have."""
+def metric_of(spec: RunSpec) -> ClassSpec | None:
+    """Return the specification of the jury's metric; None in HELM 0.5.5 to 0.5.7."""
     ours = (metric for metric in spec.metric_specs if metric.class_name.endswith(f".{METRIC}"))
     return next(ours, None)
 
 
-def jurors_of(spec: RunSpec, verdicts: Iterable[Said]) -> tuple[tuple[JurorRecord, ...], bool]:
-    """Return the jurors that were asked, and whether their models are assumed."""
+def jurors_of(spec: RunSpec, verdicts: Iterable[Verdicts]) -> tuple[tuple[JurorRecord, ...], bool]:
+    """Return the jurors of a run, and whether their models are assumed."""
     specs = [
         class_spec.args for class_spec in (metric_of(spec), *(spec.annotators or ())) if class_spec
     ]
     models = (args.get("annotator_models") for args in specs)
     named = next((listed for listed in models if listed and isinstance(listed, dict)), None)
     answering = dict.fromkeys(name for verdict in verdicts for name in verdict)
-    assumed = named is None and set(answering) <= set(PAPERS)
+    assumed = named is None and set(answering) <= set(DEFAULT_JURORS)
     settings_of = named or (
-        {name: {"model_name": PAPERS[name]} for name in PAPERS} if assumed else {}
+        {name: {"model_name": DEFAULT_JURORS[name]} for name in DEFAULT_JURORS} if assumed else {}
     )
     names = dict.fromkeys([*settings_of, *answering])
     return tuple(_juror(name, settings_of.get(name)) for name in names), assumed
 
 
 def _juror(name: str, body: object) -> JurorRecord:
-    """Return a juror with what the run says of it."""
+    """Return a juror with the model that the run names."""
     settings = body if isinstance(body, dict) else {}
     keys = {"model": "model_name", "deployment": "model_deployment"}
     profile = {ours: str(settings[theirs]) for ours, theirs in keys.items() if settings.get(theirs)}
@@ -106,12 +108,12 @@ def _juror(name: str, body: object) -> JurorRecord:
 
 
 class NoJury(ValueError):
-    """A run that has nothing to take, with the reason."""
+    """A run without anything to import, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A response as a row of the study, with what HELM stored of its jury.
+class JudgedResponse:
+    """A response as a row of the study, with its verdicts from HELM's jury.
 
     Attributes
     ----------
@@ -130,9 +132,9 @@ class Judged:
     """
 
     row: ResponseRow
-    said: Said
+    said: Verdicts
     stored: float | None
-    own: Said | None = None
+    own: Verdicts | None = None
     place: ResponsePlace | None = None
     sent: str | None = None
     gold: str = ""
@@ -162,8 +164,8 @@ class HelmRun:
     benchmark: str
     own_name: str
     jurors: tuple[JurorRecord, ...]
-    judged: tuple[Judged, ...]
-    prompt: Prompt
+    judged: tuple[JudgedResponse, ...]
+    prompt: JuryPrompt
     stored: Stored
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
@@ -208,7 +210,7 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
         raise NoJury("no jury took part in it: HELM's other figures are no ratings")
     own_name = _benchmark(spec)
     benchmark = benchmark or own_name
-    taken, left_out = taken_of(states)
+    taken, left_out = ratable_answers(states)
     if not taken:
         reasons = ", ".join(f"{number} {why}" for why, number in left_out.items())
         raise NoJury(f"nothing to rate in it: {reasons or 'no answers'}")
@@ -216,22 +218,22 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
     if not model.strip():
         raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
-    questions = [_asked(state, key) for _, state in taken]
+    questions = [_filled_prompt(state, key) for _, state in taken]
     judged = tuple(
-        Judged(
-            _row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
-            _said(state, key),
+        JudgedResponse(
+            _response_row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
+            _verdicts_of(state, key),
             stored.of(str(state.instance.id), state.train_trial_index),
-            *_own(state, key),
+            *_plugin_record(state, key),
             sent=question.prompt,
             gold=state.gold.said,
         )
         for (number, state), question in zip(taken, questions, strict=True)
     )
     jurors, assumed = jurors_of(spec, [answer.said for answer in judged])
-    args = _of_template(spec)
+    args = _template_settings(spec)
     prompt = prompt_of(key, args, questions)
-    notes = _further(key, states) | notes_of(state for _, state in taken)
+    notes = _other_annotators(key, states) | notes_of(state for _, state in taken)
     return HelmRun(
         *(name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed),
         origin=origin_of(args.get("origin")),
@@ -246,8 +248,8 @@ def _refuse_unfinished(folder: Path) -> None:
             raise NoJury(f"{file} is not there: the run did not end, or is not copied in full")
 
 
-def _of_template(spec: RunSpec) -> dict[str, Any]:
-    """Return the settings of the annotator that has a template of its own; none where no one has."""
+def _template_settings(spec: RunSpec) -> dict[str, Any]:
+    """Return the arguments of the annotator with a prompt template; empty if there is none."""
     settings = (
         annotator.args for annotator in spec.annotators or () if "prompt_template" in annotator.args
     )
@@ -255,39 +257,39 @@ def _of_template(spec: RunSpec) -> dict[str, Any]:
 
 
 def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
-    """Return the name that the jury's annotations stand under."""
+    """Return the key of the jury's annotations, None if there is no jury."""
     stands = [
         key
         for state in states
         for key, annotation in (state.annotations or {}).items()
-        if _jury(annotation)
+        if _is_jury(annotation)
     ]
     metric = metric_of(spec)
     named = metric.args.get("scenario_name") if metric else None
     return str(named) if named in stands else next(iter(stands), None)
 
 
-def _further(key: str, states: list[RequestState]) -> dict[str, int]:
-    """Return how many other annotators asked models too, which is not taken."""
+def _other_annotators(key: str, states: list[RequestState]) -> dict[str, int]:
+    """Count other annotators that asked models, which are not imported."""
     stands = {
         name
         for state in states
         for name, annotation in (state.annotations or {}).items()
-        if _jury(annotation)
+        if _is_jury(annotation)
     }
     return {"further annotator": len(stands) - 1} if stands - {key} else {}
 
 
-def _jury(annotation: object) -> bool:
-    """Tell whether jurors said this: beside their prompt, or scores of criteria under their names."""
+def _is_jury(annotation: object) -> bool:
+    """Tell whether an annotation is a jury's: it holds a prompt, or scores by juror and criterion."""
     if not isinstance(annotation, dict):
         return False
     return "prompt_text" in annotation or (
-        bool(annotation) and all(map(_scored, annotation.values()))
+        bool(annotation) and all(map(_holds_scores, annotation.values()))
     )
 
 
-def _scored(verdict: object) -> bool:
+def _holds_scores(verdict: object) -> bool:
     return (
         isinstance(verdict, dict)
         and bool(verdict)
@@ -296,13 +298,13 @@ def _scored(verdict: object) -> bool:
 
 
 def _checklist(instance: HelmInstance) -> str:
-    """Return the points of an instance's own rubric, as HealthBench has them in medhelm."""
+    """Return the checklist of an instance, as medhelm's HealthBench has it."""
     items = (instance.extra_data or {}).get("rubrics")
     return checklist_of(items if isinstance(items, list) else ())
 
 
 def _benchmark(spec: RunSpec) -> str:
-    """Return the run's name without what says how and by whom: the base and the scenario's arguments."""
+    """Return the benchmark: the run's name with the scenario's arguments only."""
     base, *parts = PARTS.split(spec.name)
     pairs = (part.partition("=") for part in parts)
     own = [
@@ -313,10 +315,10 @@ def _benchmark(spec: RunSpec) -> str:
     return ",".join([base, *own])
 
 
-def _row(
+def _response_row(
     spec: RunSpec, benchmark: str, model: str, origin: Origin, state: RequestState
 ) -> ResponseRow:
-    """Return an answer as a row; its id says nothing of the model."""
+    """Return an answer as a row; its id does not depend on the model."""
     instance, text, trial = state.instance, state.output.said, state.train_trial_index
     again = [str(trial)] if trial else []
     if not instance.id:
@@ -337,8 +339,8 @@ def _row(
     )
 
 
-def _said(state: RequestState, key: str) -> Said:
-    """Return what stands under each juror's name."""
+def _verdicts_of(state: RequestState, key: str) -> Verdicts:
+    """Return each juror's verdict by its name."""
     annotation = (state.annotations or {}).get(key)
     if not isinstance(annotation, dict):
         return {}
@@ -349,20 +351,20 @@ def _said(state: RequestState, key: str) -> Said:
     }
 
 
-def _own(state: RequestState, key: str) -> tuple[Said | None, ResponsePlace | None]:
-    """Return what our own plugin keeps of each juror and of where the response belongs."""
+def _plugin_record(state: RequestState, key: str) -> tuple[Verdicts | None, ResponsePlace | None]:
+    """Return our own plugin's record of each juror, and the response's place in its study."""
     body = ((state.annotations or {}).get(key) or {}).get(OWN)
     if not isinstance(body, dict) or not isinstance(body.get("jurors"), dict):
         return None, None
     return body["jurors"], place_of(body.get("place"))
 
 
-def _asked(state: RequestState, key: str) -> Asked:
-    """Return a filled prompt with what was filled in."""
+def _filled_prompt(state: RequestState, key: str) -> FilledPrompt:
+    """Return a filled prompt with the texts filled in."""
     annotation = (state.annotations or {}).get(key)
     verdicts = annotation if isinstance(annotation, dict) else {}
     prompt = verdicts.get("prompt_text")
-    return Asked(
+    return FilledPrompt(
         prompt if isinstance(prompt, str) and "[redacted]" not in prompt else None,
         state.instance.input.said,
         state.output.said,
@@ -381,7 +383,7 @@ def is_helm(path: Path) -> bool:
 
 
 def read_runs(path: Path, benchmark: str | None = None) -> tuple[list[HelmRun], dict[str, str]]:
-    """Read every run with a jury that a path holds.
+    """Read every run with a jury at or under a path.
 
     Returns
     -------
@@ -403,7 +405,7 @@ def read_runs(path: Path, benchmark: str | None = None) -> tuple[list[HelmRun], 
         except NoJury as reason:
             skipped[name] = str(reason)
     if not runs:
-        raise BadFile(f"{path}: {_none(skipped)}; nothing was imported")
+        raise BadFile(f"{path}: {_why_none(skipped)}; nothing was imported")
     if benchmark and len({run.own_name for run in runs}) > 1:
         several = ", ".join(sorted({run.own_name for run in runs}))
         raise BadInput(f"--benchmark {benchmark}: there are several in it: {several}")
@@ -424,8 +426,8 @@ def run_folders(start: Path) -> list[Path]:
     return sorted(folders)
 
 
-def _none(skipped: dict[str, str]) -> str:
-    """Return why nothing can be taken."""
+def _why_none(skipped: dict[str, str]) -> str:
+    """Return why no run can be imported."""
     if not skipped:
         return f"no HELM run in it (a run's folder holds {SPEC} and {STATE})"
     name, reason = next(iter(skipped.items()))

@@ -1,4 +1,4 @@
-"""What the readers of other tools' files share: talks as text, scores as numbers, rows of ours."""
+"""Shared by the readers of other tools' files: conversations as text, scores, rows."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ def derived(
     records: Callable[[], Iterator[tuple[Origin, Record]]] | None = None,
     each_once: bool = False,
 ) -> DerivedTable:
-    """Return the rows that are made of every record; `make` counts what it leaves out.
+    """Return the rows made from every record; `make` counts the ones it leaves out.
 
     `records` gives them where they are not the table's rows. With `each_once` a response that comes
     again, as one row a metric has it, is taken once.
@@ -36,7 +36,7 @@ def derived(
     def rows() -> Iterator[Row]:
         keys, any_row = set[tuple[str, ...]](), False
         for origin, record in (records or table.records)():
-            for cells in _made(origin, record, make, left_out):
+            for cells in _cells_of(origin, record, make, left_out):
                 key = (cells["response_id"], cells["model"]) if each_once else ()
                 if each_once and key in keys:
                     continue
@@ -50,8 +50,8 @@ def derived(
     return DerivedTable(table, columns, rows, left_out)
 
 
-def _made(origin: Origin, record: Record, make: Maker, left_out: Counter[str]) -> list[Cells]:
-    """Return what is made of a record, or refuse one that is not as its tool writes it."""
+def _cells_of(origin: Origin, record: Record, make: Maker, left_out: Counter[str]) -> list[Cells]:
+    """Return the cells made from a record; refuse one that its tool did not write."""
     try:
         return list(make(record, left_out))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
@@ -64,7 +64,7 @@ def _made(origin: Origin, record: Record, make: Maker, left_out: Counter[str]) -
 def response_cells(
     benchmark: str, instance: str, context: str, model: str, text: str, **more: str
 ) -> Cells:
-    """Return a response as cells; its id says nothing of the model, and is the same every time.
+    """Return a response as cells; its id is always the same and does not depend on the model.
 
     `more` has prompt, reference, checklist; and `again`, which tells equal texts apart.
     """
@@ -82,7 +82,7 @@ def response_cells(
 
 
 def talk(messages: Any) -> str:
-    """Return the turns of a talk as text: one alone as it is, several with [role] before each."""
+    """Return a conversation as text: one turn as it is, several with [role] before each."""
     turns = [turn for turn in messages if isinstance(turn, Mapping)] if messages else []
     texts = [(str(turn.get("role", "user")), content(turn.get("content"))) for turn in turns]
     if len(texts) == 1:
@@ -91,7 +91,7 @@ def talk(messages: Any) -> str:
 
 
 def content(body: Any) -> str:
-    """Return the text of a turn; of one in pieces those that are text."""
+    """Return the text of a turn; of a turn in pieces, the pieces that are text."""
     if isinstance(body, list):
         pieces = (piece.get("text") for piece in body if isinstance(piece, Mapping))
         return "\n".join(str(piece) for piece in pieces if piece)
@@ -99,7 +99,7 @@ def content(body: Any) -> str:
 
 
 def score_text(value: Any) -> str:
-    """Return a score as a rating has it, "" where it is no number; true is 1."""
+    """Return a score as text, "" if it is no number; true is 1."""
     if isinstance(value, bool):
         return str(int(value))
     return repr(value) if isinstance(value, int | float) and value == value else ""

@@ -22,7 +22,7 @@ RATER = "every_eval_ever."
 
 
 def responses(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the outputs as rows of responses; of a talk, its last turn by the model."""
+    """Return the outputs as rows of responses; of a conversation, the model's last turn."""
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         for cells in _cells(record, constant):
@@ -61,9 +61,9 @@ def _cells(record: Record, constant: Cells) -> list[Cells]:
     """Return a sample's outputs."""
     body = record.get("input")
     question = body if isinstance(body, dict) else {}
-    before, texts = _said(record, question)
+    before, texts = _context_and_outputs(record, question)
     benchmark = constant.get("benchmark") or text_of(record, "evaluation_name")
-    reference = _listed(question.get("reference"))
+    reference = _texts_of(question.get("reference"))
     return [
         response_cells(
             benchmark or text_of(record, "evaluation_id"),
@@ -78,13 +78,13 @@ def _cells(record: Record, constant: Cells) -> list[Cells]:
     ]
 
 
-def _said(record: Record, question: Record) -> tuple[str, list[str]]:
-    """Return what was asked, and the outputs: of a talk all that went before its last turn."""
+def _context_and_outputs(record: Record, question: Record) -> tuple[str, list[str]]:
+    """Return context and outputs; in a conversation, all before the model's last turn is context."""
     turns = record.get("messages") or record.get("interactions")
     if not isinstance(turns, list) or not turns:
         output = record.get("output")
         raw = output.get("raw") if isinstance(output, dict) else None
-        return text_of(question, "raw"), _listed(raw) or [""]
+        return text_of(question, "raw"), _texts_of(raw) or [""]
     own = [index for index, turn in enumerate(turns) if _role(turn) == "assistant"]
     if not own:
         return text_of(question, "raw"), [""]
@@ -96,8 +96,8 @@ def _role(turn: Any) -> str:
     return str(turn.get("role", "")) if isinstance(turn, dict) else ""
 
 
-def _listed(body: Any) -> list[str]:
-    """Return texts that stand alone, as in the schema up to 0.2.0, or in a list."""
+def _texts_of(body: Any) -> list[str]:
+    """Return a list of texts from a list or, as up to schema 0.2.0, from one text."""
     if isinstance(body, str):
         return [body]
     return [text for text in body if isinstance(text, str)] if isinstance(body, list) else []

@@ -12,7 +12,7 @@ from typing import Any
 
 from data.importers.rows import Origin, checklist_of
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.importers.text_rows import top_keys
+from data.importers.text_rows import json_object
 from data.importers.tools.common import (
     RATINGS,
     RESPONSES,
@@ -32,7 +32,7 @@ GRADER, PHYSICIAN = "healthbench.grader", "healthbench.physician-"
 
 
 def _of_one_point(name: str, criterion: Criterion) -> Rubric:
-    """Return a rubric that asks of a checklist whether, or how far, a response meets it."""
+    """Return a rubric with one criterion: whether, or how far, a response meets a checklist."""
     return Rubric(
         name=name,
         version="1",
@@ -66,7 +66,7 @@ MET = _of_one_point(
 
 
 def set_responses(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the responses that physicians saw; what they wrote themselves is the reference."""
+    """Return the responses that physicians saw; their own completion is the reference."""
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         body = record.get("ideal_completions_data")
@@ -94,7 +94,7 @@ def set_responses(table: TableFile, constant: Cells) -> DerivedTable:
 
 
 def meta_responses(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return each response with one point, which is its checklist."""
+    """Return each response with one point as its checklist."""
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         yield _meta(record, constant)
@@ -133,7 +133,7 @@ def _meta(record: Record, constant: Cells) -> Cells:
 
 
 def is_results(keys: Mapping[str, Any]) -> bool:
-    """Tell whether an object is what simple-evals writes of HealthBench."""
+    """Tell whether an object holds results of HealthBench by simple-evals."""
     metadata = keys.get("metadata")
     return isinstance(metadata, Mapping) and "example_level_metadata" in metadata
 
@@ -173,7 +173,7 @@ def results_ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
 
 def _results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
-    body = top_keys(table.source)["metadata"]["example_level_metadata"]
+    body = json_object(table.source)["metadata"]["example_level_metadata"]
     for number, result in enumerate(body if isinstance(body, list) else (), start=1):
         if isinstance(result, dict):
             yield Origin(table.path.name, number), result

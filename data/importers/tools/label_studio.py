@@ -1,4 +1,4 @@
-"""Label Studio's export in JSON: tasks with their data, and what annotators said of them.
+"""Label Studio's JSON export: tasks with their data and annotations.
 
 Which of a task's data is the response, and which the rest, is told by their names or by a map.
 Annotators are named by their numbers: an export may hold their e-mail addresses, which never
@@ -23,7 +23,7 @@ MAKES_ID = ("benchmark", "instance_id", "model", "response")
 
 def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
     """Return the tasks' data as rows of responses."""
-    chosen = _map(table, given)
+    chosen = _column_map(table, given)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         cells = _response(record, chosen, constant)
@@ -40,8 +40,8 @@ def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None)
 
 
 def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
-    """Return what annotators said as ratings by clinicians, a control tag a criterion."""
-    chosen = _map(table, given)
+    """Return annotations as ratings by clinicians; each control tag is a criterion."""
+    chosen = _column_map(table, given)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         response = _response(record, chosen, constant)["response_id"]
@@ -59,18 +59,18 @@ def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -
 def _scores(
     annotation: Mapping[str, Any], response: str, chosen: ColumnMap, left_out: Counter[str]
 ) -> Iterator[Cells]:
-    """Yield an annotation's scores; a text stands as the comment on the first of them."""
+    """Yield an annotation's scores; its texts become the comment of the first."""
     results = [result for result in annotation.get("result") or () if isinstance(result, dict)]
-    texts = [_said(result) for result in results if result.get("type") == "textarea"]
+    texts = [_value_of(result) for result in results if result.get("type") == "textarea"]
     comment = "\n".join(text for text in texts if text)
     for result in results:
         if result.get("type") in ("rating", "number", "choices", "likert"):
             yield {
                 "response_id": response,
-                "rater": f"{RATER}{_who(annotation.get('completed_by'))}",
+                "rater": f"{RATER}{_annotator_number(annotation.get('completed_by'))}",
                 "kind": "clinician",
                 "criterion": chosen.criterion(usable_name(str(result.get("from_name")))),
-                "score": _said(result),
+                "score": _value_of(result),
                 "comment": comment,
                 "rated_at": text_of(annotation, "created_at"),
             }
@@ -79,7 +79,7 @@ def _scores(
             left_out[f"marks of type {str(result.get('type'))[:20]}"] += 1
 
 
-def _said(result: Mapping[str, Any]) -> str:
+def _value_of(result: Mapping[str, Any]) -> str:
     """Return the value of a result: its rating, number, one choice or text."""
     value = result.get("value")
     content = value.get(result.get("type"), value.get("text")) if isinstance(value, dict) else value
@@ -88,14 +88,14 @@ def _said(result: Mapping[str, Any]) -> str:
     return "" if content is None else str(content)
 
 
-def _who(user: Any) -> str:
-    """Return an annotator's number; nothing else of them is read."""
+def _annotator_number(user: Any) -> str:
+    """Return an annotator's number; names are not read."""
     number = user.get("id") if isinstance(user, dict) else user
     return str(number) if isinstance(number, int) else "unknown"
 
 
-def _map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
-    """Return which of the data is what, as given or by their names."""
+def _column_map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
+    """Return the column map of the tasks' data: the given one, or one guessed from names."""
     if given is not None and given.columns:
         return given
     first = table.first(1)[0][1].get("data")
@@ -105,7 +105,7 @@ def _map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
 
 
 def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
-    """Return a task's data in columns of ours; a task is an instance where none is named."""
+    """Return a task's data in our columns; a task without an instance id is its own instance."""
     data = record.get("data")
     values = flat(data) if isinstance(data, dict) else {}
     cells = {**chosen.renamed(values), **constant}

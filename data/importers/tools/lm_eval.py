@@ -30,7 +30,7 @@ RATER = "lm-eval."
 
 def responses(table: TableFile, constant: Cells) -> DerivedTable:
     """Return the answers as rows of responses."""
-    own = _own(table, constant)
+    own = _task_and_model(table, constant)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         answers = _answers(record)
@@ -46,8 +46,8 @@ def responses(table: TableFile, constant: Cells) -> DerivedTable:
 
 
 def ratings(table: TableFile, constant: Cells) -> DerivedTable:
-    """Return the metrics as ratings by metrics, of documents with one answer."""
-    own = _own(table, constant)
+    """Return the metrics of documents with one answer as ratings."""
+    own = _task_and_model(table, constant)
 
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         answers = _answers(record)
@@ -84,15 +84,15 @@ def _cells(record: Record, text: str, number: int, own: Cells) -> Cells:
 
 
 def _answers(record: Record) -> list[str]:
-    """Return what the model wrote; a likelihood of a choice is no text."""
+    """Return the texts that the model wrote; log-likelihoods of choices are none."""
     first = record.get("resps")
     while isinstance(first, list) and first and isinstance(first[0], list):
         first = first[0]
     answers = first if isinstance(first, list) else []
-    return [answer for answer in answers if isinstance(answer, str)] if _texts(answers) else []
+    return [answer for answer in answers if isinstance(answer, str)] if _are_texts(answers) else []
 
 
-def _texts(answers: list[Any]) -> bool:
+def _are_texts(answers: list[Any]) -> bool:
     """Tell whether these are answers: a likelihood is logged as a number and a flag, also as text."""
     likelihood = (
         len(answers) == 2 and answers[1] in ("True", "False") and NUMBER.fullmatch(answers[0])
@@ -101,7 +101,7 @@ def _texts(answers: list[Any]) -> bool:
 
 
 def _prompt(record: Record) -> str:
-    """Return what the model was sent: the first argument of the first request."""
+    """Return the prompt: the first argument of the first request."""
     arguments = record.get("arguments")
     body: Any = arguments
     while isinstance(body, dict | list) and body:
@@ -109,7 +109,7 @@ def _prompt(record: Record) -> str:
     return body if isinstance(body, str) else json.dumps(record.get("doc"), ensure_ascii=False)
 
 
-def _own(table: TableFile, constant: Cells) -> Cells:
+def _task_and_model(table: TableFile, constant: Cells) -> Cells:
     """Return the task and the model of a file of samples."""
     named = NAMED.fullmatch(table.path.name)
     task = constant.get("benchmark") or (named["task"] if named else "")
@@ -128,7 +128,7 @@ def _own(table: TableFile, constant: Cells) -> Cells:
 
 
 def _model(path: Path, time: str) -> str:
-    """Return the model by the summary beside the samples, else by the folder; "" where neither is."""
+    """Return the model from the summary beside the samples, else from the folder, else ""."""
     try:
         body = json.loads((path.parent / f"results_{time}.json").read_text("utf-8"))
     except (OSError, ValueError):

@@ -12,7 +12,7 @@ from typing import Any
 from data.importers.grades import usable_name
 from data.importers.rows import Origin
 from data.importers.table import Cells, DerivedTable, TableFile
-from data.importers.text_rows import top_keys
+from data.importers.text_rows import json_object
 from data.importers.tools.common import RATINGS, Record, derived, score_text, text_of
 
 STATE = {"user_id", "instance_id_to_label_to_value"}
@@ -31,7 +31,7 @@ def state_ratings(table: TableFile, constant: Cells) -> DerivedTable:
         yield from _scores(record["instance"], record["user"], labels, left_out)
 
     def records() -> Iterator[tuple[Origin, Record]]:
-        keys = top_keys(table.source)
+        keys = json_object(table.source)
         instances = keys["instance_id_to_label_to_value"]
         items = instances.items() if isinstance(instances, dict) else ()
         for number, (instance, labels) in enumerate(items, start=1):
@@ -53,7 +53,7 @@ def export_ratings(table: TableFile, constant: Cells) -> DerivedTable:
 
 
 def _pairs(labels: Any) -> dict[str, Any]:
-    """Return schema -> label -> value of what user_state.json has as a list of pairs."""
+    """Return schema -> label -> value from the list of pairs in user_state.json."""
     pairs: dict[str, dict[str, Any]] = {}
     for label, value in labels if isinstance(labels, list) else ():
         pairs.setdefault(str(label["schema"]), {})[str(label["name"])] = value
@@ -86,7 +86,7 @@ def _scores(
 
 
 def _score(label: str, value: Any) -> tuple[str, bool]:
-    """Return what a label scores, and whether the label names what is scored.
+    """Return the score of a label, and whether the label is the criterion.
 
     A point of a scale and a choice are stored under their own names, a row of a grid under the
     row's: there the label is the criterion, and the value the score.
@@ -99,7 +99,7 @@ def _score(label: str, value: Any) -> tuple[str, bool]:
 
 
 def _comment(labels: Mapping[str, Any]) -> str:
-    """Return what was written in boxes for text."""
+    """Return the texts of text boxes."""
     boxes = [
         label for label in labels.values() if isinstance(label, Mapping) and set(label) <= TEXTS
     ]

@@ -16,9 +16,9 @@ from data.importers.helm import finished, read_runs
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
 from data.importers.package import EVERY, Package
-from data.importers.published import Known, MedhelmFile, aci_bench, mts_dialog
+from data.importers.published import MedhelmFile, StudyResponse, aci_bench, mts_dialog
 from data.importers.ratings import ExpertFile, RatingFile
-from data.importers.redcap import Reading, RedcapFile, forms
+from data.importers.redcap import FormReading, RedcapFile, forms
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import Rubric, read_rubric
@@ -31,8 +31,8 @@ from medjury.services.model_costs import read_costs
 
 CUT = b"\n==8<==\n"
 GENERIC = read_rubric("generic")
-KNOWN = [Known(f"r{n}{m}", "visits", f"i{n}", f"model-{m}") for n in (1, 2) for m in (1, 2)]
-READINGS = {f"code{n}": Reading(f"r1{n}", f"dr_{n}", 0) for n in (1, 2)}
+KNOWN = [StudyResponse(f"r{n}{m}", "visits", f"i{n}", f"model-{m}") for n in (1, 2) for m in (1, 2)]
+READINGS = {f"code{n}": FormReading(f"r1{n}", f"dr_{n}", 0) for n in (1, 2)}
 Read = Callable[[Path, bytes], object]
 
 

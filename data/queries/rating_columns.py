@@ -1,0 +1,273 @@
+"""Ratings as columns of numbers: read in blocks, each name kept once, for studies of millions of them."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, case, func, literal
+from sqlmodel import Session, col, select
+
+from data.queries.base import FOR_STUDY, INDEPENDENT, NEWEST, Columns, columns_of
+from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, RubricText
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+    Codes = NDArray[np.int64]
+
+BLOCK = 65_536  # rows that are held as Python's own numbers at a time
+CLINICIANS = select(Rater.id).where(Rater.kind == Kind.CLINICIAN)
+# Responses that a clinician has rated; found by the index of raters, however many jurors rated.
+BY_CLINICIANS = select(Rating.response).where(col(Rating.rater).in_(CLINICIANS))
+
+
+def rating_table(session: Session, *conditions: Any, of_clinicians: bool = False) -> "pd.DataFrame":
+    """Return the ratings that count and meet some conditions, a row a score.
+
+    `of_clinicians`: only of responses that a clinician has rated.
+
+    Clinicians' and jurors' ratings count where they were made on the benchmark's present rubric,
+    and only the newest of each. They stand in the order of storing.
+
+    Returns
+    -------
+    Columns response_id, instance_id (benchmark/instance), benchmark, rater, kind and criterion,
+    each categorical with its names in alphabetical order; score, pass_ and replicate.
+    """
+    import numpy as np
+    import pandas as pd
+
+    about = [col(Response.id).in_(BY_CLINICIANS)] if of_clinicians else []
+    rated = [col(Rating.response).in_(BY_CLINICIANS)] if of_clinicians else []
+    chosen = NEWEST, *conditions, *rated
+    criteria = session.exec(select(Rating.criterion).where(*chosen).distinct()).all()
+    responses, raters = _Responses(session, *about), _raters(session)
+    query = columns_of(
+        *(Rating.response, Rating.rater, Rating.pass_, Rating.replicate, Rating.score),
+        _code(Rating.criterion, criteria),
+        _code(Rating.rubric_sha256, responses.rubrics),
+    )
+    read = _read(session.connection(), query.where(*chosen).order_by(col(Rating.id)))
+    response = responses.places(read[0].astype(np.int64))
+    rater = np.searchsorted(raters.index, read[1])
+    is_metric = (raters["kind"] == Kind.METRIC).to_numpy()[rater]
+    counts = (response >= 0) & (is_metric | (read[6] == responses.rubric[response]))
+    response, rater = response[counts], rater[counts]
+    scores = {"score": read[4], "pass_": read[2], "replicate": read[3]}
+    return pd.DataFrame(
+        {name: _named(values, response) for name, values in responses.names.items()}
+        | {name: _named(raters[name].tolist(), rater) for name in ("rater", "kind")}
+        | {"criterion": _named(criteria, read[5][counts].astype(np.int64))}
+        | {name: values[counts].astype(_KINDS.get(name, float)) for name, values in scores.items()}
+    )
+
+
+_KINDS = {"pass_": "int64", "replicate": "int64"}
+
+
+# Who scored which criteria of one response, and in how many readings: rater, kind, criteria, readings.
+Given = tuple[tuple[str, str, frozenset[str], int], ...]
+
+
+def rated_elsewhere(session: Session) -> "Counter[tuple[str, Given]]":
+    """Return how many responses of a benchmark that no clinician has rated are rated alike.
+
+    Of their scores nothing is read: only who gave some, on which criteria, in how many readings (a
+    reading is one pass and replicate). Readings are independent ones, metrics' too, and count as in
+    `rating_table`; training responses are left out.
+    """
+    import numpy as np
+
+    chosen = NEWEST, INDEPENDENT, col(Rating.response).not_in(BY_CLINICIANS)
+    criteria = session.exec(select(Rating.criterion).where(*chosen).distinct()).all()
+    if not criteria:
+        return Counter()
+    elsewhere = _Responses(session, col(Response.id).not_in(BY_CLINICIANS))
+    raters = _raters(session)
+    is_metric = (raters["kind"] == Kind.METRIC).to_numpy()
+    alike: Counter[tuple[str, Given]] = Counter()
+    for key, rater, scored, rubric in _by_response(_readings(session, elsewhere, criteria, chosen)):
+        response = elsewhere.places(key.astype(np.int64))
+        place = np.searchsorted(raters.index, rater)
+        counts = (response >= 0) & (is_metric[place] | (rubric == elsewhere.rubric[response]))
+        given = place[counts] << len(criteria) | scored[counts].astype(np.int64)
+        for (benchmark, pairs), number in _patterns(elsewhere, response[counts], given).items():
+            named = tuple(
+                (*raters.iloc[pair >> len(criteria)], _of_bits(pair, criteria), times)
+                for pair, times in pairs
+            )
+            alike[benchmark, named] += number
+    return alike
+
+
+def _readings(
+    session: Session, responses: "_Responses", criteria: Sequence[str], chosen: tuple[Any, ...]
+) -> "Iterator[Numbers]":
+    """Yield readings in the order of responses: response, rater, criteria as bits, rubric.
+
+    The rubric is asked for only where the study has several: the index of ratings holds all else.
+    """
+    key: tuple[Any, ...] = (Rating.response, Rating.rater, Rating.pass_, Rating.replicate)
+    several = session.exec(select(func.count()).select_from(RubricText)).one() > 1
+    bits = case({name: 1 << n for n, name in enumerate(criteria)}, value=Rating.criterion)
+    rubric = _code(Rating.rubric_sha256, responses.rubrics) if several else literal(0)
+    own = (*key, Rating.rubric_sha256) if several else key
+    query = columns_of(Rating.response, Rating.rater, func.sum(bits), rubric).where(*chosen)
+    yield from _blocks(session.connection(), query.group_by(*own).order_by(*key[:2]))
+
+
+def _by_response(blocks: "Iterable[Numbers]") -> "Iterator[Numbers]":
+    """Yield the columns of blocks that hold whole responses, whose keys stand in the first."""
+    import numpy as np
+
+    kept = None
+    for block in blocks:
+        rows = block if kept is None else np.concatenate([kept, block])
+        whole = int(np.searchsorted(rows[:, 0], rows[-1, 0]))
+        kept = rows[whole:]
+        yield rows[:whole].T
+    if kept is not None:
+        yield kept.T
+
+
+def _patterns(
+    responses: "_Responses", response: "Codes", given: "Codes"
+) -> "Counter[tuple[str, tuple[tuple[int, int], ...]]]":
+    """Count the responses of a benchmark to which the same was given, the same number of times."""
+    import numpy as np
+
+    own, row = np.unique(response, return_inverse=True)
+    kinds, column = np.unique(given, return_inverse=True)
+    table = np.zeros((len(own), 1 + len(kinds)), dtype=np.int64)
+    benchmarks, table[:, 0] = np.unique(responses.benchmark[own], return_inverse=True)
+    np.add.at(table, (row, 1 + column), 1)
+    found: Counter[tuple[str, tuple[tuple[int, int], ...]]] = Counter()
+    for pattern, number in zip(*np.unique(table, axis=0, return_counts=True), strict=True):
+        has = np.flatnonzero(pattern[1:])
+        pairs = zip(kinds[has].tolist(), pattern[1:][has].tolist(), strict=True)
+        found[str(benchmarks[pattern[0]]), tuple(pairs)] += int(number)
+    return found
+
+
+def _of_bits(scored: int, names: Sequence[str]) -> frozenset[str]:
+    return frozenset(name for n, name in enumerate(names) if scored >> n & 1)
+
+
+class _Responses:
+    """The responses of the study proper, by their keys, with the rubric each is rated on.
+
+    Attributes
+    ----------
+    names : column -> its value for each response
+    rubrics : the benchmarks' present rubrics, each once
+    benchmark, rubric : of each response; the rubric as its number among `rubrics`
+    """
+
+    def __init__(self, session: Session, *conditions: Any) -> None:
+        import numpy as np
+
+        about = (Response.id, Response.response_id, Instance.instance_id, Instance.benchmark)
+        query = columns_of(*about).select_from(Response).join(Instance)
+        query = query.where(FOR_STUDY, *conditions)
+        rows = session.connection().execute(query.order_by(col(Response.id))).fetchall()
+        keys, response_ids, instances, benchmarks = zip(*rows, strict=True) if rows else ((),) * 4
+        self.keys = np.array(keys, dtype=np.int64)
+        self.names: dict[str, Sequence[str]] = {
+            "response_id": response_ids,
+            "instance_id": [f"{a}/{b}" for a, b in zip(benchmarks, instances, strict=True)],
+            "benchmark": benchmarks,
+        }
+        used = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
+        self.rubrics = list(dict.fromkeys(used.values()))
+        number = {name: self.rubrics.index(sha256) for name, sha256 in used.items()}
+        self.benchmark = np.array(benchmarks, dtype=object)
+        self.rubric = np.array([number[name] for name in benchmarks], dtype=np.int64)
+
+    def places(self, keys: "Codes") -> "Codes":
+        """Return the number of each response by its key; -1 for one that is for training."""
+        import numpy as np
+
+        if not len(self.keys):
+            return np.full(len(keys), -1, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[places] == keys, places, -1)
+
+
+def _raters(session: Session) -> "pd.DataFrame":
+    """Return every rater by key: rater (the handle) and kind."""
+    import pandas as pd
+
+    query = columns_of(Rater.id, Rater.handle, Rater.kind).order_by(col(Rater.id))
+    rows = session.connection().execute(query).fetchall()
+    return pd.DataFrame(rows, columns=["id", "rater", "kind"]).set_index("id")
+
+
+def _named(values: Sequence[Any], codes: "Codes") -> "pd.Categorical":
+    """Return the value that each code stands for, with the values in use in alphabetical order."""
+    import numpy as np
+    import pandas as pd
+
+    used = np.zeros(len(values), dtype=np.bool_)
+    used[codes] = True
+    own = np.array([str(value) for value in values], dtype=object)[used]
+    names, place = np.unique(own, return_inverse=True)
+    code_of = np.full(len(values), -1, dtype=np.int32)
+    code_of[used] = place
+    return pd.Categorical.from_codes(code_of[codes], categories=pd.Index(names, dtype="str"))
+
+
+def _code(column: Any, values: Sequence[str]) -> Any:
+    """Return a number for each value that a text column may have, -1 for every other."""
+    numbers = {value: number for number, value in enumerate(values)}
+    return case(numbers, value=column, else_=-1) if numbers else -1
+
+
+def _read(connection: Connection, query: Columns) -> list["Numbers"]:
+    """Run a query of numbers alone; return each of its columns, exact to 2**53."""
+    import numpy as np
+
+    blocks = [*_blocks(connection, query)]
+    table = np.concatenate(blocks) if blocks else np.empty((0, len(query.selected_columns)))
+    return [*table.T]
+
+
+def _blocks(connection: Connection, query: Columns) -> Iterator["Numbers"]:
+    """Yield the rows of a query of numbers alone, in blocks that are not empty."""
+    sql = str(query.compile(connection, compile_kwargs={"literal_binds": True}))
+    on_server = connection.dialect.name == "postgresql"
+    for block in _copied(connection, sql) if on_server else _fetched(connection, sql):
+        if len(block):
+            yield block.reshape(-1, len(query.selected_columns))
+
+
+def _fetched(connection: Connection, sql: str) -> Iterator["Numbers"]:
+    """Yield blocks of rows from SQLite, through its own cursor: SQLAlchemy makes a Row of each."""
+    import numpy as np
+
+    cursor = connection.connection.cursor()
+    cursor.execute(sql)
+    while rows := cursor.fetchmany(BLOCK):
+        yield np.array(rows, dtype=np.float64)
+    cursor.close()
+
+
+def _copied(connection: Connection, sql: str) -> Iterator["Numbers"]:
+    """Yield blocks of numbers that PostgreSQL copies out as text, exact for every float."""
+    cursor: Any = connection.connection.cursor()
+    with cursor, cursor.copy(f"COPY ({sql.replace('%%', '%')}) TO STDOUT (FORMAT csv)") as copied:
+        lines: list[bytes] = []
+        for block in copied:
+            lines.append(bytes(block))
+            if len(lines) >= BLOCK:
+                yield _numbers(lines)
+                lines = []
+        yield _numbers(lines)
+
+
+def _numbers(lines: Sequence[bytes]) -> "Numbers":
+    import numpy as np
+
+    return np.fromstring(b"".join(lines).replace(b"\n", b","), sep=",", dtype=np.float64)
