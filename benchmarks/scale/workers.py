@@ -41,6 +41,7 @@ LATENCY = 0.2
 AT_ONCE = 64
 ON = "local:2"
 BATCH = 64
+JURY_REPS = 256
 Work = Callable[[Executor | None], Any]
 
 
@@ -53,7 +54,7 @@ def main() -> None:
     asked.add_argument("--calls", type=int, default=1_200)
     options = asked.parse_args()
     beside(f"table of {options.responses} responses x 12 jurors", table(options.responses))
-    beside("juries of 20 jurors, 300 responses", juries())
+    beside(f"juries of 20 jurors, 300 responses, {JURY_REPS} resamples", juries())
     beside(f"ROUGE-L of {options.pairs} pairs", measured("rouge-l", options.pairs))
     if has_minilm():
         beside(
@@ -93,7 +94,8 @@ def table(responses: int) -> Work:
 
 def juries() -> Work:
     """Return what ranks every jury of up to five of 20 jurors."""
-    scope = scope_of(20, 0.05)
+    made = scope_of(20, 0.05)
+    scope = replace(made, options=replace(made.options, reps=JURY_REPS))
 
     def work(executor: Executor | None) -> str:
         with threadpool_limits(1):
