@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from calibration.details import StudyContext, details, sections
 from calibration.detection import all_misses, detection
 from calibration.reliability import clinician_reliability
-from calibration.report.content import Content, Juror, Study, criterion_rows, paired_means
+from calibration.report.content import Content, ReportedJuror, Study, criterion_rows, paired_means
 from calibration.report.page import page
 from calibration.scope import scopes
 from calibration.table import agreement_rows
@@ -57,7 +57,9 @@ def measure(responses: int) -> None:
             print(f"  details, {part[0]}: {time.process_time() - began:.2f} s CPU", flush=True)
     with timed("details"):
         found = details(scores, options, known)
-    study = Study("today", jurors=[Juror(name) for name in scores.raters("juror")], needed=12)
+    study = Study(
+        "today", jurors=[ReportedJuror(name) for name in scores.raters("juror")], needed=12
+    )
     verdicts = decisions(rows, JuryClaim(misses=all_misses(unsafe.rows)))
     content = Content(rows, verdicts, found, criteria, paired, study, unsafe)
     for time_of in ("page, the first", "page, again"):

@@ -5,18 +5,9 @@ finds it where its own score is.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-from calibration.protocol import Critical
-from calibration.values import NAN, Note, Noted
-
-if TYPE_CHECKING:
-    from calibration.detection_row import DetectionRow
-from collections.abc import Iterator
-from dataclasses import field, replace
 
 import numpy as np
 
@@ -35,10 +26,11 @@ from calibration.detection_row import (
     rankings,
     undefined_row,
 )
+from calibration.protocol import Critical
 from calibration.rating_matrix import mean_of_given
 from calibration.scope import checked_jury
 from calibration.scores import Array, Integers, RubricShape, Scores
-from calibration.values import AnalysisOptions, note, noted
+from calibration.values import NAN, AnalysisOptions, Note, Noted, note, noted
 
 HELD_OUT = "jury_held_out"
 Key = tuple[str, str, str, float]

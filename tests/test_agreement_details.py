@@ -20,7 +20,7 @@ from calibration.values import AnalysisOptions
 from data.database import open_study
 from data.queries.ledger import compositions_tried
 from medjury import main
-from medjury.services.calibrate import Question, calibrate, more
+from medjury.services.calibrate import CalibrationQuestion, calibrate, more
 
 RATERS = ("dr-a", "dr-b", "dr-c")
 JURORS = ("gpt", "llama", "claude")
@@ -109,7 +109,7 @@ def test_reliability_in_the_details_is_that_beside_the_table(shown: Details) -> 
 def test_reliability_is_computed_where_it_is_asked_for_alone(
     engine: Engine, asked: dict[str, bool]
 ) -> None:
-    brief = Question(AnalysisOptions(reps=20), further=False, reference=False)
+    brief = CalibrationQuestion(AnalysisOptions(reps=20), further=False, reference=False)
     found = calibrate(engine, brief)
     assert not found.reference.reliability
     wider = more(engine, found, replace(brief, **asked))

@@ -16,7 +16,7 @@ from calibration.messages import words
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import TERMINAL
-from calibration.tables.spec import Remark, Table, laid_out, table_notes
+from calibration.tables.spec import RowNotes, Table, laid_out, table_notes
 from calibration.values import NAN, note
 from medjury.cli import output
 from medjury.cli.agreement_show import fitted
@@ -123,7 +123,7 @@ def test_several_responses_an_instance_are_said_once_whatever_their_numbers() ->
 
 def test_a_note_of_every_row_names_nobody() -> None:
     told = note(NoteCode.ANALYSED, analysed=364, in_study=599)
-    rows = [Remark("", name, (told,)) for name in ("Jury", "Clinicians, by pairs")]
+    rows = [RowNotes("", name, (told,)) for name in ("Jury", "Clinicians, by pairs")]
     assert [one.text for one in table_notes(rows)] == [words(told)]
     assert words(told).startswith("364 of 599 responses are analysed")
 

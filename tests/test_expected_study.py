@@ -24,7 +24,7 @@ from data.rubric import read_rubric
 from jury.exports import bundle, helm, inspect, mlflow_judge, openai_grader, promptfoo
 from jury.exports.export import Export
 from jury.panel import Panel, read_panel
-from medjury.services.calibrate import Calibration, Question, calibrate
+from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate
 
 Write = Callable[[str, str], Path]
 N = 24
@@ -141,7 +141,7 @@ def test_replicates_of_means_are_the_same_again_only_where_they_are_equal(
 
 def calibrated(engine: Engine, *jurors: str) -> Calibration:
     options = AnalysisOptions(jurors, reps=200)
-    return calibrate(engine, Question(options, details=True))
+    return calibrate(engine, CalibrationQuestion(options, details=True))
 
 
 def test_the_workbench_shows_prompt_and_distribution_of_every_such_call(

@@ -15,11 +15,11 @@ from scipy import stats
 from sqlalchemy import Engine
 
 from calibration.models.model_scores import BenchmarkMean, benchmark_means
-from calibration.writers.leaderboards import Judge, Source, record, records, release
+from calibration.writers.leaderboards import Judge, Provenance, record, records, release
 from data.queries.record import acts
 
 Write = Callable[[str, str], Path]
-SOURCE = Source(
+SOURCE = Provenance(
     "f" * 64,
     "0.1",
     1_700_000_000,

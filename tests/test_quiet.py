@@ -8,7 +8,7 @@ from calibration import remarks
 from calibration.codes import NoteCode
 from calibration.icc import Interval
 from calibration.messages import words
-from calibration.tables.spec import Remark, parted, table_notes
+from calibration.tables.spec import RowNotes, parted, table_notes
 from calibration.values import note, noted
 
 ENDS = Interval(0.1, 0.6)
@@ -33,7 +33,7 @@ QUIET = noted(
 
 @pytest.mark.parametrize("groups", [[""], ["aci", "mts"]])
 def test_what_only_adds_figures_is_folded_and_what_warns_is_not(groups: list[str]) -> None:
-    every = table_notes([Remark(one, "Jury", (*QUIET, *LOUD)) for one in groups])
+    every = table_notes([RowNotes(one, "Jury", (*QUIET, *LOUD)) for one in groups])
     loud, quiet = parted(every)
     assert [one.code for one in loud] == [one.code for one in LOUD]
     assert [one.code for one in quiet] == [one.code for one in QUIET]
@@ -43,8 +43,8 @@ def test_a_warning_is_not_folded_for_the_figures_in_it() -> None:
     named = "with the other clinicians: jury 0.4, BCa bootstrap 0.1 to 0.6; read no more into it"
     warning = remarks.no_variance([named])
     assert warning is not None
-    every = table_notes([Remark(f"b{n}", "Jury", (*QUIET, warning)) for n in range(2)])
-    loud, quiet = parted([*every, *table_notes([Remark("aci", "Jury", (warning,))])])
+    every = table_notes([RowNotes(f"b{n}", "Jury", (*QUIET, warning)) for n in range(2)])
+    loud, quiet = parted([*every, *table_notes([RowNotes("aci", "Jury", (warning,))])])
     assert len(loud) == 2
     assert all(named in one.text for one in loud)
     assert len(quiet) == len(QUIET)
@@ -57,14 +57,14 @@ def test_a_note_that_holds_for_several_rows_is_quiet_only_if_it_is_for_each() ->
     )
     assert few
     assert many
-    [alone] = table_notes([Remark("", "Jury", (few,))])
+    [alone] = table_notes([RowNotes("", "Jury", (few,))])
     assert alone.is_quiet
-    every = table_notes([Remark("", "Jury", (few,)), Remark("", "gpt", (many,))])
+    every = table_notes([RowNotes("", "Jury", (few,)), RowNotes("", "gpt", (many,))])
     assert [one.is_quiet for one in every] == [True, False]
 
 
 def test_every_note_stands_on_the_page_once_those_that_warn_first() -> None:
-    page = tables.noted(table_notes([Remark("", "Jury", (*QUIET, *LOUD))]))
+    page = tables.noted(table_notes([RowNotes("", "Jury", (*QUIET, *LOUD))]))
     told = [tables.escaped(f"Jury: {words(one)}") for one in (*QUIET, *LOUD)]
     told[len(QUIET) + 1] = "Jury: several responses of an instance: the F interval"
     told[len(QUIET) + 6] = "Jury: 5 of 5 pairs share fewer than 10 responses"
@@ -76,5 +76,5 @@ def test_every_note_stands_on_the_page_once_those_that_warn_first() -> None:
 
 
 def test_a_handful_of_notes_is_shown_whole() -> None:
-    assert "<details" not in tables.noted(table_notes([Remark("", "Jury", QUIET)]))
+    assert "<details" not in tables.noted(table_notes([RowNotes("", "Jury", QUIET)]))
     assert tables.noted([]) == ""

@@ -23,7 +23,7 @@ from calibration.tables.numbers import (
     money,
     whole,
 )
-from calibration.tables.spec import Remark, laid_out, table_notes
+from calibration.tables.spec import RowNotes, laid_out, table_notes
 from calibration.values import note
 from calibration.writers.agreement_table import latex, markdown, table_csv
 
@@ -157,17 +157,17 @@ def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_
 
 def test_a_note_is_told_once_with_the_rows_it_holds_for():
     rows = [
-        Remark("aci", "Jury", (FEW, OWN)),
-        Remark("aci", "gpt", (FEW,)),
-        Remark("all", "Jury", ()),
-        Remark("all", "gpt", ()),
+        RowNotes("aci", "Jury", (FEW, OWN)),
+        RowNotes("aci", "gpt", (FEW,)),
+        RowNotes("all", "Jury", ()),
+        RowNotes("all", "gpt", ()),
     ]
     assert told(rows) == [f"aci: {FEW_WORDS}", f"aci, Jury: {OWN_WORDS}"]
     assert told(rows[:2]) == [FEW_WORDS, f"aci, Jury: {OWN_WORDS}"]
 
 
 def test_a_note_of_one_benchmark_never_speaks_for_another():
-    rows = [Remark("aci", "Jury", (FEW,)), Remark("all", "Jury", ())]
+    rows = [RowNotes("aci", "Jury", (FEW,)), RowNotes("all", "Jury", ())]
     assert told(rows) == [f"aci, Jury: {FEW_WORDS}"]
 
 
@@ -203,12 +203,12 @@ def test_no_metric_is_called_simulated_but_the_clinicians_that_it_is_held_agains
 def test_a_note_of_the_same_rows_in_every_group_names_them_once():
     names = ("Jury", "gpt", "rouge-l")
     rows = [
-        Remark(group, name, () if name == "rouge-l" else (FEW,))
+        RowNotes(group, name, () if name == "rouge-l" else (FEW,))
         for group in ("aci", "bec")
         for name in names
     ]
     assert told(rows) == [f"Jury, gpt, everywhere: {FEW_WORDS}"]
-    more = told([*rows, Remark("all", "Jury", ())])
+    more = told([*rows, RowNotes("all", "Jury", ())])
     assert more == [f"aci, Jury, gpt; bec, Jury, gpt: {FEW_WORDS}"]
 
 

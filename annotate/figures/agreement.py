@@ -26,7 +26,7 @@ from calibration.tables.spec import Table, laid_out
 from calibration.values import AnalysisOptions, note, simulated_in
 from data.errors import BadInput, TooFew, Unrated
 from data.queries.study import version
-from medjury.services.calibrate import Calibration, Question, calibrate, more
+from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate, more
 from medjury.services.record import protocol_of
 from medjury.services.reports import FORMATS, content_of, report_text
 
@@ -102,7 +102,9 @@ def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:
     """Return a calibration without its details, computed once for an unchanged study."""
     key = (engine.url, version(engine), question)
     if key not in _kept:
-        table_only = Question(question.options, reference=False, families=question.families)
+        table_only = CalibrationQuestion(
+            question.options, reference=False, families=question.families
+        )
         _kept[key] = calibrate(engine, table_only)
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
@@ -113,7 +115,7 @@ def _detailed(engine: Engine, question: AgreementQuestion) -> Calibration:
     """Return a calibration with its details, computed once for an unchanged study."""
     calibration = _calibration(engine, question)
     if not calibration.question.details:
-        with_details = Question(
+        with_details = CalibrationQuestion(
             question.options, details=True, page=True, families=question.families
         )
         calibration = more(engine, calibration, with_details)

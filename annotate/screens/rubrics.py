@@ -22,7 +22,7 @@ from data.queries import JuryValidation, StudyRubric
 from data.rubric import Gold, Rubric, read_rubric, shipped
 from jury.panel import read_panel
 from medjury.services.record import protocol_of
-from medjury.services.rubric_export import ExportedRubric, RubricExport, exported_rubric, tools
+from medjury.services.rubric_export import RubricExport, RubricFiles, exported_rubric, tools
 
 ABOUT = "What clinicians and jurors rate: criteria, scale and prompt. A single changed word makes another rubric."
 SHORT = 12
@@ -225,7 +225,7 @@ class Archive:
 
     sha256: str
     name: str
-    exported: ExportedRubric
+    exported: RubricFiles
 
 
 def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:

@@ -34,7 +34,7 @@ IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 
 
 @dataclass(frozen=True)
-class Juror:
+class ReportedJuror:
     """A juror: its name, model, provider, and the hash of all settings that affect its answers."""
 
     name: str
@@ -102,7 +102,7 @@ class Study:
     needed: int = 0
     references: str = "all"
     fingerprint: str = ""
-    jurors: Sequence[Juror] = ()
+    jurors: Sequence[ReportedJuror] = ()
     silent: Sequence[str] = ()
     rubrics: Sequence[UsedRubric] = ()
     tried: Sequence[Tried] = ()

@@ -14,7 +14,7 @@ from calibration.values import note
 MOST = 25
 
 
-class Looked(Protocol):
+class LedgerEntry(Protocol):
     """An entry of the ledger: one jury, looked at in one way."""
 
     @property
@@ -26,12 +26,12 @@ class Looked(Protocol):
         """Whether any of them is."""
 
 
-def different(entries: Sequence[Looked]) -> int:
+def different(entries: Sequence[LedgerEntry]) -> int:
     """Return how many different juries entries of the ledger are of, by their jurors alone."""
     return len({tuple(sorted(one.jurors)) for one in entries})
 
 
-def ever_tried(entries: Sequence[Looked]) -> str:
+def ever_tried(entries: Sequence[LedgerEntry]) -> str:
     """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
     real = [one for one in entries if not one.simulated]
     made_up = [one for one in entries if one.simulated]

@@ -51,7 +51,7 @@ Cell = Callable[[Any, Typeface], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class RowNotes:
     """The notes of one row, under its group's heading and its name."""
 
     group: str
@@ -211,12 +211,12 @@ def _fragile(row: Noted) -> str:
     return ", fragile" if fragile else ""
 
 
-def _remark(spec: TableSpec, row: Noted, head: str, every: bool) -> Remark:
+def _remark(spec: TableSpec, row: Noted, head: str, every: bool) -> RowNotes:
     """Return the notes of a row under its group, and its criterion where rows differ by it."""
     name = _called(spec, row) + _fragile(row)
     within = f"{getattr(row, spec.within)}" if spec.within else ""
     group = ", ".join(filter(None, (head, within)))
-    return Remark(group, name if every else marked(name, row), row.notes)
+    return RowNotes(group, name if every else marked(name, row), row.notes)
 
 
 def number(heading: str, name: str, digits: int = 2, *, wide: bool = False) -> Column:
@@ -280,7 +280,7 @@ def share(heading: str, part: str, of: str, *, wide: bool = False) -> Column:
 
 
 def table_notes(
-    rows: Sequence[Remark], left_out: Collection[AnyCode] = ()
+    rows: Sequence[RowNotes], left_out: Collection[AnyCode] = ()
 ) -> tuple[TableNote, ...]:
     """Return each note once, with the rows it holds for, or alone where it holds for all."""
     holds: dict[str, dict[tuple[str, str], Note]] = {}

@@ -190,7 +190,7 @@ class Judge:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Provenance:
     """Where the figures come from.
 
     Attributes
@@ -210,7 +210,7 @@ class Source:
     rubrics: Mapping[str, str]
 
 
-def records(rows: Sequence[BenchmarkMean], source: Source) -> Mapping[str, str]:
+def records(rows: Sequence[BenchmarkMean], source: Provenance) -> Mapping[str, str]:
     """Return a record for each model, by path: data/medjury/DEVELOPER/MODEL/UUID.json."""
     files = {}
     for model in sorted({one.model for one in rows}):
@@ -223,7 +223,7 @@ def records(rows: Sequence[BenchmarkMean], source: Source) -> Mapping[str, str]:
     return files
 
 
-def record(model: str, rows: Sequence[BenchmarkMean], source: Source) -> dict[str, Any]:
+def record(model: str, rows: Sequence[BenchmarkMean], source: Provenance) -> dict[str, Any]:
     """Return the record of one model."""
     lacking = [f"{one.benchmark} by {one.scorer}" for one in rows if not math.isfinite(one.mean)]
     details = {"study": source.study, "results_without_a_score": ", ".join(lacking) or "none"}
@@ -246,7 +246,9 @@ def record(model: str, rows: Sequence[BenchmarkMean], source: Source) -> dict[st
     }
 
 
-def _result(one: BenchmarkMean, rows: Sequence[BenchmarkMean], source: Source) -> dict[str, Any]:
+def _result(
+    one: BenchmarkMean, rows: Sequence[BenchmarkMean], source: Provenance
+) -> dict[str, Any]:
     words = f"{scorer_words(one.scorer)} score"
     metric: dict[str, Any] = {
         "evaluation_description": f"{words} on {one.benchmark}: mean of composites over responses",
@@ -287,7 +289,9 @@ def _details(one: BenchmarkMean) -> dict[str, str]:
     return {name: str(value) for name, value in counts.items()} | made_up
 
 
-def _scoring(one: BenchmarkMean, rows: Sequence[BenchmarkMean], source: Source) -> dict[str, Any]:
+def _scoring(
+    one: BenchmarkMean, rows: Sequence[BenchmarkMean], source: Provenance
+) -> dict[str, Any]:
     """Return who judged and how; the clinicians' mean is the baseline, where there is one."""
     seated = [judge for judge in source.judges if one.scorer in (JURY, f"{JUROR}{judge.name}")]
     experts = (

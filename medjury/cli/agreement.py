@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from sqlalchemy import Engine
 
 from medjury.cli.files import write_files, writes_to
 from medjury.cli.output import say
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from medjury.cli.agreement_show import Shown
-    from medjury.services.calibrate import Question
+    from medjury.services.calibrate import CalibrationQuestion
 
 Html = Annotated[
     Path | None,
@@ -75,7 +74,7 @@ READINGS: tuple[Literal["independent"], Literal["adjudicated"]] = ("independent"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ReportFiles:
     """Where reports go; None where one is not asked for."""
 
     html: Path | None = None
@@ -90,11 +89,11 @@ class Places:
                 yield f"--{field.name}", to
 
 
-NOWHERE = Places()
+NOWHERE = ReportFiles()
 
 
 def write_reports(
-    engine: "Engine", places: Places, calibration: "Calibration", json_to: Path | None
+    engine: "Engine", places: ReportFiles, calibration: "Calibration", json_to: Path | None
 ) -> None:
     """Write every report that is asked for, all or none."""
     write_files({name: (to, _text(engine, name, calibration)) for name, to in places.named()})
@@ -116,7 +115,7 @@ def named(frozen: bool, name: str) -> str | None:
 
 
 def freeze_calibration(
-    engine: Engine, calibration: "Calibration", name: str | None, body: Mapping[str, Any]
+    engine: "Engine", calibration: "Calibration", name: str | None, body: Mapping[str, Any]
 ) -> Iterator[str]:
     """Freeze a calibration as a report where that is asked for; yield a line that says so.
 
@@ -211,7 +210,7 @@ def calibrate(
     if freeze and reading == "adjudicated":
         raise typer.BadParameter("freezes independent readings alone", param_hint="--freeze")
     from medjury.cli.agreement_show import Shown
-    from medjury.services.calibrate import Question
+    from medjury.services.calibrate import CalibrationQuestion
 
     engine = study_of(context, db)
     page = html is not None or pairs
@@ -219,7 +218,7 @@ def calibrate(
     families = tuple(panel_families(panel).items())
     print_agreement(
         engine,
-        Question(
+        CalibrationQuestion(
             options,
             details=more,
             page=page,
@@ -231,7 +230,7 @@ def calibrate(
         Output(
             Shown(by_benchmark, notes, more),
             json_to,
-            Places(html, markdown, csv, latex),
+            ReportFiles(html, markdown, csv, latex),
             named(freeze, name),
             pairs,
             on,
@@ -249,13 +248,13 @@ class Output:
 
     shown: "Shown"
     json_to: Path | None = None
-    places: Places = NOWHERE
+    places: ReportFiles = NOWHERE
     frozen: str | None = None
     pairs: bool = False
     on: str | None = None
 
 
-def print_agreement(engine: "Engine", question: "Question", output: Output) -> None:
+def print_agreement(engine: "Engine", question: "CalibrationQuestion", output: Output) -> None:
     """Compute the agreement table, print it, and write it as JSON and reports where asked."""
     from medjury.cli.agreement_show import (
         show_calibration,

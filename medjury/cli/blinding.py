@@ -104,7 +104,7 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedSpan:
     """A place of a response (response_id), in characters of its stored text, and what it is."""
 
     response: str
@@ -262,7 +262,7 @@ def masked_at(response: StoredText, places: Iterable[TextPlace]) -> MaskedText:
     return MaskedText(response.response, "".join([*parts, response.text[at:]]), spans)
 
 
-def _doubtful(engine: Engine) -> list[Listed]:
+def _doubtful(engine: Engine) -> list[ListedSpan]:
     """Return what may name an author, is not masked and was not left."""
     names, left = author_names(engine), names_left(engine)
     return [
@@ -274,7 +274,7 @@ def _doubtful(engine: Engine) -> list[Listed]:
     ]
 
 
-def _masked_places(engine: Engine) -> list[Listed]:
+def _masked_places(engine: Engine) -> list[ListedSpan]:
     """Return what is masked; what it is, where the search finds it by itself."""
     names = author_names(engine)
     return [
@@ -291,12 +291,12 @@ def _why(text: str, start: int, end: int, names: Sequence[str]) -> Why:
     return next(whys, Why.OTHER_MEANING)
 
 
-def _listed(response: StoredText, span: Found) -> Listed:
+def _listed(response: StoredText, span: Found) -> ListedSpan:
     around = _context(response.text, (span.start, span.end, span.text))
-    return Listed(response.response_id, span.start, span.end, span.text, span.why, around)
+    return ListedSpan(response.response_id, span.start, span.end, span.text, span.why, around)
 
 
-def _list(places: Sequence[Listed], json_to: Path | None) -> None:
+def _list(places: Sequence[ListedSpan], json_to: Path | None) -> None:
     """List places, and say how to mask or leave them."""
     for place in places:
         say(

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from sqlalchemy import Engine
 
 from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.errors import BadInput
-from data.rubric import Rubric
 from medjury.cli.files import forget_streaming, writes_to
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ ORDERED = {True: "yes", False: "NO", None: "not known"}
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPanel:
     """A panel and where it is: a file, or "" where it ships with medjury."""
 
     file: str
@@ -55,12 +55,12 @@ def panels(
 
     Prices are US dollars per million tokens, the panel's own or else the price list's of today.
     """
-    listed_panels = [Listed("", read_panel(name)) for name in shipped()]
+    listed_panels = [ListedPanel("", read_panel(name)) for name in shipped()]
     refused = []
     for path in sorted(folder.glob("*.toml")):
         if _is_panel(path):
             try:
-                listed_panels.append(Listed(str(path), read_panel(path)))
+                listed_panels.append(ListedPanel(str(path), read_panel(path)))
             except BadPanel as error:
                 refused.append(str(error))
     today = datetime.now(UTC)
@@ -100,7 +100,7 @@ def _per_million(usd: float | None) -> float | None:
     return None if usd is None else round(usd * 1_000_000 / SAMPLE, 6)
 
 
-def _json(listed: Listed, at: datetime) -> dict[str, Any]:
+def _json(listed: ListedPanel, at: datetime) -> dict[str, Any]:
     keys = ("name", "provider", "model", "family")
     jurors = []
     for juror in listed.panel.juror:

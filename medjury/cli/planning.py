@@ -24,7 +24,7 @@ from medjury.cli.options import (
 from medjury.cli.output import progress, say, say_unnoted, show_table
 
 if TYPE_CHECKING:
-    from medjury.services.planning import Plan
+    from medjury.services.planning import StudyPlan
 
 SHARED = 0.5  # of the errors of two scorers, where no pilot tells
 
@@ -164,7 +164,7 @@ def _check(options: PlanOptions) -> None:
         )
 
 
-def _show(plan: "Plan", json_to: Path | None) -> None:
+def _show(plan: "StudyPlan", json_to: Path | None) -> None:
     """Print the two tables of a plan, then its sentences, which tell the tables' notes too."""
     from calibration.tables.planning import (
         margin_table,

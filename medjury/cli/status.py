@@ -10,7 +10,13 @@ from medjury.cli.commands import PROGRAM
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, hint, say, show
-from medjury.services.status import CliniciansStatus, JuryStatus, NextStep, ReportStatus, Status
+from medjury.services.status import (
+    CliniciansStatus,
+    JuryStatus,
+    NextStep,
+    ReportStatus,
+    StudyStatus,
+)
 from medjury.services.status import status as status_of
 
 HEAD_SHOWN = 12
@@ -52,7 +58,7 @@ def status(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     write_json(asdict(now) | {"next": step}, json_to)
 
 
-def _show_benchmarks(now: Status, json_to: Path | None) -> None:
+def _show_benchmarks(now: StudyStatus, json_to: Path | None) -> None:
     rows = [
         [
             benchmark.benchmark,
@@ -66,7 +72,7 @@ def _show_benchmarks(now: Status, json_to: Path | None) -> None:
         show("Benchmarks", columns, rows, json_to, words=("rubric",))
 
 
-def _lines(now: Status) -> Iterator[str]:
+def _lines(now: StudyStatus) -> Iterator[str]:
     """Yield a line for each part of the study."""
     if now.record.simulated:
         yield "Simulated raters are in this study: no figure of them is evidence."

@@ -60,7 +60,7 @@ DEFAULT = AnalysisOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CalibrationQuestion:
     """What is asked: how to analyse, and how much beyond the table.
 
     Attributes
@@ -87,7 +87,7 @@ class Question:
         return self.reference or self.details or self.page
 
 
-THE_TABLE = Question()
+THE_TABLE = CalibrationQuestion()
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Calibration:
     warnings : what went wrong without touching a figure
     """
 
-    question: Question
+    question: CalibrationQuestion
     ratings: pd.DataFrame
     scores: Scores
     kept: Kept
@@ -141,7 +141,7 @@ class Calibration:
 
 def calibrate(
     engine: Engine,
-    question: Question = THE_TABLE,
+    question: CalibrationQuestion = THE_TABLE,
     *,
     tick: Tick | None = None,
 ) -> Calibration:
@@ -232,7 +232,7 @@ def claim_of(
     return JuryClaim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
 
-def more(engine: Engine, calibration: Calibration, question: Question) -> Calibration:
+def more(engine: Engine, calibration: Calibration, question: CalibrationQuestion) -> Calibration:
     """Return a calibration with what else is asked of it; the table is not computed again."""
     extended = replace(calibration, question=question)
     with threadpool_limits(1):
@@ -257,7 +257,7 @@ class _Ready:
     options: AnalysisOptions
 
 
-def _ready(engine: Engine, question: Question) -> _Ready:
+def _ready(engine: Engine, question: CalibrationQuestion) -> _Ready:
     options = question.options
     take = sound_only if options.references == "sound" else all_instances
     everything = _scores(engine, question)
@@ -282,7 +282,7 @@ def _ready(engine: Engine, question: Question) -> _Ready:
     return _Ready(*of, selection, looked, tuple(silent), seated)
 
 
-def _scores(engine: Engine, question: Question) -> Scores:
+def _scores(engine: Engine, question: CalibrationQuestion) -> Scores:
     """Return the ratings that the figures need: of most studies those that clinicians rated too."""
     if question.options.references != "all":
         return scores_of(engine)
@@ -382,7 +382,7 @@ def check_protocol(
     as_fixed = protocol.analysis(chosen.reps, chosen.seed) if protocol else chosen
     try:
         calibration = calibrate(
-            engine, Question(as_fixed, further=False, reference=False), tick=tick
+            engine, CalibrationQuestion(as_fixed, further=False, reference=False), tick=tick
         )
     except Unrated:
         return Checked(protocol, NOTHING_RATED)

@@ -123,10 +123,10 @@ def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
     BadInput, Unknown, TooFew
         As `medjury.services.calibrate`.
     """
-    from medjury.services.calibrate import Question, calibrate
+    from medjury.services.calibrate import CalibrationQuestion, calibrate
     from medjury.services.reports import as_json
 
-    calibration = calibrate(engine, Question(question.options))
+    calibration = calibrate(engine, CalibrationQuestion(question.options))
     return keep_report(engine, calibration, question.name, as_json(engine, calibration))
 
 

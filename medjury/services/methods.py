@@ -22,7 +22,7 @@ REPS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ParticipantInformation:
     """What clinicians are told of the study.
 
     Attributes
@@ -77,7 +77,7 @@ class StudyFacts:
     locked: str | None
     reps: int
     warnings: Sequence[str] = ()
-    told: "Told | None" = None
+    told: "ParticipantInformation | None" = None
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -89,10 +89,10 @@ def study_facts(
     engine: Engine, reps: int = REPS, tick: Callable[[float], None] | None = None
 ) -> StudyFacts:
     """Return what the study knows; the jury that is looked at is noted in the ledger."""
-    from medjury.services.calibrate import Question, calibrate
+    from medjury.services.calibrate import CalibrationQuestion, calibrate
 
     calibration = calibrate(
-        engine, Question(AnalysisOptions(reps=reps), reference=False), tick=tick
+        engine, CalibrationQuestion(AnalysisOptions(reps=reps), reference=False), tick=tick
     )
     scores = calibration.scores
     readings, incomplete = _readings(scores)
@@ -119,13 +119,13 @@ def study_facts(
     )
 
 
-def _told(engine: Engine, rated: Collection[str]) -> Told | None:
+def _told(engine: Engine, rated: Collection[str]) -> ParticipantInformation | None:
     """Return what clinicians are told now, and how many of those who rated gave consent to it."""
     versions = description_versions(engine)
     if not versions:
         return None
     present = versions[-1]
-    return Told(
+    return ParticipantInformation(
         title=present.description.title,
         sha256=present.sha256,
         pages=len(present.description.guideline),

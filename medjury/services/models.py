@@ -231,13 +231,13 @@ def leaderboard_files(
     engine: Engine, board: Leaderboard, shape: str, at: datetime, organization: str
 ) -> Mapping[str, str]:
     """Return the files of a leaderboard in one of `SHAPES`, by path."""
-    from calibration.writers.leaderboards import Judge, Source, records, release
+    from calibration.writers.leaderboards import Judge, Provenance, records, release
 
     if shape == "helm":
         return release(board.rows, f"medjury-{board.study[:12]}", f"{at:%Y-%m-%d}", board.about)
     profiles = juror_profiles(engine, list(board.jurors))
     used = benchmarks(engine)
-    source = Source(
+    source = Provenance(
         study=board.study,
         version=version("medjury"),
         seconds=int(at.timestamp()),

@@ -73,7 +73,7 @@ class MonitoringQuestion:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class MonitoredStudy:
     """What the figures are computed from: scores, the jury's readings, and what is normal."""
 
     jury: tuple[str, ...]
@@ -109,7 +109,7 @@ class Judged:
     """
 
     question: MonitoringQuestion
-    study: Study
+    study: MonitoredStudy
     periods: tuple[PeriodRow, ...]
     watched: "CusumResult"
     mix: CaseMix | None
@@ -276,7 +276,7 @@ def causes(engine: Engine, judged: Judged) -> Causes:
     return Causes(tuple(anchor), judged.mix, drift, tuple(ends))
 
 
-def _study(engine: Engine, question: MonitoringQuestion) -> Study:
+def _study(engine: Engine, question: MonitoringQuestion) -> MonitoredStudy:
     from calibration.monitoring.anchor import without_later
 
     options = question.options
@@ -286,7 +286,7 @@ def _study(engine: Engine, question: MonitoringQuestion) -> Study:
     normal = _normal(engine, question, scores)
     again = juror_ratings(engine)
     scope = _scope(engine, without_later(scores, again), jury, options)
-    return Study(jury, scores, everything.ratings, again, scope, normal)
+    return MonitoredStudy(jury, scores, everything.ratings, again, scope, normal)
 
 
 def _scope(
@@ -335,7 +335,7 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
     return TargetOptions(None, icc, frozen.at.date(), f"report {frozen.id}", error)
 
 
-def _periods(study: Study, asking: "PeriodOptions", tick: Tick | None) -> list[PeriodRow]:
+def _periods(study: MonitoredStudy, asking: "PeriodOptions", tick: Tick | None) -> list[PeriodRow]:
     """Return the jury's agreement by period."""
     from calibration.monitoring.periods import period_rows, periods_of
 
@@ -353,7 +353,7 @@ def _periods(study: Study, asking: "PeriodOptions", tick: Tick | None) -> list[P
     return period_rows(replace(scope, tick=ticked), scope.jury, asking)
 
 
-def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "PeriodOptions":
+def _asking(engine: Engine, study: MonitoredStudy, question: MonitoringQuestion) -> "PeriodOptions":
     """Return what is asked of the calendar."""
     from calibration.monitoring.periods import DayRange, PeriodOptions
 
@@ -423,7 +423,7 @@ def _remarks(rows: Sequence[PeriodRow]) -> Iterator[Note]:
         yield note(MonitoringCode.ONE_PERIOD, period=rows[0].period)
 
 
-def _remember(engine: Engine, study: Study, options: AnalysisOptions) -> str:
+def _remember(engine: Engine, study: MonitoredStudy, options: AnalysisOptions) -> str:
     """Note the jury in the ledger, with its ICC over all periods; return why not, or ""."""
     from calibration.agreement import column_icc, columns
     from calibration.scope import AgreementRow

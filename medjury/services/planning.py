@@ -44,7 +44,7 @@ class Assumption:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """A plan, and what it rests on.
 
     Attributes
@@ -75,7 +75,7 @@ class Plan:
         return (*map(sentence, self.sentences), *(self.pilot.told if self.pilot else ()))
 
 
-def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
+def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> StudyPlan:
     """Return a plan from an assumed ICC; no study is needed."""
     rows = plan_rows(
         [*assumed_iccs(assumption.icc, assumption.single, options.per_response)], options
@@ -86,11 +86,11 @@ def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
         single_rater_icc(assumption.icc or 0.0) if assumption.single is None else assumption.single
     )
     sizes = tuple(assumed_panel_sizes(single))
-    plan = Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
+    plan = StudyPlan(options, assumption, None, tuple(rows), tuple(power), sentences)
     return replace(plan, non_inferiority=at_margin, reliability=sizes)
 
 
-def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> Plan:
+def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> StudyPlan:
     """Return a plan from what a study's ratings say.
 
     The ledger is told that the pilot's jury was compared with the clinicians.
@@ -113,7 +113,7 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     power = power_rows(rows, options, pilot)
     at_margin = tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, pilot, at_margin)
-    plan = Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
+    plan = StudyPlan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
     return replace(plan, non_inferiority=at_margin, reliability=sizes)
 
 
@@ -154,7 +154,7 @@ def _sizes(scope: Scope) -> tuple[PanelSizeRow, ...]:
     )
 
 
-def to_json(plan: Plan) -> dict[str, Any]:
+def to_json(plan: StudyPlan) -> dict[str, Any]:
     """Return the plan as `study plan --json` has it; what is undefined becomes None."""
     assumption = {"icc": plan.assumption.icc, "single_icc": plan.assumption.single}
     return {

@@ -13,7 +13,15 @@ from typing import Any
 from sqlalchemy import Engine
 
 from calibration.json_values import decision_json, json_value
-from calibration.report.content import Content, Costs, Juror, Paired, Study, Tried, UsedRubric
+from calibration.report.content import (
+    Content,
+    Costs,
+    Paired,
+    ReportedJuror,
+    Study,
+    Tried,
+    UsedRubric,
+)
 from calibration.scores import Scores
 from calibration.values import COMBINED
 from data.queries import benchmarks
@@ -145,11 +153,11 @@ def _pair(paired: Paired) -> dict[str, Any]:
     }
 
 
-def _juror(name: str, profile: Mapping[str, Any]) -> Juror:
+def _juror(name: str, profile: Mapping[str, Any]) -> ReportedJuror:
     if not profile:
-        return Juror(name)
+        return ReportedJuror(name)
     settings = json.dumps(dict(profile), sort_keys=True)
-    return Juror(
+    return ReportedJuror(
         name,
         model=str(profile.get("model", "")),
         provider=str(profile.get("provider", "")),

@@ -277,7 +277,7 @@ class RubricExport:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedRubric:
+class RubricFiles:
     """The files, and what they say of the jury.
 
     Attributes
@@ -302,9 +302,7 @@ def tools() -> list[str]:
     return [name for name, module in MODULES.items() if find_spec(f"jury.exports.{module}")]
 
 
-def exported_rubric(
-    engine: Engine, request: RubricExport, tick: Tick | None = None
-) -> ExportedRubric:
+def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = None) -> RubricFiles:
     """Return a rubric's files for a tool, the figures computed anew from the study's ratings.
 
     Raises
@@ -322,7 +320,7 @@ def exported_rubric(
     record = validated.record
     rows = tuple(material(engine, rubric))
     write: Write = import_module(f"jury.exports.{MODULES[request.tool]}").write
-    return ExportedRubric(
+    return RubricFiles(
         dict(write(Export(rubric, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",
         tuple(record["reasons"]),

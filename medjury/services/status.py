@@ -107,7 +107,7 @@ class RecordStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class StudyStatus:
     """Where a study stands; `protocol_set_at` and `report` are None where there is none."""
 
     protocol_set_at: str | None
@@ -136,7 +136,7 @@ class Status:
         return next((step for step, is_done in steps.items() if not is_done), NextStep.SHARE)
 
 
-def status(engine: Engine) -> Status:
+def status(engine: Engine) -> StudyStatus:
     """Return where a study stands; authors are not read, and nothing is computed but counts.
 
     The decision is that of the newest frozen report: computing it anew takes a bootstrap.
@@ -153,7 +153,7 @@ def status(engine: Engine) -> Status:
         )
         for benchmark in benchmarks(engine)
     )
-    return Status(
+    return StudyStatus(
         protocol.set_at if protocol else None,
         protocol.margin if protocol else None,
         own,

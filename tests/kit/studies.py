@@ -11,7 +11,7 @@ from calibration.detection import detection
 from calibration.reliability import clinician_reliability
 from calibration.report.content import (
     Content,
-    Juror,
+    ReportedJuror,
     Study,
     UsedRubric,
     criterion_rows,
@@ -77,7 +77,7 @@ def content_of(scores, reps=20, **facts):
     """Return what a report of some scores shows."""
     options = AnalysisOptions(reps=reps)
     rows = table_rows(scores, reps)
-    jurors = [Juror(name) for name in scores.raters("juror")]
+    jurors = [ReportedJuror(name) for name in scores.raters("juror")]
     rubrics = [
         UsedRubric(name, "house", "1", shape.criteria, f"{shape.low}-{shape.high}", "")
         for name, shape in scores.rubrics.items()
