@@ -1,4 +1,4 @@
-"""`--on ADDRESS` for measure, calibrate and juries: the same figures, wherever they are computed."""
+"""`--on ADDRESS` for measure and juries: the same figures, wherever they are computed."""
 
 import os
 import re
@@ -90,10 +90,6 @@ def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("calibrate", "--reps", "100", "--details", "--benchmark", "visits"),
-        pytest.param(
-            ("calibrate", "--reps", "200", "--method", "published"), marks=pytest.mark.slow
-        ),
         ("juries", "--reps", "200"),
         pytest.param(("juries", "--reps", "200", "--pool", "weighted"), marks=pytest.mark.slow),
         ("juries", "--reps", "200", "--compare", "alpha,beta", "--compare", "alpha,gamma"),
@@ -108,6 +104,16 @@ def test_the_json_is_that_of_this_machine_byte_for_byte(
     copy_study(filled, url)  # a command leaves its comparisons in the ledger
     code, out, err = study(*command, "--on", place.address, "--json", str(there))
     assert (code, "sent to 2 workers on 127.0.0.1" in out) == (0, True), err
+    assert there.read_bytes() == here.read_bytes()
+
+
+def test_the_agreement_table_is_computed_here_and_says_so(study: Run, tmp_path: Path) -> None:
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    command = ("calibrate", "--reps", "100", "--json")
+    assert study(*command, str(here))[0] == 0
+    code, out, err = study(*command, str(there), "--on", NOBODY[0])
+    line = f"--on {NOBODY[0]}: the table is computed here, which is quicker; nothing is sent"
+    assert (code, out.count(line)) == (0, 1), err
     assert there.read_bytes() == here.read_bytes()
 
 
@@ -150,7 +156,6 @@ NOBODY = ("tcp://127.0.0.1:1", "no Dask scheduler answers there (Connection refu
         ("measure", "local:0", "local:N for N processes"),
         ("measure", "tcp://user:word@host:8786", "give tcp://HOST:8786"),
         ("measure", *NOBODY),
-        ("calibrate", *NOBODY),
         ("juries", *NOBODY),
     ],
 )

@@ -1,6 +1,7 @@
 """A worker is killed in mid-run: no figure changes, no verdict is lost, none is there twice."""
 
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kit.dask_kills import killed, slow_work, undisturbed
 from kit.dask_place import Place, dask_place
 from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import HASTY, attempts, many, panel_at, ratings
@@ -36,6 +38,7 @@ from medjury.cli.dask_executor import Calls
 from medjury.cli.dask_worker import Tasks
 from medjury.cli.jury_words import AGAIN, WORKERS, advice
 
+WITHIN_SECONDS = 60.0
 HOW = BootstrapPlan(clusters=3000, rows=4096, reps=1500, seed=1)
 RESPONSES = 60
 JURORS = tuple(f"j{n}" for n in range(6))
@@ -96,6 +99,26 @@ def test_a_worker_killed_in_mid_resampling_changes_no_figure(place: Place) -> No
     assert found.tobytes() == here.tobytes()
 
 
+@pytest.mark.parametrize("moments", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_worker_killed_while_sending_computing_or_gathering_changes_nothing(
+    place: Place, moments: int
+) -> None:
+    phases = undisturbed(place)
+    ends = [killed(place, *one) for one in phases.moments(moments)]
+    assert {one.phase for one in ends} == {"sending", "computing", "gathering"}
+    assert [one for one in ends if one.said or one.seconds > WITHIN_SECONDS] == []
+
+
+def test_a_loss_of_the_last_worker_while_sending_is_told_as_that(place: Place) -> None:
+    place.processes[1].kill()
+    with connected(place.address) as client:
+        place.ready(1)
+        pieces = Tasks(client, place.address, patience=3.0).map(slow_work(), range(100))
+        threading.Timer(0.05, place.processes[2].kill).start()
+        with pytest.raises(BadInput, match="no worker is left since 3 s; start one with"):
+            list(pieces)
+
+
 @pytest.mark.slow
 def test_what_all_workers_held_is_sent_again_to_those_that_come(place: Place) -> None:
     here = computed_here()
@@ -124,7 +147,7 @@ def test_without_any_worker_or_scheduler_left_it_ends_with_one_message(place: Pl
             list(pieces)
         pieces = Tasks(client, place.address).map(np.sqrt, range(10_000))
         place.scheduler.send_signal(signal.SIGKILL)
-        with pytest.raises(BadInput, match="the scheduler is gone; start it"):
+        with pytest.raises(BadInput, match="the connection to the scheduler was lost"):
             list(pieces)
 
 

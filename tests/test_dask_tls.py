@@ -73,7 +73,7 @@ def test_the_json_is_that_of_this_machine_byte_for_byte(
     here, there, before = (tmp_path / name for name in ("here.json", "there.json", "before.db"))
     with sqlite3.connect(study_file) as study, sqlite3.connect(before) as copy:
         study.backup(copy)
-    command = ("calibrate", "--reps", "100", "--json")
+    command = ("juries", "--reps", "100", "--json")
     assert run(*command, str(here))[0] == 0
     code, out, err = run("--db", f"sqlite:///{before}", *command, str(there), "--on", place.address)
     assert (code, place.address[:6], "sent to 1 worker" in out) == (0, "tls://", True), err

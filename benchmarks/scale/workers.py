@@ -1,74 +1,123 @@
-"""Measure how fast the agreement table and a jury run go with 1 and 2 Dask workers, beside none.
+"""Measure what `--on local:2` wins and loses beside none, and what a jury run costs with workers.
 
-    PYTHONPATH=tests:benchmarks uv run python benchmarks/scale/workers.py [--responses 10000] [--calls 1200]
+    PYTHONPATH=tests:benchmarks uv run python benchmarks/scale/workers.py [--calls 1200]
 
-Workers are `dask worker` processes of one thread beside a real scheduler. The figures are compared
-before anything is told: the table must be the same to the last bit. The jury run goes to the stub
-of the tests, which answers after 200 ms. One BLAS thread everywhere.
+The agreement table of 10,000 responses, juries of 20 jurors, ROUGE-L and BERTScore of made texts.
+Figures are compared before anything is told: they must be the same to the last bit. The clock is
+told with and without the workers' start, which a user pays at every command. The jury run goes to
+the stub of the tests, which answers after 200 ms.
 """
 
 import argparse
 import os
 import resource
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-import pandas as pd
+import numpy as np
 from agreement_speed import _study as study
+from juries_speed import _study as scope_of
 from kit.dask_place import dask_place
 from kit.jurors import Do, Stub
 from storage import filled, texts
 from threadpoolctl import threadpool_limits
 
-from calibration.scores import Scores
+from calibration.baselines.backbone import has_minilm
+from calibration.juries.ranking import RankingOptions, jury_ranking
 from calibration.table import agreement_table
 from jury.panel import Panel
 from jury.run import run_panel
 from medjury.cli.dask_connect import computing
 from medjury.cli.dask_executor import calling
+from medjury.cli.metrics import way
 
 LATENCY = 0.2
 AT_ONCE = 64
-T = TypeVar("T")
+ON = "local:2"
+BATCH = 64
+JURY_REPS = 256
+Work = Callable[[Executor | None], Any]
 
 
 def main() -> None:
     """Measure and print."""
     asked = argparse.ArgumentParser()
     asked.add_argument("--responses", type=int, default=10_000)
-    asked.add_argument("--reps", type=int, default=2_000)
+    asked.add_argument("--pairs", type=int, default=20_000)
+    asked.add_argument("--bert-pairs", type=int, default=256)
     asked.add_argument("--calls", type=int, default=1_200)
-    asked.add_argument("--times", type=int, default=3)
     options = asked.parse_args()
-    print(f"load {' '.join(f'{one:.1f}' for one in os.getloadavg())} on {os.cpu_count()} cores")
-    scores = study(options.responses)
-    print(f"table of {options.responses} responses x 12 jurors, {options.reps} replicates")
-    with threadpool_limits(1):
-        here = table(scores, options.reps, None, options.times)
-        for workers in (1, 2):
-            assert table(scores, options.reps, workers, options.times).equals(here)
+    beside(f"table of {options.responses} responses x 12 jurors", table(options.responses))
+    beside(f"juries of 20 jurors, 300 responses, {JURY_REPS} resamples", juries())
+    beside(f"ROUGE-L of {options.pairs} pairs", measured("rouge-l", options.pairs))
+    if has_minilm():
+        beside(
+            f"BERTScore of {options.bert_pairs} pairs", measured("bertscore", options.bert_pairs)
+        )
     print(f"jury run of {options.calls} calls of {LATENCY} s, {AT_ONCE} at a time")
-    for where in (None, 1, 2):
+    for where in (None, 1, 2) if options.calls else ():
         calls(options.calls, where)
 
 
-def table(scores: Scores, reps: int, workers: int | None, times: int) -> pd.DataFrame:
-    """Time the table, here or at some workers, and return it."""
-    with tempfile.TemporaryDirectory() as folder, dask_place(Path(folder)) as place:
-        for _ in range(workers or 0):
-            place.worker()
-        place.ready(workers or 0)
-        with computing(place.address if workers else None, "scores are") as executor:
-            took, found = timed(
-                lambda: agreement_table(scores, reps=reps, executor=executor), times
-            )
-    told("here" if workers is None else f"{workers} workers", took)
-    return found
+def beside(name: str, work: Work) -> None:
+    """Time some work here and at local workers, and compare what comes out."""
+    print(f"{name}; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    began = time.perf_counter()
+    here = work(None)
+    took = time.perf_counter() - began
+    began = time.perf_counter()
+    with computing(ON, "made scores and texts are") as executor:
+        ready = time.perf_counter()
+        there = work(executor)
+        computed = time.perf_counter() - ready
+    whole = time.perf_counter() - began
+    assert here == there
+    print(f"  here {took:.1f} s; {ON} {whole:.1f} s, {computed:.1f} s of it computing", flush=True)
+
+
+def table(responses: int) -> Work:
+    """Return what computes an agreement table, as text, with 2,000 resamples."""
+    scores = study(responses)
+
+    def work(executor: Executor | None) -> str:
+        with threadpool_limits(1):
+            return agreement_table(scores, executor=executor).to_csv()
+
+    return work
+
+
+def juries() -> Work:
+    """Return what ranks every jury of up to five of 20 jurors."""
+    made = scope_of(20, 0.05)
+    scope = replace(made, options=replace(made.options, reps=JURY_REPS))
+
+    def work(executor: Executor | None) -> str:
+        with threadpool_limits(1):
+            options = replace(scope.options, executor=executor)
+            return repr(jury_ranking(replace(scope, options=options), RankingOptions()).rows)
+
+    return work
+
+
+def measured(metric: str, count: int) -> Work:
+    """Return what scores made pairs of 300 words by a metric."""
+    random = np.random.default_rng(0)
+    words = np.array([f"word{n}" for n in range(2_000)])
+    each = [[" ".join(random.choice(words, 300)) for _ in range(2)] for _ in range(count)]
+    pairs = [(text, reference) for text, reference in each]
+    batches = [pairs[start : start + BATCH] for start in range(0, count, BATCH)]
+    score = way(metric)
+
+    def work(executor: Executor | None) -> list[Any]:
+        return list(executor.map(score, batches) if executor else map(score, batches))
+
+    return work
 
 
 def calls(count: int, workers: int | None) -> None:
@@ -98,22 +147,6 @@ def panel_at(stub: Stub) -> Panel:
     """Return a panel of one juror at the stub."""
     line = {"provider": "openai", "model": "m", "family": "x", "base_url": stub.openai_url}
     return Panel.model_validate({"name": "p", "juror": [{"name": "a"} | line]})
-
-
-def timed(work: Callable[[], T], times: int) -> tuple[list[tuple[float, float]], T]:
-    """Return seconds on the clock and of this process's processor time, and what came out."""
-    took = []
-    for _ in range(times):
-        began, used = time.perf_counter(), _used()
-        found = work()
-        took.append((time.perf_counter() - began, _used() - used))
-    return took, found
-
-
-def told(where: str, took: list[tuple[float, float]]) -> None:
-    """Print the medians."""
-    clock, used = (statistics.median(one) for one in zip(*took, strict=True))
-    print(f"  {where}: {clock:.2f} s, of the command's own processor time {used:.2f} s", flush=True)
 
 
 def _used() -> float:

@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from calibration.values import AnalysisOptions
-from medjury.cli.dask_connect import SCORES, On, computing
+from medjury.cli.dask_connect import OnNowhere
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     METHODS,
@@ -190,7 +190,7 @@ def calibrate(
     freeze: Freeze = False,
     name: Name = "",
     json_to: Json = None,
-    on: On = None,
+    on: OnNowhere = None,
     db: Db = None,
 ) -> None:
     """Compare the jury, its jurors and metrics with the clinicians: the agreement table."""
@@ -266,8 +266,10 @@ def print_agreement(engine: "Engine", question: "CalibrationQuestion", output: O
     from medjury.services.calibrate import calibrate
 
     to = output.json_to
-    with computing(output.on, SCORES, to) as executor, progress("resampling", 1.0) as at:
-        calibration = calibrate(engine, question, tick=at, executor=executor)
+    if output.on is not None:
+        say(f"--on {output.on}: the table is computed here, which is quicker; nothing is sent", to)
+    with progress("resampling", 1.0) as at:
+        calibration = calibrate(engine, question, tick=at)
     for warning in calibration.warnings:
         print(f"medjury: {warning}", file=sys.stderr)
     show_calibration(calibration, output.shown, to)

@@ -45,6 +45,14 @@ On = Annotated[
         help="Dask workers that do the work: tcp://HOST:8786, or local:N for processes here.",
     ),
 ]
+OnNowhere = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="ADDRESS",
+        help="Takes no effect: this table is computed here, which is quicker than at Dask workers.",
+    ),
+]
 SECONDS = 15.0  # to find the scheduler, and its first worker
 QUIET_SECONDS = 2.0  # a scheduler speaks first; one that does not may be waiting for TLS
 LONGEST_GREETING = 2**20  # bytes; it begins with its length in eight
@@ -205,6 +213,7 @@ def _client(on: str, address: str) -> "Client":
     from distributed.versions import VersionMismatchWarning
 
     warnings.filterwarnings("ignore", category=VersionMismatchWarning)  # ours is refused and named
+    warnings.filterwarnings("ignore", message="Sending large graph")  # scores are sent once
     try:
         return Client(address, timeout=SECONDS, set_as_default=False)
     except (OSError, TypeError, RuntimeError, ValueError) as error:

@@ -11,10 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from data.errors import BadInput, MedjuryError
 from medjury.own_packages import sources
@@ -30,8 +31,8 @@ CALLS_AT_ONCE = 512
 Fingerprint = dict[str, str]
 T = TypeVar("T")
 LOOK_SECONDS = 2.0
-PATIENCE_SECONDS = 60.0  # without any worker
-LOSSES = 8  # times that what was sent to workers may be gone with all who held it
+SCHEDULER_SECONDS = 15.0  # for the scheduler to name its workers
+PATIENCE_SECONDS = 40.0  # without any worker
 AHEAD = 3  # pieces under way for each thread of a worker
 LEAST_AHEAD = 12
 
@@ -67,6 +68,11 @@ def kernels() -> str:
     )
     simd = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     return f"{' '.join(blas)} {simd[-1] if simd else ''}".strip()
+
+
+def kept(work: Opaque) -> Opaque:
+    """Return what is given: as a task, it is what others take from whoever holds it."""
+    return work
 
 
 def done(expected: Fingerprint, work: Opaque, item: Opaque) -> Opaque:
@@ -148,9 +154,9 @@ def _threads() -> ThreadPoolExecutor:
 class Tasks(Executor):
     """Maps functions over pieces at the workers.
 
-    A function, and all the values it holds, is sent to each worker once, and each piece with
-    its task. Results come in the order of the pieces, whoever computed them. A piece whose
-    worker dies is computed by another.
+    A function, and all the values it holds, is a task of its own: Dask keeps it, hands it to the
+    workers that need it, and makes it and every unfinished piece again where a worker dies.
+    Results come in the order of the pieces, whoever computed them.
     """
 
     def __init__(self, client: "Client", on: str, patience: float = PATIENCE_SECONDS) -> None:
@@ -164,68 +170,76 @@ class Tasks(Executor):
         timeout: float | None = None,
         chunksize: int = 1,
     ) -> Iterator[T]:
-        """Yield the function of each piece, in order; few pieces are under way at a time."""
-        return self._results(_Sent(self._client, fn), zip(*iterables, strict=False))
+        """Yield the function of each piece, in order; few pieces are under way at a time.
 
-    def _results(self, sent: "_Sent", items: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
+        Raises
+        ------
+        BadInput
+            If the scheduler is lost, no worker is left, or workers die of a piece.
+        """
+        return self._results(Opaque(fn), zip(*iterables, strict=False))
+
+    def _results(self, work: Opaque, items: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
         ahead = max(LEAST_AHEAD, AHEAD * sum(self._workers().values()))
-        under_way: deque[_Piece] = deque()
+        held = self._submitted(kept, work)
+        under_way: deque[Task] = deque()
         try:
             for item in items:
-                under_way.append(self._begun(sent, item))
+                under_way.append(self._submitted(done, self._kind, held, Opaque(item)))
                 if len(under_way) >= ahead:
-                    yield self._result(sent, under_way.popleft())
+                    yield self._result(under_way.popleft())
             while under_way:
-                yield self._result(sent, under_way.popleft())
+                yield self._result(under_way.popleft())
         finally:
-            self._client.cancel([call.task for call in under_way])
+            for task in (held, *under_way):
+                task.release()
 
-    def _begun(self, sent: "_Sent", item: tuple[Any, ...]) -> "_Piece":
-        opaque = Opaque(item)
-        try:
-            begun = sent.value(self._patience)
-        except (OSError, TimeoutError):
-            raise self._alone() if self._workers() == {} else self._gone() from None
-        task = self._client.submit(done, self._kind, begun, opaque, pure=False)
-        return _Piece(item, task, sent.times)
+    def _submitted(self, function: Callable[..., Opaque], *arguments: Any) -> "Task":
+        with self._translated():
+            return self._client.submit(function, *arguments, pure=False)
 
-    def _result(self, sent: "_Sent", piece: "_Piece") -> Any:
-        """Return the outcome of a piece, computed again if it is lost with all who held its parts."""
-        while True:
-            try:
-                return self._opened(self._waited(piece.task).value)
-            except CancelledError:
-                if self._client.status != "running":
-                    raise self._gone() from None
-                if piece.sent == sent.times:
-                    sent.again(self._on)
-                piece = self._begun(sent, piece.item)
-
-    def _waited(self, task: "Task") -> Opaque:
-        """Return what a task came to; raise where nobody is left to do it."""
-        from distributed import KilledWorker
-
+    def _result(self, task: "Task") -> Any:
+        """Return what a piece came to; raise where nobody is left to do it."""
         alone_since = time.monotonic()
-        while True:
-            try:
-                result: Opaque = task.result(timeout=LOOK_SECONDS)
-                return result
-            except TimeoutError:
-                alone_since = time.monotonic() if self._workers() else alone_since
-                if time.monotonic() - alone_since > self._patience:
-                    raise self._alone() from None
-            except KilledWorker:
+        while (outcome := self._waited(task)) is None:
+            alone_since = time.monotonic() if self._workers() else alone_since
+            if time.monotonic() - alone_since > self._patience:
                 raise BadInput(
-                    f"--on {self._on}: one piece of work took several workers down one after "
-                    "another; give them more memory, or work here without --on"
-                ) from None
+                    f"--on {self._on}: no worker is left since {self._patience:.0f} s; start one "
+                    f"with `dask worker {self._on}` and run this again"
+                )
+        return self._opened(outcome.value)
+
+    def _waited(self, task: "Task") -> Opaque | None:
+        """Return the outcome of a task, None if it is not there within a moment."""
+        with self._translated(), suppress(TimeoutError):
+            outcome: Opaque = task.result(timeout=LOOK_SECONDS)
+            return outcome
+        return None
 
     def _workers(self) -> dict[str, int]:
+        with self._translated():
+            workers: dict[str, int] = self._client.nthreads(callback_timeout=SCHEDULER_SECONDS)
+            return workers
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Say in one message what Dask raises when it cannot go on."""
+        from distributed import KilledWorker
+        from distributed.client import ClosedClientError
+
         try:
-            workers: dict[str, int] = self._client.nthreads()
-        except (OSError, TimeoutError):
-            raise self._gone() from None
-        return workers
+            yield
+        except KilledWorker as error:
+            raise BadInput(
+                f"--on {self._on}: {error.allowed_failures + 1} workers died one after another "
+                "with the same piece of work; give them more memory, or work here without --on"
+            ) from None
+        except (CancelledError, ClosedClientError, OSError) as error:
+            raise BadInput(
+                f"--on {self._on}: the connection to the scheduler was lost; see that it and its "
+                "workers run, and run this again"
+            ) from error
 
     def _opened(self, outcome: Any) -> Any:
         if not isinstance(outcome, Failed):
@@ -236,45 +250,3 @@ class Tasks(Executor):
         if isinstance(error, MedjuryError):
             raise type(error)(f"{where}: {error}")
         raise error
-
-    def _alone(self) -> BadInput:
-        return BadInput(
-            f"--on {self._on}: no worker is left since {self._patience:.0f} s; start one with "
-            f"`dask worker {self._on}` and run this again"
-        )
-
-    def _gone(self) -> BadInput:
-        return BadInput(
-            f"--on {self._on}: the scheduler is gone; start it and its workers, and run this again"
-        )
-
-
-class _Piece(NamedTuple):
-    """A piece under way: what it is of, its task, and which sending of the function it has."""
-
-    item: tuple[Any, ...]
-    task: "Task"
-    sent: int
-
-
-class _Sent:
-    """A function at the workers, sent on first use and again if all who held it are gone."""
-
-    def __init__(self, client: "Client", function: Callable[..., Any]) -> None:
-        self._client, self._sealed = client, Opaque(function)
-        self._held: Task | None = None
-        self.times = 0
-
-    def value(self, patience: float) -> "Task":
-        """Return where it is held; raise TimeoutError where nobody comes to hold it, in seconds."""
-        if self._held is None:
-            self._held = self._client.scatter(
-                self._sealed, broadcast=True, hash=False, timeout=patience
-            )
-        return self._held
-
-    def again(self, on: str) -> None:
-        """Forget where it was held."""
-        self._held, self.times = None, self.times + 1
-        if self.times > LOSSES:
-            raise BadInput(f"--on {on}: workers came and went {LOSSES} times; run this again")

@@ -1,7 +1,6 @@
 """Compare jury, jurors and metrics with the clinicians: the agreement table and all behind it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +144,6 @@ def calibrate(
     question: CalibrationQuestion = THE_TABLE,
     *,
     tick: Tick | None = None,
-    executor: Executor | None = None,
 ) -> Calibration:
     """Return how far jury, jurors and metrics agree with the clinicians of a study.
 
@@ -156,14 +154,13 @@ def calibrate(
     engine : of the study
     question : what is asked
     tick : called with the share of the table that is done
-    executor : where resamples are computed; None: here. The figures are the same
 
     Raises
     ------
     BadInput, Unknown, TooFew
         As `calibration.table.agreement_table`.
     """
-    ready, options = _ready(engine, question, executor), question.options
+    ready, options = _ready(engine, question), question.options
     protocol = protocol_of(engine)
     critical = protocol.critical if protocol else ()
     analysis = ready.scores, ready.options
@@ -239,7 +236,7 @@ def more(engine: Engine, calibration: Calibration, question: CalibrationQuestion
     """Return a calibration with what else is asked of it; the table is not computed again."""
     extended = replace(calibration, question=question)
     with threadpool_limits(1):
-        return _with_more(engine, extended, _ready(engine, question, None))
+        return _with_more(engine, extended, _ready(engine, question))
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +257,7 @@ class _Ready:
     options: AnalysisOptions
 
 
-def _ready(engine: Engine, question: CalibrationQuestion, executor: Executor | None) -> _Ready:
+def _ready(engine: Engine, question: CalibrationQuestion) -> _Ready:
     options = question.options
     take = sound_only if options.references == "sound" else all_instances
     everything = _scores(engine, question)
@@ -277,7 +274,7 @@ def _ready(engine: Engine, question: CalibrationQuestion, executor: Executor | N
         scores, ratings = settled.scores, adjudicated(everything, settling).scores.ratings
     readings = Readings(options.reading, settled.third, settled.consensus)
     further = question.further
-    seated = replace(options, jurors=tuple(jury) or None, executor=executor, further=further)
+    seated = replace(options, jurors=tuple(jury) or None, further=further)
     checked_jury(scores, seated)
     needed, instances = options.min_jurors or len(jury), _instances(options)
     looked = Looked(jury, needed, options.criterion or "", options.method, instances)
