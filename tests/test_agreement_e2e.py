@@ -26,9 +26,9 @@ VIEWS = (
     "Criteria",
     "Responses",
     "Comparisons",
-    "What it hangs on",
+    "Sensitivity",
     "Jurors",
-    "Origin",
+    "Definitions",
     "Report",
     "Overview",
 )
@@ -82,20 +82,20 @@ def test_back_and_forward_step_through_the_views_and_what_was_chosen_in_them(
     assert "view" not in page.url
     view(page, "Criteria")
     expect(page).to_have_url(re.compile(r"\?view=Criteria$"))
-    view(page, "Origin")
-    expect(page).to_have_url(re.compile("view=Origin"))
+    view(page, "Definitions")
+    expect(page).to_have_url(re.compile("view=Definitions"))
     page.get_by_label("Method", exact=True).click()
     page.get_by_role("option", name="published").click()
-    expect(page).to_have_url(re.compile("method=published.*view=Origin"))
+    expect(page).to_have_url(re.compile("method=published.*view=Definitions"))
     wait_settled(page)
     view(page, "Overview")
     expect(page).not_to_have_url(re.compile("view="))
     for step, name, method in (
-        (page.go_back, "Origin", "published"),
+        (page.go_back, "Definitions", "published"),
         (page.go_back, "Criteria", "paper"),
         (page.go_back, "Overview", "paper"),
         (page.go_forward, "Criteria", "paper"),
-        (page.go_forward, "Origin", "published"),
+        (page.go_forward, "Definitions", "published"),
     ):
         step()
         expect(page.get_by_role("tab", selected=True)).to_have_text(name)
@@ -103,7 +103,7 @@ def test_back_and_forward_step_through_the_views_and_what_was_chosen_in_them(
         assert ("method=published" in page.url) == (method == "published")
         wait_settled(page)
     page.reload()
-    expect(page.get_by_role("tab", selected=True)).to_have_text("Origin")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Definitions")
     page.context.close()
 
 

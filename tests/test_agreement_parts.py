@@ -57,8 +57,8 @@ def test_the_terminal_shows_unsafe_responses_where_they_are_critical_or_asked_fo
     table = critical[critical.index("visits: Unsafe") :].splitlines()
     assert [line.split("  ")[0] for line in table[3:6]] == [
         "Jury",
-        "Jury, same reference",
-        "A clinician, held out",
+        "Jury, against the same others",
+        "One clinician, against the others",
     ]
     assert re.search(r"Jury +\d+ of \d+ +0\.\d\d +0\.\d\d to [01]\.\d\d +0\.\d\d", critical)
 

@@ -126,7 +126,7 @@ def bring_in(page: Page) -> None:
     screens.open_part(page, "Material")
     screens.choose(page, "Category", "Clinical Note Generation")
     screens.choose(page, "Subcategory", PLACE)
-    page.get_by_role("button", name="Set place").click()
+    page.get_by_role("button", name="Save the category").click()
     row = page.get_by_role("table").get_by_role("row").filter(has_text="visits")
     expect(row).to_contain_text(PLACE)
 

@@ -69,9 +69,9 @@ def show(engine: Engine, person: Person) -> None:
         "Subgroups": partial(_if_any, later, "12", NO_GROUP),
         "Marks": partial(_if_any, later, "13", NO_MARK),
         "Comparisons": partial(_sections, later, "3", "4"),
-        "What it hangs on": partial(_hanging, later),
+        "Sensitivity": partial(_hanging, later),
         "Jurors": partial(_sections, later, "6"),
-        "Origin": partial(_origin, answer, later),
+        "Definitions": partial(_origin, answer, later),
         "Report": partial(show_report, engine, person, question),
     }
     frame.show_tabs(views)

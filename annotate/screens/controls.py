@@ -20,7 +20,12 @@ from medjury.services.monitoring import FLOOR, MonitoringQuestion
 if TYPE_CHECKING:
     from calibration.monitoring.periods import PeriodLength
 
-ALL, WHOLE, EVERY_JUROR, SOME = "all combined", "composite", "all heard", "some jurors"
+ALL, WHOLE, EVERY_JUROR, SOME = (
+    "all combined",
+    "composite",
+    "all jurors with ratings",
+    "some jurors",
+)
 METHODS, KEPT = ("paper", "published"), ("all", "sound")
 READINGS = ("independent", "adjudicated")
 PERIODS: Mapping[str, "PeriodLength"] = {"month": "month", "quarter": "quarter", "week": "week"}
@@ -75,7 +80,7 @@ def of_monitoring(engine: Engine, person: Person) -> MonitoringQuestion:
         every, least, target, since, alarms = st.columns(5)
         period = chosen(every, "Period", [*PERIODS], "every")
         floor = least.number_input(
-            "Floor: least ICC wanted", -1.0, 1.0, FLOOR, 0.05, key="least_icc", bind="query-params"
+            "Smallest acceptable ICC", -1.0, 1.0, FLOOR, 0.05, key="least_icc", bind="query-params"
         )
         against = chosen(target, "Compared with", [*targets], "target")
         day = since.date_input(
@@ -165,7 +170,11 @@ def _panel_or_some(
     if jury != SOME:
         return panels.get(jury.removeprefix("panel "), Jury())
     seated = st.multiselect(
-        "Jurors who sit", list(jurors), default=[*jurors][:1], key="jurors", bind="query-params"
+        "Jurors of this jury",
+        list(jurors),
+        default=[*jurors][:1],
+        key="jurors",
+        bind="query-params",
     )
     return Jury(tuple(seated)) if seated else Jury()
 

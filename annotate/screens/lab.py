@@ -110,7 +110,7 @@ def _choose(engine: Engine, person: Person) -> _Chosen | None:
             key="panel-edit",
             on_click=lambda: begin_edit(name, texts[name], ships=name in ships),
         )
-        gone = name in own and st.button("Forget", key="panel-forget")
+        gone = name in own and st.button("Delete this panel", key="panel-forget")
     if gone:
         forget_panel_named(engine, person, name)
     with frame.refusals():
@@ -200,7 +200,12 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
         "Benchmarks", known, key="benchmark", bind="query-params", placeholder="all"
     )
     replicates = second.number_input(
-        "Verdicts of each juror", 1, MOST_REPLICATES, 1, key="replicates", bind="query-params"
+        "Times each juror rates a response",
+        1,
+        MOST_REPLICATES,
+        1,
+        key="replicates",
+        bind="query-params",
     )
     at_once = third.number_input("Requests at once", 1, MOST_AT_ONCE, 8, key="at-once")
     batch = fourth.checkbox("In batches, half price", key="batch")

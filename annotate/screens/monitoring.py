@@ -25,8 +25,8 @@ ABOUT = "Does the jury still agree with the clinicians? Agreement by period, and
 NOBODY = "No juror has rated a response of this study yet."
 FIRST_STEP = "Run a jury, or import scores made elsewhere. Clinicians' ratings are needed as well."
 NO_ANCHOR = (
-    "No anchor: no response was scored again a week or more later. A run in the Jury lab with more "
-    '"Verdicts of each juror" makes one; with it, a changed model can be told from other cases.'
+    "No response was scored twice a week or more apart. A run in the Jury lab with more "
+    '"Times each juror rates a response" gives such scores; with it, a changed model can be told from other cases.'
 )
 UNKNOWN_ENDS = "A dash: no end is announced, or the model is not known."
 FIRST, THEN = "annotate.analyses:monitoring", "annotate.analyses:monitoring_details"
@@ -135,7 +135,7 @@ def compared(a: Report, b: Report) -> Iterator[ComparedLine]:
     yield _iccs(first, second)
     for name in ("n_responses", "n_instances"):
         yield _both(name.removeprefix("n_").capitalize(), first[name], second[name])
-    yield _both("Ratings, fingerprint", a.fingerprint, b.fingerprint, SHORT)
+    yield _both("Hash of the ratings", a.fingerprint, b.fingerprint, SHORT)
     was, now = a.body, b.body
     for name in _names(was, now, "rubrics"):
         choices = [body.get("rubrics", {}).get(name) for body in (was, now)]

@@ -36,7 +36,13 @@ from data.schema import Role
 from data.store.steering import keep_version
 from jury.panel import read_panel
 from medjury.services.record import protocol_of
-from medjury.services.rubric_export import RubricExport, RubricFiles, exported_rubric, tools
+from medjury.services.rubric_export import (
+    EXPORT_FORMATS,
+    RubricExport,
+    RubricFiles,
+    exported_rubric,
+    tools,
+)
 
 ABOUT = "What clinicians and jurors rate: criteria, scale and prompt. A single changed word makes another rubric."
 SHORT = 12
@@ -56,14 +62,6 @@ STATED = (
     "study's protocol and no rater is simulated. The protocol is fixed under Study, "
     "Protocol."
 )
-LABELS = {
-    "medjury": "medjury, with all evidence",
-    "helm": "HELM",
-    "inspect": "Inspect",
-    "promptfoo": "promptfoo",
-    "openai": "OpenAI graders",
-    "mlflow": "MLflow",
-}
 FILES = "rubric-files"
 ABOUT_EXPORT = (
     "The figures are computed anew from this jury's ratings on exactly this rubric. The "
@@ -250,7 +248,9 @@ def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
         st.html(f'<p class="mj-said"><b>{html.escape(NO_PANEL)}</b> {html.escape(PANELS_TODO)}</p>')
         return
     tool, panel, press = st.columns((2, 2, 1), vertical_alignment="bottom")
-    to = tool.selectbox("For", tools(), format_func=LABELS.__getitem__, key="to")
+    to = tool.selectbox(
+        "For", tools(), format_func=lambda name: EXPORT_FORMATS[name].label, key="to"
+    )
     panel_name = panel.selectbox("Panel", [*panels], key="panel")
     if press.button("Make the files", type="primary", width="stretch"):
         st.session_state.pop(FILES, None)

@@ -206,7 +206,7 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
     subcategory = columns[2].selectbox(
         "Subcategory", parts, _at(parts, own.subcategory), _named, key=f"part-{name}-{category}"
     )
-    if columns[3].button("Set place", key="place-now", width="stretch"):
+    if columns[3].button("Save the category", key="place-now", width="stretch"):
         with frame.refusals():
             set_place(person, engine, name, TaxonomyPlace(category, subcategory))
             st.rerun()

@@ -27,7 +27,7 @@ Z = 1.2816  # of an 80 % interval
 HORIZON_DAYS = 730
 OF_CLINICIANS = (
     *("Clinician", "State", "Done", "Assigned", "Could not rate", "Flagged"),
-    *("Given back", "Rated elsewhere", "Median time", "Last rated", "Done by"),
+    *("Recused", "Rated elsewhere", "Median time", "Last rated", "Done by"),
 )
 MOST_TIMES = 4  # readings of a response from which on they share a column
 NONE_DUE = (
@@ -41,7 +41,7 @@ DUE = (
 SENT = "reminders-sent"
 ABOUT_CLINICIANS = (
     "Done and Assigned include hidden repeats and readings that settle a difference. "
-    "Flagged: the current submission has a flag. Given back: the clinician recused, and the "
+    "Flagged: the current submission has a flag. Recused: the clinician recused, and the "
     "response is free for another. Rated elsewhere: imported, without an assignment. Done "
     "by: expected at the clinician's own pace of the last two weeks."
 )

@@ -276,17 +276,12 @@ def _juror_lead() -> str:
 def _jurors(content: Content) -> Iterator[Table | list[Fact]]:
     if effective := content.of("effective_jurors"):
         yield laid_out(jurors.EFFECTIVE, [_placed(row) for row in effective])
-    retest = [row for row in content.of("test_retest", *content.shown) if known(row.icc_one)]
-    for spec, rows in (
-        (jurors.VALUE, content.of("juror_value", *content.shown)),
-        (jurors.SEVERITY, content.of("severity", *content.shown)),
-        (jurors.PREFERENCE, defined(content, "self_preference", "preference")),
-        (jurors.LENGTH, defined(content, "length", "slope_per_doubling")),
-        (jurors.RETEST, retest),
-        (jurors.BEYOND_CHANCE, content.of("chance_corrected", *content.shown)),
-    ):
+    for name, figure in jurors.REPORTED.items():
+        rows = defined(content, name, figure) if figure else content.of(name, *content.shown)
+        if name == "test_retest":  # a juror that was asked once has none
+            rows = [row for row in rows if known(row.icc_one)]
         if rows:
-            yield _of_shown(spec, rows, content)
+            yield _of_shown(jurors.SECTIONS[name], rows, content)
     if untested := not_tested(content):
         yield untested
 

@@ -138,6 +138,15 @@ BEYOND_CHANCE = TableSpec(
     named=_rater,
     within="criterion",
 )
+# Sections that report and app show about the jurors -> the figure without which none is shown.
+REPORTED = {
+    "juror_value": "",
+    "severity": "",
+    "self_preference": "preference",
+    "length": "slope_per_doubling",
+    "test_retest": "icc_one",
+    "chance_corrected": "",
+}
 # Every section of `analyse calibrate --details`, by its key in the JSON, in the order of a reader.
 SECTIONS = {
     "differences": agreement.DIFFERENCES,

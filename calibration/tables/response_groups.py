@@ -15,7 +15,10 @@ from calibration.tables.spec import (
     share,
 )
 
-OWN_NAMES = {"clinicians": "A clinician, held out", "jury_held_out": "Jury, same reference"}
+OWN_NAMES = {
+    "clinicians": "One clinician, against the others",
+    "jury_held_out": "Jury, against the same others",
+}
 WORDS = {
     "shown": "shown",
     "lower": "lower",

@@ -13,6 +13,7 @@ from data.errors import BadFile, BadInput
 from data.rubric import Rubric
 from data.safe_text import short
 from jury.panel import Panel
+from jury.providers.registry import PROVIDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def refuse_untold(panel: Panel) -> None:
         Names the juror, its provider, and what to give instead.
     """
     for juror in panel.juror:
-        if juror.provider not in ("openai", "anthropic", "simulated"):
+        if not juror.simulated and not PROVIDERS[juror.provider].exported:
             raise BadInput(
                 f'panel {panel.name}: {juror.name} is asked at provider "{juror.provider}", which is '
                 "not written for other tools; give --panel with jurors at an OpenAI-compatible "

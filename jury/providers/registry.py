@@ -83,6 +83,8 @@ class ProviderSpec:
         Keys that it must have with one way to sign in, and may not have with the others.
     address
         What makes `base_url` of a panel's keys where it has none; empty if they do not say it.
+    exported
+        Whether files for other tools can say how its jurors are asked.
     """
 
     client: str
@@ -95,6 +97,7 @@ class ProviderSpec:
     needed: tuple[str, ...] = ()
     needed_with: Mapping[Auth, tuple[str, ...]] = field(default_factory=dict)
     address: Callable[[Mapping[str, Any]], str] = lambda body: ""
+    exported: bool = False
 
 
 def _bedrock_address(body: Mapping[str, Any]) -> str:
@@ -126,11 +129,13 @@ PROVIDERS = {
         "jury.providers.openai_chat:OpenAIChat",
         batches="jury.batch.openai_files:OpenAIBatches",
         own_host="api.openai.com",
+        exported=True,
     ),
     "anthropic": ProviderSpec(
         "jury.providers.anthropic_messages:AnthropicMessages",
         batches="jury.batch.anthropic_messages:AnthropicBatches",
         own_host="api.anthropic.com",
+        exported=True,
         forms=CLAUDE_FORMS,
         probabilities=False,
     ),

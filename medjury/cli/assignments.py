@@ -51,7 +51,8 @@ def assign(
     repeats: Annotated[
         float,
         typer.Option(
-            help="Share of responses each clinician sees twice, unmarked.", callback=finite
+            help="Share of responses each clinician sees a second time without being told.",
+            callback=finite,
         ),
     ] = 0.1,
     seed: Seed = 0,

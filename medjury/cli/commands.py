@@ -307,7 +307,7 @@ COMMANDS = (
     Command(
         "analyse juries",
         "juries:juries",
-        "Rank every possible jury of the jurors that have rated, corrected for selection.",
+        "Rank every possible jury of the jurors that have rated, corrected for having chosen the best of many.",
         "--reps 200",
         "juries",
     ),

@@ -74,7 +74,7 @@ def juries(
     on: On = None,
     db: Db = None,
 ) -> None:
-    """Rank every possible jury of the jurors that have rated, corrected for selection."""
+    """Rank every possible jury of the jurors that have rated, corrected for having chosen the best of many."""
     if pool not in POOLS:
         raise typer.BadParameter(f"{pool!r} is not {' or '.join(POOLS)}", param_hint="--pool")
     from medjury.services.juries import ComparisonQuestion, RankingQuestion

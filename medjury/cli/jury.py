@@ -78,7 +78,9 @@ def run(
         bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,
     concurrency: Concurrency = 8,
-    replicates: Annotated[int, typer.Option(help="Verdicts of each juror on a response.")] = 1,
+    replicates: Annotated[
+        int, typer.Option(help="How many times each juror rates a response.")
+    ] = 1,
     benchmark: Benchmarks = None,
     batch: Annotated[
         bool, typer.Option("--batch", help="In batches: about half the price, within a day.")

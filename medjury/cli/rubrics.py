@@ -21,7 +21,7 @@ from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, PanelOption, Seed, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say, say_unnoted, show
 from medjury.services.rubric_export import (
-    WRITERS,
+    EXPORT_FORMATS,
     RubricExport,
     exported_rubric,
     refuse_other,
@@ -139,7 +139,8 @@ def export(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A rubric of the study.")],
     to: Annotated[
-        str, typer.Option("--to", metavar=f"[{'|'.join(WRITERS)}]", help="Tool to write for.")
+        str,
+        typer.Option("--to", metavar=f"[{'|'.join(EXPORT_FORMATS)}]", help="Tool to write for."),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write; new or empty.")],
     panel: PanelOption = None,

@@ -144,7 +144,7 @@ def set_protocol(
     margin: Annotated[
         float,
         typer.Option(
-            help="Largest acceptable deficit of the jury's ICC against a clinician's.",
+            help="How much lower than a clinician's the jury's ICC may be.",
             callback=finite,
         ),
     ],

@@ -46,15 +46,32 @@ KEPT = (
 NO_FIGURE = {"estimate": None, "low": None, "high": None}
 
 Tick = Callable[[float], None]
-WRITERS = {  # tool -> module and function of `jury.exports`
-    "medjury": "bundle:write",
-    "helm": "helm:write",
-    "inspect": "scorers:write_inspect",
-    "promptfoo": "scorers:write_promptfoo",
-    "openai": "openai_grader:write",
-    "mlflow": "scorers:write_mlflow",
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFormat:
+    """A tool that a validated jury can be exported for.
+
+    Attributes
+    ----------
+    label : its name on screens
+    writer : module and function of `jury.exports`
+    names_hosts : whether its files name the jurors' hosts, and the variables of their keys
+    """
+
+    label: str
+    writer: str
+    names_hosts: bool = False
+
+
+EXPORT_FORMATS = {
+    "medjury": ExportFormat("medjury, with all evidence", "bundle:write"),
+    "helm": ExportFormat("HELM", "helm:write", names_hosts=True),
+    "inspect": ExportFormat("Inspect", "scorers:write_inspect", names_hosts=True),
+    "promptfoo": ExportFormat("promptfoo", "scorers:write_promptfoo", names_hosts=True),
+    "openai": ExportFormat("OpenAI graders", "openai_grader:write"),
+    "mlflow": ExportFormat("MLflow", "scorers:write_mlflow", names_hosts=True),
 }
-TOLD_WHERE = ("helm", "inspect", "promptfoo", "mlflow")  # with the names of keys' variables
 Write = Callable[[Export], Mapping[str, str]]
 
 
@@ -299,7 +316,7 @@ class RubricFiles:
 
 def tools() -> list[str]:
     """Return the tools that a rubric can be exported for."""
-    modules = {name: writer.partition(":")[0] for name, writer in WRITERS.items()}
+    modules = {name: spec.writer.partition(":")[0] for name, spec in EXPORT_FORMATS.items()}
     return [name for name, module in modules.items() if find_spec(f"jury.exports.{module}")]
 
 
@@ -314,13 +331,14 @@ def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = N
     """
     rubric, panel = Rubric.from_json(request.rubric), request.panel
     refuse_other(panel, rubric)
-    if request.tool in TOLD_WHERE:
+    format_asked = EXPORT_FORMATS[request.tool]
+    if format_asked.names_hosts:
         admit(panel)
     resampling = Resampling(request.reps, request.seed)
     validated = validation(engine, rubric, seats_of(panel), resampling, tick)
     record = validated.record
     rows = tuple(material(engine, rubric))
-    module, _, function = WRITERS[request.tool].partition(":")
+    module, _, function = format_asked.writer.partition(":")
     write: Write = getattr(import_module(f"jury.exports.{module}"), function)
     return RubricFiles(
         dict(write(Export(rubric, panel, rows, record, study_id(engine)))),
