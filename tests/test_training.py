@@ -149,15 +149,15 @@ def test_differences_are_told_in_words_and_text_is_escaped() -> None:
         ScoredCriterion("clarity", 3, 3, ""),
     )
     one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), marks, 1, 1, 2)
-    told = text_html.feedback(one)
+    told = text_html.training_feedback(one)
     assert "you scored 1.5 points higher" in told
     assert "the same score" in told
     assert "<span>2: Point 2 of accuracy: as good as 2<br>3: Point 3 of" in told
     assert "&lt;b&gt;dose&lt;/b&gt;" in told
     assert (
-        text_html.points(0.7),
-        text_html.points(1),
-        text_html.number(1.04),
+        text_html.in_points(0.7),
+        text_html.in_points(1),
+        text_html.decimals(1.04),
     ) == (
         "0.7 points",
         "1.0 point",

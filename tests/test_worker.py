@@ -344,5 +344,5 @@ def test_the_server_loads_nothing_heavy_for_the_answers_that_it_is_given(
     )
 
     assert ran.stdout.split() == [
-        *("PlannedDesign", "RunEstimate", "ExportedRubric", "ProbeRow", "dict", "[]")
+        *("PlannedDesign", "RunEstimate", "RubricFiles", "ProbeRow", "dict", "[]")
     ], ran.stderr
