@@ -1,7 +1,7 @@
 """Charts as Vega-Lite specifications, and as files: what the worker process makes for a screen."""
 
 from collections.abc import Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from calibration.json_values import json_value
@@ -14,10 +14,7 @@ def drawn(function: str, *arguments: object) -> Any:
 
     The function is named as "charts:chart_intervals"; what is not finite is None.
     """
-    module, _, name = function.partition(":")
-    return json_value(
-        specification(getattr(import_module(f"calibration.report.{module}"), name)(*arguments))
-    )
+    return json_value(specification(resolve_name(f"calibration.report.{function}")(*arguments)))
 
 
 def specification(chart: Any) -> dict[str, Any]:

@@ -11,12 +11,13 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
+from pkgutil import resolve_name
 from typing import Any
 
 from data.database import open_study
@@ -47,7 +48,7 @@ def of_study(url: str, function: str, question: object) -> Any:
     """Return what a function makes of a study and a question; no connection stays open."""
     engine = open_study(url)
     try:
-        return _named(function)(engine, question)
+        return resolve_name(function)(engine, question)
     finally:
         engine.dispose()
 
@@ -68,13 +69,7 @@ def _asked(connection: Connection) -> bytes:
 
 def _answer(question: bytes) -> bytes:
     function, arguments = pickle.loads(question)  # noqa: S301 only our parent has the other end
-    return pickle.dumps(_named(function)(*arguments))
-
-
-def _named(function: str) -> Callable[..., Any]:
-    module, _, name = function.partition(":")
-    target: Callable[..., Any] = getattr(import_module(module), name)
-    return target
+    return pickle.dumps(resolve_name(function)(*arguments))
 
 
 def _send(connection: Connection, answer: "Future[bytes]") -> None:

@@ -55,7 +55,8 @@ def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
     Composites of single readings, raw under both methods, on all responses of the scope's
     benchmarks: no clinician is needed. A reading without all criteria has no composite.
     """
-    read, required = _readings(scope, scores), _required(scope, scores)
+    required = _required(scope, scores)
+    read = _readings(scope, scores, required)
     rows = []
     for name in scope.jurors:
         table, incomplete = _composites(own := read[read["rater"] == name])
@@ -144,9 +145,10 @@ def same_pairs(table: Array) -> float:
     return float((apart[both] <= FLAT).mean()) if both.any() else NAN
 
 
-def _readings(scope: Scope, scores: Scores) -> pd.DataFrame:
+def _readings(
+    scope: Scope, scores: Scores, required: Mapping[str, tuple[str, ...]]
+) -> pd.DataFrame:
     """Return the jurors' single scores that make composites in this scope."""
-    required = _required(scope, scores)
     required_pairs = [(name, criterion) for name, own in required.items() for criterion in own]
     own = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
     own = own[own["benchmark"].isin(list(required))]

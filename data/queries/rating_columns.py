@@ -51,21 +51,14 @@ def rating_table(session: Session, *conditions: Any, of_clinicians: bool = False
         _code(Rating.rubric_sha256, responses.rubrics),
     )
     read = _read(session.connection(), query.where(*chosen).order_by(col(Rating.id)))
-    response = responses.places(read[0].astype(np.int64))
-    rater = np.searchsorted(raters.index, read[1])
-    is_metric = (raters["kind"] == Kind.METRIC).to_numpy()[rater]
-    counts = (response >= 0) & (is_metric | (read[6] == responses.rubric[response]))
-    response, rater = response[counts], rater[counts]
-    scores = {"score": read[4], "pass_": read[2], "replicate": read[3]}
+    counts, response, rater = _counting(responses, raters, (read[0], read[1], read[6]))
+    pass_, replicate, score, criterion = (column[counts] for column in read[2:6])
     return pd.DataFrame(
-        {name: _named(values, response) for name, values in responses.names.items()}
+        {name: _named(values, response) for name, values in responses.names().items()}
         | {name: _named(raters[name].tolist(), rater) for name in ("rater", "kind")}
-        | {"criterion": _named(criteria, read[5][counts].astype(np.int64))}
-        | {name: values[counts].astype(_KINDS.get(name, float)) for name, values in scores.items()}
+        | {"criterion": _named(criteria, criterion.astype(np.int64)), "score": score}
+        | {"pass_": pass_.astype(np.int64), "replicate": replicate.astype(np.int64)}
     )
-
-
-_KINDS = {"pass_": "int64", "replicate": "int64"}
 
 
 # Who scored which criteria of one response, and in how many readings: rater, kind, criteria, readings.
@@ -87,20 +80,35 @@ def rated_elsewhere(session: Session) -> "Counter[tuple[str, Given]]":
         return Counter()
     elsewhere = _Responses(session, col(Response.id).not_in(BY_CLINICIANS))
     raters = _raters(session)
-    is_metric = (raters["kind"] == Kind.METRIC).to_numpy()
     alike: Counter[tuple[str, Given]] = Counter()
     for key, rater, scored, rubric in _by_response(_readings(session, elsewhere, criteria, chosen)):
-        response = elsewhere.places(key.astype(np.int64))
-        place = np.searchsorted(raters.index, rater)
-        counts = (response >= 0) & (is_metric[place] | (rubric == elsewhere.rubric[response]))
-        given = place[counts] << len(criteria) | scored[counts].astype(np.int64)
-        for (benchmark, pairs), number in _patterns(elsewhere, response[counts], given).items():
+        counts, response, place = _counting(elsewhere, raters, (key, rater, rubric))
+        given = place << len(criteria) | scored[counts].astype(np.int64)
+        for (benchmark, pairs), number in _patterns(elsewhere, response, given).items():
             named = tuple(
                 (*raters.iloc[pair >> len(criteria)], _of_bits(pair, criteria), times)
                 for pair, times in pairs
             )
             alike[benchmark, named] += number
     return alike
+
+
+def _counting(
+    responses: "_Responses", raters: "pd.DataFrame", keys: "tuple[Numbers, Numbers, Numbers]"
+) -> "tuple[NDArray[np.bool_], Codes, Codes]":
+    """Return which rows count, and the numbers of their responses and raters.
+
+    `keys` are the keys of response and rater and the number of the rubric, of each row. What is of
+    no response, or not on its benchmark's present rubric though no metric, does not count.
+    """
+    import numpy as np
+
+    response_key, rater_key, rubric = keys
+    response = responses.places(response_key.astype(np.int64))
+    rater = np.searchsorted(raters.index, rater_key)
+    is_metric = (raters["kind"] == Kind.METRIC).to_numpy()[rater]
+    counts = (response >= 0) & (is_metric | (rubric == responses.rubric[response]))
+    return counts, response[counts], rater[counts]
 
 
 def _readings(
@@ -161,9 +169,9 @@ class _Responses:
 
     Attributes
     ----------
-    names : column -> its value for each response
     rubrics : the benchmarks' present rubrics, each once
-    benchmark, rubric : of each response; the rubric as its number among `rubrics`
+    response_ids, instances, benchmark, rubric : of each response; the rubric as its number among
+        `rubrics`
     """
 
     def __init__(self, session: Session, *conditions: Any) -> None:
@@ -175,16 +183,22 @@ class _Responses:
         rows = session.connection().execute(query.order_by(col(Response.id))).fetchall()
         keys, response_ids, instances, benchmarks = zip(*rows, strict=True) if rows else ((),) * 4
         self.keys = np.array(keys, dtype=np.int64)
-        self.names: dict[str, Sequence[str]] = {
-            "response_id": response_ids,
-            "instance_id": [f"{a}/{b}" for a, b in zip(benchmarks, instances, strict=True)],
-            "benchmark": benchmarks,
-        }
+        self.response_ids, self.instances = response_ids, instances
         used = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
         self.rubrics = list(dict.fromkeys(used.values()))
         number = {name: self.rubrics.index(sha256) for name, sha256 in used.items()}
         self.benchmark = np.array(benchmarks, dtype=object)
         self.rubric = np.array([number[name] for name in benchmarks], dtype=np.int64)
+
+    def names(self) -> dict[str, Sequence[str]]:
+        """Return the names of the frames' columns -> their value for each response."""
+        benchmarks = self.benchmark.tolist()
+        both = zip(benchmarks, self.instances, strict=True)
+        return {
+            "response_id": self.response_ids,
+            "instance_id": [f"{benchmark}/{instance}" for benchmark, instance in both],
+            "benchmark": benchmarks,
+        }
 
     def places(self, keys: "Codes") -> "Codes":
         """Return the number of each response by its key; -1 for one that is for training."""

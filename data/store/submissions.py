@@ -422,24 +422,17 @@ def _write(
         "appearance": state.appearance,
         "at": now(),
     }
-    return [
-        *_rate(session, assignment, form.rubric, scores, reply),
-        *_remark(session, assignment, form, reply),
-        *write_rows(session, Submission, [submission]),
-    ]
-
-
-def _rate(
-    session: Session, assignment: Assignment, rubric: Rubric, scores: dict[str, float], reply: Reply
-) -> list[dict[str, Any]]:
-    """Add the ratings; return what the event says of them."""
-    showing = {
+    rated = {
         "response": assignment.response,
         "rater": assignment.rater,
         "pass_": assignment.pass_,
         "replicate": 0,
     }
-    return write_rows(session, Rating, rating_rows(showing, rubric, scores, reply))
+    return [
+        *write_rows(session, Rating, rating_rows(rated, form.rubric, scores, reply)),
+        *_remark(session, assignment, form, reply),
+        *write_rows(session, Submission, [submission]),
+    ]
 
 
 def _remark(

@@ -59,7 +59,7 @@ def refuse_untold(panel: Panel) -> None:
         Names the juror, its provider, and what to give instead.
     """
     for juror in panel.juror:
-        if not juror.simulated and not PROVIDERS[juror.provider].exported:
+        if not PROVIDERS[juror.provider].exported:
             raise BadInput(
                 f'panel {panel.name}: {juror.name} is asked at provider "{juror.provider}", which is '
                 "not written for other tools; give --panel with jurors at an OpenAI-compatible "

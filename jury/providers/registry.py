@@ -176,7 +176,7 @@ PROVIDERS = {
         needed_with={"google": ("region", "project")},
         address=_gemini_address,
     ),
-    "simulated": ProviderSpec("jury.providers.simulated:Simulated"),
+    "simulated": ProviderSpec("jury.providers.simulated:Simulated", exported=True),
 }
 
 

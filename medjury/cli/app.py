@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import Annotated, Any, NoReturn
 
@@ -140,10 +140,9 @@ def whole() -> TyperGroup:
 def loaded(name: str) -> TyperCommand:
     """Return the command of a present or former name, from the module that has it."""
     row = EVERY_NAME[name]
-    module, _, attribute = row.place.partition(":")
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(name.rpartition(" ")[2], cls=OneCommand, epilog=_example(row))(
-        getattr(import_module(f"medjury.cli.{module}"), attribute)
+        resolve_name(f"medjury.cli.{row.place}")
     )
     command: Any = typer.main.get_command(single)
     command.params += [parameter for parameter in whole().params if parameter.name == "quiet"]

@@ -28,8 +28,8 @@ from medjury.services.scores import scores_of
 if TYPE_CHECKING:
     from calibration.scope import AgreementRow
     from calibration.scores import Scores
-from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import resolve_name
 
 from data.errors import BadInput
 from data.queries.study import study_id
@@ -338,8 +338,7 @@ def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = N
     validated = validation(engine, rubric, seats_of(panel), resampling, tick)
     record = validated.record
     rows = tuple(material(engine, rubric))
-    module, _, function = format_asked.writer.partition(":")
-    write: Write = getattr(import_module(f"jury.exports.{module}"), function)
+    write: Write = resolve_name(f"jury.exports.{format_asked.writer}")
     return RubricFiles(
         dict(write(Export(rubric, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",
