@@ -1,5 +1,6 @@
 """Studies for the tests: real databases in a temporary folder, and the real page on them."""
 
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 from kit import postgres, study_place, tiers
 from kit.browsers import chromium, new_context
+from kit.demo_study import Demo, demo_of_run
 from kit.jurors import Stub
 from kit.servers import Server, serving
 from kit.studies import Run, import_small
@@ -118,6 +120,13 @@ def empty_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("empty") / "study.db"
     open_study(f"sqlite:///{path}", create=True).dispose()
     return path
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """Return the demo study, made once for all processes of this run; tests work on copies."""
+    own = tmp_path_factory.getbasetemp()
+    return demo_of_run(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
 
 
 @pytest.fixture

@@ -55,11 +55,8 @@ def test_the_terminal_shows_unsafe_responses_where_they_are_critical_or_asked_fo
     assert critical.count("Unsafe responses, ") == 1
     assert "visits: Unsafe responses, accuracy <= 2" in critical
     table = critical[critical.index("visits: Unsafe") :].splitlines()
-    assert [line.split("  ")[0] for line in table[3:6]] == [
-        "Jury",
-        "Jury, against the same others",
-        "One clinician, against the others",
-    ]
+    names = " ".join(line.split("  ")[0] for line in table[3:8])  # a long name goes on below
+    assert names.startswith("Jury Jury, against the same others One clinician, against the others")
     assert re.search(r"Jury +\d+ of \d+ +0\.\d\d +0\.\d\d to [01]\.\d\d +0\.\d\d", critical)
 
 

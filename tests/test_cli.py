@@ -1,7 +1,7 @@
 """The command line: the whole chain, and one message with exit code 2 for whatever is wrong."""
 
 import json
-import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kit.demo_study import Demo, make_demo
 from kit.studies import RESPONSES, Run
 from kit.study_place import StudyIn, nothing_stored
 from sqlalchemy import Engine, text
@@ -30,16 +31,16 @@ NOTES = ["note", "notes"]
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> tuple[str, str]:
-    """Make the demo study as a user would, in a process and a folder of its own."""
+def made(
+    demo: Demo, tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn
+) -> tuple[str, str]:
+    """Return the URL of a demo study of this file's own, and what was said while it was made."""
     folder = tmp_path_factory.mktemp("demo")
     url = study_in(folder, "medjury.db")
-    command = [sys.executable, "-m", "medjury", "demo", "--no-serve"]
-    environment = {key: value for key, value in os.environ.items() if key != "MEDJURY_DB"}
-    environment |= {} if url.startswith("sqlite") else {"MEDJURY_DB": url}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return url, done.stdout
+    if not url.startswith("sqlite"):
+        return url, make_demo(folder, url)
+    shutil.copy(demo.study, folder / "medjury.db")
+    return url, demo.output
 
 
 def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -52,8 +53,8 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 
 
-def test_the_demo_runs_the_whole_chain_and_says_simulated(demo: tuple[str, str]) -> None:
-    _, said = demo
+def test_the_demo_runs_the_whole_chain_and_says_simulated(made: tuple[str, str]) -> None:
+    _, said = made
     assert "scored 738 of 738" in said
     assert "rouge-l: scored 240 of 246 responses, 6 have no reference" in said
     assert "Simulated: nothing here is evidence." in said
@@ -61,8 +62,8 @@ def test_the_demo_runs_the_whole_chain_and_says_simulated(demo: tuple[str, str])
     assert "guest" in said
 
 
-def test_calibrate_writes_every_key_of_the_contract(run: Run, demo: tuple[str, str]) -> None:
-    rows = rows_of(run, "--db", demo[0])
+def test_calibrate_writes_every_key_of_the_contract(run: Run, made: tuple[str, str]) -> None:
+    rows = rows_of(run, "--db", made[0])
     for (_, scorer), row in rows.items():
         assert list(row) == ROWS + (HELD if scorer == "like_for_like" else []) + NOTES
     scorers = {scorer for benchmark, scorer in rows if benchmark == "combined"}
@@ -73,9 +74,9 @@ def test_calibrate_writes_every_key_of_the_contract(run: Run, demo: tuple[str, s
 
 
 def test_the_demos_pairs_of_clinicians_and_large_benchmarks_are_not_called_too_small(
-    run: Run, demo: tuple[str, str]
+    run: Run, made: tuple[str, str]
 ) -> None:
-    rows = rows_of(run, "--db", demo[0])
+    rows = rows_of(run, "--db", made[0])
     pairs = [row for (_, scorer), row in rows.items() if scorer == "clinicians"]
     assert len(pairs) == 6
     assert not any("fragile" in row["note"] for row in pairs)
@@ -85,8 +86,8 @@ def test_the_demos_pairs_of_clinicians_and_large_benchmarks_are_not_called_too_s
     assert sorted(instances.values()) == [5, 5, 24, 24, 24, 82]
 
 
-def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(demo: tuple[str, str]) -> None:
-    engine = open_study(demo[0])
+def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(made: tuple[str, str]) -> None:
+    engine = open_study(made[0])
     benchmark = {one.response: (one.benchmark, one.instance) for one in design_items(engine)}
     given = [benchmark[one.response] for one in assigned(engine) if one.rater == GUEST]
     engine.dispose()
@@ -95,24 +96,24 @@ def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(demo: tuple[st
 
 
 def test_the_demos_jurors_are_weighed_at_made_up_prices_and_nothing_was_spent(
-    run: Run, demo: tuple[str, str]
+    run: Run, made: tuple[str, str]
 ) -> None:
-    code, out, _ = run("juries", "--reps", "50", "--db", demo[0])
+    code, out, _ = run("juries", "--reps", "50", "--db", made[0])
     assert code == 0
     assert "no cheaper jury agrees as well at made-up prices, the cheapest first" in out
     assert "made-up prices of simulated-lenient, simulated-steady, simulated-strict" in out
-    body = json.loads(run("juries", "--reps", "50", "--json", "-", "--db", demo[0])[1])
+    body = json.loads(run("juries", "--reps", "50", "--json", "-", "--db", made[0])[1])
     assert len(body["usd_made_up"]) == 3
     assert body["decision"]["kind"] == "simulated"
     assert body["decision"]["reasons"][-1]["words"].endswith("a response at made-up prices")
     usd = {tuple(row["jurors"]): row["usd_per_response"] for row in body["rows"]}
     assert len(set(usd.values())) == 7
     assert min(usd.values()) > 0
-    assert "738 calls, $0.0000" in demo[1]
+    assert "738 calls, $0.0000" in made[1]
 
 
-def test_the_two_methods_differ_and_name_themselves(run: Run, demo: tuple[str, str]) -> None:
-    db = ("--db", demo[0])
+def test_the_two_methods_differ_and_name_themselves(run: Run, made: tuple[str, str]) -> None:
+    db = ("--db", made[0])
     paper = rows_of(run, *db)["combined", "jury"]["icc"]
     published = rows_of(run, *db, "--method", "published")["combined", "jury"]["icc"]
     assert 0.3 < paper < 0.95
@@ -121,9 +122,9 @@ def test_the_two_methods_differ_and_name_themselves(run: Run, demo: tuple[str, s
 
 @pytest.mark.slow  # CI has 15 minutes
 def test_the_demo_again_renews_the_guests_code_and_changes_nothing_else(
-    run: Run, demo: tuple[str, str]
+    run: Run, made: tuple[str, str]
 ) -> None:
-    code, out, _ = run("demo", "--no-serve", "--db", demo[0])
+    code, out, _ = run("demo", "--no-serve", "--db", made[0])
     assert code == 0
     assert "guest" in out
     assert "scored 738 of 738 (246 responses x 3 jurors), 0 calls" in out
@@ -281,18 +282,18 @@ def test_a_benchmark_is_known_however_its_name_is_spelt(run: Run, write: Write) 
 
 
 def test_nothing_of_ones_own_is_mixed_into_the_demo(
-    run: Run, demo: tuple[str, str], write: Write
+    run: Run, made: tuple[str, str], write: Write
 ) -> None:
     path = write("responses.csv", RESPONSES)
-    code, _, err = run("import", str(path), "--db", demo[0])
+    code, _, err = run("import", str(path), "--db", made[0])
     assert code == 2
     assert "this is the demo study" in err
 
 
 def test_json_that_cannot_be_written_is_refused_before_the_work(
-    run: Run, demo: tuple[str, str], tmp_path: Path
+    run: Run, made: tuple[str, str], tmp_path: Path
 ) -> None:
-    code, out, err = run("calibrate", "--db", demo[0], "--json", str(tmp_path))
+    code, out, err = run("calibrate", "--db", made[0], "--json", str(tmp_path))
     assert (code, out) == (2, "")
     assert "--json" in err
 

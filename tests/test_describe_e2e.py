@@ -69,6 +69,7 @@ def test_a_coordinator_saves_exactly_what_was_shown_and_nothing_of_it_loads(
     _fill(boss, "Consent (optional)", f"I agree, at {size[0]}.")
     _upload(boss, {"doses.md": LOADS, "b-side.md": "Other."})
     expect(boss.get_by_text("b side", exact=True).first).to_be_visible()
+    wait_settled(boss)
     show = boss.get_by_role("button", name="Show what clinicians will see")
     show.click()
     preview = boss.locator(".mj-described").first
@@ -110,7 +111,8 @@ def test_pages_are_left_out_and_a_wrong_file_is_refused_by_name(boss: Page, stud
     boss.get_by_role("button", name="Remove Doses").click()
     expect(boss.get_by_role("button", name="Remove Doses")).to_have_count(0)
     wait_settled(boss)
-    boss.get_by_role("button", name="Show what clinicians will see").click()
+    show = boss.get_by_role("button", name="Show what clinicians will see")
+    show.click()
     preview = boss.locator(".mj-described").first
     expect(preview).to_contain_text("b side")
     expect(preview).not_to_contain_text("Doses")

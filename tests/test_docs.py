@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kit.demo_study import Demo
+from kit.forked import forked_medjury
 
 from medjury.cli.app import loaded
 from medjury.cli.commands import BY_NAME
@@ -30,24 +32,23 @@ RUN = [page for page in PAGES if blocks(page, "sh")]
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a demo study, of which each page gets a copy."""
-    study = tmp_path_factory.mktemp("demo") / "study.db"
-    call = [sys.executable, "-m", "medjury", "--db", f"sqlite:///{study}", "demo", "--no-serve"]
-    subprocess.run(call, check=True, capture_output=True)
-    return study
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the search path of a shell that finds medjury, which starts at once."""
+    with forked_medjury(tmp_path_factory.mktemp("programs")) as folder:
+        yield os.pathsep.join([str(folder), str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
-def test_each_shell_block_of_a_page_runs(page: Path, demo: Path, tmp_path: Path) -> None:
+def test_each_shell_block_of_a_page_runs(
+    page: Path, demo: Demo, programs: str, tmp_path: Path
+) -> None:
     if page.stem == "tutorial":
         if not DATASETS.is_dir():
             pytest.skip("the public data sets are not beside the checkout")
         (tmp_path / "datasets").symlink_to(DATASETS)
         (tmp_path / "docs").symlink_to(ROOT / "docs")
-    shutil.copy(demo, tmp_path / "study.db")
+    shutil.copy(demo.study, tmp_path / "study.db")
     shutil.copytree(ROOT / "docs" / "examples", tmp_path, dirs_exist_ok=True)
-    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     place = {"MEDJURY_DB": f"sqlite:///{tmp_path}/study.db", "PATH": programs}
     for block in blocks(page, "sh"):
         shell = ["bash", "-euo", "pipefail", "-c", block]
@@ -97,8 +98,8 @@ def test_the_pages_by_hand_can_be_read_in_an_afternoon() -> None:
     assert sum(len(prose(page)) for page in PAGES) <= WORDS_BY_HAND
 
 
-def test_the_site_builds_and_every_link_leads_somewhere(tmp_path: Path) -> None:
-    call = [sys.executable, ROOT / ".ci" / "site", tmp_path / "site"]
+def test_the_site_builds_and_every_link_leads_somewhere(tmp_path: Path, demo: Demo) -> None:
+    call = [sys.executable, ROOT / ".ci" / "site", tmp_path / "site", demo.study]
     built = subprocess.run(call, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     assert "medjury jury run" in (tmp_path / "site/reference/commands.html").read_text("utf-8")

@@ -54,7 +54,7 @@ def fill(run: Run, folder: Path, clinicians: Sequence[str], flat: str = "") -> N
 def calibrated(run: Run, folder: Path, *options: str) -> tuple[str, dict[str, Any], str]:
     """Return what the terminal shows with all notes, the JSON, and the page."""
     to, page_to = folder / "c.json", folder / "c.html"
-    written = ("--json", str(to), "--html", str(page_to), "--reps", "200")
+    written = ("--json", str(to), "--html", str(page_to), "--reps", "100")
     code, out, err = run("calibrate", "--notes", *written, *options)
     assert code == 0, err
     return out, json.loads(to.read_text()), page_to.read_text()

@@ -49,8 +49,9 @@ function isForRoom(root, target) {
   return ![...document.querySelectorAll(DIALOGS)].some((one) => one.getClientRects().length > 0);
 }
 
-// Keys that were struck for the response before: none counts in the first moment of a new one, nor
-// one that is still held down from before.
+// Keys that were struck for the response before: none counts before a new one is painted and in the
+// first moment after, nor one that is still held down from before. What counts is when a key was
+// struck, not when a busy page comes to hear of it.
 class Quiet {
   constructor() {
     this.down = new Set();
@@ -58,29 +59,37 @@ class Quiet {
     this.until = 0;
     this.struckAt = -STILL_MS;
     this.still = 0;
+    this.shown = 0;
   }
 
   // `late` is a response that comes long after the one before was submitted.
   begin(root, late = false) {
-    const now = performance.now();
-    this.still = late && now - this.struckAt < STILL_MS ? STILL_MS : 0;
-    this.until = now + Math.max(QUIET_MS, this.still);
+    this.still = late && performance.now() - this.struckAt < STILL_MS ? STILL_MS : 0;
+    this.until = Infinity;
     this.held = new Set(this.down);
+    this.shown += 1;
     root.setAttribute("data-quiet", "");
+    const { shown } = this;
+    requestAnimationFrame(() => requestAnimationFrame(() => this.painted(root, shown)));
+  }
+
+  painted(root, shown) {
+    if (shown !== this.shown) return;
+    this.until = performance.now() + Math.max(QUIET_MS, this.still);
     this.open(root);
   }
 
   open(root) {
     const left = this.until - performance.now();
     if (left <= 0) root.removeAttribute("data-quiet");
-    else setTimeout(() => this.open(root), left + 1);
+    else if (left < Infinity) setTimeout(() => this.open(root), left + 1);
   }
 
   swallows(event) {
-    const now = performance.now();
-    const early = now < this.until;
-    this.struckAt = now;
-    if (early && this.still > 0) this.until = now + this.still;
+    const struckAt = event.timeStamp;
+    const early = struckAt < this.until;
+    this.struckAt = struckAt;
+    if (early && this.still > 0) this.until = Math.max(this.until, struckAt + this.still);
     this.down.add(event.code);
     return early || this.held.has(event.code);
   }
