@@ -5,6 +5,7 @@ in `annotate.results`. The last calibrations and judgements are kept, so that wh
 does not compute the first answer again.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -24,6 +25,7 @@ from annotate.results import (
     Chart,
     CostFigures,
     CostsRequest,
+    HomeFigures,
     ModelsFigures,
     MonitoringAnswer,
     MonitoringBehind,
@@ -33,8 +35,8 @@ from annotate.results import (
     ShownRanking,
 )
 from annotate.vega import specification
-from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, DecisionKind
+from calibration.codes import StepCode
+from calibration.decision import NOTHING_RATED, Decision
 from calibration.json_values import json_row, json_value
 from calibration.messages import sentence, told, words
 from calibration.report.chart_monitoring import chart_cusum, chart_periods
@@ -50,7 +52,7 @@ from calibration.tables.models import detectable_tables, jury_calls_table, model
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
-from calibration.values import NAN, AnalysisOptions, note, simulated_in
+from calibration.values import NAN, AnalysisOptions, Note, note, simulated_in
 from data.errors import BadInput, NotAllowed, TooFew, Unrated
 from data.person import is_blind
 from data.queries import simulated_raters
@@ -73,6 +75,7 @@ from medjury.services.reports import FORMATS, content_of, report_text
 
 if TYPE_CHECKING:
     from calibration.juries.ranking import JuryRow
+    from calibration.scope import AgreementRow
 
 Key = tuple[object, ...]
 Value = TypeVar("Value")
@@ -139,8 +142,8 @@ def agreement_reports(engine: Engine, question: AgreementQuestion) -> dict[str, 
     return {form: report_text(engine, calibration, form) for form in FORMATS}
 
 
-def agreement_decision(engine: Engine, question: AgreementQuestion) -> Decision:
-    """Return what may be said of the study, also where there is nothing to compute yet.
+def home(engine: Engine, question: AgreementQuestion) -> HomeFigures:
+    """Return what may be said of the study, and how far clinicians, and the jury with them, agree.
 
     Asked about nothing in particular, it is about what the protocol fixes.
     """
@@ -148,11 +151,32 @@ def agreement_decision(engine: Engine, question: AgreementQuestion) -> Decision:
     if protocol and question.options == AnalysisOptions():
         question = replace(question, options=protocol.analysis())
     try:
-        return _calibration(engine, question).decision
+        calibration = _calibration(engine, question)
     except (BadInput, TooFew):
-        reasons = (note(Code.NO_CLINICIAN_RATING),)
-        todo = note(Code.DO_LET_RATE)
-        return Decision("agreement", DecisionKind.UNDEFINED, reasons=reasons, next=todo)
+        return HomeFigures(NOTHING_RATED)
+    widest = calibration.rows[-1].benchmark
+    rows = {row.scorer: row for row in calibration.rows if row.benchmark == widest}
+    between, jury = rows.get("clinicians"), rows.get("jury")
+    return HomeFigures(
+        calibration.decision,
+        _answer_of(between, StepCode.AGREEMENT_OF_CLINICIANS),
+        _answer_of(jury, StepCode.AGREEMENT_OF_JURY),
+    )
+
+
+def agreement_decision(engine: Engine, question: AgreementQuestion) -> Decision:
+    """Return what may be said of the study, also where there is nothing to compute yet."""
+    return home(engine, question).decision
+
+
+def _answer_of(row: "AgreementRow | None", code: StepCode) -> Note | None:
+    """Return a row's ICC as the answer of a step, or why there is none; None without a row."""
+    if row is None or not (math.isfinite(row.icc) or row.notes):
+        return None
+    if not math.isfinite(row.icc):
+        return note(StepCode.NO_FIGURE, reason=row.notes[0])
+    ends = {"low": row.boot_low, "high": row.boot_high}
+    return note(code, icc=row.icc, **ends, pairs=row.n_pairs, responses=row.n_responses)
 
 
 def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:

@@ -7,7 +7,7 @@ from typing import Any
 from calibration.decision import Decision
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
 from calibration.tables.spec import Table
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, Note
 
 MOST_JURIES = 100  # rows of a ranking that a screen shows
 Fact = tuple[str, str]
@@ -65,6 +65,15 @@ class Answer:
     jury: tuple[str, ...]
     simulated: tuple[str, ...]
     told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HomeFigures:
+    """What the first screen waits for: the decision, and the answers of two steps, None without any."""
+
+    decision: Decision
+    clinicians: Note | None = None
+    jury: Note | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ says which kinds do, so that a test can hold each against its interval and p val
 from dataclasses import dataclass
 from enum import StrEnum
 
+from calibration.codes import NoteCode
 from calibration.messages import words
 from calibration.messages.decisions import OF_READING, headline
-from calibration.values import NAN, Note
+from calibration.values import NAN, Note, note
 
 
 class DecisionKind(StrEnum):
@@ -112,3 +113,11 @@ class Decision:
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+NOTHING_RATED = Decision(
+    "agreement",
+    DecisionKind.UNDEFINED,
+    reasons=(note(NoteCode.NO_CLINICIAN_RATING),),
+    next=note(NoteCode.DO_LET_RATE),
+)

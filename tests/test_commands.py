@@ -13,6 +13,7 @@ import pytest
 from kit.commands import helm_wheel
 from kit.studies import RESPONSES, Run
 
+from calibration.messages.steps import TITLES
 from jury.panel import shipped
 from medjury.cli.app import loaded, whole
 from medjury.cli.commands import (
@@ -195,6 +196,8 @@ def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(
         "step": "set_protocol",
         "command": "medjury study protocol set --margin 0.1",
     }
+    assert [step["step"] for step in first["steps"]] == [*TITLES]
+    assert first["steps"][1]["answer"] == "4 responses to 2 instances in 1 benchmark."
     assert first["benchmarks"] == [
         {"benchmark": "visits", "rubric": "generic", "instances": 2, "responses": 4, "rated": 0}
     ]
@@ -211,6 +214,7 @@ def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(
     code, out, _ = run("status")
     assert code == 0
     assert "Next: let the clinicians rate what is open: `medjury serve`" in out
+    assert "Rating (open): No clinician has rated a response yet." in out
     assert "model-" not in out + json.dumps(now)
 
 

@@ -22,6 +22,10 @@ from medjury.services.record import protocol_of
 pytestmark = pytest.mark.e2e
 axe = screens.axe
 HIDDEN = ("model-one", "model-two")
+OF_RESEARCHERS = (
+    *("Overview", "Progress", "Differences", "Material"),
+    *("Description", "Protocol", "Record"),
+)
 WRONG = RESPONSES.replace("r12", "r11")
 
 
@@ -76,6 +80,8 @@ def _bring_in(page: Page, study: Engine) -> Iterator[str]:
     yield "preview"
     page.get_by_role("button", name="Import this file").click()
     page.get_by_text("answers.csv: 4 responses imported").wait_for()
+    page.get_by_role("link", name="Fix the margin").click()
+    page.get_by_text("No margin is fixed yet").wait_for()
     assert [one.view.responses for one in materials(OPERATOR, study)] == [4]
     open_part(page, "Material")
     choose(page, "Category", "Clinical Note Generation")
@@ -152,17 +158,13 @@ def test_a_researcher_sees_the_study_and_acts_on_nothing(
     context = new_context(browser, TABLET)
     page = at_study(context.new_page(), server, codes["Rita Okafor"])
     parts = page.get_by_role("radiogroup", name="Part of the study").get_by_role("radio")
-    expect(parts).to_have_text(
-        ["Progress", "Differences", "Material", "Description", "Protocol", "Record"]
-    )
+    expect(parts).to_have_text([*OF_RESEARCHERS])
     assert page.get_by_role("link", name="People").count() == 0
     for part in ("Import", "Design", "nonsense", "Material"):
         page.goto(f"{server.address}/?part={part}")
-        expect(parts).to_have_text(
-            ["Progress", "Differences", "Material", "Description", "Protocol", "Record"]
-        )
+        expect(parts).to_have_text([*OF_RESEARCHERS])
         wait_settled(page)
-        chosen = "Material" if part == "Material" else "Progress"
+        chosen = "Material" if part == "Material" else "Overview"
         expect(page.get_by_role("radio", name=chosen)).to_be_checked()
         assert page.get_by_role("button", name="Show the plan").count() == 0
         assert page.locator("input[type=file]").count() == 0

@@ -98,17 +98,11 @@ def show(engine: Engine, person: Person) -> None:
     else:
         st.html(paragraph("No rubric is in this study yet: importing responses brings one."))
     labels = {entry.label: entry for entry in entries}
-    parts: Mapping[str, Part] = {
-        "Read": _read,
-        "Evidence": show_evidence,
-        "Copy to a new version": show_copy,
-        "Export": show_export,
-    }
     which, part_place = st.columns((1, 1), vertical_alignment="bottom")
     name = which.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
-    part = part_place.radio("Show", [*parts], key="part", horizontal=True, bind="query-params")
+    part = part_place.radio("Show", [*PARTS], key="part", horizontal=True, bind="query-params")
     chosen = labels.get(name, entries[0])
-    parts.get(part, _read)(engine, person, chosen.rubric)
+    PARTS.get(part, _read)(engine, person, chosen.rubric)
 
 
 def _known(own: Sequence[StudyRubric]) -> list[Known]:
@@ -423,3 +417,11 @@ def _checked(body: Mapping[str, Any]) -> tuple[Rubric | None, str]:
         rubric.prompt, rubric.criteria
     )
     return (None, why) if why else (rubric, "")
+
+
+PARTS: Mapping[str, Part] = {
+    "Read": _read,
+    "Evidence": show_evidence,
+    "Copy to a new version": show_copy,
+    "Export": show_export,
+}

@@ -1,28 +1,24 @@
 """The study screen: what it is made of, how far it is, its record, and what is done to it."""
 
 import html
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import tables, worker
-from annotate.results import AgreementQuestion
 from annotate.screens import (
     frame,
     study_description,
     study_design,
     study_differences,
+    study_home,
     study_import,
     study_progress,
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
 from annotate.screens.study_design import show_protocol
-from calibration.decision import Decision
-from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
 from data.queries import Material, StudyStanding
@@ -34,10 +30,12 @@ from data.store.steering import lock_study, reopen_study, set_place
 
 ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
 PARTS = (
-    *("Progress", "Differences", "Material", "Description"),
+    *("Overview", "Progress", "Differences", "Material", "Description"),
     *("Protocol", "Import", "Design", "Record"),
 )
 ACTS = ("Import", "Design")  # of a coordinator only
+OVERVIEW = PARTS[0]
+OF_RESPONSES = (OVERVIEW, "Progress", "Differences", "Material", "Design")
 NONE_YET = "This study has no responses yet."
 FIRST = {
     Role.COORDINATOR: "Import responses under Import, then assign them to clinicians under Design.",
@@ -80,42 +78,20 @@ def show(engine: Engine, person: Person) -> None:
     """Show the study's standing, and the part of it that is chosen."""
     materials, standing = queries.materials(person, engine), queries.standing(person, engine)
     frame.begin(person, "Study", ABOUT.format(Path(engine.url.database or "").name), "study.css")
-    st.html(_facts(materials, standing, queries.workloads(person, engine)))
     if standing.simulated:
         st.html(notice("Some raters of this study are simulated."))
     if standing.locked:
         consequence = "nobody can rate, import or assign until it is reopened. Results can be read."
         st.html(notice(f"Locked since {standing.locked}: {consequence}"))
-    answer = st.container()
     chosen = _chosen(person)
-    if not materials and chosen in ("Progress", "Differences", "Material", "Design"):
+    if not materials and chosen in OF_RESPONSES:
         frame.empty(NONE_YET, FIRST[person.role])
+    if chosen == OVERVIEW:
+        study_home.show(engine, person)
         return
-    draw = {
-        "Progress": study_progress.show,
-        "Differences": study_differences.show,
-        "Material": show_material,
-        "Description": study_description.show,
-        "Protocol": show_protocol,
-        "Import": study_import.show,
-        "Design": study_design.show,
-        "Record": show_record,
-    }
-    draw[chosen](engine, person)
-    if materials:
-        with answer:  # last: nothing of the page waits for it
-            _decision(engine, person)
-
-
-def _decision(engine: Engine, person: Person) -> None:
-    """Show what may be said of the jury so far, and what to do next."""
-    question = AgreementQuestion(AnalysisOptions())
-    coming: Future[Decision] = worker.ask(
-        person, engine, "annotate.analyses:agreement_decision", question
-    )
-    decision = frame.computed(coming, "Does the jury agree? It is being computed")
-    if decision is not None:
-        st.html(tables.of_decision(decision))
+    st.html(_facts(engine, person, materials, standing))
+    if materials or chosen not in OF_RESPONSES:
+        _DRAW[chosen](engine, person)
 
 
 def _chosen(person: Person) -> str:
@@ -134,11 +110,13 @@ def _chosen(person: Person) -> str:
 
 
 def _facts(
-    materials: list[Material],
-    standing: StudyStanding,
-    workloads: list[queries.Workload],
+    engine: Engine, person: Person, materials: list[Material], standing: StudyStanding
 ) -> str:
-    """Return the figures at the top."""
+    """Return the figures at the top; clinicians are those with work, and those who may get some."""
+    workloads = queries.workloads(person, engine)
+    clinicians = {workload.handle for workload in workloads} | {
+        *queries.who_can_rate(person, engine)
+    }
     done, total = (
         sum(workload.done for workload in workloads),
         sum(workload.total for workload in workloads),
@@ -148,7 +126,7 @@ def _facts(
         "Benchmarks": f"{len(views):,}",
         "Instances": f"{sum(view.instances for view in views):,}",
         "Responses": f"{sum(view.responses for view in views):,}",
-        "Clinicians": f"{len(workloads):,}",
+        "Clinicians": f"{len(clinicians):,}",
         "Readings done": f"{done:,} of {total:,}" if total else "none assigned",
         "State": "locked" if standing.locked else "open",
     }
@@ -305,3 +283,15 @@ def _reopen(engine: Engine, person: Person) -> None:
         reopen_study(person, engine, reason)
         st.session_state.pop(LOCKED_AT, None)
         st.rerun()
+
+
+_DRAW: Mapping[str, Callable[[Engine, Person], None]] = {
+    "Progress": study_progress.show,
+    "Differences": study_differences.show,
+    "Material": show_material,
+    "Description": study_description.show,
+    "Protocol": show_protocol,
+    "Import": study_import.show,
+    "Design": study_design.show,
+    "Record": show_record,
+}

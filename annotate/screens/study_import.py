@@ -7,15 +7,17 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.blind import find_self_naming, mask
 from annotate.rating import text_html
-from annotate.screens import frame
+from annotate.screens import frame, study_home
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.uploads import Upload, first_ratings, map_needed, rows_in
+from calibration.messages.form import counted_apart
 from data import queries
 from data.errors import Conflict
 from data.importers.columns import What
@@ -38,6 +40,7 @@ from data.store.steering import (
     try_ratings,
     try_responses,
 )
+from medjury.services.status import status
 
 RESPONSES, RATINGS = "Responses", "Ratings made elsewhere"
 BY_NAME = {RESPONSES: "by each benchmark's name", RATINGS: "each benchmark's own"}
@@ -97,30 +100,26 @@ Checked = tuple[Seen | int, ResponsesAdded | RatingsAdded]
 def show(engine: Engine, person: Person) -> None:
     """Ask for a file, show what it would change, and import it."""
     if message := st.session_state.pop(STORED, None):
-        st.html(good(message))
+        st.html(good(message) + study_home.next_html(status(engine), person.role))
     if queries.standing(person, engine).locked:
         st.html(paragraph("The study is locked: no file can be imported."))
         return
     st.html(heading("Import a file"))
     content = st.radio("The file holds", [RESPONSES, RATINGS], horizontal=True, key="import-what")
-    st.html(
-        paragraph(
-            f"One row a {'response' if content == RESPONSES else 'rating'}: {COLUMNS[content]}"
-        )
-    )
+    thing = "response" if content == RESPONSES else "rating"
+    st.html(paragraph(f"One row a {thing}: {COLUMNS[content]}"))
     upload = _ask(engine, person, content)
     if upload is None:
         return
     with frame.refusals():
         checked = _checked(engine, person, content, upload)
         _show_checked(engine, person, checked)
-        if content == RATINGS:
-            st.html(_told_first(first_ratings(upload, FIRST_ROWS)))
-        changes = (
-            checked[1].responses if isinstance(checked[1], ResponsesAdded) else _new(checked[1])
-        )
-        if changes and st.button("Import this file", type="primary", key="import-now"):
+        if _new(checked[1]) and st.button("Import this file", type="primary", key="import-now"):
             _bring(engine, person, content, upload)
+        if isinstance(checked[0], Seen):
+            _show_first(checked[0].first)
+        else:
+            st.html(_told_first(first_ratings(upload, FIRST_ROWS)))
 
 
 def _ask(engine: Engine, person: Person, content: str) -> Upload | None:
@@ -183,16 +182,16 @@ def _show_checked(engine: Engine, person: Person, checked: Checked) -> None:
 
 
 def _show_responses(engine: Engine, person: Person, preview: Seen, added: ResponsesAdded) -> None:
-    """Show what a file of responses would change, its benchmarks and its first rows."""
+    """Show what a file of responses would change, and its benchmarks."""
     st.html(
         paragraph(
-            f"{_counted(added.responses, 'new response')} to "
-            f"{_counted(added.instances, 'new instance')}; {added.unchanged:,} are there already. "
-            f"{_counted(preview.models, 'model')}. Read as {preview.encoding}."
+            f"{counted_apart(added.responses, 'new response')} to "
+            f"{counted_apart(added.instances, 'new instance')}; {added.unchanged:,} are there already. "
+            f"{counted_apart(preview.models, 'model')}. Read as {preview.encoding}."
         )
     )
     for name, number in sorted(added.groups.items()):
-        st.html(paragraph(f"Group {name}: {_counted(number, 'response')} put into it."))
+        st.html(paragraph(f"Group {name}: {counted_apart(number, 'response')} put into it."))
     own = {
         material.view.name: material.view.rubric.name
         for material in queries.materials(person, engine)
@@ -206,9 +205,13 @@ def _show_responses(engine: Engine, person: Person, preview: Seen, added: Respon
     ]
     st.html(table("Benchmarks in the file", HEADS, rows, words=3))
     st.html("".join(_told_names(preview)) + "".join(_warnings(preview, added)))
+
+
+def _show_first(rows: Sequence[ResponseRow]) -> None:
+    """Show the first rows of a file of responses, each folded."""
     st.html(heading("First rows, verbatim; authors stay hidden"))
-    for number, row in enumerate(preview.first, 1):
-        with st.expander(f"Row {number}", expanded=number == 1):
+    for number, row in enumerate(rows, 1):
+        with st.expander(f"Row {number}"):
             for label, text in (
                 *(("Source", row.context), ("Task", row.prompt), ("Response", row.response)),
                 ("Reference", row.reference or ""),
@@ -235,7 +238,7 @@ def _told_names(preview: Seen) -> list[str]:
     places = sum(preview.sure.values())
     messages = [
         paragraph(
-            f"{_counted(len(preview.sure), 'response')} would be masked ({_counted(places, 'place')} "
+            f"{counted_apart(len(preview.sure), 'response')} would be masked ({counted_apart(places, 'place')} "
             f"that surely {'names' if places == 1 else 'name'} the author)."
             if preview.sure
             else "No response clearly names its author."
@@ -244,7 +247,7 @@ def _told_names(preview: Seen) -> list[str]:
     if preview.possible:
         messages.append(
             notice(
-                f"{_counted(preview.possible, 'place')} may name an author and would be left as they "
+                f"{counted_apart(preview.possible, 'place')} may name an author and would be left as they "
                 "are: whoever runs the server can list them after the import."
             )
         )
@@ -280,7 +283,7 @@ def _told_ratings(added: RatingsAdded, empty: int) -> list[str]:
     """Say what a file of ratings would change."""
     messages = [
         paragraph(
-            f"{_counted(added.added, 'new rating')}, {added.revised:,} revise an earlier one, "
+            f"{counted_apart(added.added, 'new rating')}, {added.revised:,} revise an earlier one, "
             f"{added.unchanged:,} are there already; empty and so missing: {empty:,}."
         )
     ]
@@ -297,9 +300,8 @@ def _told_ratings(added: RatingsAdded, empty: int) -> list[str]:
 
 def _told_first(rows: Sequence[RatingRow]) -> str:
     """Return the first ratings as they would be stored."""
-    cells: list[list[Cell]] = [
-        [row.response_id, row.rater, row.kind.value, row.criterion, row.score] for row in rows
-    ]
+    fields = attrgetter("response_id", "rater", "kind.value", "criterion", "score")
+    cells: list[list[Cell]] = [[*fields(row)] for row in rows]
     heads = ("Response", "Rater", "Kind", "Criterion", "Score")
     return table("First ratings, as they would be stored", heads, cells, words=4)
 
@@ -310,21 +312,20 @@ def _bring(engine: Engine, person: Person, content: str, upload: Upload) -> None
         with st.spinner("Importing"):
             if content == RESPONSES:
                 new, masked = bring_response_file(engine, person, upload)
-                message = f"{_counted(new, 'response')} imported, {_counted(masked, 'new response')} masked."
+                message = f"{counted_apart(new, 'response')} imported, {counted_apart(masked, 'new response')} masked."
             else:
-                message = f"{_counted(_new(bring_rating_file(engine, person, upload)), 'rating')} imported."
+                message = f"{counted_apart(_new(bring_rating_file(engine, person, upload)), 'rating')} imported."
         st.session_state[STORED] = f"{upload.name}: {message}"
         st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
         st.session_state.pop(CHECKED, None)
         st.rerun()
 
 
-def _new(added: RatingsAdded) -> int:
+def _new(added: RatingsAdded | ResponsesAdded) -> int:
+    """Return how many rows an import adds or changes."""
+    if isinstance(added, ResponsesAdded):
+        return added.responses
     return added.added + added.revised
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def try_response_file(
@@ -357,8 +358,8 @@ def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[Rat
 
 def bring_rating_file(engine: Engine, person: Person, upload: Upload) -> RatingsAdded:
     """Store a file of ratings."""
-    chosen = _rubric(engine, person, upload.rubric)
-    return bring_ratings(person, engine, RatingFile(rows_in(upload, "ratings")[0]), chosen)
+    rows = RatingFile(rows_in(upload, "ratings")[0])
+    return bring_ratings(person, engine, rows, _rubric(engine, person, upload.rubric))
 
 
 def _rubrics_of(reader: Reader | None) -> Callable[[str], Rubric]:
@@ -384,11 +385,9 @@ def _bare(name: str) -> str:
 
 def _rubric(engine: Engine, person: Person, name: str) -> Rubric | None:
     """Return the rubric of a name that was offered; None leaves it to each benchmark."""
-    if name not in rubrics_to_choose(engine, person):
-        return None
     if name in shipped():
         return read_rubric(name)
-    return queries.rubric_of_name(person, engine, name)
+    return queries.rubric_of_name(person, engine, name) if name else None
 
 
 def _refuse_demo(engine: Engine, person: Person) -> None:
@@ -419,7 +418,7 @@ def _see(rows: ResponseFile, stored_names: Sequence[str]) -> Seen:
     preview.contexts = rows.contexts
     preview.left_out = dict(rows.table.left_out)
     preview.ignored = tuple(
-        f"{name} ({_counted(rows.not_taken[name], 'value')})" for name in rows.ignored
+        f"{name} ({counted_apart(rows.not_taken[name], 'value')})" for name in rows.ignored
     )
     return preview
 

@@ -16,11 +16,15 @@ from calibration.messages import (
     monitoring,
     planning,
     response_groups,
+    steps,
 )
 from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
-PARTS = (agreement, details, response_groups, decisions, juries, models, monitoring, planning)
+PARTS = (
+    *(agreement, details, response_groups, decisions, juries, models, monitoring, planning),
+    steps,
+)
 REASONS: Mapping[AnyCode, Message] = {
     code: message for part in PARTS for code, message in part.REASONS.items()
 }

@@ -33,6 +33,11 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def counted_apart(number: int, thing: str) -> str:
+    """Return a number, its thousands apart, with its noun in the plural where it is not 1."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def quoted(name: str) -> str:
     """Return a name as it stands in a sentence: in one line, and where it must be in quotation marks."""
     line = "".join(sign if sign.isprintable() else " " for sign in name)

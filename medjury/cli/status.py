@@ -6,18 +6,15 @@ from pathlib import Path
 
 import typer
 
+from calibration.messages import sentence
+from calibration.messages.steps import STATES, TITLES
 from medjury.cli.commands import PROGRAM
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, hint, say, show
-from medjury.services.status import (
-    CliniciansStatus,
-    JuryStatus,
-    NextStep,
-    ReportStatus,
-    StudyStatus,
-)
+from medjury.services.status import StudyStatus
 from medjury.services.status import status as status_of
+from medjury.services.steps import NextStep, next_of, steps_of
 
 HEAD_SHOWN = 12
 STEPS = {
@@ -52,10 +49,14 @@ def status(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     _show_benchmarks(now, json_to)
     for line in _lines(now):
         say(line, json_to)
-    why, command = STEPS[now.next]
+    why, command = STEPS[next_of(now)]
     hint(f"Next: {why}: `{PROGRAM} {command}`", json_to)
-    step = {"step": now.next.value, "command": f"{PROGRAM} {command}"}
-    write_json(asdict(now) | {"next": step}, json_to)
+    following = {"step": next_of(now).value, "command": f"{PROGRAM} {command}"}
+    steps = [
+        {"step": step.step, "state": step.state, "answer": sentence(step.answer)}
+        for step in steps_of(now)
+    ]
+    write_json(asdict(now) | {"steps": steps, "next": following}, json_to)
 
 
 def _show_benchmarks(now: StudyStatus, json_to: Path | None) -> None:
@@ -73,47 +74,14 @@ def _show_benchmarks(now: StudyStatus, json_to: Path | None) -> None:
 
 
 def _lines(now: StudyStatus) -> Iterator[str]:
-    """Yield a line for each part of the study."""
+    """Yield every step, as the app's first screen has them, and the lock, the blind, the record."""
     if now.record.simulated:
         yield "Simulated raters are in this study: no figure of them is evidence."
-    if now.margin is None:
-        yield "Protocol: none is set"
-    else:
-        yield f"Protocol: margin {now.margin:g}, set {now.protocol_set_at}"
-    yield f"Clinicians: {_clinicians(now.clinicians)}"
-    yield f"Jury: {_jury(now.jury)}"
-    yield f"Agreement: {_report(now.report)}"
+    for step in steps_of(now):
+        yield f"{TITLES[step.step]} ({STATES[step.state]}): {sentence(step.answer)}"
+    if now.jury.jurors:
+        yield f"Jurors: {', '.join(now.jury.jurors)}"
     lifted = f"unblinded {counted(now.record.unblinded, 'time')}" if now.record.unblinded else "no"
     yield f"Locked: {now.record.locked or 'no'}. Authors disclosed: {lifted}"
     head = now.record.head[:HEAD_SHOWN]
     yield f"Record: {counted(now.record.events, 'event')}, head {head} (`{PROGRAM} study verify` checks it)"
-
-
-def _clinicians(work: CliniciansStatus) -> str:
-    if not work.clinicians:
-        return "none has rated or is to rate"
-    made_up = f" ({work.simulated} simulated)" if work.simulated else ""
-    open_ = f"; {work.done} of {work.assigned} assigned readings done" if work.assigned else ""
-    rated = f"{work.responses_rated} of {counted(work.responses, 'response')} rated"
-    return f"{work.clinicians}{made_up}; {rated}{open_}"
-
-
-def _jury(jury: JuryStatus) -> str:
-    if not jury.jurors:
-        return "no juror has rated"
-    unknown = (
-        f" and {counted(jury.usd_unknown, 'call')} of unknown price" if jury.usd_unknown else ""
-    )
-    open_ = f"; at most ${jury.usd_in_flight:.4f} in flight" if jury.usd_in_flight else ""
-    spent = f"{counted(jury.calls, 'call')}, ${jury.usd:.4f}{unknown}{open_}"
-    return f"{', '.join(jury.jurors)}; {counted(jury.missing, 'verdict')} missing; {spent}"
-
-
-def _report(report: ReportStatus | None) -> str:
-    if report is None:
-        return "no report is frozen yet"
-    values = {"jury": report.jury_icc, "clinicians": report.clinicians_icc}
-    shown = [f"{name} {icc:.3f}" for name, icc in values.items() if icc is not None]
-    iccs = f"; ICC(C,2) {', '.join(shown)}" if shown else ""
-    decision = f": {report.headline}" if report.headline else ""
-    return f"report {report.number} of {report.at[:10]}{iccs}{decision}"

@@ -14,7 +14,7 @@ from calibration.adjudicated import (
     with_independent,
 )
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, DecisionKind
+from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.detection import NOTHING, Detection, all_misses, detection, with_untested
 from calibration.json_values import decision_json
 from calibration.protocol import Critical, Protocol
@@ -24,7 +24,7 @@ from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
 from calibration.test_retest import has_replicates
-from calibration.values import AnalysisOptions, note
+from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
 from data.queries.frames import adjudicated_frame
@@ -45,13 +45,6 @@ if TYPE_CHECKING:
     from calibration.details import Details
     from calibration.report.content import CriterionRow, Paired
     from calibration.second_opinion import SecondOpinionRow
-
-NOTHING_RATED = Decision(
-    "agreement",
-    DecisionKind.UNDEFINED,
-    reasons=(note(Code.NO_CLINICIAN_RATING),),
-    next=note(Code.DO_LET_RATE),
-)
 
 Tick = Callable[[float], None]
 

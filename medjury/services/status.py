@@ -1,9 +1,8 @@
-"""Where a study stands, from counts alone, and what to do next."""
+"""Where a study stands, from counts alone; `medjury.services.steps` says what to do next."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Engine
@@ -16,26 +15,16 @@ from data.queries import (
     jurors_with_ratings,
     readings_by_response,
     standing,
+    who_can_rate,
     workloads,
 )
 from data.queries.costs import calls_in_flight, spending
 from data.queries.jury import missing_verdicts
 from data.queries.record import present_head
+from data.schema import Report
 from medjury.services.record import protocol_of
 
-
-class NextStep(StrEnum):
-    """The one useful thing to do next."""
-
-    IMPORT_RESPONSES = "import_responses"
-    SET_PROTOCOL = "set_protocol"
-    ASSIGN = "assign"
-    RUN_JURY = "run_jury"
-    LET_RATE = "let_rate"
-    COMPLETE_JURY = "complete_jury"
-    CALIBRATE = "calibrate"
-    LOCK = "lock"
-    SHARE = "share"
+SHARED_BY = 2  # clinicians who have rated a response that tells how far they agree
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +50,10 @@ class CliniciansStatus:
         Showings, hidden repeats among them; what was imported has none.
     responses_rated, responses
         Responses that at least one clinician has rated, of all.
+    invited
+        Clinicians who may sign in, whether they have work or not.
+    shared
+        Responses that two clinicians or more have rated.
     """
 
     clinicians: int
@@ -69,6 +62,8 @@ class CliniciansStatus:
     done: int
     responses_rated: int
     responses: int
+    invited: int
+    shared: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +103,10 @@ class RecordStatus:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """Where a study stands; `protocol_set_at` and `report` are None where there is none."""
+    """Where a study stands; `protocol_set_at` and `report` are None where there is none.
+
+    `reports` counts the frozen reports; `report` is the newest.
+    """
 
     protocol_set_at: str | None
     margin: float | None
@@ -117,23 +115,7 @@ class StudyStatus:
     jury: JuryStatus
     report: ReportStatus | None
     record: RecordStatus
-
-    @property
-    def next(self) -> NextStep:
-        """Return the first step of a study that is not done yet."""
-        people = self.clinicians
-        steps = {
-            NextStep.IMPORT_RESPONSES: bool(people.responses),
-            NextStep.SHARE: self.record.locked is None,
-            NextStep.SET_PROTOCOL: bool(self.protocol_set_at or people.responses_rated),
-            NextStep.ASSIGN: bool(people.clinicians),
-            NextStep.RUN_JURY: bool(self.jury.jurors),
-            NextStep.LET_RATE: people.done >= people.assigned and people.responses_rated > 0,
-            NextStep.COMPLETE_JURY: not self.jury.missing,
-            NextStep.CALIBRATE: self.report is not None,
-            NextStep.LOCK: self.record.locked is not None,
-        }
-        return next((step for step, is_done in steps.items() if not is_done), NextStep.SHARE)
+    reports: int
 
 
 def status(engine: Engine) -> StudyStatus:
@@ -153,23 +135,25 @@ def status(engine: Engine) -> StudyStatus:
         )
         for benchmark in benchmarks(engine)
     )
+    frozen = frozen_reports(OPERATOR, engine)
     return StudyStatus(
         protocol.set_at if protocol else None,
         protocol.margin if protocol else None,
         own,
-        _clinicians(engine, own),
+        _clinicians(engine, own, sum(_rated(times, SHARED_BY) for times in counts.values())),
         _jury(engine),
-        _report(engine),
+        _report(frozen[-1]) if frozen else None,
         _record(engine),
+        len(frozen),
     )
 
 
-def _rated(times: Counter[int]) -> int:
-    """Return how many responses were rated at all, from how many were rated so many times."""
-    return sum(number for readings, number in times.items() if readings)
+def _rated(times: Counter[int], least: int = 1) -> int:
+    """Return how many responses have so many readings at least, from how many have each number."""
+    return sum(number for readings, number in times.items() if readings >= least)
 
 
-def _clinicians(engine: Engine, own: tuple[BenchmarkStatus, ...]) -> CliniciansStatus:
+def _clinicians(engine: Engine, own: tuple[BenchmarkStatus, ...], shared: int) -> CliniciansStatus:
     work = workloads(OPERATOR, engine)
     return CliniciansStatus(
         len(work),
@@ -178,6 +162,8 @@ def _clinicians(engine: Engine, own: tuple[BenchmarkStatus, ...]) -> CliniciansS
         sum(clinician.done for clinician in work if not clinician.ended),
         sum(benchmark.rated for benchmark in own),
         sum(benchmark.responses for benchmark in own),
+        len(who_can_rate(OPERATOR, engine)),
+        shared,
     )
 
 
@@ -193,11 +179,7 @@ def _jury(engine: Engine) -> JuryStatus:
     )
 
 
-def _report(engine: Engine) -> ReportStatus | None:
-    every = frozen_reports(OPERATOR, engine)
-    if not every:
-        return None
-    newest = every[-1]
+def _report(newest: Report) -> ReportStatus:
     decision: Mapping[str, Any] = newest.body.get("decision") or {}
     icc = {
         row.get("scorer"): row.get("icc")
@@ -205,7 +187,7 @@ def _report(engine: Engine) -> ReportStatus | None:
         if row.get("benchmark") == COMBINED
     }
     return ReportStatus(
-        newest.id,
+        newest.id or 0,
         newest.at.isoformat(),
         decision.get("kind"),
         decision.get("headline"),

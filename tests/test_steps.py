@@ -1,0 +1,182 @@
+"""A study as a line of steps: from an empty one to one that is watched, and what is done next."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from kit.studies import Run
+from sqlalchemy import Engine
+from streamlit.testing.v1 import AppTest
+
+from annotate.navigation import SCREENS, study
+from annotate.results import HomeFigures
+from annotate.screens import rubrics, study_home
+from annotate.screens.study import PARTS
+from calibration.codes import StepCode
+from calibration.decision import NOTHING_RATED
+from calibration.messages import sentence
+from calibration.messages.steps import STATES, TITLES
+from calibration.values import note
+from data.schema import Role
+from medjury.services.status import (
+    BenchmarkStatus,
+    CliniciansStatus,
+    JuryStatus,
+    RecordStatus,
+    ReportStatus,
+    StudyStatus,
+)
+from medjury.services.steps import NextStep, Step, StepState, next_of, steps_of
+
+EMPTY = StudyStatus(
+    *(None, None, ()),
+    CliniciansStatus(*(0, 0, 0, 0, 0, 0), invited=0, shared=0),
+    JuryStatus((), 0, 0, 0.0, 0, 0.0),
+    None,
+    RecordStatus(0, "", None, 0, False),
+    reports=0,
+)
+WITH_RESPONSES = replace(
+    EMPTY,
+    benchmarks=(BenchmarkStatus("visits", "generic", 2, 4, 0),),
+    clinicians=replace(EMPTY.clinicians, responses=4),
+)
+FIXED = replace(WITH_RESPONSES, protocol_set_at="2026-11-01T08:00:00Z", margin=0.1)
+ASSIGNED = replace(FIXED, clinicians=replace(FIXED.clinicians, clinicians=2, assigned=8))
+BEGUN = replace(
+    ASSIGNED, clinicians=replace(ASSIGNED.clinicians, done=3, responses_rated=2, shared=1)
+)
+HEARD = replace(BEGUN, jury=JuryStatus(("a", "b"), 3, 5, 1.5, 0, 0.0))
+RATED = replace(HEARD, clinicians=replace(HEARD.clinicians, done=8, responses_rated=4, shared=4))
+WHOLE = replace(RATED, jury=replace(RATED.jury, missing=0))
+REPORT = ReportStatus(7, "2026-11-20T08:00:00Z", "inconclusive", "Not shown.", 0.61, 0.58)
+KEPT = replace(WHOLE, report=REPORT, reports=2)
+LOCKED = replace(KEPT, record=replace(KEPT.record, locked="2026-11-21"))
+
+
+@pytest.mark.parametrize(
+    ("stage", "following", "done"),
+    [
+        (EMPTY, NextStep.IMPORT_RESPONSES, ""),
+        (WITH_RESPONSES, NextStep.SET_PROTOCOL, "responses"),
+        (FIXED, NextStep.ASSIGN, "plan responses"),
+        (ASSIGNED, NextStep.RUN_JURY, "plan responses design"),
+        (HEARD, NextStep.LET_RATE, "plan responses design"),
+        (RATED, NextStep.COMPLETE_JURY, "plan responses design rating clinicians"),
+        (WHOLE, NextStep.CALIBRATE, "plan responses design rating clinicians jury"),
+        (KEPT, NextStep.LOCK, "plan responses design rating clinicians jury agreement"),
+        (LOCKED, NextStep.SHARE, "plan responses design rating clinicians jury agreement"),
+    ],
+)
+def test_each_step_is_done_when_its_facts_say_so_and_one_alone_is_next(
+    stage: StudyStatus, following: NextStep, done: str
+) -> None:
+    steps = steps_of(stage)
+    assert [step.step for step in steps] == [*Step]
+    assert " ".join(step.step for step in steps if step.state is StepState.DONE) == done
+    assert next_of(stage) is following
+    assert sum(step.is_next for step in steps) == 1
+    for step in steps:
+        told = sentence(step.answer)
+        assert told.endswith(".")
+        assert not {"{", "None", "nan"} & {*told.split()}
+
+
+def test_the_answers_give_the_figures_of_the_study() -> None:
+    answers = {step.step: sentence(step.answer) for step in steps_of(KEPT)}
+    assert answers[Step.PLAN] == "The margin of 0.1 is fixed since 2026-11-01."
+    assert answers[Step.RESPONSES] == "4 responses to 2 instances in 1 benchmark."
+    assert answers[Step.RATING] == "8 of 8 readings done; 4 of 4 responses rated by a clinician."
+    assert answers[Step.JURY] == "2 jurors rated; no verdict missing; 5 calls, $1.50."
+    assert answers[Step.AGREEMENT].startswith("Report 7 of 2026-11-20: ICC(C,2) jury 0.61")
+    assert answers[Step.WATCH] == "2 frozen reports, the newest of 2026-11-20."
+
+
+@pytest.mark.parametrize(
+    ("decision", "state"),
+    [
+        ("inconclusive", StepState.OPEN),
+        ("simulated", StepState.OPEN),
+        ("inferior", StepState.OPEN),
+        ("non_inferior", StepState.UNDER_WAY),
+    ],
+)
+def test_only_a_report_that_shows_non_inferiority_speaks_of_a_use(
+    decision: str, state: StepState
+) -> None:
+    kept = replace(KEPT, report=replace(REPORT, decision=decision))
+    use = next(step for step in steps_of(kept) if step.step is Step.USE)
+    assert use.state is state
+    assert ("shows no use yet" in sentence(use.answer)) == (state is StepState.OPEN)
+
+
+def test_clinicians_who_can_sign_in_are_counted_before_they_have_work() -> None:
+    invited = replace(FIXED, clinicians=replace(FIXED.clinicians, invited=4))
+    design = next(step for step in steps_of(invited) if step.step is Step.DESIGN)
+    assert sentence(design.answer) == "4 clinicians can sign in, and no work is assigned yet."
+
+
+def test_what_was_computed_takes_the_place_of_what_was_counted() -> None:
+    between = note(
+        StepCode.AGREEMENT_OF_CLINICIANS, icc=0.6, low=0.5, high=0.7, pairs=3, responses=4
+    )
+    shown = study_home.answered(steps_of(KEPT), HomeFigures(NOTHING_RATED, clinicians=between))
+    answers = {step.step: sentence(step.answer) for step in shown}
+    assert answers[Step.CLINICIANS] == (
+        "ICC(C,2) of two clinicians 0.60 (95 % interval 0.50 to 0.70) on 3 pairs."
+    )
+    assert answers[Step.AGREEMENT].startswith("Report 7")
+
+
+def test_every_link_leads_to_a_screen_and_a_part_that_are_there() -> None:
+    screens = {screen.path for screen in SCREENS}
+    parts = {"": {*PARTS}, "rubrics": {*rubrics.PARTS}}
+    places = [*study_home.PLACES.values(), *(act.to for act in study_home.ACTIONS.values())]
+    for place in places:
+        address = urlsplit(place)
+        path = address.path.strip("/")
+        assert path in {"", *screens}, place
+        assert {*parse_qs(address.query).get("part", [])} <= parts.get(path, set()), place
+    assert {*study_home.ACTIONS} == {*NextStep}
+    assert {*study_home.PLACES} == {*TITLES} == {*Step}
+    assert {*STATES} == {*StepState}
+
+
+def test_a_researcher_reads_the_next_step_and_is_given_no_link_to_do_it() -> None:
+    shown = {
+        role: study_home.steps_html(steps_of(EMPTY), next_of(EMPTY), role)
+        for role in (Role.COORDINATOR, Role.RESEARCHER)
+    }
+    assert 'href="/?part=Import"' in shown[Role.COORDINATOR]
+    assert 'href="/?part=Import"' not in shown[Role.RESEARCHER]
+    assert study_home.LEFT_TO_COORDINATORS in shown[Role.RESEARCHER]
+
+
+@pytest.fixture
+def home(small_study: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    """Return the landing screen of a coordinator of a study with responses and nothing else."""
+    monkeypatch.setenv("MEDJURY_DB", str(small_study.url))
+    script = (
+        "from annotate.screens.study import show\n"
+        "from annotate.navigation import study\n"
+        "from data.queries import Person\n"
+        "show(study(), Person(7, 'Carla', 'coordinator', None))\n"
+    )
+    yield AppTest.from_string(script, default_timeout=60)
+    study().dispose()
+
+
+def test_the_landing_screen_says_what_may_be_said_and_what_to_do_next(
+    home: AppTest, run: Run
+) -> None:
+    home.run()
+    assert not home.exception
+    drawn = "\n".join(str(part.proto) for part in home.main)
+    assert NOTHING_RATED.headline in drawn
+    assert "Fix the margin" in drawn
+    run("protocol", "set", "--margin", "0.2")
+    home.run()
+    drawn = "\n".join(str(part.proto) for part in home.main)
+    assert "The margin of 0.2 is fixed" in drawn
+    assert "Assign responses to clinicians" in drawn
