@@ -63,7 +63,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what asks for a study, and each file's first journey; put browsers' journeys first."""
     begun: set[Path] = set()
-    asks_for_tiers = "quick" in config.option.markexpr  # else seconds of reading sources for nothing
+    asks_for_tiers = "quick" in config.option.markexpr  # to read every source takes seconds
     for item in items:
         asked = getattr(item, "fixturenames", ())
         if asks_for_tiers and tiers.is_quick(item):
