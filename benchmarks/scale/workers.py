@@ -51,15 +51,16 @@ def main() -> None:
     asked.add_argument("--responses", type=int, default=10_000)
     asked.add_argument("--pairs", type=int, default=20_000)
     asked.add_argument("--bert-pairs", type=int, default=256)
+    asked.add_argument("--bert-words", type=int, default=300)
     asked.add_argument("--calls", type=int, default=1_200)
     options = asked.parse_args()
     beside(f"table of {options.responses} responses x 12 jurors", table(options.responses))
     beside(f"juries of 20 jurors, 300 responses, {JURY_REPS} resamples", juries())
     beside(f"ROUGE-L of {options.pairs} pairs", measured("rouge-l", options.pairs))
     if has_minilm():
-        beside(
-            f"BERTScore of {options.bert_pairs} pairs", measured("bertscore", options.bert_pairs)
-        )
+        count, length = options.bert_pairs, options.bert_words
+        work = measured("bertscore", count, length)
+        beside(f"BERTScore of {count} pairs of {length} words", work)
     print(f"jury run of {options.calls} calls of {LATENCY} s, {AT_ONCE} at a time")
     for where in (None, 1, 2) if options.calls else ():
         calls(options.calls, where)
@@ -105,11 +106,11 @@ def juries() -> Work:
     return work
 
 
-def measured(metric: str, count: int) -> Work:
-    """Return what scores made pairs of 300 words by a metric."""
+def measured(metric: str, count: int, length: int = 300) -> Work:
+    """Return what scores made pairs of so many words each by a metric."""
     random = np.random.default_rng(0)
     words = np.array([f"word{n}" for n in range(2_000)])
-    each = [[" ".join(random.choice(words, 300)) for _ in range(2)] for _ in range(count)]
+    each = [[" ".join(random.choice(words, length)) for _ in range(2)] for _ in range(count)]
     pairs = [(text, reference) for text, reference in each]
     batches = [pairs[start : start + BATCH] for start in range(0, count, BATCH)]
     score = way(metric)
