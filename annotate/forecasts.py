@@ -6,6 +6,7 @@ The worker process runs this, never the server: it loads pandas and scipy. What 
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -69,11 +70,9 @@ def predicted(engine: Engine, question: PredictionsQuestion) -> PredictionsAnswe
     """
     result = predict(engine, PredictQuestion(question.options, question.level))
     level = question.level
-    tables = (
-        means_table(result.rows, level, PAGE, narrow=True),
-        single_table(result.rows, level, PAGE),
-        validation_table(result.rows, PAGE),
-    )
+    means = means_table(result.rows, level, PAGE)
+    others = single_table(result.rows, level, PAGE), validation_table(result.rows, PAGE)
+    tables = (means, *(replace(table, notes=()) for table in others))  # all have the same notes
     return PredictionsAnswer(result.decision, tables, result.told, _text(*csv_of(result.responses)))
 
 

@@ -58,6 +58,7 @@ ABOUT_PREDICTIONS = (
     "What clinicians would say of the responses that none of them rated, from the jury chosen above. "
     "It may be used only where the jury is validated; the first line says whether it is."
 )
+MORE_PREDICTIONS = "Single responses, and the agreement this rests on"
 PREDICTED = "predicted"  # in the session: for which question predictions were asked
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
 MOST_FAR, MOST_PICKED = 15, 50
@@ -231,10 +232,12 @@ def show_predictions(engine: Engine, person: Person, question: AgreementQuestion
     answer = frame.computed(coming, "Responses are being predicted")
     if answer is None:
         return
-    shown = (tables.of_decision(answer.decision), *map(tables.of_table, answer.tables))
-    st.html("".join((*shown, *map(lead, answer.told))))
+    st.html(tables.of_decision(answer.decision) + tables.of_table(answer.tables[0]))
     file = ("Predictions as CSV", answer.csv, "predictions.csv", "text/csv")
     st.download_button(*file, key="save-predictions", on_click="ignore")
+    with st.expander(MORE_PREDICTIONS):
+        behind = (*map(tables.of_table, answer.tables[1:]), *map(lead, answer.told))
+        st.html("".join(behind))
 
 
 def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:

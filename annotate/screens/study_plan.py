@@ -24,6 +24,8 @@ ASSUMED, PILOT = "An expected ICC", "The ratings of this study"
 WIDTH = "From end to end. With 0.3 an ICC of 0.6 may lie between about 0.45 and 0.75."
 ASSURANCE = "Share of studies planned like this whose interval is that narrow."
 MARGIN = "How much worse than a clinician the jury may be. 0: not planned for."
+PROTOCOL = "Sentences for a protocol, and what the plan assumes"
+RELIABILITY = "How reliable the mean of several raters is"
 NOT_KNOWN = "0: not known."
 
 
@@ -39,9 +41,12 @@ def show(engine: Engine, person: Person) -> None:
     coming: Future[PlanAnswer] = worker.ask(person, engine, PLANNED, asked, "details")
     answer = frame.computed(coming, "The plan is being computed")
     if answer is not None:
-        st.html("".join(map(paragraph, answer.told)))
-        for table in answer.tables:
-            st.html(tables.of_table(table))
+        *needed, reliability = answer.tables
+        st.html("".join(map(tables.of_table, needed)))
+        with st.expander(PROTOCOL):
+            st.html("".join(map(paragraph, answer.told)))
+        with st.expander(RELIABILITY):
+            st.html(tables.of_table(reliability))
 
 
 def _ask(engine: Engine, person: Person) -> PlanQuestion | None:
