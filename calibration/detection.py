@@ -26,7 +26,7 @@ from calibration.detection_row import (
     rankings,
     undefined_row,
 )
-from calibration.protocol import Critical
+from calibration.protocol import Critical, Threshold, thresholds
 from calibration.rating_matrix import mean_of_given
 from calibration.scope import checked_jury
 from calibration.scores import Array, Integers, RubricShape, Scores
@@ -51,15 +51,6 @@ class Detection:
 
 
 NOTHING = Detection()
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """A criterion, the highest score that is unsafe, and whether a rubric or protocol calls it critical."""
-
-    criterion: str
-    points: float
-    critical: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +118,10 @@ def thresholds_of(
     rubrics: Mapping[str, RubricShape], critical: Sequence[Critical], criterion: str | None = None
 ) -> dict[str, tuple[Threshold, ...]]:
     """Return the thresholds of each benchmark: the critical ones, or one for each criterion."""
-    of_protocol = [(limit.criterion, limit.threshold) for limit in critical]
-    thresholds = {}
-    for benchmark, shape in rubrics.items():
-        pairs = dict.fromkeys([*shape.critical, *of_protocol])
-        own = [Threshold(name, points, True) for name, points in pairs if name in shape.criteria]
-        names = [name for name in shape.criteria if criterion in (None, name)]
-        second_points = (Threshold(name, shape.low + 1.0, False) for name in names)
-        thresholds[benchmark] = tuple(own or second_points)
-    return thresholds
+    return {
+        benchmark: thresholds(shape.criteria, shape.low, shape.critical, critical, criterion)
+        for benchmark, shape in rubrics.items()
+    }
 
 
 def _rows(

@@ -28,6 +28,15 @@ class Critical:
 
 
 @dataclass(frozen=True, slots=True)
+class Threshold:
+    """A criterion, the highest score that is unsafe, and whether a rubric or protocol calls it critical."""
+
+    criterion: str
+    points: float
+    critical: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Protocol:
     """What a study set out to show, and when that was fixed.
 
@@ -97,3 +106,32 @@ def critical(text: str, miss_at_most: float = NAN) -> Critical:
     if not match:
         raise BadInput(f"{text!r} names no critical criterion: write it as safety<=2")
     return Critical(match["criterion"], float(match["threshold"]), miss_at_most)
+
+
+def thresholds(
+    criteria: Sequence[str],
+    low: float,
+    of_rubric: Sequence[tuple[str, float]],
+    of_protocol: Sequence[Critical],
+    criterion: str | None = None,
+) -> tuple[Threshold, ...]:
+    """Return what is unsafe on one rubric: its critical scores and the protocol's.
+
+    Parameters
+    ----------
+    criteria, low : of the rubric, and the lowest point of its scale
+    of_rubric : criterion and highest unsafe score, as the rubric calls them critical
+    of_protocol : those on other rubrics' criteria are left out
+    criterion : the only one wanted where nothing is critical; None for all
+
+    Returns
+    -------
+    tuple of Threshold
+        Where nothing is critical, each criterion at the second point of the scale.
+    """
+    pairs = dict.fromkeys(
+        [*of_rubric, *((limit.criterion, limit.threshold) for limit in of_protocol)]
+    )
+    critical_ones = [Threshold(name, points, True) for name, points in pairs if name in criteria]
+    names = [name for name in criteria if criterion in (None, name)]
+    return tuple(critical_ones or (Threshold(name, low + 1.0, False) for name in names))

@@ -16,7 +16,7 @@ from calibration.clustered_intervals import (
 )
 from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores
-from calibration.detection import Threshold, thresholds_of
+from calibration.detection import thresholds_of
 from calibration.detection_row import PairedScores
 from calibration.differences import holm
 from calibration.jackknife import (
@@ -25,7 +25,7 @@ from calibration.jackknife import (
     jackknifed_difference,
     jackknifed_icc,
 )
-from calibration.protocol import Critical
+from calibration.protocol import Critical, Threshold
 from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.remarks import FEW_INSTANCES
 from calibration.scope import Scope, checked_jury, scopes, why_undefined_scope

@@ -2,12 +2,14 @@
 
 import math
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit.studies import HEAD, Run
-from sqlalchemy import Engine, delete, insert, select
+from sqlalchemy import Engine, delete, desc, insert, select, text
 from sqlmodel import Session
 
 from calibration.codes import NoteCode
@@ -16,10 +18,11 @@ from calibration.reliability import clinician_reliability
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from data.database import transaction
-from data.queries.frames import ratings_frame, responses_frame
+from data.queries.frames import adjudicated_frame, juror_ratings, ratings_frame, responses_frame
+from data.queries.rating_columns import BLOCK
 from data.queries.record import verify
 from data.rubric import read_rubric
-from data.schema import Rating, Superseded
+from data.schema import Rater, Rating, Superseded
 from data.store.rubrics import keep_rubric
 from medjury.services.scores import scores_of
 
@@ -103,6 +106,69 @@ def test_scores_on_a_rubric_that_the_benchmark_has_left_are_not_read(study: Engi
         kept = {"response": 1, "rater": 1, "criterion": "accuracy", "score": 1.0}
         session.execute(insert(Rating), [kept | {"rubric_sha256": other.sha256}])
     assert read(study) == given()
+
+
+TIMES = (
+    datetime(1960, 2, 29, 23, 59, 59, 999_999, tzinfo=UTC),
+    datetime(2026, 5, 31, 14, 0, 0, 1, tzinfo=UTC),
+    datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+)
+
+
+def test_readings_and_times_of_jurors_are_read_as_they_are_stored(study: Engine) -> None:
+    with transaction(study) as session:
+        handles = {rater.handle: rater.id for rater in session.scalars(select(Rater))}
+        newest = session.scalars(select(Rating).order_by(desc(Rating.id))).first()
+        about = {"response": newest.response, "rubric_sha256": newest.rubric_sha256}
+        added = [
+            {"rater": handles[name], "criterion": criterion, "score": 1.5 + n, "at": at}
+            | {"pass_": pass_, "replicate": replicate}
+            for n, at in enumerate(TIMES)
+            for name, pass_, replicate in (
+                ("juror-a", 0, 10_000 + n),
+                ("dr-a", 1, n),
+                ("dr-b", 101, n),
+            )
+            for criterion in CRITERIA
+        ]
+        session.execute(insert(Rating), [about | row for row in added])
+
+    def names(row: dict[str, Any], *columns: str) -> tuple[Any, ...]:
+        return tuple(row[column] for column in columns)
+
+    columns = ("criterion", "score", "pass_", "replicate")
+    given_to = {
+        name: [names(row, *columns) for row in added if row["rater"] == handles[name]]
+        for name in ("juror-a", "dr-a", "dr-b")
+    }
+    by_jurors, settling, all_independent = (
+        juror_ratings(study),
+        adjudicated_frame(study),
+        ratings_frame(study).tail(2 * len(TIMES) * len(CRITERIA)),
+    )
+    assert list(by_jurors["at"].tail(len(TIMES) * 3)) == [at for at in TIMES for _ in CRITERIA]
+    for name, frame in (("juror-a", by_jurors.tail(9)), ("dr-b", settling)):
+        assert [names(row, *columns) for row in frame.to_dict("records")] == given_to[name]
+    of_repeats = all_independent[all_independent["rater"] == "dr-a"].to_dict("records")
+    assert [names(row, *columns) for row in of_repeats] == given_to["dr-a"]
+    assert not by_jurors["rater"].isin([*CLINICIANS]).any()
+
+
+def test_ratings_of_several_blocks_are_read_in_the_order_of_storing(study: Engine) -> None:
+    many = text(
+        "INSERT INTO rating "
+        "(response, rater, criterion, score, rubric_sha256, pass_, replicate, comment, at) "
+        "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < :most) "
+        "SELECT response, rater, criterion, n % 5, rubric_sha256, 0, n, '', at "
+        "FROM rating, number WHERE id = 1 ORDER BY n"
+    )
+    added = BLOCK + 1
+    with transaction(study) as session:
+        session.execute(many, {"most": added})
+    frame = ratings_frame(study).tail(added)
+    assert frame["replicate"].tolist() == [*range(1, added + 1)]
+    assert frame["score"].tolist() == [n % 5 for n in range(1, added + 1)]
+    assert juror_ratings(study)["at"].tail(added).nunique() == 1
 
 
 def test_of_clinicians_are_the_responses_that_one_has_rated_whoever_rated_them(

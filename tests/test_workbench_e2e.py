@@ -78,7 +78,7 @@ def rita(
     page = context.new_page()
     enter(page, server, codes["Rita"])
     page.goto(f"{server.address}/workbench")
-    page.locator(".mj-compared").wait_for()
+    page.locator(".mj-list").wait_for(state="attached")
     yield page
     context.close()
 
@@ -129,8 +129,9 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
 ) -> None:
     asked: list[str] = []
     rita.on("request", lambda request: asked.append(request.url))
-    broken = check(rita, axe, "list")
-    expect(rita.locator(".mj-compared tbody tr").first).to_contain_text("\N{MINUS SIGN}2.00")
+    unfold(rita)
+    expect(rita.locator(".mj-list li").first).to_contain_text("\N{MINUS SIGN}2.00")
+    expect(rita.locator(".mj-list li").first).to_contain_text("Note one. No fever")
     rita.get_by_role("link", name="resp-hidden-1").click()
     response = rita.get_by_role("region", name="Response", exact=True)
     expect(response).to_contain_text("Note one. No fever")
@@ -145,27 +146,16 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     words = rita.locator(".mj-words").first
     expect(words.locator("dt")).to_have_text(["on the whole", "clarity"])
     expect(words.locator("dd")).to_have_text([f"Doubtful {IMAGE}", "Hard <i>words</i>"])
-    expect(rita.get_by_role("region", name="Answer of a, call 1")).to_contain_text(IMAGE)
-    again = rita.get_by_role("region", name="Prompt of a, call 2")
-    expect(again).to_contain_text("This answer cannot be used")
-    expect(rita.get_by_text("Word for word what was sent")).to_have_count(2)
-    broken += check(rita, axe, "response")
-    wait_settled(rita)
-    rita.keyboard.press("n")
-    expect(rita.locator(".mj-at")).to_contain_text("2 of 3")
+    seen_together(rita)
+    calls_shown(rita)
+    broken = check(rita, axe, "response")
     stepped_by_keys(rita)
-    rita.locator(".st-key-calls").get_by_text("b", exact=True).click()
-    expect(rita.locator(".mj-call")).to_contain_text("refused")
+    filtered(rita)
     link = rita.url
-    assert "response=resp-hidden-" in link
-    rita.goto(link)
-    expect(rita.locator(".mj-at")).to_contain_text("2 of 3")
-    wait_settled(rita)
-    rita.get_by_role("button", name="Back to the list").click()
-    rita.locator(".mj-compared").wait_for()
     rita.goto(f"{link.split('?')[0]}?where=a+juror+failed&jury=a&criterion=nonsense&response=999")
-    expect(rita.locator(".mj-compared tbody tr")).to_have_count(1)
-    expect(rita.locator(".mj-compared")).to_contain_text("+1.00")
+    unfold(rita)
+    expect(rita.locator(".mj-list li")).to_have_count(1)
+    expect(rita.locator(".mj-list")).to_contain_text("+1.00")
     expect(rita.get_by_text("Response 999 is not in this study")).to_be_visible()
     assert broken == []
     assert not [url for url in asked if "evil" in url]
@@ -174,22 +164,69 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     assert "dr-real-name" not in told
 
 
+def unfold(page: Page) -> None:
+    """Open the list, which is folded where the window is narrow."""
+    page.locator("details.mj-fold").wait_for()
+    wait_settled(page)
+    if page.viewport_size == {"width": TABLET[0], "height": TABLET[1]}:
+        page.locator("details.mj-fold > summary").click()
+        page.locator("details.mj-matrix > summary").click()
+
+
+def seen_together(page: Page) -> None:
+    """Hold a laptop to it: the response and the scores of both sides are seen without scrolling."""
+    if page.viewport_size == {"width": LAPTOP[0], "height": LAPTOP[1]}:
+        for seen in (page.locator(".mj-answer"), page.locator(".mj-scores")):
+            box = seen.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] < LAPTOP[1]
+
+
+def calls_shown(page: Page) -> None:
+    """Unfold the calls and read what was sent and answered."""
+    page.get_by_text("Calls to jurors").click()
+    expect(page.get_by_role("region", name="Answer of a, call 1")).to_contain_text(IMAGE)
+    again = page.get_by_role("region", name="Prompt of a, call 2")
+    expect(again).to_contain_text("This answer cannot be used")
+    expect(page.get_by_text("Word for word what was sent")).to_have_count(2)
+
+
 def stepped_by_keys(page: Page) -> None:
-    """Go on, back by P, to the list by B, and return to the second response."""
-    for key, place in (("n", "3 of 3"), ("p", "2 of 3"), ("p", "1 of 3")):
+    """Go on and back by j and k, and type both into the search, where they are letters."""
+    for key, place in (("j", "2 of 3"), ("j", "3 of 3"), ("k", "2 of 3")):
         wait_settled(page)
         page.keyboard.press(key)
         expect(page.locator(".mj-at")).to_contain_text(place)
+    assert "response=resp-hidden-" in page.url
     wait_settled(page)
-    page.keyboard.press("b")
-    page.locator(".mj-compared").wait_for()
+    page.locator(".st-key-calls").get_by_text("b", exact=True).click()
+    expect(page.locator(".mj-call")).to_contain_text("refused")
     wait_settled(page)
-    page.get_by_role("link", name="resp-hidden-1").click()
-    expect(page.locator(".mj-at")).to_contain_text("1 of 3")
-    wait_settled(page)
-    page.keyboard.press("n")
+    page.keyboard.press("/")
+    page.keyboard.type("jk")
+    expect(page.get_by_label("Search")).to_have_value("jk")
     expect(page.locator(".mj-at")).to_contain_text("2 of 3")
+    page.get_by_label("Search").fill("hard <I>")
+    page.get_by_label("Search").press("Enter")
+    expect(page.locator(".mj-at")).to_contain_text("1 of 1")
+    expect(page.locator(".mj-list")).to_contain_text("in a comment: Hard <i>words</i>")
+    page.get_by_label("Search").fill("")
+    page.get_by_label("Search").press("Enter")
+    expect(page.locator(".mj-at")).to_contain_text("of 3")
+
+
+def filtered(page: Page) -> None:
+    """Click a pair of the matrix; the address has it, and a second click takes it away."""
     wait_settled(page)
+    page.get_by_role("link", name="clinicians 5, jury 3: 1").click()
+    expect(page.locator(".mj-at")).to_contain_text("1 of 1")
+    assert "cell=5_3" in page.url
+    wait_settled(page)
+    page.get_by_role("link", name="clinicians 1, jury 1: 0").click()
+    expect(page.get_by_text("No response has this pair of scores.")).to_be_visible()
+    wait_settled(page)
+    page.get_by_role("link", name="clinicians 1, jury 1: 0").click()
+    expect(page.locator(".mj-at")).to_contain_text("of 3")
 
 
 def test_a_clinician_cannot_open_it(

@@ -7,7 +7,8 @@ import pytest
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from annotate.screens.workbench_response import comments, marked_pane, numbered, source_panes
+from annotate.screens.workbench_response import marked_pane, numbered, source_panes
+from annotate.screens.workbench_scores import comments
 from data.card import Card, Marked, Reply
 from data.person import OPERATOR
 from data.queries import next_task, opened_response

@@ -1,26 +1,42 @@
-"""The workbench: where jury and clinicians disagree, response by response."""
+"""The workbench: where jury and clinicians disagree, response by response, in three panes."""
 
-import html
+import re
 from collections.abc import Sequence
-from urllib.parse import urlencode
+from dataclasses import dataclass
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens import frame, workbench_response
+from annotate.screens import frame, workbench_list, workbench_response, workbench_scores
 from annotate.screens.frame import notice, paragraph
+from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
+from calibration.protocol import thresholds
 from data import queries
 from data.person import Person
 from data.queries import BenchmarkView
-from data.queries.workbench import Chosen, Compared, Side, simulated_among
+from data.queries.workbench import Chosen, Compared, simulated_among, workbench_clinicians
+from data.queries.workbench_find import (
+    SEARCHED_AT_LEAST,
+    UnsafeAt,
+    in_subgroup,
+    missed_unsafe,
+    responses_with,
+    snippets,
+    subgroup_values,
+)
+from medjury.services.confusion import Cell, Confusion, cell_of, confusion
+from medjury.services.record import protocol_of
 
-ABOUT = "Where does the jury disagree with the clinicians? Responses by the size of the difference. Authors stay hidden."
-ALL, MEAN = "all benchmarks", "mean of all"
+ABOUT = "Where jury and clinicians disagree, the largest difference first. Authors stay hidden."
+ALL, MEAN, EVERYBODY = "all benchmarks", "mean of all", "mean of all clinicians"
 POINTS, Z = "points", "z"
-ANY, BOTH = "any", "both sides scored"
+ANY, BOTH, LENIENT, STRICT, MISSED = "any", "both sides scored", "lenient", "strict", "missed"
 FLAGS = {
     ANY: "",
     BOTH: BOTH,
+    "lenient: jury above clinicians": LENIENT,
+    "strict: jury below clinicians": STRICT,
+    "unsafe, missed by the jury": MISSED,
     "flagged by a clinician": "flag",
     "not enough context": "not_enough_context",
     "names its author": "names_author",
@@ -28,169 +44,225 @@ FLAGS = {
     "marked as critical": "critical",
     "a juror failed": "failed",
 }
-PAGE = 40
-HEADS = ("Response", "Benchmark", "Clinicians", "Jury", "Jury minus clinicians", "Flags")
-# A plain click stays on the page; one that opens a new tab follows the link.
-SCRIPT = """
-export default function ({ parentElement, data, setTriggerValue }) {
-  let box = parentElement.querySelector(".mj-list");
-  if (!box) {
-    box = Object.assign(document.createElement("div"), { className: "mj-list" });
-    parentElement.append(box);
-  }
-  box.innerHTML = data[0];
-  box.onclick = (event) => {
-    const link = event.target.closest("a[data-id]");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    setTriggerValue("opened", Number(link.dataset.id));
-  };
-}
-"""
-_mount = st.components.v2.component("medjury_workbench", js=SCRIPT, isolate_styles=False)
+WORDS = {flag: words for words, flag in FLAGS.items() if flag}
+PAIR = re.compile(r"(-?\d+)_(-?\d+)")
+IN_POPOVER = ("on", "subgroup", "jury", "clinician", "measure")  # names in the address
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which of the compared responses are listed: a flag of `FLAGS`, words, and a subgroup."""
+
+    flag: str = ""
+    words: str = ""
+    subgroup: tuple[str, str] | None = None
 
 
 def show(engine: Engine, person: Person) -> None:
-    """Show the response that the URL names, or the list that it belongs to."""
+    """Show the list, and the response that the address names or the first, with all its scores."""
     frame.begin(person, "Workbench", ABOUT, "workbench.css")
     benchmarks = [
         benchmark for benchmark in queries.study_benchmarks(person, engine) if benchmark.responses
     ]
-    jurors = queries.workbench_jurors(person, engine)
-    chosen, flag = _filters(benchmarks, jurors)
-    rows = [row for row in queries.compared(person, engine, chosen) if _wanted(row, flag)]
-    at = _asked_for(rows)
-    if at is not None:
-        workbench_response.show(engine, person, rows, at)
-    elif rows:
-        _list(engine, person, rows, chosen)
-    else:
+    with st.container(key="workbench-filters"):
+        chosen, wanted = _filters(engine, person, benchmarks)
+    fitting = _fitting(engine, person, chosen, wanted, benchmarks)
+    matrix, why_none = _confusion(benchmarks, chosen, fitting)
+    cell = _asked_cell(matrix)
+    rows = [row for row in fitting if cell is None or cell_of(row) == cell]
+    with st.container(key="workbench-told"):  # there or not, or the panes would be drawn anew
+        at = _asked_for(rows)
+    if not fitting:
         frame.empty(
             "No response fits.",
             "No response has been rated yet, or the filters leave none: change the filters, "
             "or run a jury in the lab.",
         )
+        return
+    _panes(engine, person, chosen, wanted, LeftPane(rows, at, WORDS, matrix, why_none, cell))
 
 
-def _filters(benchmarks: Sequence[BenchmarkView], jurors: list[str]) -> tuple[Chosen, str]:
-    """Return what is compared and which responses are wanted; both stand in the URL."""
-    names = [benchmark.name for benchmark in benchmarks]
-    with st.container(key="workbench-filters"):
-        first, second, third, fourth, fifth = st.columns((3, 3, 4, 2, 3))
-        benchmark = first.selectbox("Benchmark", [ALL, *names], key="on", bind="query-params")
-        shown = [view for view in benchmarks if benchmark in (ALL, view.name)]
-        criteria = list(dict.fromkeys(name for view in shown for name in view.rubric.criteria))
-        criterion = second.selectbox(
-            "Criterion", [MEAN, *criteria], key="criterion", bind="query-params"
-        )
-        jury = third.multiselect(
-            "Jury",
-            jurors,
-            key="jury",
-            bind="query-params",
-            placeholder="all jurors that are not simulated",
-        )
-        measure = fourth.selectbox("Measure", [POINTS, Z], key="measure", bind="query-params")
-        flag = fifth.selectbox("Only where", list(FLAGS), key="where", bind="query-params")
+def _panes(engine: Engine, person: Person, chosen: Chosen, wanted: Wanted, shown: LeftPane) -> None:
+    """Draw the three panes, and below them the calls to jurors."""
+    rows = shown.rows
+    with st.container(key="workbench-panes"):
+        left, middle, right = st.columns((27, 45, 28))
+    with left, st.container(key="workbench-list"):
+        st.html(_summary(engine, person, chosen, rows))
+        page = [row.response for row in workbench_list.page_of(rows, shown.at)]
+        workbench_list.show(shown, snippets(person, engine, page, wanted.words))
+    opened = queries.opened_response(person, engine, rows[shown.at].response) if rows else None
+    if opened is None:
+        middle.html(paragraph("No response has this pair of scores."))
+        return
+    with middle, st.container(key="workbench-texts"):
+        workbench_response.show_texts(opened, shown.at, len(rows))
+    with right, st.container(key="workbench-scores"):
+        workbench_scores.show(opened, rows[shown.at])
+    workbench_response.show_calls(opened)
+
+
+def _filters(
+    engine: Engine, person: Person, benchmarks: Sequence[BenchmarkView]
+) -> tuple[Chosen, Wanted]:
+    """Return what is compared and which responses are wanted; all of it stands in the address."""
+    find, where, by, more = st.columns((5, 4, 4, 2), vertical_alignment="bottom")
+    words = find.text_input(
+        "Search",
+        key="find",
+        bind="query-params",
+        placeholder="in responses, ids, comments and explanations",
+    )
+    flag = where.selectbox("Only where", list(FLAGS), key="where", bind="query-params")
+    with more.popover(_more(), key="more-filters", width="stretch"):
+        chosen = _compared_by(engine, person, benchmarks)
+        subgroup = _subgroup(engine, person)
+    criteria = _criteria(benchmarks, chosen.benchmark)
+    criterion = by.selectbox("Criterion", [MEAN, *criteria], key="criterion", bind="query-params")
     chosen = Chosen(
-        benchmark if benchmark in names else "",
+        chosen.benchmark,
         criterion if criterion in criteria else "",
+        chosen.jurors,
+        chosen.measure,
+        chosen.clinician,
+    )
+    return chosen, Wanted(FLAGS.get(flag or ANY, ""), (words or "").strip(), subgroup)
+
+
+def _more() -> str:
+    """Return the label of the filters that are folded, with how many of them are set."""
+    number = sum(name in st.query_params for name in IN_POPOVER)
+    return f"More filters ({number})" if number else "More filters"
+
+
+def _criteria(benchmarks: Sequence[BenchmarkView], benchmark: str) -> list[str]:
+    shown = [view for view in benchmarks if benchmark in ("", view.name)]
+    return list(dict.fromkeys(name for view in shown for name in view.rubric.criteria))
+
+
+def _compared_by(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkView]) -> Chosen:
+    """Ask for benchmark, jury, clinician and measure."""
+    names = [benchmark.name for benchmark in benchmarks]
+    benchmark = st.selectbox("Benchmark", [ALL, *names], key="on", bind="query-params")
+    jurors = queries.workbench_jurors(person, engine)
+    jury = st.multiselect(
+        "Jury",
+        jurors,
+        key="jury",
+        bind="query-params",
+        placeholder="all jurors that are not simulated",
+    )
+    clinicians = workbench_clinicians(person, engine)
+    known = [f"{name} is {who}" for name, who in clinicians.items() if name != who]
+    clinician = st.selectbox(
+        "Clinician", [EVERYBODY, *clinicians], key="clinician", bind="query-params"
+    )
+    if known:
+        st.html(paragraph(f"In addresses clinicians have other names: {', '.join(known)}."))
+    measure = st.selectbox("Measure", [POINTS, Z], key="measure", bind="query-params")
+    return Chosen(
+        benchmark if benchmark in names else "",
+        "",
         tuple(sorted(juror for juror in jury if juror in jurors)),
         "z" if measure == Z else "points",
+        clinician if clinician in clinicians else "",
     )
-    return chosen, FLAGS.get(flag or ANY, "")
 
 
-def _wanted(row: Compared, flag: str) -> bool:
-    """Return whether a response passes the filter."""
+def _subgroup(engine: Engine, person: Person) -> tuple[str, str] | None:
+    """Ask for a subgroup, where the study has some."""
+    named = {f"{name}: {value}": (name, value) for name, value in subgroup_values(person, engine)}
+    if not named:
+        return None
+    subgroup = st.selectbox("Subgroup", [ANY, *named], key="subgroup", bind="query-params")
+    return named.get(subgroup or ANY)
+
+
+def _fitting(
+    engine: Engine,
+    person: Person,
+    chosen: Chosen,
+    wanted: Wanted,
+    benchmarks: Sequence[BenchmarkView],
+) -> list[Compared]:
+    """Return the compared responses that pass all filters but the pair of the matrix."""
+    rows = [row for row in queries.compared(person, engine, chosen) if _passes(row, wanted.flag)]
+    allowed = []
+    if len(wanted.words) >= SEARCHED_AT_LEAST:
+        allowed.append(responses_with(person, engine, wanted.words))
+    if wanted.subgroup:
+        allowed.append(in_subgroup(person, engine, *wanted.subgroup))
+    if wanted.flag == MISSED:
+        allowed.append(missed_unsafe(person, engine, chosen, _unsafe(engine, chosen, benchmarks)))
+    return [row for row in rows if all(row.response in responses for responses in allowed)]
+
+
+def _passes(row: Compared, flag: str) -> bool:
+    """Return whether a response passes the filter; missed unsafe ones are looked up elsewhere."""
     if flag == BOTH:
         return row.difference is not None
-    return not flag or flag in row.flags
+    if flag in (LENIENT, STRICT):
+        return (row.difference or 0.0) * (1 if flag == LENIENT else -1) > 0
+    return flag in ("", MISSED) or flag in row.flags
 
 
-def _asked_for(rows: Sequence[Compared]) -> int | None:
-    """Return the place of the response that the URL names, None for the list."""
-    requested = st.query_params.get("response", "")
+def _unsafe(
+    engine: Engine, chosen: Chosen, benchmarks: Sequence[BenchmarkView]
+) -> tuple[UnsafeAt, ...]:
+    """Return what is unsafe: as the rubrics and the protocol say, or the second point of each scale."""
+    protocol = protocol_of(engine)
+    critical = protocol.critical if protocol else ()
+    return tuple(
+        UnsafeAt(view.name, limit.criterion, limit.points)
+        for view in benchmarks
+        for limit in thresholds(
+            view.rubric.criteria, view.rubric.scale.min, view.rubric.critical, critical
+        )
+        if chosen.criterion in ("", limit.criterion)
+    )
+
+
+def _confusion(
+    benchmarks: Sequence[BenchmarkView], chosen: Chosen, rows: Sequence[Compared]
+) -> tuple[Confusion | None, str]:
+    """Return the matrix, or why there is none."""
+    if chosen.measure == Z:
+        return None, "Scores in z have no points: choose points."
+    own = [view for view in benchmarks if chosen.benchmark in ("", view.name)]
+    scales = {(view.rubric.scale.min, view.rubric.scale.max) for view in own}
+    if len(scales) != 1:
+        return None, "The benchmarks have different scales: choose one under More filters."
+    return confusion(rows, *scales.pop()), ""
+
+
+def _asked_cell(matrix: Confusion | None) -> Cell | None:
+    """Return the pair of points that the address names, if the matrix has it."""
+    match = PAIR.fullmatch(st.query_params.get(CELL, ""))
+    if match is None or matrix is None:
+        return None
+    cell = int(match[1]), int(match[2])
+    return cell if set(cell) <= set(matrix.points) else None
+
+
+def _asked_for(rows: Sequence[Compared]) -> int:
+    """Return the place of the response that the address names, else of the first."""
+    requested = st.query_params.get(RESPONSE, "")
     for index, row in enumerate(rows):
         if row.response_id == requested:
             return index
     if requested:
-        del st.query_params["response"]
+        del st.query_params[RESPONSE]
         st.html(notice(f"Response {requested} is not in this study, or the filters leave it out."))
-    return None
+    return 0
 
 
-def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chosen) -> None:
-    """Show one page of the responses."""
-    pages = -(-len(rows) // PAGE)
-    page = 1
+def _summary(engine: Engine, person: Person, chosen: Chosen, rows: Sequence[Compared]) -> str:
+    """Return what the list holds, in a sentence."""
     with_both = sum(row.difference is not None for row in rows)
     unit = "standard deviations of each rater" if chosen.measure == Z else "points of the scale"
     summary = paragraph(
-        f"{len(rows):,} responses, {with_both:,} scored by both sides, the largest disagreement first, in "
-        f"{unit}. A jury has a mean only where all its jurors scored."
+        f"{len(rows):,} responses, {with_both:,} with both sides' means, in {unit}. A jury has a mean "
+        "only where all its jurors scored."
     )
     made_up = simulated_among(person, engine, chosen)
-    st.html(summary + (notice(f"Simulated, no evidence: {', '.join(made_up)}.") if made_up else ""))
-    if pages > 1:
-        with st.container(key="workbench-page"):
-            page = int(
-                st.number_input(f"Page of {pages}", 1, pages, key="page", bind="query-params")
-            )
-    first = (page - 1) * PAGE
-    shown = rows[first : first + PAGE]
-    most = max((abs(row.difference or 0.0) for row in rows), default=0.0)
-    opened = _mount(key="responses", data=[_table(shown, most)], on_opened_change=lambda: None)
-    for row in rows:
-        if row.response == opened.get("opened"):
-            st.query_params["response"] = row.response_id
-            st.rerun()
-
-
-def _table(rows: Sequence[Compared], most: float) -> str:
-    heads = "".join(
-        f'<th scope="col"{_number(index)}>{name}</th>' for index, name in enumerate(HEADS)
-    )
-    body = "".join(_row(row, most) for row in rows)
-    return (
-        '<div class="mj-scrolls"><table class="mj-figures mj-compared"><caption class="mj-unseen">'
-        f"Responses by disagreement</caption><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _row(row: Compared, most: float) -> str:
-    parameters = {name: st.query_params.get_all(name) for name in st.query_params}
-    link = html.escape(urlencode(parameters | {"response": [row.response_id]}, doseq=True))
-    flags = ", ".join(name for name, flag in FLAGS.items() if flag in row.flags)
-    return (
-        f'<tr><th scope="row"><a href="?{link}" data-id="{row.response}">'
-        f"{html.escape(row.response_id)}</a></th><td>{html.escape(row.benchmark)}</td>"
-        f'<td class="mj-number">{_side(row.clinicians, "clinician")}</td>'
-        f'<td class="mj-number">{_side(row.jury, "juror", whole=True)}</td>'
-        f'<td class="mj-number">{_difference(row.difference, most)}</td>'
-        f"<td>{html.escape(flags)}</td></tr>"
-    )
-
-
-def _number(index: int) -> str:
-    return ' class="mj-number"' if index in (2, 3, 4) else ""
-
-
-def _side(side: Side, noun: str, *, whole: bool = False) -> str:
-    """Return a mean with how many made it."""
-    mean = '<span aria-label="none">\N{EM DASH}</span>' if side.mean is None else f"{side.mean:.2f}"
-    of = f" of {side.of}" if whole else ""
-    noun = noun if side.scored == 1 and not whole else f"{noun}s"
-    return f"{mean} <small>{side.scored}{of} {noun}</small>"
-
-
-def _difference(value: float | None, most: float) -> str:
-    """Return a difference as a number with its sign and as a bar from the middle."""
-    if value is None:
-        return '<span aria-label="none">\N{EM DASH}</span>'
-    width = 50 * abs(value) / most if most else 0
-    side = "left:50%" if value >= 0 else f"left:{50 - width:.1f}%"
-    bar = f'<span style="{side};width:{width:.1f}%"></span>'
-    sign = f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
-    return f'<span class="mj-apart" aria-hidden="true">{bar}</span>{sign}'
+    return summary + (notice(f"Simulated, no evidence: {', '.join(made_up)}.") if made_up else "")

@@ -1,26 +1,21 @@
-"""One response on the workbench: its texts, all scores side by side, comments, and calls."""
+"""One response on the workbench: its texts with what is marked in them, and the calls to jurors."""
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from operator import itemgetter
 from typing import Any
 
 import streamlit as st
-from sqlalchemy import Engine
 
 from annotate.rating import text_html
 from annotate.rating.text_html import PICTURES
-from annotate.screens.frame import Cell, heading, notice, paragraph, table
-from data import queries
+from annotate.screens.frame import notice, paragraph
+from annotate.screens.workbench_scores import rater_name
 from data.card import ERRORS, Card, Marked, Side
-from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
-from data.queries.workbench import Compared
 from data.question import Explanation
 from data.rubrics.injection import holds_verdict
-from data.schema import Kind
 from jury.ask import request_sha256
 from jury.asking import first_question, retry_question, with_retry
 from jury.call import Call, Turn
@@ -33,22 +28,16 @@ SAME_PROMPT = (
 )
 NOTHING_SENT = "not asked: no request was sent"
 PLANTED = (
-    "This response contains a ready-made verdict on itself. Compare the scores below with those of "
-    "clinicians before you rely on them."
+    "This response contains a ready-made verdict on itself. Compare the scores of the jury with "
+    "those of clinicians before you rely on them."
 )
 TAGS = (
     "These texts contain tags that the prompt itself uses, in: {parts}. Jurors are sent "
     "them broken, so that no text can end its part of the prompt or pass for another. Such "
-    "a text may be harmless, or may be meant to instruct the juror: compare the scores "
-    "below with those of clinicians."
+    "a text may be harmless, or may be meant to instruct the juror: compare the "
+    "scores of the jury with those of clinicians."
 )
 PARTS = {"context": "source", "prompt": "task"}  # others are called what they are
-WORDS = {
-    "flag": "flagged",
-    "not_enough_context": "not enough context",
-    "names_author": "names its author",
-}
-WHOLE = "on the whole"
 SOURCE = "context"  # the name of the pane that can be marked beside the response
 MAX_TOKENS = 1500
 
@@ -63,55 +52,31 @@ class Mark:
     linked: int | None
 
 
-def show(engine: Engine, person: Person, rows: Sequence[Compared], at: int) -> None:
-    """Show the response at a place of the list, and the way to its neighbours."""
-    _ways(rows, at)
-    opened = queries.opened_response(person, engine, rows[at].response)
-    if opened is None:
-        return
+def show_texts(opened: Opened, at: int, of: int) -> None:
+    """Show which response is open, what is marked in it, and what raters were given with it."""
+    st.html(
+        f'<p class="mj-at" role="status"><b>{html.escape(opened.response_id)}</b> '
+        f"{html.escape(opened.benchmark)} \N{MIDDLE DOT} {at + 1:,} of {of:,}</p>"
+    )
     _texts(opened)
-    st.html(heading("Scores") + _scores(opened) + _apart(rows[at]))
-    if words := comments(opened):
-        st.html(words)
-    _calls(opened)
-
-
-def _ways(rows: Sequence[Compared], at: int) -> None:
-    """Offer the list, the one before and the next, by mouse and by key."""
-    with st.container(key="workbench-ways", horizontal=True, vertical_alignment="center"):
-        if st.button("Back to the list", key="back", shortcut="B"):
-            del st.query_params["response"]
-            st.rerun()
-        for name, key, to in (("Previous", "P", at - 1), ("Next", "N", at + 1)):
-            exists = 0 <= to < len(rows)
-            if st.button(name, key=f"to-{key}", shortcut=key, disabled=not exists) and exists:
-                st.query_params["response"] = rows[to].response_id
-                st.rerun()
-        row = rows[at]
-        st.html(
-            f'<p class="mj-at" role="status"><b>{html.escape(row.response_id)}</b> '
-            f"{html.escape(row.benchmark)} \N{MIDDLE DOT} {at + 1} of {len(rows)}</p>"
-        )
 
 
 def _texts(opened: Opened) -> None:
-    """Show what raters were given, and the response with all that clinicians marked in both."""
+    """Show the response with all that clinicians marked, and below it what raters were given."""
     card, marks = opened.card, numbered(opened.opinions)
-    source, response = st.columns(2)
-    with source:
-        for label, name, text in source_panes(card):
-            st.html(text_html.heading(label) + _given(text, label, name, marks))
-        if card.reference:
-            st.html(
-                text_html.heading("Reference")
-                + text_html.pane(card.reference, "Reference", "reference")
-            )
-    response.html(
+    st.html(
         text_html.heading("Response, as raters see it")
         + planted(opened)
         + marked_pane(card.response, marks, "response", "Response")
         + marks_legend(marks)
     )
+    for label, name, text in source_panes(card):
+        st.html(text_html.heading(label) + _given(text, label, name, marks))
+    if card.reference:
+        st.html(
+            text_html.heading("Reference")
+            + text_html.pane(card.reference, "Reference", "reference")
+        )
 
 
 def planted(opened: Opened) -> str:
@@ -143,100 +108,16 @@ def _given(text: str, label: str, name: str, marks: Sequence[Mark]) -> str:
     return text_html.pane(text, label, name, folds=label == "Source")
 
 
-def _scores(opened: Opened) -> str:
-    """Return every reading and every verdict as a row, criteria as columns."""
-    criteria = opened.rubric.criteria
-    rows: list[list[Cell]] = []
-    for opinion in opened.opinions:
-        points = [opinion.scores.get(name) for name in criteria]
-        stated = [point for point in points if point is not None]
-        mean = (
-            f"{sum(stated) / len(stated):.2f}" if stated and len(stated) == len(criteria) else None
-        )
-        flags = ", ".join(WORDS.get(kind, kind) for kind, _ in opinion.flags)
-        cells = [None if point is None else f"{round(point, 2):g}" for point in points]
-        rows.append([_name(opinion), str(opinion.kind), flags or None, *cells, mean])
-    failed = {call.juror: call for call in opened.calls}
-    scored = {opinion.who for opinion in opened.opinions if opinion.scores}
-    for juror, call in sorted(failed.items(), key=itemgetter(0)):
-        if juror not in scored:
-            rows.append([juror, "juror", call.status, *[None for _ in criteria], None])
-    heads = ("Rater", "Kind", "Flags", *criteria, "Mean")
-    return table("Scores of this response", heads, rows, words=3)
-
-
-READINGS = {"third": "third reading", "consensus": "consensus reading"}
-
-
-def _name(opinion: Opinion) -> str:
-    """Return a rater with what kind of reading it was."""
-    parts = [opinion.who]
-    parts += [READINGS[opinion.reading]] if opinion.reading in READINGS else []
-    parts += ["hidden repeat"] if opinion.repeat and opinion.reading == "independent" else []
-    parts += [f"verdict {opinion.replicate + 1}"] if opinion.replicate else []
-    return ", ".join(parts + (["simulated"] if opinion.simulated else []))
-
-
-def _apart(row: Compared) -> str:
-    """Return both sides' means in a sentence."""
-    if row.difference is None:
-        return paragraph(
-            "The clinicians or the jury have no mean here, so they cannot be compared."
-        )
-    people, jury = row.clinicians, row.jury
-    return paragraph(
-        f"Clinicians {people.mean:.2f} ({people.scored}), jury {jury.mean:.2f} ({jury.scored} of "
-        f"{jury.of} jurors): the jury is {abs(row.difference):.2f} "
-        f"{'higher' if row.difference > 0 else 'lower'}."
-        if row.difference
-        else f"Clinicians and jury agree on {people.mean:.2f}."
-    )
-
-
-def comments(opened: Opened) -> str:
-    """Return what raters wrote, word for word; a comment on the whole stands once."""
-    blocks = []
-    for opinion in opened.opinions:
-        items = "".join(
-            f"<dt>{html.escape(name)}</dt><dd>{html.escape(words)}</dd>"
-            for name, words in _lines(opinion)
-        )
-        if items:
-            kind = "juror's explanations" if opinion.kind == Kind.JUROR else "clinician's comments"
-            blocks.append(
-                f'<div class="mj-words"><h3>{html.escape(_name(opinion))} <small>{kind}</small></h3>'
-                f"<dl>{items}</dl></div>"
-            )
-    if not blocks:
-        return ""
-    return heading("Comments and explanations") + f'<div class="mj-all">{"".join(blocks)}</div>'
-
-
-def _lines(opinion: Opinion) -> Iterator[tuple[str, str]]:
-    """Yield what a rater wrote, each text once, with what it is about.
-
-    A text that stands at every criterion is one on the whole: imports and older studies copy it.
-    A flag carries the comment that was submitted with it.
-    """
-    by_words: dict[str, list[str]] = {}
-    for name, words in opinion.comments.items():
-        by_words.setdefault(words, []).append(name)
-    copied = [words for words, names in by_words.items() if names == [*opinion.scores] and words]
-    is_copied = len(opinion.scores) > 1 and opinion.kind == Kind.CLINICIAN and not opinion.comment
-    comment = opinion.comment or (copied[0] if copied and is_copied else "")
-    if comment:
-        yield WHOLE, comment
-    for words, names in by_words.items():
-        if words and not (is_copied and words == comment):
-            yield ", ".join(names), words
-    for kind, words in opinion.flags:
-        if words and words != comment and words not in by_words:
-            yield WORDS.get(kind, kind), words
+def show_calls(opened: Opened) -> None:
+    """Offer each call to a juror: what was sent, what came back, word for word."""
+    folded = st.expander("Calls to jurors", key="workbench-calls", on_change="rerun")
+    if folded.open:
+        with folded:
+            _calls(opened)
 
 
 def _calls(opened: Opened) -> None:
-    """Show each call to a juror: what was sent, what came back, word for word."""
-    st.html(heading("Calls to jurors"))
+    """Show the calls to one juror."""
     jurors = sorted({call.juror for call in opened.calls})
     if not jurors:
         st.html(paragraph("No juror was run here; imported scores come without calls."))
@@ -331,7 +212,7 @@ def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
             linked = stretch.linked
             is_there = linked is not None and 0 <= linked < len(opinion.stretches)
             to = first + (linked or 0) if is_there else None
-            marks.append(Mark(first + index, _name(opinion), stretch, to))
+            marks.append(Mark(first + index, rater_name(opinion), stretch, to))
     return marks
 
 

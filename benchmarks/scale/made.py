@@ -4,6 +4,8 @@
 
 Rows go straight into the tables, without the record of an import: such a study is for measuring how
 figures are read and computed, never for `verify`. Clinicians rate the first `--rated` responses.
+With --copies N, N times as many responses more stand behind them, each with the jurors' scores of
+one of the first: 277,778 responses x 12 jurors are 10 million ratings.
 """
 
 import argparse
@@ -13,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine, insert, text
 
 from data.database import open_study, transaction
 from data.importers.rows import batches
@@ -33,11 +35,15 @@ def main() -> None:
     asked.add_argument("--responses", type=int, default=30_000)
     asked.add_argument("--jurors", type=int, default=12)
     asked.add_argument("--rated", type=int, default=300)
+    asked.add_argument("--copies", type=int, default=0)
     options = asked.parse_args()
     url = options.study if "://" in options.study else f"sqlite:///{options.study}"
     engine = open_study(url, create=True)
     rows = fill(engine, options.responses, options.jurors, options.rated)
-    print(f"{options.study}: {options.responses} responses, {rows} ratings")
+    for number in range(1, options.copies + 1):
+        rows += copy(engine, number * options.responses, options.responses)
+    responses = options.responses * (1 + options.copies)
+    print(f"{options.study}: {responses} responses, {rows} ratings")
 
 
 def fill(engine: Engine, responses: int, jurors: int, rated: int) -> int:
@@ -61,6 +67,25 @@ def fill(engine: Engine, responses: int, jurors: int, rated: int) -> int:
             session.execute(insert(Rating), some)
             total += len(some)
     return total
+
+
+def copy(engine: Engine, offset: int, responses: int) -> int:
+    """Add the first so many responses again, their keys moved, and return how many ratings."""
+    texts = "context, prompt FROM instance WHERE id <= :most"
+    scores = "rater, criterion, score, rubric_sha256, pass_, replicate, comment, at"
+    statements = (
+        "INSERT INTO instance (id, benchmark, instance_id, context, prompt) "
+        f"SELECT id + :offset, benchmark, 'i' || (id + :offset), {texts}",
+        "INSERT INTO response (id, response_id, instance, text, commitment) "
+        "SELECT id + :offset, 'r' || (id + :offset), instance + :offset, text, '' FROM response "
+        "WHERE id <= :most",
+        f"INSERT INTO rating (response, {scores}) SELECT response + :offset, {scores} FROM rating "  # noqa: S608 our own words
+        "WHERE response <= :most AND rater IN (SELECT id FROM rater WHERE kind = 'juror')",
+    )
+    with transaction(engine) as session:
+        bound = {"offset": offset, "most": responses}
+        ran = [session.connection().execute(text(words), bound) for words in statements]
+        return int(ran[-1].rowcount)
 
 
 def _texts(session: Any, numbers: list[int]) -> None:

@@ -15,8 +15,6 @@ from data.queries.base import (
     NEWEST_SUBMISSION,
     Columns,
     columns_of,
-    counting_ratings,
-    every_reading,
     rated,
 )
 from data.queries.rating_columns import Given, rated_elsewhere, rating_table
@@ -38,10 +36,6 @@ if TYPE_CHECKING:
 
 INSTANCE = (col(Benchmark.name) + "/" + col(Instance.instance_id)).label("instance_id")
 RESPONSE: tuple[Any, ...] = (Response.response_id, INSTANCE, col(Benchmark.name).label("benchmark"))
-FRAME = (
-    *("response_id", "instance_id", "benchmark", "rater", "kind", "criterion"),
-    *("score", "pass_", "replicate"),
-)
 RATER: Any = col(Rater.handle).label("rater")
 
 
@@ -83,14 +77,9 @@ def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
 
     `pass_` is `data.card.THIRD` or `CONSENSUS`.
     """
-    import pandas as pd
-
-    with reading(engine) as session:  # most studies have none, and to look for them is quick
-        if session.exec(select(Rating.id).where(~INDEPENDENT).limit(1)).first() is None:
-            return pd.DataFrame(columns=[*FRAME])
-    scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
-    query = every_reading(*RESPONSE, RATER, *scores)
-    return _frame(engine, query.where(FOR_STUDY, ~INDEPENDENT, Rater.kind == Kind.CLINICIAN))
+    clinicians = col(Rating.rater).in_(select(Rater.id).where(Rater.kind == Kind.CLINICIAN))
+    with reading(engine) as session:
+        return rating_table(session, ~INDEPENDENT, clinicians)
 
 
 def responses_frame(engine: Engine) -> "pd.DataFrame":
@@ -160,15 +149,12 @@ def juror_ratings(engine: Engine) -> "pd.DataFrame":
 
     Returns
     -------
-    Columns response_id, instance_id (benchmark/instance), benchmark, rater, criterion, pass_,
-    replicate, score, at (UTC); which ratings count is as in `ratings_frame`.
+    The columns of `ratings_frame` without the kind, and `at` (UTC); the same ratings count.
     """
-    import pandas as pd
-
-    scores = (Rating.criterion, Rating.pass_, Rating.replicate, Rating.score, Rating.at)
-    query = counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY, Rater.kind == Kind.JUROR)
-    frame = _frame(engine, query)
-    return frame.assign(at=pd.to_datetime(frame["at"], utc=True))
+    jurors = select(Rater.id).where(Rater.kind == Kind.JUROR)
+    with reading(engine) as session:
+        by_jurors = col(Rating.rater).in_(jurors)
+        return rating_table(session, INDEPENDENT, by_jurors, dated=True).drop(columns="kind")
 
 
 def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:

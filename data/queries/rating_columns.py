@@ -2,11 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import chain
+from math import prod
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, case, func, literal
+from sqlalchemy import BigInteger, Connection, case, cast, false, func, literal
 from sqlmodel import Session, col, select
 
+from data.errors import BadInput
 from data.queries.base import FOR_STUDY, INDEPENDENT, NEWEST, Columns, columns_of
 from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, RubricText
 
@@ -17,17 +21,21 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
     Codes = NDArray[np.int64]
+    Keys = Numbers | Codes
 
+EXACT = 2**53  # whole numbers below are exact as floats
 BLOCK = 65_536  # rows that are held as Python's own numbers at a time
 CLINICIANS = select(Rater.id).where(Rater.kind == Kind.CLINICIAN)
 # Responses that a clinician has rated; found by the index of raters, however many jurors rated.
 BY_CLINICIANS = select(Rating.response).where(col(Rating.rater).in_(CLINICIANS))
 
 
-def rating_table(session: Session, *conditions: Any, of_clinicians: bool = False) -> "pd.DataFrame":
+def rating_table(
+    session: Session, *conditions: Any, of_clinicians: bool = False, dated: bool = False
+) -> "pd.DataFrame":
     """Return the ratings that count and meet some conditions, a row a score.
 
-    `of_clinicians`: only of responses that a clinician has rated.
+    `of_clinicians`: only of responses that a clinician has rated. `dated`: with the column `at`.
 
     Clinicians' and jurors' ratings count where they were made on the benchmark's present rubric,
     and only the newest of each. They stand in the order of storing.
@@ -35,7 +43,8 @@ def rating_table(session: Session, *conditions: Any, of_clinicians: bool = False
     Returns
     -------
     Columns response_id, instance_id (benchmark/instance), benchmark, rater, kind and criterion,
-    each categorical with its names in alphabetical order; score, pass_ and replicate.
+    each categorical with its names in alphabetical order; score, pass_ and replicate; `at` in UTC,
+    to the microsecond.
     """
     import numpy as np
     import pandas as pd
@@ -44,21 +53,104 @@ def rating_table(session: Session, *conditions: Any, of_clinicians: bool = False
     rated = [col(Rating.response).in_(BY_CLINICIANS)] if of_clinicians else []
     chosen = NEWEST, *conditions, *rated
     criteria = session.exec(select(Rating.criterion).where(*chosen).distinct()).all()
-    responses, raters = _Responses(session, *about), _raters(session)
-    query = columns_of(
-        *(Rating.response, Rating.rater, Rating.pass_, Rating.replicate, Rating.score),
-        _code(Rating.criterion, criteria),
-        _code(Rating.rubric_sha256, responses.rubrics),
-    )
-    read = _read(session.connection(), query.where(*chosen).order_by(col(Rating.id)))
-    counts, response, rater = _counting(responses, raters, (read[0], read[1], read[6]))
-    pass_, replicate, score, criterion = (column[counts] for column in read[2:6])
+    responses = _Responses(session, *(about if criteria else [false()]))
+    raters = _raters(session)
+    packing = _packing(session, chosen, len(criteria), responses)
+    about_rating = _packed(packing, criteria, responses.rubrics)
+    at = _time(session.connection(), Rating.at) if dated else ()
+    query = columns_of(Rating.response, Rating.score, about_rating, *at).where(*chosen)
+    read = _Scores()
+    for block in _blocks(session.connection(), query.order_by(col(Rating.id))):
+        read.add(packing, responses, raters, block.T)
+    response, rater, criterion, score, pass_, replicate, when = read.columns()
     return pd.DataFrame(
         {name: _named(values, response) for name, values in responses.names().items()}
         | {name: _named(raters[name].tolist(), rater) for name in ("rater", "kind")}
-        | {"criterion": _named(criteria, criterion.astype(np.int64)), "score": score}
+        | {"criterion": _named(criteria, criterion), "score": score}
         | {"pass_": pass_.astype(np.int64), "replicate": replicate.astype(np.int64)}
+        | ({"at": pd.to_datetime(when, unit="us", utc=True)} if dated else {}),
+        copy=False,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """How many values each whole number of a rating can have, so that one number holds all five."""
+
+    raters: int
+    passes: int
+    replicates: int
+    criteria: int
+    rubrics: int
+
+    def unpacked(self, numbers: "Codes") -> "Sequence[Codes]":
+        """Return rater (the key), pass, replicate, criterion and rubric, -1 for another rubric."""
+        rest, found = numbers, []
+        for values in (self.rubrics, self.criteria, self.replicates, self.passes):
+            found.append(rest % values)
+            rest = rest // values
+        rubric, criterion, replicate, pass_ = found
+        return rest, pass_, replicate, criterion, rubric - 1
+
+
+def _packing(
+    session: Session, chosen: tuple[Any, ...], criteria: int, responses: "_Responses"
+) -> _Packing:
+    """Return how the whole numbers of the ratings chosen are packed.
+
+    Raises
+    ------
+    BadInput
+        If a replicate's number is so large that a float does not hold them.
+    """
+    most = (func.max(Rating.rater), func.max(Rating.pass_), func.max(Rating.replicate))
+    largest = session.exec(columns_of(*most).where(*chosen)).one()
+    raters, passes, replicates = (1 + (number or 0) for number in largest)
+    packing = _Packing(raters, passes, replicates, max(criteria, 1), 1 + len(responses.rubrics))
+    if prod(astuple(packing)) >= EXACT:
+        raise BadInput(f"replicate {largest[2]}: numbers of replicates must be smaller")
+    return packing
+
+
+def _packed(packing: _Packing, criteria: Sequence[str], rubrics: Sequence[str]) -> Any:
+    """Return one whole number for rater, pass, replicate, criterion and rubric of a rating."""
+    number: Any = cast(col(Rating.rater), BigInteger) * packing.passes + Rating.pass_
+    number = number * packing.replicates + Rating.replicate
+    number = number * packing.criteria + _code(Rating.criterion, criteria)
+    return number * packing.rubrics + _code(Rating.rubric_sha256, rubrics) + 1
+
+
+class _Scores:
+    """Scores read so far that count, each column as narrow as its numbers allow."""
+
+    def __init__(self) -> None:
+        self._parts: list[list[Any]] = [[] for _ in range(7)]
+
+    def add(
+        self, packing: _Packing, responses: "_Responses", raters: "pd.DataFrame", block: "Numbers"
+    ) -> None:
+        """Add the scores of a block that count: key of response, score, packed numbers, time."""
+        import numpy as np
+
+        rater_key, pass_, replicate, criterion, rubric = packing.unpacked(block[2].astype(np.int64))
+        counts, response, rater = _counting(responses, raters, (block[0], rater_key, rubric))
+        narrow = (response, rater, criterion[counts])
+        whole = (pass_[counts].astype(np.int16), replicate[counts].astype(np.int32))
+        seconds = block[3:, counts].astype(np.int64)
+        when = seconds[0] * 1_000_000 + seconds[1] if len(seconds) else seconds.ravel()
+        found = (*(codes.astype(np.int32) for codes in narrow), block[1, counts], *whole, when)
+        for parts, column in zip(self._parts, found, strict=True):
+            parts.append(column)
+
+    def columns(self) -> "list[NDArray[Any]]":
+        """Return response, rater, criterion (codes), score, pass, replicate and time, once."""
+        import numpy as np
+
+        joined = []
+        while self._parts:
+            parts = self._parts.pop(0)
+            joined.append(np.concatenate(parts) if parts else np.empty(0, dtype=np.int64))
+        return joined
 
 
 # Who scored which criteria of one response, and in how many readings: rater, kind, criteria, readings.
@@ -94,7 +186,7 @@ def rated_elsewhere(session: Session) -> "Counter[tuple[str, Given]]":
 
 
 def _counting(
-    responses: "_Responses", raters: "pd.DataFrame", keys: "tuple[Numbers, Numbers, Numbers]"
+    responses: "_Responses", raters: "pd.DataFrame", keys: "tuple[Keys, Keys, Keys]"
 ) -> "tuple[NDArray[np.bool_], Codes, Codes]":
     """Return which rows count, and the numbers of their responses and raters.
 
@@ -239,33 +331,35 @@ def _code(column: Any, values: Sequence[str]) -> Any:
     return case(numbers, value=column, else_=-1) if numbers else -1
 
 
-def _read(connection: Connection, query: Columns) -> list["Numbers"]:
-    """Run a query of numbers alone; return each of its columns, exact to 2**53."""
-    import numpy as np
-
-    blocks = [*_blocks(connection, query)]
-    table = np.concatenate(blocks) if blocks else np.empty((0, len(query.selected_columns)))
-    return [*table.T]
-
-
 def _blocks(connection: Connection, query: Columns) -> Iterator["Numbers"]:
     """Yield the rows of a query of numbers alone, in blocks that are not empty."""
     sql = str(query.compile(connection, compile_kwargs={"literal_binds": True}))
     on_server = connection.dialect.name == "postgresql"
-    for block in _copied(connection, sql) if on_server else _fetched(connection, sql):
+    width = len(query.selected_columns)
+    for block in _copied(connection, sql) if on_server else _fetched(connection, sql, width):
         if len(block):
-            yield block.reshape(-1, len(query.selected_columns))
+            yield block.reshape(-1, width)
 
 
-def _fetched(connection: Connection, sql: str) -> Iterator["Numbers"]:
+def _fetched(connection: Connection, sql: str, width: int) -> Iterator["Numbers"]:
     """Yield blocks of rows from SQLite, through its own cursor: SQLAlchemy makes a Row of each."""
     import numpy as np
 
     cursor = connection.connection.cursor()
     cursor.execute(sql)
     while rows := cursor.fetchmany(BLOCK):
-        yield np.array(rows, dtype=np.float64)
+        yield np.fromiter(chain.from_iterable(rows), np.float64, width * len(rows))
     cursor.close()
+
+
+def _time(connection: Connection, column: Any) -> tuple[Any, Any]:
+    """Return a time in UTC as whole seconds since 1970 and microseconds, both exact as floats."""
+    if connection.dialect.name == "postgresql":
+        microseconds = func.mod(cast(func.extract("microseconds", column), BigInteger), 1_000_000)
+        return func.floor(func.extract("epoch", column)), microseconds
+    # without the fraction, which SQLite would round up to the next second
+    seconds = cast(func.strftime("%s", func.substr(column, 1, 19)), BigInteger)
+    return seconds, cast(func.substr(column, 21, 6), BigInteger)
 
 
 def _copied(connection: Connection, sql: str) -> Iterator["Numbers"]:

@@ -66,12 +66,16 @@ class Chosen:
         Names of those who are the jury; empty for all real ones heard, or simulated if none is.
     measure
         In points, or with each rater's own level and spread taken out.
+    clinician
+        The one whose scores stand for the clinicians', by the name of `workbench_clinicians`;
+        empty for the mean of all.
     """
 
     benchmark: str = ""
     criterion: str = ""
     jurors: tuple[str, ...] = ()
     measure: Measure = "points"
+    clinician: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,26 @@ def workbench_jurors(person: Person, engine: Engine) -> list[str]:
 
 
 @only(*STEER)
+def workbench_clinicians(person: Person, engine: Engine) -> dict[str, str]:
+    """Return the clinicians who gave ratings: the name that an address may have -> who it is.
+
+    That name is a pseudonym, for coordinators too: they share addresses. Only they are told who
+    it is; for researchers both are the same.
+    """
+    query = select(Rater).where(
+        Rater.kind == Kind.CLINICIAN, col(Rater.id).in_(select(Rating.rater).distinct())
+    )
+    with reading(engine) as session:
+        raters = session.exec(query.order_by(col(Rater.id))).all()
+    knows = person.role == Role.COORDINATOR
+    return {_pseudonym(rater): rater.handle if knows else _pseudonym(rater) for rater in raters}
+
+
+def _pseudonym(rater: Rater) -> str:
+    return rater.pseudonym or f"clinician {rater.id}"
+
+
+@only(*STEER)
 def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]:
     """Return the jurors who sit and are simulated, and "clinicians" if any of them is."""
     query = select(Rater.kind, Rater.handle).where(col(Rater.simulated).is_(True))
@@ -144,6 +168,8 @@ def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compar
     with reading(engine) as session:
         names = response_names(session)
     clinicians = [key for key in means if kinds[key][0] == Kind.CLINICIAN]
+    if chosen.clinician:
+        clinicians = [key for key in clinicians if key in _raters_called(engine, chosen.clinician)]
     jury_heard = [key for key in jurors if key in means or chosen.jurors]
     if chosen.measure == "z":
         means = _standardised(means, {response for key in clinicians for response in means[key]})
@@ -219,6 +245,13 @@ def _standardised(means: Means, analysed: Iterable[int]) -> dict[int, dict[int, 
                 key: (score - middle) / spread for key, score in analysed_scores.items()
             }
     return standardised
+
+
+def _raters_called(engine: Engine, pseudonym: str) -> set[int]:
+    with reading(engine) as session:
+        return {
+            rater.id or 0 for rater in session.exec(select(Rater)) if _pseudonym(rater) == pseudonym
+        }
 
 
 def _kinds_of_raters(engine: Engine) -> dict[int, tuple[str, str]]:

@@ -1,0 +1,144 @@
+"""The right pane of the workbench: the scores of both sides, and what was written beside them."""
+
+import html
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+import streamlit as st
+
+from annotate.rating import text_html
+from data.card import Reading
+from data.queries.lab import Opened, Opinion
+from data.queries.workbench import Compared
+from data.schema import Kind
+
+WORDS = {
+    "flag": "flagged",
+    "not_enough_context": "not enough context",
+    "names_author": "names its author",
+}
+WHOLE = "on the whole"
+READINGS: dict[Reading, str] = {"third": "third reading", "consensus": "consensus reading"}
+SIDES = ((Kind.CLINICIAN, "Clinicians"), (Kind.JUROR, "Jury"))
+NONE = '<span aria-label="none">\N{EM DASH}</span>'
+
+
+def show(opened: Opened, row: Compared) -> None:
+    """Show both sides' means, every reading and verdict, then comments and explanations."""
+    st.html(both_sides(row) + scores(opened) + comments(opened))
+
+
+def both_sides(row: Compared) -> str:
+    """Return both sides' means and how far the jury is from the clinicians, in a sentence."""
+    if row.difference is None:
+        told = "The clinicians or the jury have no mean here, so they cannot be compared."
+    elif row.difference:
+        told = (
+            f"The jury is {abs(row.difference):.2f} "
+            f"{'higher' if row.difference > 0 else 'lower'}: clinicians {row.clinicians.mean:.2f} "
+            f"({row.clinicians.scored}), jury {row.jury.mean:.2f} ({row.jury.scored} of {row.jury.of} "
+            "jurors)."
+        )
+    else:
+        told = f"Clinicians and jury agree on {row.clinicians.mean:.2f}."
+    return text_html.heading("Scores") + f'<p class="mj-both" role="status">{told}</p>'
+
+
+def scores(opened: Opened) -> str:
+    """Return every reading and every verdict as a row by side, criteria as columns."""
+    criteria = opened.rubric.criteria
+    heads = "".join(
+        f'<th scope="col"><span>{html.escape(name)}</span></th>' for name in (*criteria, "mean")
+    )
+    body = ""
+    for kind, side in SIDES:
+        rows = [_row(opinion, criteria) for opinion in opened.opinions if opinion.kind == kind]
+        rows += _failed(opened) if kind == Kind.JUROR else []
+        first = f'<tr class="mj-side"><th scope="rowgroup" colspan="{len(criteria) + 2}">{side}</th></tr>'
+        none = f'<tr><td colspan="{len(criteria) + 2}">no score</td></tr>'
+        body += f"<tbody>{first}{''.join(rows) or none}</tbody>"
+    return (
+        '<div class="mj-scrolls" tabindex="0" role="region" aria-label="Scores of this response">'
+        '<table class="mj-scores"><caption class="mj-unseen">Scores of this response</caption>'
+        f'<thead><tr><th scope="col">Rater</th>{heads}</tr></thead>{body}</table></div>'
+    )
+
+
+def _row(opinion: Opinion, criteria: Sequence[str]) -> str:
+    """Return one reading; its mean only where all criteria are scored."""
+    points = [opinion.scores.get(name) for name in criteria]
+    stated = [point for point in points if point is not None]
+    is_whole = bool(stated) and len(stated) == len(criteria)
+    mean = f"{sum(stated) / len(stated):.2f}" if is_whole else NONE
+    flags = ", ".join(WORDS.get(kind, kind) for kind, _ in opinion.flags)
+    cells = [NONE if point is None else f"{round(point, 2):g}" for point in points]
+    return _cells(rater_name(opinion), flags, [*cells, mean])
+
+
+def _failed(opened: Opened) -> list[str]:
+    """Return a row for each juror whose calls brought no score, with how the last one ended."""
+    scored = {opinion.who for opinion in opened.opinions if opinion.scores}
+    ends = {call.juror: call.status for call in opened.calls if call.juror not in scored}
+    cells = [NONE for _ in (*opened.rubric.criteria, "mean")]
+    return [
+        _cells(juror, status, cells) for juror, status in sorted(ends.items(), key=itemgetter(0))
+    ]
+
+
+def _cells(name: str, told: str, cells: Sequence[str]) -> str:
+    small = f" <small>{html.escape(told)}</small>" if told else ""
+    body = "".join(f"<td>{cell}</td>" for cell in cells)
+    return f'<tr><th scope="row">{html.escape(name)}{small}</th>{body}</tr>'
+
+
+def rater_name(opinion: Opinion) -> str:
+    """Return a rater with what kind of reading it was."""
+    parts = [opinion.who]
+    parts += [READINGS[opinion.reading]] if opinion.reading in READINGS else []
+    parts += ["hidden repeat"] if opinion.repeat and opinion.reading == "independent" else []
+    parts += [f"verdict {opinion.replicate + 1}"] if opinion.replicate else []
+    return ", ".join(parts + (["simulated"] if opinion.simulated else []))
+
+
+def comments(opened: Opened) -> str:
+    """Return what raters wrote, word for word; a comment on the whole stands once."""
+    blocks = []
+    for opinion in opened.opinions:
+        items = "".join(
+            f"<dt>{html.escape(name)}</dt><dd>{html.escape(words)}</dd>"
+            for name, words in _lines(opinion)
+        )
+        if items:
+            kind = "juror's explanations" if opinion.kind == Kind.JUROR else "clinician's comments"
+            blocks.append(
+                f'<div class="mj-words"><h3>{html.escape(rater_name(opinion))} <small>{kind}</small></h3>'
+                f"<dl>{items}</dl></div>"
+            )
+    if not blocks:
+        return ""
+    return (
+        text_html.heading("Comments and explanations")
+        + f'<div class="mj-all">{"".join(blocks)}</div>'
+    )
+
+
+def _lines(opinion: Opinion) -> Iterator[tuple[str, str]]:
+    """Yield what a rater wrote, each text once, with what it is about.
+
+    A text that stands at every criterion is one on the whole: imports and older studies copy it.
+    A flag carries the comment that was submitted with it.
+    """
+    by_words: dict[str, list[str]] = {}
+    for name, words in opinion.comments.items():
+        by_words.setdefault(words, []).append(name)
+    copied = [words for words, names in by_words.items() if names == [*opinion.scores] and words]
+    is_copied = len(opinion.scores) > 1 and opinion.kind == Kind.CLINICIAN and not opinion.comment
+    comment = opinion.comment or (copied[0] if copied and is_copied else "")
+    if comment:
+        yield WHOLE, comment
+    for words, names in by_words.items():
+        if words and not (is_copied and words == comment):
+            yield ", ".join(names), words
+    for kind, words in opinion.flags:
+        if words and words != comment and words not in by_words:
+            yield WORDS.get(kind, kind), words
