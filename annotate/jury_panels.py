@@ -23,7 +23,8 @@ UNREADABLE_RULES = (
 )
 STARTS = "|".join(re.escape(prefix) for prefix in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
-ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_million_out")
+WHOLE = ("max_tokens", "context_window")
+ONLY_IN_NUMBERS = ("temperature", "usd_per_million_in", "usd_per_million_out", *WHOLE)
 
 
 def shipped_texts() -> dict[str, str]:
@@ -117,7 +118,7 @@ def _toml(name: str, value: object) -> str:
     """Return a value as TOML writes it; a number where the key wants one and it is one."""
     text = str(value).strip()
     if name in ONLY_IN_NUMBERS and re.fullmatch(r"\d+(\.\d+)?", text):
-        is_integer = name == "max_tokens"
+        is_integer = name in WHOLE
         return text if is_integer or "." in text else f"{text}.0"
     return json.dumps(text, ensure_ascii=False)
 

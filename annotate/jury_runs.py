@@ -167,6 +167,7 @@ def _child(files: _Files, out: int, err: int) -> "subprocess.Popen[bytes]":
     words = [*_arguments(order, files.panel), "--concurrency", f"{order.concurrency}"]
     words += ["--max-usd", repr(order.cap)] if order.cap is not None else []
     words += ["--batch"] if order.batch else []
+    words += ["--leave-out-too-long"] if order.leave_out_too_long else []
     command = own_packages.command("medjury", *words, "--json", "-")
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)  # noqa: S603 ours
 

@@ -23,6 +23,7 @@ class Status(StrEnum):
     QUOTA = "quota"
     BUDGET_STOPPED = "budget_stopped"
     EMPTY_RESPONSE = "empty_response"
+    TOO_LONG = "too_long"
     REQUEST_FAILED = "request_failed"
     OFF_CONTRACT = "off_contract"
     NO_PROBABILITIES = "no_probabilities"

@@ -31,6 +31,7 @@ from jury.panel import Juror
 from jury.parse import ParsedAnswer
 from jury.providers.registry import FORMS
 from jury.session import JurorSession, RunContext
+from jury.window import prompt_size
 from jury.worklist import Job
 
 Key = tuple[int, int, str, str]
@@ -113,6 +114,9 @@ async def ask(
     if not job.has_text:
         return await _not_asked(writer, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
     verdict = _Verdict(writer, session, job)
+    size = prompt_size(session.juror, verdict.messages[0].text)
+    if size.is_too_long:
+        return await verdict.not_asked(Status.TOO_LONG, size.reason)
     if job.response not in same.responses:
         return await verdict.run(context)
     async with same.turn(session.rater, job, verdict.call()):

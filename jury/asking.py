@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from data.calls import Status
 from data.question import ScaleLike
-from jury.call import TOO_LONG, Answer, Form, Turn
+from jury.call import Answer, Form, Turn
 from jury.parse import storable
 
 AGAIN = (
@@ -86,7 +86,7 @@ class FormFallback:
         lower = self._forms[self._forms.index(form) + 1 :] if form in self._forms else ()
         if self._proved:  # by another verdict, while this one was asked in a stricter form
             lower = (self.form,) if self.form in lower else ()
-        if not lower or answer.status != Status.REQUEST_FAILED or TOO_LONG in answer.reason:
+        if not lower or answer.status != Status.REQUEST_FAILED:
             return None
         repeated = failures > 1 or self._proved
         at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and repeated)

@@ -264,7 +264,7 @@ class Conversation(ABC, Generic[R]):
             session.stop(answer.status, asks)
             return None
         if not answer.transient or self.tries >= patience.tries:
-            if answer.status != Status.CONTENT_FILTER:
+            if answer.status not in (Status.CONTENT_FILTER, Status.TOO_LONG):  # the text's fault
                 session.note_failure(answer, patience.in_a_row)
             return None
         return seconds

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
 from functools import cache, lru_cache
 from importlib.metadata import version
@@ -12,11 +12,11 @@ from data.calls import TokenCosts, token_costs
 from data.errors import BadPanel
 from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
+from jury.window import CHARACTERS_PER_TOKEN, WindowUse
 
 MILLION = 1_000_000
 ROUNDING = 1e-9
 CACHE_WRITE = 1.25  # of the price of input, at Anthropic and OpenAI
-CHARACTERS_PER_TOKEN = 3.5
 WORDS_OUT_PER_CRITERION = 100
 FORM_TOKENS = 1_000
 BATCH = {"processing": "batch"}
@@ -67,6 +67,8 @@ class JurorEstimate:
     tokens_repeated
         Of `tokens_in`, those with which an earlier request of the run begins as well. A vendor
         that caches may bill them at less; no amount counts on it.
+    window
+        What the prompts take of its context window. Those that do not fit are in no other figure.
     """
 
     juror: str
@@ -75,6 +77,7 @@ class JurorEstimate:
     usd_likely: float | None = 0.0
     usd_most: float | None = 0.0
     tokens_repeated: int = 0
+    window: WindowUse = field(default_factory=WindowUse)
 
     def plus(self, juror: Juror, prompt: str, criteria: int, at: datetime) -> "JurorEstimate":
         """Return the estimate with one more call."""
@@ -87,6 +90,7 @@ class JurorEstimate:
             _total([self.usd_likely, price(juror, Usage(tokens, likely), at).usd]),
             _total([self.usd_most, price(juror, Usage(tokens, juror.max_tokens), at).usd]),
             self.tokens_repeated,
+            self.window,
         )
 
     def repeating(self, shared: str) -> "JurorEstimate":

@@ -17,7 +17,18 @@ AUTH = (401, 403)
 QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 FILTER_CODES = ("content_filter", "content_policy_violation")
 IN_LITELLM = "ContextWindowExceededError"  # which says it in its message alone
-OVERFLOWS = ("context_length_exceeded", "exceed_context_size_error", IN_LITELLM)
+OVERFLOWS = (
+    *("context_length_exceeded", "exceed_context_size_error", "request_too_large"),
+    IN_LITELLM,
+)
+TOO_LARGE = (400, 413, 422)
+SAYS_TOO_LONG = re.compile(  # as Anthropic, Amazon, OpenAI, vLLM and Google begin such a message
+    r"prompt is too long|input length and `max_tokens` exceed|input is too long for requested model"
+    r"|(?:[`'\"]?max_(?:completion_)?tokens\b.{0,60} is too large: \d+\. )?this model's maximum context length"
+    r"|the (?:decoder )?prompt \([\w ]{0,40}\) is (?:too long|longer than the maximum model length)"
+    r"|the input token count",
+    re.IGNORECASE,
+)
 NO_CREDIT = "credit balance is too low"
 TOKEN_LENGTH = 60
 LONGEST_BODY = 4_000
@@ -47,9 +58,10 @@ BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
 def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
     """Return the answer for an HTTP error; its reason holds only the error's own code."""
     code = _code(body)
-    more = f": {TOO_LONG}" if code in OVERFLOWS else ""
+    is_too_long = code in OVERFLOWS or (status in TOO_LARGE and _says_too_long(body))
+    more = f": {TOO_LONG}" if is_too_long else ""
     return Answer(
-        _status(status, code, body),
+        Status.TOO_LONG if is_too_long else _status(status, code, body),
         f"HTTP {status} {code}".strip() + more,
         text=body[:LONGEST_BODY],
         http=status,
@@ -109,13 +121,22 @@ def _passes(status: int, code: str) -> bool:
 
 def _code(body: str) -> str:
     """Return the error's code or type: one word, so that no text that was sent can be in it."""
-    content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}  # a list at Google
-    error = content.get("error", content)
-    if not isinstance(error, dict):
-        return ""
+    error = _error(body)
     names = [text_of(error.get(name)) for name in ("code", "type", "status")]
     words = [IN_LITELLM, *names] if IN_LITELLM in text_of(error.get("message")) else names
     return next((word for word in words if _is_bare(word)), "")
+
+
+def _says_too_long(body: str) -> bool:
+    """Return whether an error's message begins with words that no text of a patient has."""
+    return SAYS_TOO_LONG.match(text_of(_error(body).get("message"))) is not None
+
+
+def _error(body: str) -> dict[str, Any]:
+    """Return the error in a body, empty if there is none; Google's stands in a list."""
+    content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}
+    error = content.get("error", content)
+    return error if isinstance(error, dict) else {}
 
 
 def _is_bare(word: str) -> bool:

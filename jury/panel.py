@@ -69,7 +69,8 @@ class Juror(Part):
     the providers that `jury/providers/registry.py` names.
     `explanation` is where it is to explain each score, or that it is not to; unset leaves that to the
     rubric's own prompt. `scores` = "expected" takes the mean of each score's distribution for the
-    score (`jury/expected_score.py`).
+    score (`jury/expected_score.py`). `context_window` is how many tokens question and answer may have
+    together; unset, the price list says (`jury/window.py`).
     `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
     two limits a minute are the host's (`jury/session.py`).
     """
@@ -88,6 +89,7 @@ class Juror(Part):
     aws_profile: str = Field("", alias="profile", max_length=64)
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int = Field(default=1500, ge=1, le=20_000)
+    context_window: Limit | None = None
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     form: Literal["auto", "json_schema", "json_object", "text"] = Field("auto", alias="schema")
     explanation: Explanation | None = None
@@ -121,6 +123,11 @@ class Juror(Part):
             raise ValueError("deployment, project: a step in a path is no name")
         if (self.usd_per_million_in is None) != (self.usd_per_million_out is None):
             raise ValueError("usd_per_million_in and usd_per_million_out: give both or neither")
+        if self.context_window is not None and self.context_window <= self.max_tokens:
+            raise ValueError(
+                f"context_window = {self.context_window}: leaves no room for a question, as the answer "
+                f"may take max_tokens = {self.max_tokens} of it"
+            )
         return self
 
     @property

@@ -24,12 +24,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from data.database import database_errors, shown
 from data.errors import BadInput, Conflict
 from data.schema import Status, now
-from data.store.calls import add_jurors, known_jurors
+from data.store.calls import add_jurors
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, ask
 from jury.call import Provider
 from jury.conversation import Writer
-from jury.cost import Budget, JurorEstimate, refuse_unpriced
+from jury.cost import Budget, refuse_unpriced
 from jury.panel import Panel, refuse_ended
 from jury.providers.registry import open_provider
 from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_study_spending
@@ -113,25 +113,6 @@ def run_panel(
         return with_study_spending(
             tally.result(panel.name, worklist.responses, sessions), engine, cap
         )
-
-
-def estimate(
-    engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
-) -> list[JurorEstimate]:
-    """Return what a run would take, one row per juror; nothing is sent or stored."""
-    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
-    refuse_changed(engine, panel)
-    raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
-    rows = []
-    for juror in panel.juror:
-        row = JurorEstimate(juror.name)
-        for group in pending_jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
-            for index, job in enumerate(job for job in group if job.has_text):
-                prompt = job.rubric.parts(job.card, juror.explanation)
-                row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
-                row = row.repeating(prompt.shared) if index else row
-        rows.append(row)
-    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from data.schema import Status
 from jury.asking import FormFallback
 from jury.asking import Patience as Patience
 from jury.call import Answer, Call, Provider, Usage
-from jury.cost import CHARACTERS_PER_TOKEN, Budget, Price
+from jury.cost import Budget, Price
 from jury.http_answers import refused_setting, value_sent
 from jury.panel import Juror, Panel
 from jury.providers.registry import forms_of
+from jury.window import CHARACTERS_PER_TOKEN
 
 MINUTE = 60.0
 LONGEST_WAIT = 0.5  # so that a run that is stopped meanwhile is not kept waiting

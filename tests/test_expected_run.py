@@ -20,9 +20,10 @@ from data.rubric import read_rubric, shipped
 from data.schema import Status
 from jury.ask import request_sha256
 from jury.call import Call, Turn
+from jury.estimate import estimate
 from jury.panel import Juror, Panel, read_panel, refuse_form
 from jury.probe import ProbeRow, probe
-from jury.run import estimate, run_panel
+from jury.run import run_panel
 
 EXPECTED = {"scores": "expected"}
 MEAN = pytest.approx(4.2)

@@ -25,8 +25,8 @@ from data.queries.costs import calls_in_flight, study_spending
 from data.schema import ReferenceCheck, Status
 from data.store.calls import CarriedOver, Intended, Step, carry_over, record_steps
 from data.store.study import set_setting
+from jury.estimate import estimate
 from jury.references import check_references
-from jury.run import estimate
 
 AT_ONCE = 16
 CENT_IN, CENT_OUT = 1.0, 10.0  # US dollars a million tokens

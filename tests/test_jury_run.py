@@ -19,8 +19,9 @@ from sqlmodel import select
 from data.database import open_study, reading, transaction
 from data.errors import BadInput, BadPanel, Conflict, Unknown
 from data.schema import Rater, Response, Status
+from jury.estimate import estimate
 from jury.panel import Panel
-from jury.run import RunResult, estimate, run_lock
+from jury.run import RunResult, run_lock
 from jury.session import Patience
 
 FREE = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}

@@ -67,6 +67,8 @@ def test_a_panel_file_is_read_by_its_path(write: Write) -> None:
         ({"effort": "huge"}, "effort 'huge': "),
         ({"max_tokens": 0}, "max_tokens 0: "),
         ({"max_tokens": 25000}, "max_tokens 25000: "),
+        ({"context_window": 0}, "juror 'gpt', context_window 0: "),
+        ({"context_window": 1500}, "context_window = 1500: leaves no room for a question"),
         ({"concurrency": 0}, "juror 'gpt', concurrency 0: .*greater than or equal to 1"),
         ({"requests_per_minute": 1.5}, "juror 'gpt', requests_per_minute 1.5: "),
         ({"tokens_per_minute": "many"}, "juror 'gpt', tokens_per_minute 'many': "),

@@ -18,6 +18,7 @@ class Life {
     this.quiet = new Quiet();
     this.line = new Line(this);
     this.frame = new Frame(this);
+    this.held = new HeldTexts();
     this.marker = new Marker(() => this.refresh());
     this.clock = new Clock((active) => this.tick(active));
     this.heardFrom = [
@@ -34,6 +35,7 @@ class Life {
   }
 
   show(shown, late = false) {
+    if (!this.held.take(shown.texts ?? [])) return window.location.reload();
     this.frame.progress(shown);
     this.forget();
     if (shown.stage === "rate") this.rate(shown);
@@ -69,7 +71,7 @@ class Life {
     const words = node("div", {}, node("h1", {}, title), node("p", {}, text));
     const previous = button("Previous", { "data-key": "p" });
     previous.addEventListener("click", async () => {
-      const answer = await request(`${ROOM}/back`, { code: back });
+      const answer = await request(`${ROOM}/back`, { code: back, holds: this.held.keys() });
       if (answer?.body) this.show(answer.body.shown);
     });
     this.frame.note(words, ...(back ? [previous] : []));
@@ -90,7 +92,7 @@ class Life {
   // Ask once; the button says where nobody answers, and can be pressed again.
   async answered(made, path, told) {
     made.disabled = true;
-    const answer = await request(path, told);
+    const answer = await request(path, { ...told, holds: this.held.keys() });
     made.disabled = false;
     if (answer?.body) this.show(answer.body.shown);
     else if (answer === null) made.textContent = `${made.textContent.replace(/ \(.*\)$/, "")} (cannot be reached just now)`;
@@ -137,6 +139,7 @@ class Life {
     const { entry } = this;
     if (!entry) return;
     entry.away = signedOut ? "signed out" : "unreachable";
+    if (signedOut) this.held.forget();
     entry.attempt += 1;
     this.refresh();
   }
@@ -321,6 +324,7 @@ class Life {
 
   signedOut() {
     kept.clear();
+    this.held.forget();
     this.entry = null;
     window.location.assign("/logout");
   }

@@ -56,7 +56,8 @@ class Line {
 
   async fly(told) {
     this.flying = true;
-    const answer = await request(ROOM, told);
+    const moves = told.submit || told.go;
+    const answer = await request(ROOM, moves ? { ...told, holds: this.life.held.keys() } : told);
     this.flying = false;
     if (!this.life.gone) this.heard(told, answer);
   }

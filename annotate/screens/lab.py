@@ -39,6 +39,7 @@ FIELDS = {
     "api_key_env": "Environment variable with the key",
     "temperature": "Temperature (optional)",
     "max_tokens": "Largest answer, in tokens",
+    "context_window": "Context window, in tokens (optional)",
     "usd_per_million_in": "USD per million input tokens (optional)",
     "usd_per_million_out": "USD per million output tokens (optional)",
 }
@@ -47,6 +48,8 @@ TOLD = (
     "on the server that holds it. The panel is saved in this study under the name after <b>name "
     "=</b>.</p>"
 )
+LEAVE_OUT = "Leave out what is too long for a juror"
+LEFT_OUT = "Each such response counts as a failure of that juror. Else the run does not start."
 KEPT = 32
 Key = tuple[str, str]
 
@@ -209,6 +212,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
     )
     at_once = third.number_input("Requests at once", 1, MOST_AT_ONCE, 8, key="at-once")
     batch = fourth.checkbox("In batches, half price", key="batch")
+    leave_out = fourth.checkbox(LEAVE_OUT, key="leave-out", help=LEFT_OUT)
     return RunOrder(
         panel=chosen.panel.name,
         text=chosen.text,
@@ -216,6 +220,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
         replicates=min(max(int(replicates), 1), MOST_REPLICATES),
         concurrency=min(max(int(at_once), 1), MOST_AT_ONCE),
         batch=bool(batch),
+        leave_out_too_long=bool(leave_out),
     )
 
 
@@ -230,7 +235,10 @@ def _count(engine: Engine, person: Person, order: RunOrder) -> None:
 def _estimate(order: RunOrder) -> None:
     """Say what the run would take, if that was asked."""
     estimate = st.session_state.get(ESTIMATE)
-    if estimate is None or estimate[0] != order:
+    if (
+        estimate is None
+        or replace(estimate[0], leave_out_too_long=order.leave_out_too_long) != order
+    ):
         st.html(
             paragraph(
                 "What will a run cost? An estimate counts calls, tokens and dollars for the "
@@ -242,6 +250,7 @@ def _estimate(order: RunOrder) -> None:
     paper = lab_run.usd(expected.bound.usd)
     st.html(
         lab_run.estimate_table(expected)
+        + lab_run.too_long_notice(expected, order)
         + paragraph(
             f"As of {at:%H:%M} UTC. Likely: answers of 100 tokens per criterion. At most: "
             f"every answer as long as allowed. Upper bound as in the MedHELM paper: {paper}. "

@@ -9,18 +9,19 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import frame
-from annotate.screens.frame import Cell, paragraph, table
+from annotate.screens.frame import Cell, notice, paragraph, table
 from data import queries
 from data.calls import TokenCosts
 from data.errors import MedjuryError
 from data.person import Person
 from data.queries.lab import JurorProgress
 from data.schema import now
-from data.store.jury_runs import RunRow, stop_run
+from data.store.jury_runs import RunOrder, RunRow, stop_run
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
-from medjury.services.panels import RunEstimate
+from jury.window import WindowSource, WindowUse
+from medjury.services.panels import RunEstimate, too_long_for, too_long_words
 
 POLL_SECONDS = 2
 KINDS = ("Tokens in", "From a cache", "Written to a cache", "Tokens out")
@@ -34,9 +35,16 @@ PROBED = (
 )
 FIT = {True: "fit", False: "not fit", None: "not known"}
 ORDERED = {True: "yes", False: "no", None: "not known"}
-ESTIMATED = ("Juror", "Own family", "Calls", "Tokens in", "USD, likely", "USD, at most")
+ESTIMATED = (
+    *("Juror", "Own family", "Calls", "Tokens in", "Longest prompt", "Context window"),
+    *("USD, likely", "USD, at most"),
+)
 AFTER = "known after unblinding"
 NOWHERE = "nowhere: simulated"
+TOO_LONG = (
+    "A run does not start like this. Choose jurors with larger windows, correct context_window in the "
+    "panel, or tick the box that leaves such responses out."
+)
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -273,6 +281,8 @@ def estimate_table(expected: RunEstimate) -> str:
             AFTER if own.is_blind else own.own.get(juror.juror, 0),
             juror.calls,
             juror.tokens_in,
+            juror.window.longest_tokens or None,
+            _window(juror.window),
             usd(juror.usd_likely),
             usd(juror.usd_most),
         ]
@@ -285,8 +295,21 @@ def estimate_table(expected: RunEstimate) -> str:
         )
         likely = usd(_total([juror.usd_likely for juror in jurors]))
         most = usd(_total([juror.usd_most for juror in jurors]))
-        rows.append(["all", None, calls, tokens, likely, most])
+        rows.append(["all", None, calls, tokens, None, None, likely, most])
     return table("Estimate", ESTIMATED, rows)
+
+
+def _window(use: WindowUse) -> Cell:
+    """Return a juror's context window in tokens; a simulated juror reads no text."""
+    return use.tokens or (None if use.source == WindowSource.SIMULATED else "not known")
+
+
+def too_long_notice(expected: RunEstimate, order: RunOrder) -> str:
+    """Return what does not fit a juror's context window, and what comes of it; empty if all fits."""
+    left_out = order.leave_out_too_long
+    end = "They are left out, each a failure of that juror." if left_out else TOO_LONG
+    lines = [f"{too_long_words(too_long)}." for too_long in too_long_for(expected)]
+    return notice("\n".join([*lines, end])) if lines else ""
 
 
 def usd(amount: float | None) -> str:

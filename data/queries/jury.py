@@ -5,7 +5,7 @@ The table of authors is not read here.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -83,6 +83,13 @@ def _page(engine: Engine, benchmark: str, instance: int, response: int) -> list[
     )
     with reading(engine) as session:
         return [list(row) for row in session.exec(query.order_by(*key).limit(PAGE))]
+
+
+def response_ids(engine: Engine, keys: Collection[int]) -> dict[int, str]:
+    """Return primary key -> id in the study of some responses."""
+    query = select(Response.id, Response.response_id).where(col(Response.id).in_(keys))
+    with reading(engine) as session:
+        return {key: name for key, name in session.exec(query) if key is not None}
 
 
 def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[int, int]]:

@@ -35,6 +35,9 @@ class RunOrder:
         Empty for all of the study.
     cap
         US dollars that this run may spend, or None.
+    leave_out_too_long
+        Whether what does not fit a juror's context window is stored as a failure instead of
+        refusing the run.
     """
 
     panel: str
@@ -44,6 +47,7 @@ class RunOrder:
     concurrency: int = 8
     cap: float | None = None
     batch: bool = False
+    leave_out_too_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)

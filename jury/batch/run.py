@@ -41,6 +41,7 @@ from jury.panel import Juror, Panel, refuse_ended
 from jury.providers.registry import PROVIDERS
 from jury.run import refuse_numbers, run_lock
 from jury.run_result import RunResult, run_cap, with_study_spending
+from jury.window import prompt_size
 from jury.worklist import Job, Worklist, benchmarks_to_rate, juror_record, refuse_changed
 
 COMMAS = 2  # bytes between two requests
@@ -170,6 +171,10 @@ def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[
             _not_asked(context, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
             continue
         call = session.call(job)
+        size = prompt_size(session.juror, call.messages[0].text)
+        if size.is_too_long:
+            _not_asked(context, session, job, Status.TOO_LONG, size.reason)
+            continue
         if _has_same_prompt(context, session, job, call, open_hashes):
             continue
         most = worst_case_usd(session.juror, call, batch_price)

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import anthropic
 
+from data.calls import Status
 from jury.api_protocols import MESSAGES_PATH, messages_body, read_message
-from jury.call import Answer, Call, Turn
+from jury.call import TOO_LONG, Answer, Call, Turn
 from jury.http_answers import refuses_caching
 from jury.providers.http_client import FOUNDRY_SCOPE, Endpoint, aws_keys, entra_token, google_token
 from jury.providers.registry import auth_of
@@ -103,7 +104,10 @@ class BedrockMessages(AnthropicMessages):
         """Return the answer for an HTTP error, with Amazon's name for it, which is in a header."""
         answer = super().failure(status, headers, text)
         kind = headers.get("x-amzn-errortype", "").split(":")[0]
-        return replace(answer, reason=f"HTTP {status} {kind}") if kind.isalnum() else answer
+        if not kind.isalnum():
+            return answer
+        more = f": {TOO_LONG}" if answer.status == Status.TOO_LONG else ""
+        return replace(answer, reason=f"HTTP {status} {kind}{more}")
 
 
 class VertexMessages(AnthropicMessages):

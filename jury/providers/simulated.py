@@ -25,8 +25,8 @@ from data.errors import BadPanel
 from data.schema import Status
 from jury.answer_text import member_spans
 from jury.call import Answer, Call, Token, Usage
-from jury.cost import CHARACTERS_PER_TOKEN
 from jury.panel import Juror
+from jury.window import CHARACTERS_PER_TOKEN
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 RESPONSE = re.compile(r"^<response>\n(.*)\n</response>$", re.DOTALL | re.MULTILINE)

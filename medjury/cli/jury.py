@@ -46,6 +46,7 @@ from medjury.cli.jury_words import (
     estimate_json,
     estimate_warnings,
     in_flight_words,
+    longest_note,
     missing_by_juror,
     own_price_notes,
     paper_bound_note,
@@ -56,10 +57,17 @@ from medjury.cli.jury_words import (
     spending_notes,
     token_notes,
     token_words,
+    window_notes,
 )
 from medjury.cli.options import Db, Json, Named, finite, study_of
 from medjury.cli.output import counted, progress, room, say, show, width
-from medjury.services.panels import RunScope, refuse_beyond_budget, run_estimate
+from medjury.services.panels import (
+    RunEstimate,
+    RunScope,
+    refuse_beyond_budget,
+    refuse_too_long,
+    run_estimate,
+)
 
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
@@ -85,6 +93,13 @@ def run(
     batch: Annotated[
         bool, typer.Option("--batch", help="In batches: about half the price, within a day.")
     ] = False,
+    leave_out_too_long: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-too-long",
+            help="Store a failure for what a juror's context window cannot hold, and rate the rest.",
+        ),
+    ] = False,
     json_to: Json = None,
     on: On = None,
     db: Db = None,
@@ -94,11 +109,13 @@ def run(
     engine = study_of(context, db)
     if estimate_only:
         scope = RunScope(chosen, replicates, tuple(benchmark or ()))
-        _print_estimate(engine, scope, max_usd, json_to)
+        expected = _print_estimate(engine, scope, max_usd, json_to)
         if batch:
             say(FULL_PRICES, json_to)
+        if not leave_out_too_long:
+            refuse_too_long(expected)
         return
-    request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, on)
+    request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, on, leave_out_too_long)
     if let_rate(engine, chosen, request, json_to).missing:
         raise typer.Exit(MISSING)
 
@@ -113,6 +130,7 @@ class RunRequest:
     concurrency: int
     batch: bool
     on: str | None
+    leave_out_too_long: bool = False
 
 
 def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
@@ -127,7 +145,10 @@ def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | 
     scope = RunScope(panel, request.replicates, tuple(request.benchmarks or ()))
     expected = run_estimate(engine, scope)
     refuse_beyond_budget(engine, expected, request.max_usd)
-    for line in (*announcement(panel), *price_notices(panel), *estimate_warnings(expected)):
+    if not request.leave_out_too_long:
+        refuse_too_long(expected)
+    warnings = (*estimate_warnings(expected), *window_notes(expected))
+    for line in (*announcement(panel), *price_notices(panel), *warnings):
         say(line, json_to)
     result = _rated(engine, panel, request, json_to)
     print_result(result, json_to)
@@ -209,8 +230,8 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
 
 def _print_estimate(
     engine: Engine, scope: RunScope, max_usd: float | None, json_to: Path | None
-) -> None:
-    """Show what a run would take, juror by juror."""
+) -> RunEstimate:
+    """Show what a run would take, juror by juror, and return it."""
     if scope.replicates < 1:
         raise BadInput(f"--replicates {scope.replicates}: must be at least 1")
     panel, expected = scope.panel, run_estimate(engine, scope)
@@ -223,12 +244,14 @@ def _print_estimate(
     show(f"Panel {panel.name}, estimated", heads, rows, json_to)
     ended_models = ended(panel, datetime.now(UTC).date())
     notices = (*price_notices(panel), *estimate_warnings(expected), *repeated_input_note(expected))
-    for line in (*ended_models, *notices, *paper_bound_note(expected)):
+    windows = (*longest_note(expected), *window_notes(expected))
+    for line in (*ended_models, *notices, *windows, *paper_bound_note(expected)):
         say(line, json_to)
     jurors = [asdict(row) for row in expected.jurors]
     spent = study_spending(engine)
     money = {"usd_study": round(spent.usd, 9), "budget": spent.budget}
     write_json({"panel": panel.name, "jurors": jurors} | money | estimate_json(expected), json_to)
+    return expected
 
 
 def _usd(amount: float | None) -> str:

@@ -16,8 +16,9 @@ from jury.panel import Panel
 from jury.providers.executor import LOST, NO_WORKER
 from jury.run_result import RunProgress, RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
+from jury.window import WindowSource
 from medjury.cli.output import counted
-from medjury.services.panels import RunEstimate
+from medjury.services.panels import RunEstimate, too_long_for, too_long_words
 
 MISSING = 1
 NAMED = 5
@@ -35,6 +36,8 @@ BY_STATUS: dict[str, str] = {
     "say too little of a score: `medjury jury probe PANEL` tells whether they are served; else leave "
     "scores out, give the juror another name, and run with --replicates",
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
+    Status.TOO_LONG: "the text is longer than the juror's context window: asking again does not help; "
+    "take a juror with a larger one",
     Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
     Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
     "ask the provider to loosen it, or take another model",
@@ -129,6 +132,35 @@ def repeated_input_note(estimate: RunEstimate) -> Iterator[str]:
         yield (
             f"{repeated:,} of {total:,} tokens of input begin as an earlier request does: a vendor that "
             "caches may bill them at less; the figures do not count on it"
+        )
+
+
+def window_notes(estimate: RunEstimate) -> Iterator[str]:
+    """Yield what is left out as too long, and of which jurors no context window is known."""
+    for too_long in too_long_for(estimate):
+        yield f"{too_long_words(too_long)}: left out, each stored as a failure"
+    unknown = [
+        row.juror
+        for row in estimate.jurors
+        if row.calls and row.window.source == WindowSource.UNKNOWN
+    ]
+    if unknown:
+        yield (
+            f"context window not known: {', '.join(unknown)}; set context_window in the panel, and what "
+            "is too long is found before it is sent"
+        )
+
+
+def longest_note(estimate: RunEstimate) -> Iterator[str]:
+    """Yield the longest prompt, and the smallest window that is known."""
+    uses = [row.window for row in estimate.jurors if row.window.longest_tokens]
+    if uses:
+        longest = max(uses, key=lambda use: use.longest_tokens)
+        known = [use.tokens for use in uses if use.tokens is not None]
+        smallest = f"; smallest context window: {min(known):,}" if known else ""
+        yield (
+            f"longest prompt: about {longest.longest_tokens:,} tokens ({longest.longest_response})"
+            f"{smallest}"
         )
 
 

@@ -25,8 +25,9 @@ from data.files import NotToml, read_toml
 from jury.call import Usage
 from jury.cost import price
 from jury.panel import Juror, shipped
+from jury.window import window_use
 
-COLUMNS = ["juror", "provider", "model", "in", "out"]
+COLUMNS = ["juror", "provider", "model", "in", "out", "window"]
 SAMPLE = (
     1_000  # tokens of the call whose price is shown for a million: listed prices rise with size
 )
@@ -68,7 +69,10 @@ def panels(
         rows = [_row(juror, today) for juror in listed.panel.juror]
         where = f" ({listed.file})" if listed.file else ""
         show(f"{listed.panel.name}{where}", COLUMNS, rows, json_to, words=COLUMNS[1:3])
-    say("in, out: US dollars per million tokens; - where no price is known", json_to)
+    say(
+        "in, out: US dollars per million tokens; window: context window in tokens; - not known",
+        json_to,
+    )
     for line in refused:
         say(f"not usable: {line}", json_to)
     write_json(
@@ -86,7 +90,8 @@ def _is_panel(path: Path) -> bool:
 
 def _row(juror: Juror, at: datetime) -> list[str]:
     prices = ["-" if usd is None else f"{usd:g}" for usd in _prices(juror, at)]
-    return [juror.name, juror.provider, juror.model, *prices]
+    window = window_use(juror).tokens
+    return [juror.name, juror.provider, juror.model, *prices, f"{window or '-'}"]
 
 
 def _prices(juror: Juror, at: datetime) -> tuple[float | None, float | None]:
@@ -106,7 +111,8 @@ def _json(listed: ListedPanel, at: datetime) -> dict[str, Any]:
     for juror in listed.panel.juror:
         of_input, of_output = _prices(juror, at)
         usd = {"usd_per_million_in": of_input, "usd_per_million_out": of_output}
-        jurors.append({key: getattr(juror, key) for key in keys} | usd)
+        window = {"context_window": window_use(juror).tokens}
+        jurors.append({key: getattr(juror, key) for key in keys} | usd | window)
     return {"panel": listed.panel.name, "file": listed.file or None, "jurors": jurors}
 
 

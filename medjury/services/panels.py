@@ -15,10 +15,11 @@ from data.queries.families import OwnFamily, own_family
 from data.schema import now
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of
+from jury.estimate import estimate
 from jury.fitness import INJECTIONS, pairs_for
 from jury.panel import NOTICE_DAYS, Juror, Panel, read_panel, shipped
 from jury.probe import ProbeRow, probe
-from jury.run import estimate
+from jury.window import WINDOW_MARGIN, WindowSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,60 @@ def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float |
         "`medjury study settings budget USD`"
         + (f", or give --max-usd {left:.4f} or less to go as far as it goes" if left else "")
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """Responses that do not fit a juror's context window: how many, and the longest of them.
+
+    `tokens` are those of the longest prompt, estimated; `answer` those kept for what the juror
+    writes.
+    """
+
+    juror: str
+    responses: int
+    window: int
+    source: WindowSource
+    longest: str
+    tokens: int
+    answer: int
+
+
+def too_long_for(expected: RunEstimate) -> list[TooLong]:
+    """Return the jurors whose context windows cannot hold what they are to read, in panel order."""
+    uses = {row.juror: row.window for row in expected.jurors}
+    return [
+        TooLong(
+            *(juror, use.too_long, use.tokens, use.source),
+            *(use.longest_response, use.longest_tokens, use.max_tokens),
+        )
+        for juror, use in uses.items()
+        if use.too_long and use.tokens is not None
+    ]
+
+
+def too_long_words(too_long: TooLong) -> str:
+    """Return what does not fit a juror's context window, and how that was reckoned."""
+    responses = (
+        "1 response does" if too_long.responses == 1 else f"{too_long.responses:,} responses do"
+    )
+    by = "by the panel" if too_long.source == WindowSource.PANEL else "by the price list"
+    return (
+        f"juror {too_long.juror}: {responses} not fit its context window of {too_long.window:,} tokens "
+        f"({by}). The longest, {too_long.longest}, takes about {too_long.tokens:,}; tokens are estimated, "
+        f"so {WINDOW_MARGIN - 1:.0%} is added, and {too_long.answer:,} are kept for the answer"
+    )
+
+
+def refuse_too_long(expected: RunEstimate) -> None:
+    """Raise BadInput, once for all jurors, if a response does not fit a juror's context window."""
+    if too_long := too_long_for(expected):
+        raise BadInput(
+            "; ".join(map(too_long_words, too_long))
+            + ". Take jurors with larger windows; set context_window in the panel where the list is wrong; "
+            "or give --leave-out-too-long, which stores a failure for each such response, at no cost, "
+            "and rates the others"
+        )
 
 
 def panel_probe(panel: Panel) -> tuple[ProbeRow, ...]:

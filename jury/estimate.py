@@ -1,0 +1,69 @@
+"""What a run would take: calls, tokens, money, and how much of each juror's context window."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Engine
+
+from data.queries.jury import response_ids
+from data.schema import now
+from data.store.calls import known_jurors
+from jury.cost import JurorEstimate
+from jury.panel import Juror, Panel
+from jury.window import prompt_size, window_use
+from jury.worklist import (
+    Job,
+    Worklist,
+    benchmarks_to_rate,
+    juror_record,
+    pending_jobs,
+    refuse_changed,
+)
+
+
+def estimate(
+    engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
+) -> list[JurorEstimate]:
+    """Return what a run would take, one row per juror; nothing is sent or stored.
+
+    What does not fit a juror's context window is counted in its `window` and in nothing else.
+    """
+    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
+    refuse_changed(engine, panel)
+    raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
+    rows = []
+    for juror in panel.juror:
+        row = JurorEstimate(juror.name, window=window_use(juror))
+        for group in pending_jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
+            row = _with_group(row, juror, group)
+        rows.append(row)
+    return _named(engine, rows)
+
+
+def _with_group(row: JurorEstimate, juror: Juror, group: Sequence[Job]) -> JurorEstimate:
+    """Return an estimate with the jobs of one instance, of whose prompts all but one repeat."""
+    is_first, previous = True, None
+    for job in group:
+        if not job.has_text:
+            continue
+        prompt = job.rubric.parts(job.card, juror.explanation)
+        size = prompt_size(juror, prompt.text)
+        window = row.window.plus(size, f"{job.response}", is_first=job.response != previous)
+        row, previous = replace(row, window=window), job.response
+        if not size.is_too_long:
+            row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
+            row = row if is_first else row.repeating(prompt.shared)
+            is_first = False
+    return row
+
+
+def _named(engine: Engine, rows: Sequence[JurorEstimate]) -> list[JurorEstimate]:
+    """Return estimates whose longest prompt is named by the response's id instead of its key."""
+    keys = {row.window.longest_response for row in rows} - {""}
+    names = response_ids(engine, [int(key) for key in keys])
+    return [
+        replace(row, window=replace(row.window, longest_response=names.get(int(key), "")))
+        if (key := row.window.longest_response)
+        else row
+        for row in rows
+    ]

@@ -1,0 +1,188 @@
+"""Context windows: who says them, what fits, and what becomes of what does not."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.batches import BatchStub
+from kit.batches import run as run_in_batches
+from kit.batches import stub as stub
+from kit.jurors import Do, Stub, juror
+from kit.jury_runs import attempts, many, panel_at, run
+from kit.studies import HEAD, Run, import_file
+from sqlalchemy import Engine
+
+from annotate.screens import lab_run
+from data.schema import Status
+from data.store.jury_runs import RunOrder
+from jury.call import TOO_LONG
+from jury.estimate import estimate
+from jury.panel import Panel, read_panel
+from jury.window import WINDOW_MARGIN, PromptSize, WindowSource, prompt_size, window_use
+from medjury.services.panels import RunScope, run_estimate
+
+Write = Callable[[str, str], Path]
+LONG = 20_000  # characters: more tokens than WINDOW, whichever way they are counted
+WINDOW, ANSWER = 3_000, 200
+
+
+@pytest.fixture
+def texts(write: Write) -> Path:
+    """Write a file of three responses of one instance, of which r1 and r2 are long, r2 more so."""
+    words = [("r0", "Short."), ("r1", "x" * LONG), ("r2", "y" * (LONG + 700))]
+    lines = [f"i1,visits,A case.,Write.,,{name},m,{text}" for name, text in words]
+    return write("long.csv", "\n".join([HEAD, *lines]))
+
+
+def small(server: Stub | BatchStub, **settings: Any) -> Panel:
+    return panel_at(server, context_window=WINDOW, max_tokens=ANSWER, **settings)
+
+
+def toml(server: Stub, window: str = f"context_window = {WINDOW}") -> str:
+    settings = f'schema = "json_schema"\nmax_tokens = {ANSWER}\n{window}\n'
+    place = f'provider = "openai"\nmodel = "m"\nfamily = "f"\nbase_url = "{server.openai_url}"\n'
+    return f'name = "p"\n[[juror]]\nname = "short-sighted"\n{place}{settings}'
+
+
+def test_a_window_is_the_panels_own_or_else_the_price_lists() -> None:
+    at_vendor = {"model": "gpt-4o-2024-05-13"}
+    listed = window_use(juror("openai", "https://api.openai.com/v1", **at_vendor))
+    assert (listed.tokens, listed.source) == (128_000, WindowSource.PRICE_LIST)
+    own = window_use(
+        juror("openai", "https://api.openai.com/v1", context_window=64_000, **at_vendor)
+    )
+    assert (own.tokens, own.source) == (64_000, WindowSource.PANEL)
+
+
+def test_a_window_that_nobody_tells_is_unknown_and_holds_everything() -> None:
+    ward = juror("openai", "http://127.0.0.1:8000/v1", model="gpt-4o")
+    assert (window_use(ward).tokens, window_use(ward).source) == (None, WindowSource.UNKNOWN)
+    assert not prompt_size(ward, "x" * 10_000_000).is_too_long
+    simulated = read_panel("simulated").juror[0]
+    assert window_use(simulated).source == WindowSource.SIMULATED
+
+
+def test_the_estimates_error_and_the_answer_are_kept_free() -> None:
+    needed = PromptSize(1_000, None, 200).needed
+    assert needed == round(1_000 * WINDOW_MARGIN) + 200 > 1_200
+    assert not PromptSize(1_000, needed, 200).is_too_long
+    assert PromptSize(1_000, needed - 1, 200).is_too_long
+
+
+def test_scripts_that_take_more_tokens_a_letter_are_counted_so() -> None:
+    one = juror("openai", "http://127.0.0.1:8000/v1")
+    latin, chinese = (prompt_size(one, sign * 700).tokens for sign in "a\u75c5")
+    assert (latin, chinese) == (200, 600)
+
+
+@pytest.mark.parametrize("options", [(), ("--batch",), ("--estimate",)])
+def test_what_does_not_fit_is_refused_in_one_message_before_anything_is_sent(
+    run: Run, engine: Engine, texts: Path, write: Write, options: tuple[str, ...]
+) -> None:
+    run("import", str(texts))
+    with Stub() as server:
+        code, _, err = run("jury", "run", str(write("p.toml", toml(server))), *options)
+    assert (code, server.seen, attempts(engine)) == (2, [], [])
+    (message,) = (line for line in err.splitlines() if "medjury: " in line)
+    for words in ("juror short-sighted: 2 responses do not fit", "3,000 tokens (by the panel)"):
+        assert words in message
+    for words in ("The longest, r2, takes about", "10% is added", "200 are kept for the answer"):
+        assert words in message
+    assert "--leave-out-too-long" in message
+
+
+def test_an_estimate_has_the_window_and_the_longest_response_as_figures(
+    run: Run, texts: Path, write: Write
+) -> None:
+    run("import", str(texts))
+    with Stub() as server:
+        panel = str(write("p.toml", toml(server)))
+        code, out, _ = run("jury", "run", panel, "--replicates", "2", "--estimate", "--json", "-")
+    (row,) = json.loads(out)["jurors"]
+    assert (code, row["calls"]) == (2, 2), "what does not fit is not asked about"
+    window = row["window"]
+    assert window.pop("longest_tokens") > LONG / 3.5
+    assert window == {
+        "tokens": WINDOW,
+        "source": "panel",
+        "max_tokens": ANSWER,
+        "longest_response": "r2",
+        "too_long": 2,
+    }
+
+
+def test_what_does_not_fit_is_left_out_as_failures_where_that_is_asked_for(
+    run: Run, engine: Engine, texts: Path, write: Write
+) -> None:
+    run("import", str(texts))
+    with Stub() as server:
+        panel = str(write("p.toml", toml(server)))
+        code, out, _ = run("jury", "run", panel, "--leave-out-too-long")
+        assert (code, len(server.seen)) == (1, 1)
+    assert "missing: short-sighted: 2 too_long" in out
+    left_out = [row for row in attempts(engine) if row.status == Status.TOO_LONG]
+    assert [(row.number, row.usd, row.tokens_in) for row in left_out] == [(0, 0.0, None)] * 2
+    assert all(row.reason.startswith(f"not asked: {TOO_LONG}: about ") for row in left_out)
+    _, out, _ = run("jury", "missing", "--json", "-")
+    assert {row["status"] for row in json.loads(out)["missing"]} == {"too_long"}
+
+
+def test_a_batch_leaves_out_what_does_not_fit(engine: Engine, texts: Path, stub: BatchStub) -> None:
+    import_file(engine, texts)
+    result = run_in_batches(engine, small(stub, vendor="anthropic"))
+    assert result.by_status == {"ok": 1, "too_long": 2}
+
+
+def test_an_unknown_window_is_told_with_what_to_do(run: Run, texts: Path, write: Write) -> None:
+    run("import", str(texts))
+    with Stub() as server:
+        panel = str(write("p.toml", toml(server, "")))
+        code, out, _ = run("jury", "run", panel, "--estimate")
+    assert code == 0
+    assert "context window not known: short-sighted; set context_window in the panel" in out
+    assert "longest prompt: about 6," in out.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "error"),
+    [
+        ("openai", {"code": "context_length_exceeded", "message": "too many"}),
+        ("anthropic", {"message": "prompt is too long: 208310 tokens > 200000 maximum"}),
+        ("anthropic", {"message": "input length and `max_tokens` exceed context limit: 1 + 2 > 2"}),
+        ("openai", {"message": "This model's maximum context length is 4096 tokens.", "code": 400}),
+    ],
+)
+def test_a_vendors_refusal_of_a_long_prompt_is_stored_and_not_sent_again(
+    engine: Engine, write: Write, vendor: str, error: dict[str, Any]
+) -> None:
+    many(engine, write, 12)
+    body = json.dumps({"type": "error", "error": {"type": "invalid_request_error"} | error})
+    with Stub(lambda _: Do(status=400, body=body)) as server:
+        result = run(engine, panel_at(server, vendor=vendor, schema="auto"))
+    assert dict(result.stopped) == {}, "texts are at fault, not the juror"
+    assert (result.calls, result.by_status) == (12, {"too_long": 12})
+    assert all(row.reason.endswith(TOO_LONG) for row in attempts(engine))
+
+
+def test_an_error_that_quotes_such_words_is_none_about_length(engine: Engine, write: Write) -> None:
+    many(engine, write, 1)
+    quoted = {"type": "invalid_request_error", "message": "bad text: 'prompt is too long'"}
+    with Stub(lambda _: Do(status=400, body=json.dumps({"error": quoted}))) as server:
+        result = run(engine, panel_at(server))
+    assert result.by_status == {"request_failed": 1}
+
+
+def test_the_lab_says_what_does_not_fit_and_what_comes_of_it(engine: Engine, texts: Path) -> None:
+    import_file(engine, texts)
+    with Stub() as server:
+        panel = small(server)
+        expected = run_estimate(engine, RunScope(panel))
+        assert estimate(engine, panel)[0].window.too_long == 2
+    refused = lab_run.too_long_notice(expected, RunOrder("p", ""))
+    assert "2 responses do not fit" in refused
+    assert lab_run.TOO_LONG in refused
+    left_out = lab_run.too_long_notice(expected, RunOrder("p", "", leave_out_too_long=True))
+    assert lab_run.TOO_LONG not in left_out
+    assert f"{WINDOW:,}" in lab_run.estimate_table(expected)
