@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from sqlalchemy import Engine
 
-from annotate.balance import Showing, Table, arrange, connect, deal, gaps, improve, level
+from annotate.balance import Deal, Showing, arrange, connect, deal, gaps, improve, level
 from annotate.plan import Assigned, Design, Item, Plan, plan_of
 from data.errors import BadInput
 from data.queries import assigned, design_items
@@ -135,7 +135,7 @@ def _start(
     return Start(items, [*rng.sample(staff, len(staff)), *past], len(staff), order)
 
 
-def _kept(start: Start, table: Table) -> list[Assigned]:
+def _kept(start: Start, table: Deal) -> list[Assigned]:
     """Return the slots from before that stay: all done ones, and open ones not passed on.
 
     An open repeat stays with its first showing.
@@ -154,7 +154,7 @@ def _kept(start: Start, table: Table) -> list[Assigned]:
 
 
 def _slots(
-    start: Start, table: Table, staying: Sequence[Assigned], repeats: float, rng: Random
+    start: Start, table: Deal, staying: Sequence[Assigned], repeats: float, rng: Random
 ) -> Iterator[Slot]:
     """Yield the new slots in each rater's order, after what that rater has already."""
     for number, rater in sorted(
@@ -225,9 +225,9 @@ def _numbered(values: Sequence[Hashable]) -> list[int]:
     return [number.setdefault(value, len(number)) for value in values]
 
 
-def most_even(start: Start, per_response: int, rng: Random) -> Table:
+def most_even(start: Start, per_response: int, rng: Random) -> Deal:
     """Return the most even of several tables, or the first that is as even as can be."""
-    tables: list[Table] = []
+    tables: list[Deal] = []
     readings = len(start.items) * per_response
     for _ in range(max(1, min(STARTS, ENOUGH // readings))):
         tables.append(_staffed(start, per_response, rng))
@@ -237,7 +237,7 @@ def most_even(start: Start, per_response: int, rng: Random) -> Table:
     return min(tables, key=_unevenness)
 
 
-def _unevenness(table: Table) -> tuple[int, ...]:
+def _unevenness(table: Deal) -> tuple[int, ...]:
     """Return the gap of the overlaps, their range, and the gap of the models."""
     shared = [
         table.overlap[rater][other] for rater in range(table.raters) for other in range(rater)
@@ -246,14 +246,14 @@ def _unevenness(table: Table) -> tuple[int, ...]:
     return of_overlaps, max(shared, default=0) - min(shared, default=0), of_models
 
 
-def _staffed(start: Start, per_response: int, rng: Random) -> Table:
+def _staffed(start: Start, per_response: int, rng: Random) -> Deal:
     """Return a table with every response read as often as asked and all loads equal.
 
     What stays from before is held; what was open is passed on only if new work alone
     cannot make the loads equal.
     """
     open_ = start.readers(done=False)
-    table = Table(len(start.everyone), start.labels(), start.readers(done=True), open_)
+    table = Deal(len(start.everyone), start.labels(), start.readers(done=True), open_)
     for response, free in enumerate(table.free):
         while free and len(table.readers(response)) > per_response:
             table.remove(max(free, key=lambda rater: table.load[rater]), response)
@@ -270,20 +270,20 @@ def _staffed(start: Start, per_response: int, rng: Random) -> Table:
     return table
 
 
-def _hold(table: Table, blocks: Sequence[Sequence[int]]) -> None:
+def _hold(table: Deal, blocks: Sequence[Sequence[int]]) -> None:
     for response, block in enumerate(blocks):
         present = [rater for rater in block if rater in table.free[response]]
         table.held[response] += present
         table.free[response] = [rater for rater in table.free[response] if rater not in present]
 
 
-def _release(table: Table, blocks: Sequence[Sequence[int]]) -> None:
+def _release(table: Deal, blocks: Sequence[Sequence[int]]) -> None:
     for response, block in enumerate(blocks):
         table.free[response] += block
         table.held[response] = [rater for rater in table.held[response] if rater not in block]
 
 
-def _even_out(table: Table, per_response: int, rng: Random) -> None:
+def _even_out(table: Deal, per_response: int, rng: Random) -> None:
     size = len(table.free)
     patience = 5 * size + min(20_000, 200 + 8 * (size * per_response) ** 2)
     improve(table, rng, patience)

@@ -16,7 +16,7 @@ Labels = Sequence[Sequence[int]]
 
 
 @dataclass
-class Table:
+class Deal:
     """Which raters read each response, with the running counts that exchanges need.
 
     Attributes
@@ -86,7 +86,7 @@ class Table:
             counts[rater][values[response]] += by
 
 
-def deal(table: Table, per_response: int, raters: Sequence[int], order: Sequence[int]) -> None:
+def deal(table: Deal, per_response: int, raters: Sequence[int], order: Sequence[int]) -> None:
     """Fill the responses up to `per_response`, in that order, each time with the best rater.
 
     Responses of one model should follow each other: as loads stay equal all the way
@@ -102,7 +102,7 @@ def deal(table: Table, per_response: int, raters: Sequence[int], order: Sequence
             )
 
 
-def _cost(table: Table, rater: int, response: int, readers: list[int]) -> tuple[int, ...]:
+def _cost(table: Deal, rater: int, response: int, readers: list[int]) -> tuple[int, ...]:
     """Return a rater's overlap with the readers, and their counts of each of the response's labels."""
     row = table.overlap[rater]
     shared = sum([row[other] for other in readers])
@@ -113,7 +113,7 @@ def _cost(table: Table, rater: int, response: int, readers: list[int]) -> tuple[
     return (shared, *seen)
 
 
-def improve(table: Table, rng: Random, patience: int, *, whole: bool = False) -> None:
+def improve(table: Deal, rng: Random, patience: int, *, whole: bool = False) -> None:
     """Exchange raters between two responses at random, keeping what is not worse.
 
     Loads never change. What is judged is `gaps`, the earlier ones before the later. Stops
@@ -135,7 +135,7 @@ def improve(table: Table, rng: Random, patience: int, *, whole: bool = False) ->
             tries = 0 if any(change[:-1]) else tries
 
 
-def gaps(table: Table) -> list[int]:
+def gaps(table: Deal) -> list[int]:
     """Return how uneven overlaps and then each label are, 0 being as even as can be.
 
     Unevenness is a sum of squares less the least that whole numbers of that sum allow:
@@ -159,7 +159,7 @@ def _uneven(groups: Sequence[Sequence[int]]) -> int:
 Move = tuple[int, list[int], int, list[int]]
 
 
-def _propose(table: Table, rng: Random, whole: bool) -> Move | None:
+def _propose(table: Deal, rng: Random, whole: bool) -> Move | None:
     """Return two responses and the raters to exchange, or None if the draw allows nothing."""
     size = len(table.free)
     first, second = int(rng.random() * size), int(rng.random() * size)
@@ -177,7 +177,7 @@ def _propose(table: Table, rng: Random, whole: bool) -> Move | None:
     return first, [leaver], second, [joiner]
 
 
-def _change(table: Table, move: Move) -> list[int] | None:
+def _change(table: Deal, move: Move) -> list[int] | None:
     """Return by how much each gap grows, or None if that is for the worse."""
     change = [_overlap_change(table, *move)]
     if change[0] > 0:
@@ -211,7 +211,7 @@ def _label_change(
 
 
 def _overlap_change(
-    table: Table, first: int, leaving: list[int], second: int, coming: list[int]
+    table: Deal, first: int, leaving: list[int], second: int, coming: list[int]
 ) -> int:
     """Return the change of both raters' rows and of the rows of those they read with."""
     if len(leaving) > 1:
@@ -245,7 +245,7 @@ def groups(blocks: Iterable[Sequence[int]], raters: int) -> list[int]:
     return [root(rater) for rater in range(raters)]
 
 
-def connect(table: Table) -> int:
+def connect(table: Deal) -> int:
     """Join all raters into one group, wherever there are readings enough: n(k - 1) >= r - 1.
 
     In each step a rater whom a response can spare without splitting its group trades
@@ -260,7 +260,7 @@ def connect(table: Table) -> int:
     return steps
 
 
-def _joining(table: Table) -> Move | None:
+def _joining(table: Deal) -> Move | None:
     blocks = table.all_readers()
     group = groups(blocks, table.raters)
     home = {group[free[0]]: response for response, free in enumerate(table.free) if free}
@@ -277,7 +277,7 @@ def _joining(table: Table) -> Move | None:
     return None
 
 
-def level(table: Table, raters: Sequence[int]) -> None:
+def level(table: Deal, raters: Sequence[int]) -> None:
     """Pass free readings on until no chain of raters could make the loads more equal.
 
     A chain moves one reading from its first rater to the second, one from the second to
@@ -298,7 +298,7 @@ def level(table: Table, raters: Sequence[int]) -> None:
 Chain = list[tuple[int, int, int]]
 
 
-def _chain(table: Table, mine: dict[int, list[int]]) -> Chain | None:
+def _chain(table: Deal, mine: dict[int, list[int]]) -> Chain | None:
     """Return (giver, response, taker) steps that bring two loads nearer, or None."""
     by_load = sorted(mine, key=lambda rater: table.load[rater])
     for giver in reversed(by_load):
@@ -311,7 +311,7 @@ def _chain(table: Table, mine: dict[int, list[int]]) -> Chain | None:
     return None
 
 
-def _reachable(table: Table, mine: dict[int, list[int]], giver: int) -> dict[int, tuple[int, int]]:
+def _reachable(table: Deal, mine: dict[int, list[int]], giver: int) -> dict[int, tuple[int, int]]:
     """Return, for each rater that a chain from the giver reaches, the step that gets there."""
     came: dict[int, tuple[int, int]] = {}
     queue, unseen = [giver], set(mine) - {giver}

@@ -289,20 +289,20 @@ GUESSERS_KEPT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class AttemptLimit:
     """`burst` failures at once, then one more every `seconds_each`."""
 
     burst: int
     seconds_each: float
 
 
-FAILURES = Allowance(10, 30.0)
+FAILURES = AttemptLimit(10, 30.0)
 
 
 class Bucket:
     """Tokens that failures take and time gives back."""
 
-    def __init__(self, allowance: Allowance, now: float) -> None:
+    def __init__(self, allowance: AttemptLimit, now: float) -> None:
         self.allowance, self.tokens, self.at = allowance, float(allowance.burst), now
 
     def refill(self, now: float) -> float:

@@ -60,12 +60,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what asks for a study, and each file's first journey; put browsers' journeys first."""
     begun: set[Path] = set()
+    asks_for_tiers = "quick" in config.option.markexpr  # to read every source takes seconds
     for item in items:
         asked = getattr(item, "fixturenames", ())
-        if tiers.is_quick(item):
+        if asks_for_tiers and tiers.is_quick(item):
             item.add_marker("quick")
         if "study_in" in asked:
             item.add_marker("database")

@@ -31,7 +31,7 @@ ID, WHOLE, GOLD = "instance_id", "question", "correct_answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PromptPart:
     """A stretch of a prompt: words as they are, or the name of a text that is put there."""
 
     text: str
@@ -53,13 +53,13 @@ class Question:
     """
 
     judge: str
-    task: tuple[Part, ...]
+    task: tuple[PromptPart, ...]
     added: str
 
     @property
     def shown(self) -> tuple[str, ...]:
         """Which of context and prompt are in QUESTION."""
-        return tuple(name for name in ASKED if Part(name, True) in self.task)
+        return tuple(name for name in ASKED if PromptPart(name, True) in self.task)
 
 
 def question(rubric: Rubric) -> Question:
@@ -83,31 +83,33 @@ def question(rubric: Rubric) -> Question:
     return Question(judge + added, task, added)
 
 
-def _parts(rubric: Rubric) -> list[Part]:
+def _parts(rubric: Rubric) -> list[PromptPart]:
     """Return the prompt with all that is the same for every instance filled in."""
     fixed = {
         "criteria": rubric.criteria_text(),
         "schema": rubric.schema_text(),
         "checklist": NO_CHECKLIST,
     }
-    parts = [Part("")]
+    parts = [PromptPart("")]
     for index, text in enumerate(PLACEHOLDER.split(rubric.prompt)):
         if index % 2 and text not in fixed:
-            parts += [Part(text, True), Part("")]
+            parts += [PromptPart(text, True), PromptPart("")]
         else:
-            parts[-1] = Part(parts[-1].text + (fixed[text] if index % 2 else text))
+            parts[-1] = PromptPart(parts[-1].text + (fixed[text] if index % 2 else text))
     return parts
 
 
-def _taken_out(parts: list[Part], name: str) -> tuple[list[Part], tuple[Part, ...]]:
+def _taken_out(
+    parts: list[PromptPart], name: str
+) -> tuple[list[PromptPart], tuple[PromptPart, ...]]:
     """Return the prompt with QUESTION in it, and what QUESTION is made of."""
     places = [index for index, part in enumerate(parts) if part.is_slot and part.text in ASKED]
     names = list(dict.fromkeys(parts[index].text for index in places))
-    whole_question = Part(QUESTION, True)
+    whole_question = PromptPart(QUESTION, True)
     if not names:
-        return parts, (Part("context", True), Part("\n\n"), Part("prompt", True))
+        return parts, (PromptPart("context", True), PromptPart("\n\n"), PromptPart("prompt", True))
     if len(names) == 1:
-        single = Part(names[0], True)
+        single = PromptPart(names[0], True)
         return [whole_question if part == single else part for part in parts], (single,)
     first, last = places[0], places[-1]
     task = parts[first : last + 1]
@@ -119,19 +121,25 @@ def _taken_out(parts: list[Part], name: str) -> tuple[list[Part], tuple[Part, ..
     before, after = parts[first - 1].text, parts[last + 1].text
     opened, closed = OPENS.search(before), CLOSES.search(after)
     if opened and closed:
-        task = [Part(opened[0]), *task, Part(closed[0])]
+        task = [PromptPart(opened[0]), *task, PromptPart(closed[0])]
         before, after = before[: opened.start()], after[closed.end() :]
-    outside = [*parts[: first - 1], Part(before), whole_question, Part(after), *parts[last + 2 :]]
+    outside = [
+        *parts[: first - 1],
+        PromptPart(before),
+        whole_question,
+        PromptPart(after),
+        *parts[last + 2 :],
+    ]
     return outside, tuple(task)
 
 
-def _theirs(part: Part) -> str:
+def _theirs(part: PromptPart) -> str:
     if part.is_slot:
         return THEIRS.get(part.text, part.text)
     return part.text.replace("$", "$$")
 
 
-def _check_slots(parts: Sequence[Part], name: str) -> None:
+def _check_slots(parts: Sequence[PromptPart], name: str) -> None:
     """Refuse words that HELM would take for its own placeholders, or that run into one."""
     for index, part in enumerate(parts):
         if part.is_slot:
@@ -174,7 +182,7 @@ def _keys(keys: object) -> bool:
     return isinstance(keys, dict | list) and "score" in keys and set(keys) <= set(KEYS)
 
 
-def table(rubric: Rubric, task: Sequence[Part], rows: Iterable[ExportRow]) -> dict[str, str]:
+def table(rubric: Rubric, task: Sequence[PromptPart], rows: Iterable[ExportRow]) -> dict[str, str]:
     """Return `prompt.txt`, what the model under test is sent, and `data.csv`, what goes into it.
 
     A column for each text; one for the whole question where pandas would change a text on its
@@ -204,7 +212,7 @@ def table(rubric: Rubric, task: Sequence[Part], rows: Iterable[ExportRow]) -> di
     return {"prompt.txt": prompt, "data.csv": written}
 
 
-def asked_of(rubric: Rubric, task: Sequence[Part], row: ExportRow) -> str:
+def asked_of(rubric: Rubric, task: Sequence[PromptPart], row: ExportRow) -> str:
     """Return the text of an instance that HELM calls QUESTION."""
     texts = _texts(rubric, row)
     return "".join(_filled(part, texts) for part in task)
@@ -221,11 +229,11 @@ def _texts(rubric: Rubric, row: ExportRow) -> dict[str, str]:
     }
 
 
-def _filled(part: Part, texts: Cells) -> str:
+def _filled(part: PromptPart, texts: Cells) -> str:
     return texts[part.text] if part.is_slot else part.text
 
 
-def _format(part: Part) -> str:
+def _format(part: PromptPart) -> str:
     """Return a part of the task as `str.format` reads it."""
     if part.is_slot:
         return f"{{{part.text}}}"

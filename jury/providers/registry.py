@@ -27,7 +27,7 @@ GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
 TIMEOUT_SECONDS = 120.0
 
 
-class JurorSettings(Protocol):
+class JurorAddress(Protocol):
     """What a panel says of a juror, as far as its provider goes; `jury.panel.Juror` has it all."""
 
     @property
@@ -180,12 +180,12 @@ PROVIDERS = {
 }
 
 
-def forms_of(juror: JurorSettings) -> tuple[Form, ...]:
+def forms_of(juror: JurorAddress) -> tuple[Form, ...]:
     """Return the forms of answer that a juror's endpoint may be asked for, in their order."""
     return PROVIDERS[juror.provider].forms if juror.form == "auto" else (juror.form,)
 
 
-def open_provider(juror: JurorSettings, key: str, timeout: float = TIMEOUT_SECONDS) -> Provider:
+def open_provider(juror: JurorAddress, key: str, timeout: float = TIMEOUT_SECONDS) -> Provider:
     """Return the connection to a juror; `timeout` bounds each request as a whole, in seconds."""
     opened: Provider = resolve_name(PROVIDERS[juror.provider].client)(juror, key, timeout)
     return opened
@@ -214,7 +214,7 @@ def lacking_library(provider: str, auth: Auth | None) -> str:
     )
 
 
-def refuse_misplaced(juror: JurorSettings) -> None:
+def refuse_misplaced(juror: JurorAddress) -> None:
     """Raise ValueError for the first setting that is missing or does not apply to the provider."""
     _refuse_query(juror)
     spec, provider = PROVIDERS[juror.provider], juror.provider
@@ -231,7 +231,7 @@ def refuse_misplaced(juror: JurorSettings) -> None:
     _refuse_wrong_way(juror)
 
 
-def _refuse_query(juror: JurorSettings) -> None:
+def _refuse_query(juror: JurorAddress) -> None:
     """Refuse the whole address of an Azure deployment, as its portal shows it."""
     if "/deployments/" in juror.base_url or "api-version=" in juror.base_url:
         raise ValueError(
@@ -241,7 +241,7 @@ def _refuse_query(juror: JurorSettings) -> None:
         )
 
 
-def _refuse_lacking(juror: JurorSettings) -> None:
+def _refuse_lacking(juror: JurorAddress) -> None:
     """Refuse a juror without what its provider cannot do without."""
     spec, way = PROVIDERS[juror.provider], auth_of(juror.provider, juror.auth)
     for key in (*spec.needed, *spec.needed_with.get(way, ())):
@@ -252,7 +252,7 @@ def _refuse_lacking(juror: JurorSettings) -> None:
         raise ValueError(f"api_key_env: name the variable that holds the key{others}")
 
 
-def _refuse_wrong_way(juror: JurorSettings) -> None:
+def _refuse_wrong_way(juror: JurorAddress) -> None:
     """Refuse what belongs to another way to sign in, or to another kind of address."""
     way = auth_of(juror.provider, juror.auth)
     if way != "key" and juror.api_key_env:
@@ -273,7 +273,7 @@ def _refuse_wrong_way(juror: JurorSettings) -> None:
         )
 
 
-def _value(juror: JurorSettings, key: str) -> Any:
+def _value(juror: JurorAddress, key: str) -> Any:
     return getattr(juror, "aws_profile" if key == "profile" else key)
 
 
