@@ -95,26 +95,33 @@ def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
 
     Hidden repeats and training responses do not count; simulated clinicians do.
     """
+    clinicians = select(Rater.id).where(Rater.kind == Kind.CLINICIAN)
     by_whom = (
         select(Rating.response, Rating.rater)
-        .join(Rater)
-        .where(Rater.kind == Kind.CLINICIAN, Rating.pass_ == 0)
+        .where(col(Rating.rater).in_(clinicians), Rating.pass_ == 0)
         .distinct()
         .subquery()
     )
-    query = (
-        select(Instance.benchmark, func.count(by_whom.c.rater))
-        .select_from(Response)
+    rated = (
+        select(Instance.benchmark, func.count())
+        .select_from(by_whom)
+        .join(Response, col(Response.id) == by_whom.c.response)
         .join(Instance)
-        .outerjoin(by_whom, by_whom.c.response == col(Response.id))
         .where(FOR_STUDY)
         .group_by(col(Response.id), col(Instance.benchmark))
     )
-    counts: dict[str, Counter[int]] = {}
+    every = (
+        select(Instance.benchmark, func.count())
+        .select_from(Response)
+        .join(Instance)
+        .where(FOR_STUDY)
+        .group_by(col(Instance.benchmark))
+    )
     with reading(engine) as session:
-        for benchmark, readings in session.exec(query):
-            counts.setdefault(benchmark, Counter())[readings] += 1
-    return counts
+        counts = {benchmark: Counter({0: number}) for benchmark, number in session.exec(every)}
+        for benchmark, readings in session.exec(rated):
+            counts[benchmark].update({0: -1, readings: 1})
+    return {benchmark: +by_number for benchmark, by_number in counts.items()}
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
