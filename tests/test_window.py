@@ -83,8 +83,9 @@ def test_what_does_not_fit_is_refused_in_one_message_before_anything_is_sent(
 ) -> None:
     run("import", str(texts))
     with Stub() as server:
-        code, _, err = run("jury", "run", str(write("p.toml", toml(server))), *options)
+        code, out, err = run("jury", "run", str(write("p.toml", toml(server))), *options)
     assert (code, server.seen, attempts(engine)) == (2, [], [])
+    assert "left out" not in out + err
     (message,) = (line for line in err.splitlines() if "medjury: " in line)
     for words in ("juror short-sighted: 2 responses do not fit", "3,000 tokens (by the panel)"):
         assert words in message

@@ -48,8 +48,11 @@ TOLD = (
     "on the server that holds it. The panel is saved in this study under the name after <b>name "
     "=</b>.</p>"
 )
-LEAVE_OUT = "Leave out what is too long for a juror"
-LEFT_OUT = "Each such response counts as a failure of that juror. Else the run does not start."
+LEAVE_OUT = "Leave out long texts"
+LEFT_OUT = (
+    "A response that a juror's context window cannot hold counts as a failure of that juror. "
+    "Else the run does not start."
+)
 KEPT = 32
 Key = tuple[str, str]
 

@@ -43,7 +43,7 @@ AFTER = "known after unblinding"
 NOWHERE = "nowhere: simulated"
 TOO_LONG = (
     "A run does not start like this. Choose jurors with larger windows, correct context_window in the "
-    "panel, or tick the box that leaves such responses out."
+    "panel, or tick Leave out long texts."
 )
 
 

@@ -46,6 +46,7 @@ from medjury.cli.jury_words import (
     estimate_json,
     estimate_warnings,
     in_flight_words,
+    left_out_notes,
     longest_note,
     missing_by_juror,
     own_price_notes,
@@ -57,17 +58,11 @@ from medjury.cli.jury_words import (
     spending_notes,
     token_notes,
     token_words,
-    window_notes,
+    unknown_window_note,
 )
 from medjury.cli.options import Db, Json, Named, finite, study_of
 from medjury.cli.output import counted, progress, room, say, show, width
-from medjury.services.panels import (
-    RunEstimate,
-    RunScope,
-    refuse_beyond_budget,
-    refuse_too_long,
-    run_estimate,
-)
+from medjury.services.panels import RunEstimate, RunScope, refuse_beyond_budget, run_estimate
 
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
@@ -112,8 +107,8 @@ def run(
         expected = _print_estimate(engine, scope, max_usd, json_to)
         if batch:
             say(FULL_PRICES, json_to)
-        if not leave_out_too_long:
-            refuse_too_long(expected)
+        for line in left_out_notes(expected, asked_for=leave_out_too_long):
+            say(line, json_to)
         return
     request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, on, leave_out_too_long)
     if let_rate(engine, chosen, request, json_to).missing:
@@ -145,9 +140,8 @@ def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | 
     scope = RunScope(panel, request.replicates, tuple(request.benchmarks or ()))
     expected = run_estimate(engine, scope)
     refuse_beyond_budget(engine, expected, request.max_usd)
-    if not request.leave_out_too_long:
-        refuse_too_long(expected)
-    warnings = (*estimate_warnings(expected), *window_notes(expected))
+    left_out = left_out_notes(expected, asked_for=request.leave_out_too_long)
+    warnings = (*estimate_warnings(expected), *unknown_window_note(expected), *left_out)
     for line in (*announcement(panel), *price_notices(panel), *warnings):
         say(line, json_to)
     result = _rated(engine, panel, request, json_to)
@@ -244,7 +238,7 @@ def _print_estimate(
     show(f"Panel {panel.name}, estimated", heads, rows, json_to)
     ended_models = ended(panel, datetime.now(UTC).date())
     notices = (*price_notices(panel), *estimate_warnings(expected), *repeated_input_note(expected))
-    windows = (*longest_note(expected), *window_notes(expected))
+    windows = (*longest_note(expected), *unknown_window_note(expected))
     for line in (*ended_models, *notices, *windows, *paper_bound_note(expected)):
         say(line, json_to)
     jurors = [asdict(row) for row in expected.jurors]

@@ -18,7 +18,12 @@ from jury.run_result import RunProgress, RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
 from jury.window import WindowSource
 from medjury.cli.output import counted
-from medjury.services.panels import RunEstimate, too_long_for, too_long_words
+from medjury.services.panels import (
+    RunEstimate,
+    refuse_too_long,
+    too_long_for,
+    too_long_words,
+)
 
 MISSING = 1
 NAMED = 5
@@ -135,18 +140,26 @@ def repeated_input_note(estimate: RunEstimate) -> Iterator[str]:
         )
 
 
-def window_notes(estimate: RunEstimate) -> Iterator[str]:
-    """Yield what is left out as too long, and of which jurors no context window is known."""
-    for too_long in too_long_for(estimate):
-        yield f"{too_long_words(too_long)}: left out, each stored as a failure"
-    unknown = [
+def left_out_notes(estimate: RunEstimate, *, asked_for: bool) -> list[str]:
+    """Return what is left out as too long for a juror; raise BadInput if that was not asked for."""
+    if not asked_for:
+        refuse_too_long(estimate)
+    return [
+        f"{too_long_words(too_long)}: left out, each stored as a failure"
+        for too_long in too_long_for(estimate)
+    ]
+
+
+def unknown_window_note(estimate: RunEstimate) -> Iterator[str]:
+    """Yield of which jurors no context window is known."""
+    jurors = [
         row.juror
         for row in estimate.jurors
         if row.calls and row.window.source == WindowSource.UNKNOWN
     ]
-    if unknown:
+    if jurors:
         yield (
-            f"context window not known: {', '.join(unknown)}; set context_window in the panel, and what "
+            f"context window not known: {', '.join(jurors)}; set context_window in the panel, and what "
             "is too long is found before it is sent"
         )
 

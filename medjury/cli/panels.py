@@ -27,7 +27,7 @@ from jury.cost import price
 from jury.panel import Juror, shipped
 from jury.window import window_use
 
-COLUMNS = ["juror", "provider", "model", "in", "out", "window"]
+COLUMNS = ["juror", "provider", "model", "in", "out"]
 SAMPLE = (
     1_000  # tokens of the call whose price is shown for a million: listed prices rise with size
 )
@@ -69,10 +69,8 @@ def panels(
         rows = [_row(juror, today) for juror in listed.panel.juror]
         where = f" ({listed.file})" if listed.file else ""
         show(f"{listed.panel.name}{where}", COLUMNS, rows, json_to, words=COLUMNS[1:3])
-    say(
-        "in, out: US dollars per million tokens; window: context window in tokens; - not known",
-        json_to,
-    )
+        say(_windows(listed.panel), json_to)
+    say("in, out: US dollars per million tokens; - where no price is known", json_to)
     for line in refused:
         say(f"not usable: {line}", json_to)
     write_json(
@@ -90,8 +88,17 @@ def _is_panel(path: Path) -> bool:
 
 def _row(juror: Juror, at: datetime) -> list[str]:
     prices = ["-" if usd is None else f"{usd:g}" for usd in _prices(juror, at)]
-    window = window_use(juror).tokens
-    return [juror.name, juror.provider, juror.model, *prices, f"{window or '-'}"]
+    return [juror.name, juror.provider, juror.model, *prices]
+
+
+def _windows(panel: Panel) -> str:
+    """Return each juror's context window in words."""
+    windows = {juror.name: window_use(juror).tokens for juror in panel.juror if not juror.simulated}
+    told = [
+        f"{name} {'not known' if tokens is None else f'{tokens:,}'}"
+        for name, tokens in windows.items()
+    ]
+    return f"context windows in tokens: {', '.join(told) or 'none, as no model is asked'}"
 
 
 def _prices(juror: Juror, at: datetime) -> tuple[float | None, float | None]:
