@@ -9,7 +9,7 @@ from sqlmodel import col, select
 
 from data.database import reading
 from data.person import REOPENED, UNBLINDED, Person, asking, only
-from data.queries.base import FOR_STUDY
+from data.queries.base import FOR_STUDY, columns_of
 from data.queries.descriptions import consents, description_versions
 from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, known_places, settings, stored_rubric
@@ -95,26 +95,33 @@ def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
 
     Hidden repeats and training responses do not count; simulated clinicians do.
     """
+    clinicians = select(Rater.id).where(Rater.kind == Kind.CLINICIAN)
     by_whom = (
         select(Rating.response, Rating.rater)
-        .join(Rater)
-        .where(Rater.kind == Kind.CLINICIAN, Rating.pass_ == 0)
+        .where(col(Rating.rater).in_(clinicians), Rating.pass_ == 0)
         .distinct()
         .subquery()
     )
-    query = (
-        select(Instance.benchmark, func.count(by_whom.c.rater))
-        .select_from(Response)
+    rated = (
+        select(Instance.benchmark, func.count())
+        .select_from(by_whom)
+        .join(Response, col(Response.id) == by_whom.c.response)
         .join(Instance)
-        .outerjoin(by_whom, by_whom.c.response == col(Response.id))
         .where(FOR_STUDY)
         .group_by(col(Response.id), col(Instance.benchmark))
     )
-    counts: dict[str, Counter[int]] = {}
+    every = (
+        select(Instance.benchmark, func.count())
+        .select_from(Response)
+        .join(Instance)
+        .where(FOR_STUDY)
+        .group_by(col(Instance.benchmark))
+    )
     with reading(engine) as session:
-        for benchmark, readings in session.exec(query):
-            counts.setdefault(benchmark, Counter())[readings] += 1
-    return counts
+        counts = {benchmark: Counter({0: number}) for benchmark, number in session.exec(every)}
+        for benchmark, readings in session.exec(rated):
+            counts[benchmark].update({0: -1, readings: 1})
+    return {benchmark: +by_number for benchmark, by_number in counts.items()}
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -162,3 +169,17 @@ def who_can_rate(_: Person, engine: Engine) -> list[str]:
     query = select(Account.name).where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
     with reading(engine) as session:
         return sorted(session.exec(query))
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def response_names(_: Person, engine: Engine) -> list[tuple[str, str, str]]:
+    """Return every response by its names: (response id, benchmark, instance id); no training, no author."""
+    query = (
+        columns_of(Response.response_id, Instance.benchmark, Instance.instance_id)
+        .select_from(Response)
+        .join(Instance)
+        .where(FOR_STUDY)
+        .order_by(col(Instance.benchmark), col(Instance.id), col(Response.response_id))
+    )
+    with reading(engine) as session:
+        return [(name, benchmark, instance) for name, benchmark, instance in session.exec(query)]

@@ -25,11 +25,12 @@ COMPOSITES = text("""
 WITH showing AS (
     SELECT g.response, g.rater, AVG(g.score) AS mean
     FROM rating g
-    JOIN response r ON r.id = g.response
-    JOIN instance i ON i.id = r.instance
-    WHERE g.rubric_sha256 = :sha AND g.id NOT IN (SELECT rating FROM superseded)
-      AND g.pass_ < :third AND i.benchmark = :benchmark AND (:criterion = '' OR g.criterion = :criterion)
-      AND r.id NOT IN (SELECT response FROM expert)
+    WHERE g.response IN (
+        SELECT r.id FROM response r JOIN instance i ON i.id = r.instance
+        WHERE i.benchmark = :benchmark AND r.id NOT IN (SELECT response FROM expert)
+      )
+      AND g.rubric_sha256 = :sha AND g.id NOT IN (SELECT rating FROM superseded)
+      AND g.pass_ < :third AND (:criterion = '' OR g.criterion = :criterion)
     GROUP BY g.response, g.rater, g.pass_, g.replicate
     HAVING COUNT(*) = :needed
 )
@@ -173,17 +174,19 @@ def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compar
     jury_heard = [key for key in jurors if key in means or chosen.jurors]
     if chosen.measure == "z":
         means = _standardised(means, {response for key in clinicians for response in means[key]})
-    flags = _flags(engine)
-    rated = {response for key in [*clinicians, *jury_heard] for response in means.get(key, ())}
+    flags, nothing = _flags(engine), frozenset[str]()
+    by_clinicians, by_jury = (
+        [means.get(key, {}) for key in keys] for keys in (clinicians, jury_heard)
+    )
     return [
         _row(
             response,
             names[response],
-            _side(means, clinicians, response, len(clinicians), needs_all=False),
-            _side(means, jury_heard, response, len(jury_heard), needs_all=True),
-            flags.get(response, frozenset()),
+            _side(by_clinicians, response, needs_all=False),
+            _side(by_jury, response, needs_all=True),
+            flags.get(response, nothing),
         )
-        for response in sorted(rated)
+        for response in sorted(set[int]().union(*by_clinicians, *by_jury))
     ]
 
 
@@ -206,11 +209,11 @@ def _row(
     return Compared(response, *name, clinicians, jury, difference, flags)
 
 
-def _side(means: Means, raters: Sequence[int], response: int, of: int, *, needs_all: bool) -> Side:
+def _side(composites: Sequence[Mapping[int, float]], response: int, *, needs_all: bool) -> Side:
     """Return the mean of those who scored; of a jury (`needs_all`) only if all did."""
-    scores = [means[rater][response] for rater in raters if response in means.get(rater, ())]
-    missing = needs_all and len(scores) < of
-    return Side(None if missing or not scores else fmean(scores), len(scores), of)
+    scores = [own[response] for own in composites if response in own]
+    missing = needs_all and len(scores) < len(composites)
+    return Side(None if missing or not scores else fmean(scores), len(scores), len(composites))
 
 
 def _means(engine: Engine, chosen: Chosen) -> dict[int, dict[int, float]]:
@@ -227,7 +230,8 @@ def _means(engine: Engine, chosen: Chosen) -> dict[int, dict[int, float]]:
                 "criterion": chosen.criterion,
                 "needed": 1 if chosen.criterion else len(benchmark.rubric.criteria),
             }
-            for response, rater, mean in session.connection().execute(COMPOSITES, parameters):
+            rows = session.connection().execute(COMPOSITES, parameters).fetchall()
+            for response, rater, mean in rows:
                 composites[rater][response] = float(mean)
     return dict(composites)
 
