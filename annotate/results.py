@@ -153,6 +153,7 @@ class ShownRanking:
     Attributes
     ----------
     decision : which jury to take
+    jurors : of the jury that the decision names; () where it names none
     by_size, ranking, front : the best of each size, the first `MOST_JURIES`, the best for their cost
     notes : what must be known beside the tables
     first : rows of `chart_comparisons.chart_first`
@@ -162,6 +163,7 @@ class ShownRanking:
     """
 
     decision: Decision
+    jurors: tuple[str, ...]
     by_size: Table
     ranking: Table
     front: Table
