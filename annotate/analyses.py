@@ -38,6 +38,7 @@ from annotate.vega import specification
 from calibration.codes import StepCode
 from calibration.decision import NOTHING_RATED, Decision
 from calibration.json_values import json_row, json_value
+from calibration.juries.recommendation import recommended_jurors
 from calibration.messages import sentence, told, words
 from calibration.report.chart_monitoring import chart_cusum, chart_periods
 from calibration.report.content import Content
@@ -237,6 +238,7 @@ def jury_ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
     by_size = [best.row for best in ranking_rows.by_size]
     return ShownRanking(
         ranked.decision,
+        recommended_jurors(ranking_rows) if ranked.decision.names else (),
         laid_out(RANKING, by_size, caption="The best jury of each size"),
         laid_out(RANKING, rows[:MOST_JURIES]),
         laid_out(

@@ -5,10 +5,13 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from data.errors import BadFile, BadPanel
 from jury.address import in_house, kind_of
@@ -16,6 +19,7 @@ from jury.admission import admit
 from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
 
 OF_TODAY = "current"
+RECOMMENDED = "recommended"
 LONGEST_TEXT = 50_000
 UNREADABLE_RULES = (
     "the rules that say where texts may go cannot be read: ask who owns this server to mend them; "
@@ -104,6 +108,49 @@ def with_juror(text: str, settings: Mapping[str, object]) -> str:
     """Return a panel's text with one juror more; settings left empty are left out."""
     lines = [f"{name} = {_toml(name, value)}" for name, value in settings.items() if value != ""]
     return "\n".join([text.rstrip(), "", "[[juror]]", *lines, ""])
+
+
+def panel_of(
+    jurors: Sequence[str], profiles: Mapping[str, Mapping[str, Any]], texts: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return name and text of a new panel of jurors, each as the panel has it that it rated with.
+
+    Parameters
+    ----------
+    jurors : their names
+    profiles : name -> settings with which the juror rated
+    texts : name -> TOML text of each panel that is known
+
+    Raises
+    ------
+    BadPanel
+        If a juror rated with settings that no known panel has, as one whose ratings were imported.
+    """
+    known: dict[str, Juror] = {}
+    for text in texts.values():
+        with suppress(BadPanel):
+            for juror in checked(text).juror:
+                if juror.profile() == profiles.get(juror.name):
+                    known.setdefault(juror.name, juror)
+    if unknown := [juror for juror in jurors if juror not in known]:
+        raise BadPanel(
+            f"{', '.join(unknown)}: rated with settings that stand in no panel here, as ratings made "
+            "elsewhere do; write the panel in the Jury lab"
+        )
+    name = next(name for name in _names() if name not in texts)
+    return name, "\n".join([f'name = "{name}"', *(_table(known[juror]) for juror in jurors)])
+
+
+def _names() -> Iterator[str]:
+    yield RECOMMENDED
+    yield from (f"{RECOMMENDED}-{number}" for number in count(2))
+
+
+def _table(juror: Juror) -> str:
+    """Return a juror as a table of a panel's file: scalars are written in TOML as in JSON."""
+    settings = juror.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
+    return "\n".join(["", "[[juror]]", *lines, ""])
 
 
 def _costs(juror: Juror) -> bool:

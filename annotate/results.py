@@ -6,6 +6,7 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from calibration.planning.rows import PlanOptions
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions, Note
 
@@ -152,6 +153,7 @@ class ShownRanking:
     Attributes
     ----------
     decision : which jury to take
+    jurors : of the jury that the decision names; () where it names none
     by_size, ranking, front : the best of each size, the first `MOST_JURIES`, the best for their cost
     notes : what must be known beside the tables
     first : rows of `chart_comparisons.chart_first`
@@ -161,6 +163,7 @@ class ShownRanking:
     """
 
     decision: Decision
+    jurors: tuple[str, ...]
     by_size: Table
     ranking: Table
     front: Table
@@ -178,3 +181,52 @@ class ShownComparison:
     decision: Decision
     table: Table
     told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanQuestion:
+    """What is planned: from an ICC(C,2) that is assumed, or where it is None from the study's ratings."""
+
+    options: PlanOptions
+    icc: float | None = None
+    benchmark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAnswer:
+    """A plan's tables, and its sentences for a protocol."""
+
+    tables: tuple[Table, ...]
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionsQuestion:
+    """What is predicted, and at what level its intervals are."""
+
+    options: AnalysisOptions
+    level: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionsAnswer:
+    """Whether predictions may be used, their tables, what a report owes its reader, and the CSV."""
+
+    decision: Decision
+    tables: tuple[Table, ...]
+    told: tuple[str, ...]
+    csv: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureQuestion:
+    """The metrics that are to score every response against its reference."""
+
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FileQuestion:
+    """A file of the study: where on the server it is written, "" where its bytes are sent."""
+
+    place: str = ""

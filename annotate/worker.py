@@ -41,6 +41,7 @@ MOST_ANSWERS = 64
 MOST_DRAWINGS = 256
 MOST_BYTES = 4_000_000  # of all drawings: while people rate, few are asked for again
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the others are the raters'
+OF_STUDY = "annotate.worker_process:of_study"
 WAS_IDLE = 0  # how the process ends by itself
 TRIES = 2
 INTERRUPTED = "the calculation was interrupted because its process ended; try again"
@@ -142,14 +143,17 @@ def ask(
     forgotten. The future raises the MedjuryError that the function raised.
     """
     name = _name(function)
-    url = engine.url.render_as_string(hide_password=False)
+    url = url_of(engine)
     return remembered(
         engine,
         (name, question),
-        lambda: _studies[lane].submit(
-            call, lane, "annotate.worker_process:of_study", url, name, question
-        ),
+        lambda: _studies[lane].submit(call, lane, OF_STUDY, url, name, question),
     )
+
+
+def url_of(engine: Engine) -> str:
+    """Return the address by which the process opens a study of its own."""
+    return engine.url.render_as_string(hide_password=False)
 
 
 def call(lane: Lane, function: "Callable[..., Result] | str", *arguments: object) -> Result:

@@ -18,9 +18,9 @@ from kit.studies import RESPONSES, Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine
 
+from data.csv_files import write_csv
 from data.database import open_study
 from data.queries.record import verify
-from medjury.cli.files import write_csv
 
 __all__ = ["made", "whole"]
 ROWS = 2500

@@ -9,11 +9,14 @@ import pytest
 from kit import rating_files
 from kit.studies import Run
 from sqlalchemy import Engine, text
+from streamlit.testing.v1 import AppTest
 
+from annotate.navigation import study as served
 from calibration.codes import MonitoringCode
 from calibration.values import AnalysisOptions, note
 from data.queries.ledger import reports
 from data.schema import Report
+from data.store.ledger import freeze
 from medjury.services.frozen_reports import FreezeQuestion, freeze_report, report_rows
 
 ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.5, "boot_low": 0.4, "boot_high": 0.6}
@@ -81,3 +84,32 @@ def test_the_app_freezes_what_the_command_freezes(rated: Engine, run: Run) -> No
     first, second = reports(rated)
     assert (number, second.body) == (2, first.body)
     assert second.fingerprint == first.fingerprint
+
+
+SCREEN = """
+from annotate.navigation import study
+from annotate.screens.monitoring import say_frozen, show_reports
+from calibration.values import AnalysisOptions
+from data.person import OPERATOR
+say_frozen()
+show_reports(study(), OPERATOR, AnalysisOptions(reps=20))
+"""
+
+
+@pytest.mark.usefixtures("run")
+def test_two_presses_freeze_one_report_and_the_newest_is_compared_with_the_one_before(
+    rated: Engine,
+) -> None:
+    app = AppTest.from_string(SCREEN, default_timeout=120).run()
+    button = app.button[0]
+    app.text_input[0].input("report 1")
+    for _ in range(2):  # the second press comes from the page as it was before the first
+        app = button.click().run()
+        assert not app.exception
+    assert len(reports(rated)) == 1
+    for number in (2, 3):
+        freeze(rated, "f" * 64, reports(rated)[0].body | {"name": f"report {number}"})
+        app.run()
+        shown = [app.selectbox(key=key).value for key in ("earlier", "later")]
+        assert [name.split()[-1] for name in shown] == [f"{number - 1}", f"{number}"]
+    served().dispose()

@@ -11,7 +11,16 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.results import AgreementQuestion, Answer, Behind, Chart, Pair, Section
+from annotate.results import (
+    AgreementQuestion,
+    Answer,
+    Behind,
+    Chart,
+    Pair,
+    PredictionsAnswer,
+    PredictionsQuestion,
+    Section,
+)
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, lead
 from annotate.worker import ask
@@ -45,6 +54,12 @@ ABOUT_REPORT = (
     "One HTML file with everything on this page, which can be kept and read without a "
     "network, and the table of all scorers in three formats. Both follow the choices above."
 )
+ABOUT_PREDICTIONS = (
+    "What clinicians would say of the responses that none of them rated, from the jury chosen above. "
+    "It may be used only where the jury is validated; the first line says whether it is."
+)
+MORE_PREDICTIONS = "Single responses, and the agreement this rests on"
+PREDICTED = "predicted"  # in the session: for which question predictions were asked
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
 MOST_FAR, MOST_PICKED = 15, 50
 NEAR = 1e-5
@@ -72,6 +87,7 @@ def show(engine: Engine, person: Person) -> None:
         "Sensitivity": partial(_hanging, later),
         "Jurors": partial(_sections, later, "6"),
         "Definitions": partial(_origin, answer, later),
+        "Predictions": partial(show_predictions, engine, person, question),
         "Report": partial(show_report, engine, person, question),
     }
     frame.show_tabs(views)
@@ -200,6 +216,28 @@ def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> 
         for name, (label, end, mime) in REPORT_FILES.items():
             to = f"agreement.{end}"
             st.download_button(label, texts[name], to, mime, key=f"file-{name}", on_click="ignore")
+
+
+def show_predictions(engine: Engine, person: Person, question: AgreementQuestion) -> None:
+    """Predict, when the button is pressed, what clinicians would say of responses they did not rate."""
+    st.html(heading("Predictions") + lead(ABOUT_PREDICTIONS))
+    asked = PredictionsQuestion(question.options)
+    if st.button("Predict", type="primary", key="predict"):
+        st.session_state[PREDICTED] = asked
+    if st.session_state.get(PREDICTED) != asked:
+        return
+    coming: Future[PredictionsAnswer] = ask(
+        person, engine, "annotate.forecasts:predicted", asked, "details"
+    )
+    answer = frame.computed(coming, "Responses are being predicted")
+    if answer is None:
+        return
+    st.html(tables.of_decision(answer.decision) + tables.of_table(answer.tables[0]))
+    file = ("Predictions as CSV", answer.csv, "predictions.csv", "text/csv")
+    st.download_button(*file, key="save-predictions", on_click="ignore")
+    with st.expander(MORE_PREDICTIONS):
+        behind = (*map(tables.of_table, answer.tables[1:]), *map(lead, answer.told))
+        st.html("".join(behind))
 
 
 def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:

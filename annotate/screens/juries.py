@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, get_args
+from urllib.parse import quote
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, tables, worker
+from annotate import charts, jury_panels, tables, worker
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
 from annotate.screens import frame
 from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
-from annotate.screens.frame import heading, lead
+from annotate.screens.frame import good, heading, lead
 from calibration.messages.form import listed
 from calibration.report.ledger import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow
@@ -21,11 +22,15 @@ from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
+from data.queries.jury import juror_profiles
 from data.schema import Composition
+from data.store.jury_runs import keep_panel
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
 RANK, COMPARE = "annotate.analyses:jury_ranking", "annotate.analyses:jury_comparison"
 ABOUT = "Which jury should rate? Every combination of the jurors that have rated, its agreement and its cost."
+MADE = "The study keeps this jury as panel {}; run it in the Jury lab."
+TO_LAB = '<p class="mj-said"><a href="/lab?panel={}" target="_self">Open it in the Jury lab</a></p>'
 NOBODY = "No juror has rated a response of this study yet."
 FIRST = "Run a jury in the lab, or import scores made elsewhere. This page calls no model."
 UNKNOWN = "No jury has both an ICC and a known cost."
@@ -73,6 +78,8 @@ def show(engine: Engine, person: Person) -> None:
     if ranking is None:
         return
     st.html(tables.of_decision(ranking.decision))
+    if ranking.jurors:
+        _use(engine, person, ranking.jurors)
     views = {
         "Ranking": partial(_ranking, ranking),
         "Agreement and cost": partial(_costs, ranking),
@@ -94,6 +101,17 @@ def _asked(engine: Engine, person: Person) -> RankingQuestion:
     options = AnalysisOptions(benchmark=benchmark, criterion=criterion, method=method)
     common = responses == RESPONSES[1]
     return RankingQuestion(options, SIZES[sizes], pool, common, MOST_JURIES)  # type: ignore[arg-type]  # one of POOLS
+
+
+def _use(engine: Engine, person: Person, jurors: Sequence[str]) -> None:
+    """Offer to make the recommended jury a panel of the study, and lead to it in the lab."""
+    if st.button("Make a panel of this jury", key="use-jury"):
+        texts = queries.own_panels(person, engine) | jury_panels.shipped_texts()
+        with frame.refusals():
+            profiles = juror_profiles(engine, jurors)
+            name, text = jury_panels.panel_of(jurors, profiles, texts)
+            keep_panel(person, engine, name, text)
+            st.html(good(MADE.format(name)) + TO_LAB.format(quote(name)))
 
 
 def _ranking(ranking: ShownRanking) -> None:

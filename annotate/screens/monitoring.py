@@ -35,6 +35,8 @@ MOST_DIGITS = 15
 LONGEST_NAME = 60
 SHORT = 12
 MADE = "report-frozen"
+LISTED = "reports-listed"
+FORMS, COMING = "freeze-forms", "report-coming"
 DIGITS = 3
 # Each with the word of its control where it was not chosen.
 OPTIONS = {
@@ -119,8 +121,17 @@ def say_frozen() -> None:
 
 
 def _compared(reports: Mapping[str, Report]) -> None:
-    """Show two reports side by side; which ones stands in the URL."""
+    """Show two reports side by side, the newest and the one before; others stand in the URL.
+
+    A report that is new since this page was last drawn is compared with the one before it,
+    whatever was shown until then.
+    """
     names = [*reports]
+    if st.session_state.get(LISTED, names) != names:
+        for key in ("earlier", "later"):
+            st.session_state.pop(key, None)
+            st.query_params.pop(key, None)
+    st.session_state[LISTED] = names
     earlier, later, _ = st.columns((1, 1, 2))
     a = earlier.selectbox(
         "Compare", names, index=len(names) - 2, key="earlier", bind="query-params"
@@ -180,27 +191,41 @@ def _iccs(first: Row, second: Row) -> ComparedLine:
 
 
 def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
-    """Let a coordinator freeze what holds now."""
-    with st.form("freeze", clear_on_submit=True, border=False):
+    """Let a coordinator freeze what holds now.
+
+    Each form freezes once. Enter in the name and a click on the button, or two clicks, reach the
+    page as two runs of it: the second finds another form, and waits for what the first began.
+    """
+    number = st.session_state.get(FORMS, 0)
+    with st.form(f"freeze-{number}", clear_on_submit=True, border=False):
         name_column, press = st.columns((3, 1), vertical_alignment="bottom")
         name = name_column.text_input(
             "Name of the report (optional). It is made for the jury and scope chosen above",
             max_chars=LONGEST_NAME,
         )
         pressed = press.form_submit_button("Freeze a report", type="primary", width="stretch")
-    if pressed and _freeze(person, engine, name, options):
+    if pressed:
+        st.session_state[FORMS] = number + 1
+        st.session_state[COMING] = _freeze(person, engine, name, options)
+    if COMING in st.session_state and _frozen():
         newest = queries.frozen_reports(person, engine)[-1]
         st.session_state[MADE] = report_rows(engine, [newest])[0].title
         st.rerun()
 
 
+def _frozen() -> bool:
+    """Wait for the report that is being made, and tell whether it was; why not is shown."""
+    made = frame.computed(st.session_state[COMING], "The report is being computed") is not None
+    del st.session_state[COMING]
+    return made
+
+
 @only(Role.COORDINATOR)
-def _freeze(person: Person, engine: Engine, name: str, options: AnalysisOptions) -> bool:
-    """Compute and freeze a calibration in the worker process; tell whether it was."""
+def _freeze(person: Person, engine: Engine, name: str, options: AnalysisOptions) -> "Future[int]":
+    """Begin to compute and freeze a calibration in the worker process."""
     called = "".join(sign for sign in name if sign.isprintable()).strip()[:LONGEST_NAME]
-    question = FreezeQuestion(options, called)
-    coming: Future[int] = worker.ask(person, engine, FREEZE, question)
-    return frame.computed(coming, "The report is being computed") is not None
+    coming: Future[int] = worker.ask(person, engine, FREEZE, FreezeQuestion(options, called))
+    return coming
 
 
 def _icc(row: Row, digits: int) -> str:

@@ -8,30 +8,35 @@ from pathlib import Path
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate import worker
+from annotate.results import MeasureQuestion
 from annotate.screens import (
     frame,
     study_description,
     study_design,
     study_differences,
+    study_files,
     study_home,
     study_import,
+    study_plan,
     study_progress,
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
 from annotate.screens.study_design import show_protocol
 from data import queries
-from data.person import Person
+from data.person import Person, only
 from data.queries import Material, StudyStanding
 from data.queries.record import Verified
 from data.queries.study import taxonomy
 from data.schema import Role, now
 from data.store.responses import TaxonomyPlace
 from data.store.steering import lock_study, reopen_study, set_place
+from medjury.services.measuring import METRICS
 
 ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
 PARTS = (
     *("Overview", "Progress", "Differences", "Material", "Description"),
-    *("Protocol", "Import", "Design", "Record"),
+    *("Plan", "Protocol", "Import", "Design", "Files", "Record"),
 )
 ACTS = ("Import", "Design")  # of a coordinator only
 OVERVIEW = PARTS[0]
@@ -46,6 +51,11 @@ HEADS = (
     *("Criteria", "Scale", "Instances", "References", "Responses", "Masked"),
 )
 NO_PLACE = "not placed"
+MEASURED = "annotate.forecasts:measured"
+ABOUT_METRICS = (
+    "ROUGE-L and BERTScore compare each response with its reference text. They are stored as raters, "
+    "so that Agreement compares them with the clinicians like any juror."
+)
 TOLD = (
     '<p class="mj-said">A category in brackets is where MedHELM has the benchmark of this name; it '
     "counts until "
@@ -148,6 +158,7 @@ def show_material(engine: Engine, person: Person) -> None:
     )
     if person.role == Role.COORDINATOR:
         _place(engine, person, materials)
+        _measure(engine, person)
 
 
 def _row(material: Material) -> list[Cell]:
@@ -188,6 +199,24 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
         with frame.refusals():
             set_place(person, engine, name, TaxonomyPlace(category, subcategory))
             st.rerun()
+
+
+def _measure(engine: Engine, person: Person) -> None:
+    """Score every response against its reference, where a coordinator asks for it."""
+    st.html(heading("Metrics") + paragraph(ABOUT_METRICS))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        metrics = st.multiselect("Metrics", METRICS, METRICS[:1], key="metrics")
+        pressed = st.button("Compute", key="measure-now", disabled=not metrics)
+    if pressed:
+        with frame.refusals(), st.spinner("The metrics are being computed", show_time=True):
+            st.html(good(" ".join(measured(person, engine, tuple(metrics)))))
+
+
+@only(Role.COORDINATOR)
+def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """Score and store by some metrics in the worker process; return a sentence a metric."""
+    question = MeasureQuestion(metrics)
+    return worker.call("details", worker.OF_STUDY, worker.url_of(engine), MEASURED, question)
 
 
 def _at(options: list[str], value: str) -> int:
@@ -290,8 +319,10 @@ _DRAW: Mapping[str, Callable[[Engine, Person], None]] = {
     "Differences": study_differences.show,
     "Material": show_material,
     "Description": study_description.show,
+    "Plan": study_plan.show,
     "Protocol": show_protocol,
     "Import": study_import.show,
     "Design": study_design.show,
+    "Files": study_files.show,
     "Record": show_record,
 }

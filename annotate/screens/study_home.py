@@ -44,7 +44,7 @@ ACTIONS: Mapping[NextStep, Action] = {
     NextStep.COMPLETE_JURY: Action("Let the jury rate what is missing", "/lab"),
     NextStep.CALIBRATE: Action("Freeze a report", "/monitoring"),
     NextStep.LOCK: Action("Lock the study", "/?part=Record"),
-    NextStep.SHARE: Action("Export the rubric", "/rubrics?part=Export", is_coordinators=False),
+    NextStep.SHARE: Action("Save the study as files", "/?part=Files", is_coordinators=False),
 }
 PLACES: Mapping[Step, str] = {
     Step.PLAN: "/?part=Protocol",

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens import frame, workbench_list, workbench_response, workbench_scores
+from annotate.screens import (
+    frame,
+    workbench_list,
+    workbench_response,
+    workbench_scores,
+    workbench_views,
+)
 from annotate.screens.frame import notice, paragraph
 from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
 from calibration.protocol import thresholds
@@ -106,7 +112,7 @@ def _filters(
     engine: Engine, person: Person, benchmarks: Sequence[BenchmarkView]
 ) -> tuple[Chosen, Wanted]:
     """Return what is compared and which responses are wanted; all of it stands in the address."""
-    find, where, by, more = st.columns((5, 4, 4, 2), vertical_alignment="bottom")
+    find, where, by, more, saved = st.columns((5, 4, 4, 2, 2), vertical_alignment="bottom")
     words = find.text_input(
         "Search",
         key="find",
@@ -117,6 +123,8 @@ def _filters(
     with more.popover(_more(), key="more-filters", width="stretch"):
         chosen = _compared_by(engine, person, benchmarks)
         subgroup = _subgroup(engine, person)
+    with saved.popover("Saved views", key="saved-views", width="stretch"):
+        workbench_views.show(engine, person)
     criteria = _criteria(benchmarks, chosen.benchmark)
     criterion = by.selectbox("Criterion", [MEAN, *criteria], key="criterion", bind="query-params")
     chosen = Chosen(

@@ -35,7 +35,7 @@ from jury.panel import Panel
 from jury.run import run_panel
 from medjury.cli.dask_connect import computing
 from medjury.cli.dask_executor import calling
-from medjury.cli.metrics import way
+from medjury.services.measuring import way
 
 LATENCY = 0.2
 AT_ONCE = 64

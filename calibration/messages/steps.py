@@ -30,9 +30,17 @@ def _responses_in(figures: Figures) -> str:
 
 
 def _work_assigned(figures: Figures) -> str:
-    clinicians = counted(figures["clinicians"], "clinician")
+    return f"{counted_apart(figures['readings'], 'reading')} assigned to {_clinicians(figures)}"
+
+
+def _rated_elsewhere(figures: Figures) -> str:
+    return f"{_clinicians(figures)} rated elsewhere; nothing is assigned here"
+
+
+def _clinicians(figures: Figures) -> str:
+    """Return how many clinicians there are, and how many of them are made up."""
     made_up = f" ({figures['simulated']} simulated)" if figures["simulated"] else ""
-    return f"{counted_apart(figures['readings'], 'reading')} assigned to {clinicians}{made_up}"
+    return f"{counted(figures['clinicians'], 'clinician')}{made_up}"
 
 
 def _readings_done(figures: Figures) -> str:
@@ -90,7 +98,7 @@ MESSAGES: Mapping[AnyCode, Message] = {
     Code.RESPONSES_IN: _responses_in,
     Code.NOBODY_TO_RATE: "no clinician has work yet",
     Code.INVITED_ONLY: "{invited:clinician} can sign in, and no work is assigned yet",
-    Code.RATED_ELSEWHERE: "{clinicians:clinician} rated elsewhere; nothing is assigned here",
+    Code.RATED_ELSEWHERE: _rated_elsewhere,
     Code.WORK_ASSIGNED: _work_assigned,
     Code.NOTHING_RATED_YET: "no clinician has rated a response yet",
     Code.READINGS_DONE: _readings_done,

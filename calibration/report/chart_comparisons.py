@@ -1,6 +1,7 @@
 """Charts that compare juries or models: agreement, ranks, means by category and cost; rows in, a chart out."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import altair as alt
 
@@ -17,6 +18,7 @@ from calibration.report.chart_style import (
 
 JURY_WIDTH, JURY_HEIGHT = 620, 300
 FAINT = 0.35
+NAME_AWAY, NAME_LIMIT = 8, 240  # pixels
 WAYS = ("clinicians", "jury", "corrected")
 COLOURS = (INK, ACCENT, "#b35900")
 SHAPES = ("triangle-up", "circle", "diamond")
@@ -38,8 +40,8 @@ def chart_jury_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
     Parameters
     ----------
     rows : mappings with `jury`, `usd`, `icc`, `low`, `high`, `on_front`, `made_up`
-        Of known cost and ICC. The front has its intervals, and a line through it; it differs
-        from the rest in shape, and the rest is faint. Where any price is made up, the axis says so.
+        Of known cost and ICC. The front has its intervals, a line through it and its juries'
+        names; it differs from the rest in shape, and the rest is faint. Where any price is made up, the axis says so.
     """
     made_up = ", made up" if any(row["made_up"] for row in rows) else ""
     every = [{"jury": row["jury"], "usd": row["usd"], "icc": row["icc"]} for row in rows]
@@ -59,12 +61,27 @@ def chart_jury_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
     span = best.mark_rule(color=INK, strokeWidth=1)
     head = best.mark_point(shape="diamond", filled=True, size=90, color=ACCENT, opacity=1)
     low = alt.Y("low:Q")
+    place = {"x": "usd:Q", "y": "icc:Q", "text": "jury:N"}
     return styled(
         others.encode(x=x, y=y, tooltip=tooltip)
         + line.encode(x="usd:Q", y="icc:Q")
         + span.encode(x="usd:Q", y=low, y2="high:Q")
         + head.encode(x="usd:Q", y="icc:Q", tooltip=tooltip)
+        + _names_of(front, "left").encode(**place)
+        + _names_of(front, "right").encode(**place)
     ).properties(width=JURY_WIDTH, height=JURY_HEIGHT)
+
+
+def _names_of(front: Sequence[Row], side: Literal["left", "right"]) -> alt.Chart:
+    """Return the names of the juries of a half of the chart, written towards its middle."""
+    costs = [row["usd"] for row in front]
+    middle = (min(costs) + max(costs)) / 2 if costs else 0
+    own = [row for row in front if (row["usd"] <= middle) == (side == "left")]
+    away = NAME_AWAY if side == "left" else -NAME_AWAY
+    names: alt.Chart = of_rows(own).mark_text(
+        align=side, dx=away, dy=-NAME_AWAY, limit=NAME_LIMIT, color=INK
+    )
+    return names
 
 
 def chart_first(rows: Sequence[Row]) -> alt.TopLevelMixin:

@@ -49,6 +49,7 @@ from data.queries.steering import (
     checked_record,
     materials,
     readings_by_response,
+    response_names,
     rubric_names,
     rubric_of_name,
     standing,

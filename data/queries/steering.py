@@ -9,7 +9,7 @@ from sqlmodel import col, select
 
 from data.database import reading
 from data.person import REOPENED, UNBLINDED, Person, asking, only
-from data.queries.base import FOR_STUDY
+from data.queries.base import FOR_STUDY, columns_of
 from data.queries.descriptions import consents, description_versions
 from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, known_places, settings, stored_rubric
@@ -169,3 +169,17 @@ def who_can_rate(_: Person, engine: Engine) -> list[str]:
     query = select(Account.name).where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
     with reading(engine) as session:
         return sorted(session.exec(query))
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def response_names(_: Person, engine: Engine) -> list[tuple[str, str, str]]:
+    """Return every response by its names: (response id, benchmark, instance id); no training, no author."""
+    query = (
+        columns_of(Response.response_id, Instance.benchmark, Instance.instance_id)
+        .select_from(Response)
+        .join(Instance)
+        .where(FOR_STUDY)
+        .order_by(col(Instance.benchmark), col(Instance.id), col(Response.response_id))
+    )
+    with reading(engine) as session:
+        return [(name, benchmark, instance) for name, benchmark, instance in session.exec(query)]

@@ -44,6 +44,7 @@ from data.settings import Settings, read_settings
 from data.store.access import SIGNED_OUT
 from data.store.ledger import EVALUATED
 from data.store.study import CONSENTED
+from data.store.views import VIEW_FORGOTTEN, VIEW_SAVED
 
 # What clinicians have read by themselves.
 _READ = (
@@ -56,7 +57,7 @@ _READ = (
 TAXONOMY = Path(data.__file__).parent / "taxonomy.toml"
 
 COUNTED = (Response, Rating, Attempt)
-LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT)
+LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT, VIEW_SAVED, VIEW_FORGOTTEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,8 @@ def _cut(text: str, phrase: str) -> str:
     place = _place(text, phrase) if phrase else 0
     start = max(0, place - BEFORE) if place > BEFORE else 0
     line = " ".join(text[start : start + 2 * SNIPPET].split())
+    if start and " " in line[:BEFORE]:  # not in the middle of a word
+        line = line.split(" ", 1)[1]
     goes_on = len(line) > SNIPPET or start + 2 * SNIPPET < len(text)
     return f"{MORE if start else ''}{line[:SNIPPET]}{MORE if goes_on else ''}"
 

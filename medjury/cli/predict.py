@@ -1,15 +1,15 @@
 """`medjury analyse predict`: a validated jury on responses that no clinician rated."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from calibration.values import AnalysisOptions
+from data.csv_files import write_csv
 from data.errors import BadFile, BadInput
-from medjury.cli.files import cells, write_csv, write_json, writes_to
+from medjury.cli.files import write_json, writes_to
 from medjury.cli.options import (
     BenchmarkOption,
     Criterion,
@@ -34,8 +34,6 @@ from medjury.cli.output import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from medjury.services.predicting import Predictions
 
 CsvNew = Annotated[
@@ -68,7 +66,7 @@ def predict(
     db: Db = None,
 ) -> None:
     """Predict clinicians' scores of responses they did not rate, from a validated jury."""
-    from medjury.services.predicting import PredictQuestion, to_json
+    from medjury.services.predicting import PredictQuestion, csv_of, to_json
     from medjury.services.predicting import predict as predicted
 
     if csv_to is not None and csv_to.exists():
@@ -89,32 +87,6 @@ def predict(
     if csv_to is not None:
         say(f"{csv_to}: {write_csv(csv_to, *csv_of(predictions.responses))} responses", json_to)
     write_json(to_json(predictions), json_to)
-
-
-def csv_of(responses: "pd.DataFrame") -> tuple[list[str], Iterator[list[object]]]:
-    """Return the columns of the file, and a row a response: nothing in it is a formula.
-
-    A response's notes become words in `note`, and an instance has its own name.
-    """
-    from calibration.messages import told
-
-    words = {notes: told(notes) for notes in set(responses["notes"])}
-    prefix = responses["benchmark"] + "/"
-    names = [
-        str(name).removeprefix(start)
-        for name, start in zip(responses["instance_id"], prefix, strict=True)
-    ]
-    table = responses.assign(instance_id=names, note=responses["notes"].map(words))
-    table = table.drop(columns="notes")
-    columns = [str(name) for name in table.columns]
-    rows = (tuple(map(_cell, row)) for row in table.itertuples(index=False, name=None))
-    return columns, cells(columns, rows)
-
-
-def _cell(value: Any) -> Any:
-    """Return a value as Python has it; None where it is undefined."""
-    value = value.item() if hasattr(value, "item") else value
-    return None if value != value else value
 
 
 def _show(predictions: "Predictions", json_to: Path | None) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
+from data.csv_files import cells, write_csv
 from data.database import refuse_as_file
 from data.errors import BadFile, BadInput
 from data.queries.record import Verified, locked_since, present_head
@@ -20,13 +21,13 @@ from data.store.study import lock as lock_study
 from data.store.study import reopen
 from data.store.study import unblind as lift_blind
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
-from medjury.cli.files import STANDARD_OUTPUT, cells, write_csv, write_json, writes_to
+from medjury.cli.files import STANDARD_OUTPUT, write_json, writes_to
 from medjury.cli.options import Db, Json, Reason, Who, study_of
 from medjury.cli.output import hint, say, say_unnoted
 from medjury.services.rubric_export import Resampling, validation
+from medjury.services.study_files import AUTHORS
 
 FINDINGS = 1
-AUTHORS = ("response_id", "model")
 KEEP = "keep this hash elsewhere: `medjury study verify --head HASH` proves later that nothing was cut off"
 SAID = ("rating", "response", "subgroup", "remark", "span", "submission")
 SINCE = (

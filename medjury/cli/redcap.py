@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from data.csv_files import write_csv
 from data.errors import BadInput
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, RedcapFile, RedcapForm, forms
 from data.importers.table import TableFile
@@ -13,7 +14,6 @@ from data.queries import benchmarks
 from data.queries.export import ToRate, readings, to_rate
 from data.queries.study import settings
 from data.rubric import Criterion, Rubric
-from medjury.cli.files import write_csv
 from medjury.cli.output import counted, say
 
 COLUMNS = (

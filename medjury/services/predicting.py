@@ -1,6 +1,6 @@
 """Predicting what clinicians would say of responses that none of them rated."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,12 +10,14 @@ from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
 from calibration.json_values import decision_json
+from calibration.messages import told
 from calibration.predicting.predicted import predictions
 from calibration.predicting.rows import PredictedRow, decide
 from calibration.predicting.rows import to_json as row_to_json
 from calibration.scope import checked_jury
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
+from data.csv_files import cells
 from data.errors import BadInput, Unknown
 from medjury.services.calibrate import verdicts_of
 from medjury.services.ledger import Looked
@@ -102,6 +104,30 @@ def to_json(result: Predictions) -> dict[str, Any]:
         "benchmarks": [row_to_json(row) for row in result.rows],
         "responses": len(result.responses),
     }
+
+
+def csv_of(responses: pd.DataFrame) -> tuple[list[str], Iterator[list[object]]]:
+    """Return the columns of the file, and a row a response: nothing in it is a formula.
+
+    A response's notes become words in `note`, and an instance has its own name.
+    """
+    words = {notes: told(notes) for notes in set(responses["notes"])}
+    prefix = responses["benchmark"] + "/"
+    names = [
+        str(name).removeprefix(start)
+        for name, start in zip(responses["instance_id"], prefix, strict=True)
+    ]
+    table = responses.assign(instance_id=names, note=responses["notes"].map(words))
+    table = table.drop(columns="notes")
+    columns = [str(name) for name in table.columns]
+    rows = (tuple(map(_cell, row)) for row in table.itertuples(index=False, name=None))
+    return columns, cells(columns, rows)
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as Python has it; None where it is undefined."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value
 
 
 def _jury(scores: Scores, jurors: Sequence[str] | None, silent: Sequence[str]) -> list[str]:

@@ -118,11 +118,11 @@ def _responses(study: StudyStatus) -> Answered:
 
 def _design(study: StudyStatus) -> Answered:
     people = study.clinicians
+    counts = {"clinicians": people.clinicians, "simulated": people.simulated}
     if people.assigned:
-        made_up = {"clinicians": people.clinicians, "simulated": people.simulated}
-        return StepState.DONE, note(Code.WORK_ASSIGNED, readings=people.assigned, **made_up)
+        return StepState.DONE, note(Code.WORK_ASSIGNED, readings=people.assigned, **counts)
     if people.clinicians:
-        return StepState.DONE, note(Code.RATED_ELSEWHERE, clinicians=people.clinicians)
+        return StepState.DONE, note(Code.RATED_ELSEWHERE, **counts)
     if people.invited:
         return StepState.UNDER_WAY, note(Code.INVITED_ONLY, invited=people.invited)
     return StepState.OPEN, note(Code.NOBODY_TO_RATE)

@@ -18,7 +18,7 @@ from jury.panel import FOLDER
 from kit.fuzz.contract import CANARY
 from kit.fuzz.readers import CUT, GENERIC
 from kit.imported_runs import run_folder, state
-from medjury.cli.export import files_of, write_package
+from medjury.services.study_files import files_of, write_package
 
 TESTS = Path(__file__).parents[2]
 CRASHES = TESTS / "fixtures" / "crashes"

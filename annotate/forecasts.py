@@ -1,0 +1,120 @@
+"""Compute plans, predictions, metrics, packages and backups for the screens.
+
+The worker process runs this, never the server: it loads pandas and scipy. What it returns is light.
+"""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sqlalchemy import Engine
+
+from annotate.results import (
+    FileQuestion,
+    MeasureQuestion,
+    PlanAnswer,
+    PlanQuestion,
+    PredictionsAnswer,
+    PredictionsQuestion,
+)
+from calibration.tables.numbers import PAGE
+from calibration.tables.planning import (
+    margin_table,
+    means_table,
+    panel_size_table,
+    plan_table,
+    power_table,
+    single_table,
+    validation_table,
+)
+from calibration.values import AnalysisOptions
+from data.store.moving import BackedUp, back_up
+from medjury.services.measuring import Scored, measure_study
+from medjury.services.planning import Assumption, plan_from_assumption, plan_from_pilot
+from medjury.services.predicting import PredictQuestion, csv_of, predict
+from medjury.services.study_files import files_of, write_package
+
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # by which a spreadsheet knows UTF-8
+
+
+def planned(engine: Engine, question: PlanQuestion) -> PlanAnswer:
+    """Return the tables and sentences of a plan, of an assumed ICC or of the study's own ratings.
+
+    Raises
+    ------
+    BadInput
+        If the study has no agreement to plan from.
+    """
+    options = question.options
+    plan = (
+        plan_from_pilot(engine, AnalysisOptions(benchmark=question.benchmark), options)
+        if question.icc is None
+        else plan_from_assumption(Assumption(question.icc), options)
+    )
+    tables = [plan_table(plan.rows, options, PAGE)]
+    tables += [power_table(plan.power, PAGE)] if plan.power else []
+    tables += [margin_table(plan.non_inferiority, PAGE)] if plan.non_inferiority else []
+    return PlanAnswer((*tables, panel_size_table(plan.reliability, PAGE)), plan.told)
+
+
+def predicted(engine: Engine, question: PredictionsQuestion) -> PredictionsAnswer:
+    """Return whether predictions may be used, their tables, and a row a response as CSV.
+
+    Raises
+    ------
+    BadInput, Unknown, TooFew
+        As `medjury.services.predicting.predict`.
+    """
+    result = predict(engine, PredictQuestion(question.options, question.level))
+    level = question.level
+    means = means_table(result.rows, level, PAGE)
+    others = single_table(result.rows, level, PAGE), validation_table(result.rows, PAGE)
+    tables = (means, *(replace(table, notes=()) for table in others))  # all have the same notes
+    return PredictionsAnswer(result.decision, tables, result.told, _text(*csv_of(result.responses)))
+
+
+def measured(engine: Engine, question: MeasureQuestion) -> tuple[str, ...]:
+    """Score every response against its reference, store it, and return a sentence a metric.
+
+    Raises
+    ------
+    BadInput
+        If no response has a reference, or the metric's model is not installed.
+    """
+    return tuple(map(_told, measure_study(engine, question.metrics)))
+
+
+def package(engine: Engine, question: FileQuestion) -> bytes:
+    """Return the study as one package without authors, which an empty study takes in."""
+    with TemporaryDirectory(prefix="medjury-package-") as folder:
+        path = Path(question.place or folder, "study.zip")
+        write_package(engine, path, "without", files_of(engine, "without", ()))
+        return path.read_bytes()
+
+
+def backed_up(engine: Engine, question: FileQuestion) -> BackedUp:
+    """Write the whole study, authors too, to a new file on the server, and check it.
+
+    Raises
+    ------
+    BadFile
+        If the file is there already, cannot be written, or is not whole.
+    """
+    return back_up(engine, Path(question.place))
+
+
+def _told(scored: Scored) -> str:
+    cut = f"; {len(scored.cut)} were read only in part" if scored.cut else ""
+    return f"{scored.name}: scored {len(scored.rows):,} of {scored.total:,} responses{cut}."
+
+
+def _text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV that a spreadsheet reads as UTF-8."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return f"{MARK}{out.getvalue()}"

@@ -1,0 +1,144 @@
+"""The files of a study: templates to fill in, its list of responses, the whole of it, a backup."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate import worker
+from annotate.results import FileQuestion
+from annotate.screens import frame
+from annotate.screens.frame import good, heading, paragraph
+from calibration.messages.form import counted_apart
+from data import queries
+from data.csv_files import FOR_SPREADSHEETS, cells
+from data.person import Person, only
+from data.schema import Role, now
+from data.store.moving import BackedUp
+
+RESPONSES = {
+    "instance_id": "visit-1",
+    "benchmark": "visits",
+    "context": "Doctor: Any fever? Patient: No.",
+    "prompt": "Write the note.",
+    "reference": "No fever.",
+    "response_id": "r1",
+    "model": "model-a",
+    "response": "The patient has no fever.",
+}
+RATINGS = {
+    "response_id": "r1",
+    "rater": "dr-a",
+    "kind": "clinician",
+    "criterion": "accuracy",
+    "score": "4",
+    "comment": "",
+}
+ABOUT_TEMPLATES = (
+    "Each has the columns that an import reads, and one example row: replace it with your own. The "
+    "criteria of ratings are those of the benchmark's rubric."
+)
+ABOUT_LIST = (
+    "Ratings made elsewhere name the response they are of. This list has every response with its "
+    "benchmark and instance, and no author."
+)
+ABOUT_PACKAGE = (
+    "Responses, ratings, calls and the record as CSV files with a data dictionary, in one zip that an "
+    "empty study takes in. Authors are left out; names of clinicians are in it."
+)
+ABOUT_BACKUP = (
+    "A backup is the whole study, with authors and accounts. It is written beside the study's "
+    "database on the server and does not travel to this browser."
+)
+PACKAGE, BACKUP = "annotate.forecasts:package", "annotate.forecasts:backed_up"
+PACKED, BACKED_UP = "files-packed", "files-backed-up"
+CSV = "text/csv"
+
+
+def show(engine: Engine, person: Person) -> None:
+    """Offer templates and the list of responses; to coordinators also package and backup."""
+    st.html(heading("Templates") + paragraph(ABOUT_TEMPLATES))
+    with st.container(horizontal=True, gap="small"):
+        _save("Template of responses", template(RESPONSES), "responses_template.csv")
+        _save("Template of ratings", template(RATINGS), "ratings_template.csv")
+    st.html(heading("List of responses") + paragraph(ABOUT_LIST))
+    if names := queries.response_names(person, engine):
+        _save(f"List of {counted_apart(len(names), 'response')}", listed(names), "responses.csv")
+    else:
+        st.html(paragraph("No response has been imported yet."))
+    if person.role == Role.COORDINATOR:
+        _offer_package(engine, person)
+        _offer_backup(engine, person)
+
+
+def template(example: dict[str, str]) -> bytes:
+    """Return a file of one example row, as an import reads it."""
+    return _csv([*example], [[*example.values()]])
+
+
+def listed(names: Sequence[tuple[str, str, str]]) -> bytes:
+    """Return a CSV of responses by their names; no text in it is a formula."""
+    columns = ("response_id", "benchmark", "instance_id")
+    return _csv(columns, cells(columns, names))
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return out.getvalue().encode(FOR_SPREADSHEETS)
+
+
+def _save(label: str, body: bytes, name: str) -> None:
+    st.download_button(label, body, name, CSV, key=f"save-{name}", on_click="ignore")
+
+
+def _offer_package(engine: Engine, person: Person) -> None:
+    """Pack the study when asked, then offer it."""
+    st.html(heading("The whole study") + paragraph(ABOUT_PACKAGE))
+    if st.button("Pack the study", key="pack-now"):
+        with frame.refusals(), st.spinner("The study is being packed", show_time=True):
+            st.session_state[PACKED] = packed(person, engine)
+    if body := st.session_state.get(PACKED):
+        place = "study.zip", "application/zip"
+        st.download_button("Save the package", body, *place, key="save-package", on_click="ignore")
+
+
+def _offer_backup(engine: Engine, person: Person) -> None:
+    """Write a backup when asked, and say where it is and whether its record is whole."""
+    st.html(heading("Backup") + paragraph(ABOUT_BACKUP))
+    if st.button("Make a backup", key="back-up-now"):
+        with frame.refusals(), st.spinner("The backup is being written", show_time=True):
+            st.session_state[BACKED_UP] = _told(*backed_up(person, engine))
+    if message := st.session_state.pop(BACKED_UP, None):
+        st.html(good(message))
+
+
+def _told(name: str, backup: BackedUp) -> str:
+    rows = counted_apart(sum(backup.rows.values()), "row")
+    number = len(backup.findings)
+    found = f"the check found {counted_apart(number, 'fault')}" if number else "its record is whole"
+    return f"{name} is written on the server: {rows}; {found}."
+
+
+@only(Role.COORDINATOR)
+def packed(_: Person, engine: Engine) -> bytes:
+    """Return the study as a package without authors; nothing of it is kept."""
+    return worker.call("details", worker.OF_STUDY, worker.url_of(engine), PACKAGE, FileQuestion())
+
+
+@only(Role.COORDINATOR)
+def backed_up(_: Person, engine: Engine) -> tuple[str, BackedUp]:
+    """Write a backup beside the study's database; return its name and what it holds."""
+    database = engine.url.database or "study"
+    is_file = engine.dialect.name == "sqlite"
+    folder = Path(database).resolve().parent if is_file else Path.cwd()
+    place = folder / f"{Path(database).stem}-backup-{now():%Y%m%d-%H%M%S}.db"
+    backup: BackedUp = worker.call(
+        "details", worker.OF_STUDY, worker.url_of(engine), BACKUP, FileQuestion(str(place))
+    )
+    return place.name, backup

@@ -1,0 +1,61 @@
+"""CSV files: written whole or not at all, and no text in a cell runs as a formula."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from data.errors import BadFile
+from data.files import whole_file
+from data.safe_text import guarded, guarded_name
+
+FOR_SPREADSHEETS = "utf-8-sig"
+FREE_TEXT = {"comment", "remark", "text", "note", "actor", "title"}
+
+
+def write_csv(
+    path: Path,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    encoding: str = "utf-8",
+) -> int:
+    """Write rows to a new CSV file, whole or not at all; return how many there were.
+
+    With the mark of `FOR_SPREADSHEETS` Excel knows that it is UTF-8, not Windows-1252.
+    """
+    written = 0
+    try:
+        with whole_file(path) as part, part.open("x", encoding=encoding, newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            for row in rows:
+                writer.writerow(row)
+                written += 1
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from error
+    return written
+
+
+def cells(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[list[object]]:
+    """Yield rows as a file has them: no text can be a formula in a spreadsheet.
+
+    A name that is a number, such as -5, stays one; free text that begins like one does not.
+    """
+    guards = [guarded if name in FREE_TEXT else guarded_name for name in columns]
+    for row in rows:
+        yield [
+            guard(value) if isinstance(value, str) else _cell(value)
+            for guard, value in zip(guards, row, strict=True)
+        ]
+
+
+def _cell(value: Any) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
+    return "" if value is None else value

@@ -1,0 +1,180 @@
+"""What a researcher needs stands in the app: each command has its place there, or a reason why not."""
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+from importlib import import_module
+from inspect import getsource
+from pathlib import Path
+
+import pytest
+from kit.studies import AUTHOR, Run, rated
+from kit.study_place import all_rows
+from sqlalchemy import Engine
+
+from annotate import forecasts
+from annotate.navigation import SCREENS
+from annotate.results import FileQuestion, MeasureQuestion, PlanQuestion, PredictionsQuestion
+from annotate.screens import study, study_files, study_import
+from annotate.uploads import Upload
+from calibration.planning.rows import PlanOptions
+from calibration.values import AnalysisOptions
+from data import queries
+from data.database import open_study
+from data.errors import BadInput, NotAllowed
+from data.person import OPERATOR, Person
+from data.queries.record import verify
+from data.schema import Role
+from medjury.cli.commands import COMMANDS
+from medjury.services.measuring import METRICS
+
+RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
+
+# Command -> module of `annotate.screens` and the words there by which it is found.
+IN_THE_APP = {
+    "status": ("study", "Overview"),
+    "study import": ("study_import", "Import this file"),
+    "study describe": ("study", "Description"),
+    "study plan": ("study_plan", "Make the plan"),
+    "study protocol set": ("study_design", "Fix the protocol"),
+    "study protocol show": ("study_design", "Protocol"),
+    "study protocol check": ("study", "Overview"),
+    "study rubric list": ("rubrics", "Read"),
+    "study rubric show": ("rubrics", "Read"),
+    "study rubric add": ("rubrics", "Copy to a new version"),
+    "study rubric used": ("study", "Material"),
+    "study lock": ("study", "Lock the study"),
+    "study verify": ("study", "Check now"),
+    "study backup": ("study_files", "Make a backup"),
+    "rate people list": ("people", "Add people"),
+    "rate people add": ("people", "Add people"),
+    "rate people renew": ("people", "renew"),
+    "rate people end": ("people", "end"),
+    "rate people email": ("people", "email"),
+    "rate assign": ("study_design", "Store this design"),
+    "rate remind": ("study_progress", "Reminders"),
+    "rate adjudicate": ("study", "Differences"),
+    "rate ratings": ("study_import", "Ratings made elsewhere"),
+    "jury panels": ("lab", "Edit a copy"),
+    "jury run": ("lab", "Run the jury"),
+    "jury probe": ("lab", "Probe the jurors"),
+    "jury missing": ("lab_run", "missing"),
+    "analyse calibrate": ("agreement", "Overview"),
+    "analyse measure": ("study", "Compute"),
+    "analyse juries": ("juries", "Ranking"),
+    "analyse models": ("models", "Models"),
+    "analyse predict": ("agreement", "Predict"),
+    "analyse monitor": ("monitoring", "Monitoring"),
+    "share export": ("study_files", "Pack the study"),
+    "share rubric": ("rubrics", "Export"),
+}
+IN_THE_TERMINAL = {
+    "demo": "it makes another study than the one that is open",
+    "serve": "it starts the app",
+    "study settings": "whoever runs the server sets them; the app shows them under Record",
+    "study rubric import-helm": "it reads an installation of HELM on the server's disk",
+    "study blind": "it prints the names of authors, which the app never shows while a study is blind",
+    "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
+    "study move": "it makes another database than the one that is open",
+    "rate people specialty": "no screen has it yet",
+    "rate training": "expert scores come by file, on the server; no screen has it yet",
+    "rate flags": "no screen has the list of flags yet",
+    "jury references": "it asks jurors of references, rarely; no screen has it yet",
+}
+
+
+def test_every_command_has_its_place_in_the_app_or_a_reason_why_not() -> None:
+    names = {command.name for command in COMMANDS}
+    assert {*IN_THE_APP, *IN_THE_TERMINAL} == names
+    assert not {*IN_THE_APP} & {*IN_THE_TERMINAL}
+
+
+@pytest.mark.parametrize("command", IN_THE_APP)
+def test_the_place_of_a_command_is_a_screen_that_can_be_reached(command: str) -> None:
+    module, words = IN_THE_APP[command]
+    screen = module.partition("_")[0]
+    assert screen in {one.path for one in SCREENS}
+    assert words in getsource(import_module(f"annotate.screens.{module}"))
+    assert {"Overview", "Plan", "Files", "Material"} <= {*study.PARTS}
+
+
+def upload(name: str, body: bytes) -> Upload:
+    return Upload(name, body, "", "")
+
+
+def test_the_templates_are_read_by_an_import_as_they_are(engine: Engine) -> None:
+    responses = upload("responses.csv", study_files.template(study_files.RESPONSES))
+    assert study_import.bring_response_file(engine, OPERATOR, responses) == (1, 0)
+    ratings = upload("ratings.csv", study_files.template(study_files.RATINGS))
+    assert study_import.bring_rating_file(engine, OPERATOR, ratings).added == 1
+
+
+def test_the_list_of_responses_has_every_id_and_no_author(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, n=3)
+    text = study_files.listed(queries.response_names(RESEARCHER, engine)).decode("utf-8-sig")
+    assert text.splitlines() == [
+        "response_id,benchmark,instance_id",
+        *(f"r{n},visits,i{n}" for n in range(3)),
+    ]
+    assert AUTHOR not in text
+
+
+def test_a_plan_is_the_command_s(run: Run, engine: Engine) -> None:
+    _, out, _ = run("plan", "--icc", "0.6", "--margin", "0.1", "--json", "-")
+    answer = forecasts.planned(engine, PlanQuestion(PlanOptions(margin=0.1), icc=0.6))
+    assert list(answer.told) == json.loads(out)["sentences"]
+    assert len(answer.tables) >= 3
+
+
+def test_predictions_and_metrics_are_the_command_s(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, n=12)
+    to = tmp_path / "predictions.csv"
+    assert run("predict", "--csv", str(to))[0] == 0
+    answer = forecasts.predicted(engine, PredictionsQuestion(AnalysisOptions()))
+    assert answer.csv.removeprefix(forecasts.MARK).encode() == to.read_bytes()
+    assert AUTHOR not in answer.csv
+    told = forecasts.measured(engine, MeasureQuestion(("rouge-l",)))
+    assert told == ("rouge-l: scored 12 of 12 responses.",)
+    before = all_rows(engine)["rating"]
+    assert "there already" in run("measure", "rouge-l")[1]
+    assert all_rows(engine)["rating"] == before
+    with pytest.raises(BadInput, match="choose from rouge-l and bertscore"):
+        forecasts.measured(engine, MeasureQuestion(("bleu",)))
+    assert METRICS[0] == "rouge-l"
+
+
+def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, n=3)
+    place = tmp_path / "package.zip"
+    assert run("export", "--package", str(place))[0] == 0
+    ours = zipfile.ZipFile(io.BytesIO(forecasts.package(engine, FileQuestion())))
+    theirs = zipfile.ZipFile(place)
+    assert ours.namelist() == theirs.namelist()
+    for name in ours.namelist():
+        assert ours.read(name) == theirs.read(name)
+        assert AUTHOR.encode() not in ours.read(name)
+
+
+def test_a_backup_is_made_beside_the_study_by_coordinators_alone(
+    small_study: Engine, tmp_path: Path
+) -> None:
+    place = tmp_path / "kept.db"
+    backup = forecasts.backed_up(small_study, FileQuestion(str(place)))
+    assert backup.findings == ()
+    copy = open_study(f"sqlite:///{place}")
+    assert all_rows(copy)["response"] == all_rows(small_study)["response"]
+    assert verify(copy).findings == ()
+    copy.dispose()
+    for person in (RESEARCHER, replace(RESEARCHER, role=Role.CLINICIAN)):
+        for act in (study_files.packed, study_files.backed_up):
+            with pytest.raises(NotAllowed):
+                act(person, small_study)
+        with pytest.raises(NotAllowed):
+            study.measured(person, small_study, ("rouge-l",))
