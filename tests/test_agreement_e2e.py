@@ -29,6 +29,7 @@ VIEWS = (
     "Sensitivity",
     "Jurors",
     "Definitions",
+    "Predictions",
     "Report",
     "Overview",
 )

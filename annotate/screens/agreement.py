@@ -60,6 +60,7 @@ ABOUT_PREDICTIONS = (
 )
 MORE_PREDICTIONS = "Single responses, and the agreement this rests on"
 PREDICTED = "predicted"  # in the session: for which question predictions were asked
+OF_A_JURY = ("Criteria", "Responses", "Comparisons", "Jurors", "Predictions")
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
 MOST_FAR, MOST_PICKED = 15, 50
 NEAR = 1e-5
@@ -90,6 +91,13 @@ def show(engine: Engine, person: Person) -> None:
         "Predictions": partial(show_predictions, engine, person, question),
         "Report": partial(show_report, engine, person, question),
     }
+    if not answer.jury:
+        own = {
+            "Overview": partial(_before_a_jury, answer, later),
+            "Raters": partial(_raters, later),
+        }
+        rest = {name: draw for name, draw in views.items() if name not in OF_A_JURY}
+        views = own | rest | own
     frame.show_tabs(views)
 
 
@@ -117,6 +125,21 @@ def _overview(answer: Answer, later: Later) -> None:
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
     for line in filter(None, (behind.points, behind.hangs.replace("`", ""), luck)):
         st.html(lead(line))
+
+
+def _before_a_jury(answer: Answer, later: Later) -> None:
+    """Show what is known without a jury: the table, and how reliable the clinicians are."""
+    _overview(answer, later)
+    if behind := later.found():
+        st.html(heading("How reliable the clinicians are"))
+        _tables(behind.sections["3"])
+
+
+def _raters(later: Later) -> None:
+    """Show clinicians and metrics one by one: severity, consistency, what their scores hang on."""
+    if behind := later.found():
+        st.html(heading("Clinicians and metrics one by one"))
+        _tables(behind.sections["6"])
 
 
 def _criteria(later: Later) -> None:

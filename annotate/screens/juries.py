@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from annotate import charts, jury_panels, tables, worker
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
-from annotate.screens import frame
+from annotate.screens import frame, study_home
 from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import good, heading, lead
 from calibration.messages.form import listed
@@ -70,6 +70,7 @@ def show(engine: Engine, person: Person) -> None:
     jurors = queries.jurors_with_ratings(person, engine)
     if not jurors:
         frame.empty(NOBODY, FIRST)
+        study_home.say_no_jury(engine, person)
         return
     worker.wake()
     question = _asked(engine, person)

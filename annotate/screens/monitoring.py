@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
 from annotate.results import MonitoringAnswer, MonitoringBehind
-from annotate.screens import controls, frame
+from annotate.screens import controls, frame, study_home
 from annotate.screens.controls import ALL, WHOLE
 from annotate.screens.frame import caption, good, heading, paragraph
 from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_table
@@ -55,6 +55,7 @@ def show(engine: Engine, person: Person) -> None:
     frame.begin(person, "Monitoring", ABOUT, "monitoring.css")
     if not queries.jurors_with_ratings(person, engine):
         frame.empty(NOBODY, FIRST_STEP)
+        study_home.say_no_jury(engine, person)
         return
     worker.wake()
     top = st.container()

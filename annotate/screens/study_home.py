@@ -23,6 +23,8 @@ from medjury.services.steps import NextStep, Step, StepStatus, next_of, steps_of
 
 ABOUT_STEPS = "Steps of the study"
 LEFT_TO_COORDINATORS = "A coordinator does this."
+TO_A_JURY = (Step.RESPONSES, Step.RATING, Step.CLINICIANS, Step.JURY)
+BEFORE_A_JURY = "See how far clinicians and metrics agree; that takes no jury"
 COMPUTING = "Does the jury agree? It is being computed"
 
 
@@ -75,6 +77,16 @@ def show(engine: Engine, person: Person) -> None:
             return
         st.html(tables.of_decision(figures.decision))
     line.html(steps_html(answered(steps, figures), following, person.role))
+
+
+def say_no_jury(engine: Engine, person: Person) -> None:
+    """Say on a screen about juries how far the study is on its way to one, and what to do."""
+    study = status(engine)
+    way = [replace(step, is_next=step.step is Step.JURY) for step in steps_of(study)]
+    shown = [step for step in way if step.step in TO_A_JURY]
+    st.html(frame.style("study.css") + steps_html(shown, NextStep.RUN_JURY, person.role))
+    if study.clinicians.shared:
+        st.html(f'<p class="mj-next"><a href="/agreement" target="_self">{BEFORE_A_JURY}</a></p>')
 
 
 def next_html(study: StudyStatus, role: str) -> str:
