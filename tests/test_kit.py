@@ -92,6 +92,7 @@ def test_fixtures_of_all_modules_are_known_by_what_they_start():
 
 
 def test_a_quick_test_that_starts_a_process_all_the_same_is_ended_and_told(request):
+    request.node.add_marker("quick")
     watched = tiers.Watch().over(request.node)
     with watched, pytest.raises(pytest.fail.Exception, match=r"mark it `@pytest\.mark\.not_quick`"):
         os.system("true")  # noqa: S605, S607 it is never run
