@@ -128,9 +128,9 @@ def test_other_ways_to_pool_and_other_responses_are_other_juries(
 
 def test_holms_correction_counts_every_jury_looked_at(study: Run, engine: Engine) -> None:
     juries(study, "--sizes", "2")
-    assert comparisons_besides(compositions_tried(engine), {}) == 3
+    assert comparisons_besides(compositions_tried(engine), []) == 3
     juries(study, "--sizes", "1-2")
-    assert comparisons_besides(compositions_tried(engine), {}) == 6
+    assert comparisons_besides(compositions_tried(engine), []) == 6
 
 
 def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(study: Run) -> None:

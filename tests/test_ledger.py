@@ -187,7 +187,7 @@ def test_an_entry_changed_behind_the_records_back_is_found(
 
 
 def counted(engine: Engine, *here: Evaluation) -> int:
-    return comparisons_besides(compositions_tried(engine), {one.key: one.compared for one in here})
+    return comparisons_besides(compositions_tried(engine), here)
 
 
 def test_what_was_tried_before_counts_and_what_is_tried_now_does_not(ledger: Engine) -> None:
@@ -199,6 +199,38 @@ def test_what_was_tried_before_counts_and_what_is_tried_now_does_not(ledger: Eng
     assert counted(ledger, BASE) == 2 + 1
     record_evaluations(ledger, [other(compared=("juror:j0",))])
     assert counted(ledger, BASE) == 2 + 1 + 1
+
+
+def test_what_a_page_shows_of_a_jury_beside_its_whole_is_no_comparison_of_the_whole(
+    ledger: Engine,
+) -> None:
+    whole = other(benchmark="combined")
+    benchmarks = [other(benchmark=name) for name in ("visits", "letters")]
+    criteria = [other(criterion=name, compared=()) for name in ("accuracy", "clarity")]
+    record_evaluations(ledger, [whole, *benchmarks, *criteria])
+    assert counted(ledger, whole) == 0
+    # who picks a part after all were shown has picked it among them
+    every = len(whole.compared) + len(benchmarks[0].compared)
+    assert counted(ledger, criteria[0]) == every + len(benchmarks[1].compared) + 1
+    assert counted(ledger, benchmarks[1]) == every + len(criteria)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"jurors": ("j0",)},
+        {"needed": 1},
+        {"method": "published"},
+        {"instances": "sound references"},
+        {"criterion": "accuracy", "compared": ("metric:m",)},  # asked for by its name
+    ],
+)
+def test_another_jury_or_way_is_no_part_of_the_whole_and_counts(
+    ledger: Engine, changed: dict[str, Any]
+) -> None:
+    whole = other(benchmark="combined")
+    record_evaluations(ledger, [whole, other(**{"compared": ()} | changed)])
+    assert counted(ledger, whole) == 1
 
 
 def test_rehearsals_with_simulated_jurors_count_only_among_themselves(ledger: Engine) -> None:
@@ -214,9 +246,7 @@ def evaluate(engine: Engine, jury: PanelColumns, **asked: Any) -> Sequence[Any]:
     names = tuple(name for name, _ in compared(scope))
     one = Evaluation(jury.members, scope.name, scope.options.method, MARK, 60, compared=names)
     record_evaluations(engine, [one])
-    return difference_rows(
-        scope, tried=comparisons_besides(compositions_tried(engine), {one.key: names})
-    )
+    return difference_rows(scope, tried=comparisons_besides(compositions_tried(engine), [one]))
 
 
 def test_recalculating_a_jury_counts_once_in_n_tried_but_times_goes_up(ledger: Engine) -> None:

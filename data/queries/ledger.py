@@ -1,7 +1,7 @@
 """The ledger of juries compared with clinicians, frozen reports, and whether any was tampered with."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from data.database import reading
 from data.errors import Unknown
 from data.person import Person, only
 from data.schema import Composition, Event, Report, Role
-from data.store.ledger import EVALUATED, FROZEN, report_sha256
+from data.store.ledger import COMBINED, EVALUATED, FROZEN, Evaluation, report_sha256
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def juries_tried(_: Person, engine: Engine) -> list[Composition]:
     )
 
 
-def comparisons_besides(entries: Iterable[Composition], here: Mapping[str, Collection[str]]) -> int:
+def comparisons_besides(entries: Iterable[Composition], here: Sequence[Evaluation]) -> int:
     """Return how many comparisons were ever tried on a study beside those made here.
 
     It is the `tried` of `calibration.differences.difference_rows`.
@@ -103,30 +103,49 @@ def comparisons_besides(entries: Iterable[Composition], here: Mapping[str, Colle
     entries
         The ledger, from `compositions_tried`.
     here
-        Key of every composition that takes part here -> with what it is compared here.
+        Every jury that takes part here, each with what it is compared with here.
 
     A composition counts once for each thing it was ever compared with, and once if with
-    nothing: its ICC was seen. However often that was makes no difference. Simulated juries
-    count only where one of those here is simulated: no real one was chosen among them.
+    nothing: its ICC was seen. However often that was makes no difference. What is a part of a
+    jury here (`is_part`) does not count: a page shows it beside the whole, which nobody chose
+    for it. Simulated juries count only where one of those here is simulated: no real one was
+    chosen among them.
     """
-    compositions = list(entries)
+    compositions, own = list(entries), {jury.key: {*jury.compared} for jury in here}
     includes_simulated = any(
-        composition.simulated for composition in compositions if composition.key in here
+        composition.simulated for composition in compositions if composition.key in own
     )
     counting = [
         composition
         for composition in compositions
-        if includes_simulated or not composition.simulated
+        if (includes_simulated or not composition.simulated)
+        and not any(is_part(composition, jury) for jury in here)
     ]
     new = (
-        max(len(composition.compared), 1) for composition in counting if composition.key not in here
+        max(len(composition.compared), 1) for composition in counting if composition.key not in own
     )
     further = (
-        len(set(composition.compared) - set(here[composition.key]))
+        len(set(composition.compared) - own[composition.key])
         for composition in counting
-        if composition.key in here
+        if composition.key in own
     )
     return sum(new) + sum(further)
+
+
+def is_part(entry: Composition, whole: Evaluation) -> bool:
+    """Return whether an entry is what a report on a jury shows of it beside its whole.
+
+    That is: the same jury, judged in the same way, on one benchmark where the whole is all of
+    them combined, or on one criterion where it is the composite. A criterion that was compared with
+    something was asked for by its name, and is none.
+    """
+    same = (entry.jurors, entry.needed, entry.instances, entry.method) == (
+        *(whole.members, whole.least, whole.instances, whole.method),
+    )
+    benchmark = entry.benchmark == whole.benchmark or whole.benchmark == COMBINED
+    shown = not whole.criterion and not entry.compared
+    criterion = entry.criterion == whole.criterion or shown
+    return same and benchmark and criterion and entry.key != whole.key
 
 
 def fingerprint(ratings: "pd.DataFrame") -> str:

@@ -32,9 +32,9 @@ from data.schema import (
     Role,
     RubricText,
 )
+from data.store.ledger import COMBINED
 
 Seat = Mapping[str, Any]
-COMBINED = "combined"
 ADJUDICATED = "adjudicated readings"  # what the ledger calls figures of these
 SIMULATED = "simulated"  # the code of a note on a figure of raters that are not real
 Row = Mapping[str, Any]

@@ -27,6 +27,7 @@ from data.store.audit import log
 EVALUATED = "juries evaluated"
 AT_ONCE = 500  # keys asked for in one query; databases allow only so many
 FROZEN = "report frozen"
+COMBINED = "combined"  # all benchmarks at once
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,9 +205,8 @@ def compare_juries(
     data, named = fingerprint(scores.ratings), f"jury:{', '.join(question.second)}"
     with threadpool_limits(1):
         first, second = (_own_entry(jury, scope, options, data) for jury in juries)
-        besides = comparisons_besides(
-            compositions_tried(engine), {first.key: [named], second.key: []}
-        )
+        first = replace(first, compared=[named])
+        besides = comparisons_besides(compositions_tried(engine), [first, second])
         row = _difference(scope, juries, besides)
     return ComparedJuries(
         question,
@@ -216,7 +215,7 @@ def compare_juries(
         second.icc,
         compared_juries(row, *juries),
         told=tuple(steered(engine)),
-        unnoted=_unnoted(engine, [replace(first, compared=[named]), second]),
+        unnoted=_unnoted(engine, [first, second]),
     )
 
 

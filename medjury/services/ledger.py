@@ -49,7 +49,8 @@ class Looked:
 
         entries = compositions_tried(engine)
         return lambda scope: comparisons_besides(
-            entries, {self.entry(scope.name).key: [name for name, _ in compared(scope)]}
+            entries,
+            [replace(self.entry(scope.name), compared=[name for name, _ in compared(scope)])],
         )
 
     def remember(
