@@ -51,7 +51,7 @@ def test_all_four_reports_are_written_and_name_no_author_and_no_text(
 
 
 @pytest.mark.usefixtures("copied")
-def test_every_criterion_on_the_page_stands_in_the_ledger_before_p_is_corrected(
+def test_every_criterion_on_the_page_stands_in_the_ledger_and_counts_for_who_asks_for_one(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     assert run("calibrate", "--reps", "50", "--html", str(tmp_path / "r.html"))[0] == 0
@@ -59,8 +59,12 @@ def test_every_criterion_on_the_page_stands_in_the_ledger_before_p_is_corrected(
     assert set(entries) == {"", "accuracy", "completeness", "clarity"}
     assert len({one.fingerprint for one in entries.values()}) == 1
     text = (tmp_path / "r.html").read_text()
-    assert "corrected for 5 comparisons" in text  # two jurors here, three criteria
+    assert "corrected for 2 comparisons" in text  # two jurors: nobody chose among the criteria
     assert entries[""].fingerprint in text
+    picked = ("--criterion", "accuracy", "--html", str(tmp_path / "picked.html"))
+    assert run("calibrate", "--reps", "50", *picked)[0] == 0
+    # two jurors here, two for the composite, and both criteria that were seen beside this one
+    assert "corrected for 6 comparisons" in (tmp_path / "picked.html").read_text()
     assert run("verify")[0] == 0
 
 

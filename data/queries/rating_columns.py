@@ -7,7 +7,7 @@ from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Connection, case, cast, false, func, literal
+from sqlalchemy import BigInteger, Connection, case, cast, extract, false, func, literal
 from sqlmodel import Session, col, select
 
 from data.errors import BadInput
@@ -355,8 +355,8 @@ def _fetched(connection: Connection, sql: str, width: int) -> Iterator["Numbers"
 def _time(connection: Connection, column: Any) -> tuple[Any, Any]:
     """Return a time in UTC as whole seconds since 1970 and microseconds, both exact as floats."""
     if connection.dialect.name == "postgresql":
-        microseconds = func.mod(cast(func.extract("microseconds", column), BigInteger), 1_000_000)
-        return func.floor(func.extract("epoch", column)), microseconds
+        microseconds = func.mod(cast(extract("microseconds", column), BigInteger), 1_000_000)
+        return func.floor(extract("epoch", column)), microseconds
     # without the fraction, which SQLite would round up to the next second
     seconds = cast(func.strftime("%s", func.substr(column, 1, 19)), BigInteger)
     return seconds, cast(func.substr(column, 21, 6), BigInteger)
