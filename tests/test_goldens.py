@@ -1,7 +1,9 @@
 """What was recorded stays: figures on four public data sets, words on the demo study.
 
 The figures are those of `analyse calibrate --details` at commit 90f9e59, recorded by `benchmarks/goldens.py`
-before notes became values. Clinicians and jurors of ACI-Bench are drawn with a seed: nobody rated it.
+before notes became values; recorded anew since, by design: `n_tried` and `p_holm`, ids of responses,
+and own-family counts, which nobody sees of a blind study. Clinicians and jurors of ACI-Bench are
+drawn with a seed: nobody rated it.
 The words are those of the terminal and the report page; `make words` records them anew.
 """
 
