@@ -21,6 +21,7 @@ ROWS = [
 PNG = b"\x89PNG"
 
 
+@pytest.mark.not_quick
 def test_a_chart_is_drawn_in_a_process_of_its_own_and_once() -> None:
     spec = charts.drawn("charts:chart_intervals", ROWS)
     worker.end()
@@ -30,6 +31,7 @@ def test_a_chart_is_drawn_in_a_process_of_its_own_and_once() -> None:
     assert "datasets" not in spec
 
 
+@pytest.mark.not_quick
 def test_what_was_drawn_is_kept_in_bounded_memory() -> None:
     letters = 1 + worker.MOST_BYTES // 8
     made = [worker.make("operator:mul", "abcdefghijkl"[n], letters) for n in range(12)]
@@ -39,6 +41,7 @@ def test_what_was_drawn_is_kept_in_bounded_memory() -> None:
     assert sum(map(len, worker._made.values())) < worker.MOST_BYTES
 
 
+@pytest.mark.not_quick
 def test_what_was_drawn_takes_no_more_room_than_its_bytes() -> None:
     rows = [{"value": n / 7} for n in range(10_000)]
     written = len(pickle.dumps(rows))
@@ -78,6 +81,7 @@ def test_a_drawn_chart_is_plain_whatever_made_its_rows() -> None:
     assert b"altair" not in pickle.dumps(drawn)
 
 
+@pytest.mark.not_quick
 def test_a_chart_becomes_an_svg_and_a_png_without_a_network() -> None:
     spec = charts.drawn("charts:chart_intervals", ROWS)
     picked = charts.pickable(spec, "point", "label")

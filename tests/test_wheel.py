@@ -214,6 +214,7 @@ def test_without_a_note_of_the_build_and_outside_git_the_version_names_no_commit
     assert ran.stdout == "0.1.0\n", ran.stderr
 
 
+@pytest.mark.not_quick
 def test_the_citation_names_the_version() -> None:
     cited = re.findall(r"(?m)^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"))
     assert cited == [version().partition("+")[0]]

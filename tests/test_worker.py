@@ -32,6 +32,8 @@ from jury.panel import Juror, Panel, read_panel
 from medjury.services.panels import panel_probe
 from medjury.services.rubric_export import RubricExport, exported_rubric
 
+pytestmark = pytest.mark.not_quick  # the worker is a process
+
 WAIT_SECONDS = 120
 HEAVY = ("pandas", "numpy", "scipy", "altair", "pyarrow", "statsmodels", "openai", "anthropic")
 SIMULATED = tuple(one.name for one in read_panel("simulated").juror)
