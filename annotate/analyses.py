@@ -36,7 +36,7 @@ from annotate.results import (
 )
 from annotate.vega import specification
 from calibration.codes import StepCode
-from calibration.decision import NOTHING_RATED, Decision
+from calibration.decision import NOTHING_RATED
 from calibration.json_values import json_row, json_value
 from calibration.juries.recommendation import recommended_jurors
 from calibration.messages import sentence, told, words
@@ -163,11 +163,6 @@ def home(engine: Engine, question: AgreementQuestion) -> HomeFigures:
         _answer_of(between, StepCode.AGREEMENT_OF_CLINICIANS),
         _answer_of(jury, StepCode.AGREEMENT_OF_JURY),
     )
-
-
-def agreement_decision(engine: Engine, question: AgreementQuestion) -> Decision:
-    """Return what may be said of the study, also where there is nothing to compute yet."""
-    return home(engine, question).decision
 
 
 def _answer_of(row: "AgreementRow | None", code: StepCode) -> Note | None:

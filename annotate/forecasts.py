@@ -3,9 +3,6 @@
 The worker process runs this, never the server: it loads pandas and scipy. What it returns is light.
 """
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +10,13 @@ from tempfile import TemporaryDirectory
 from sqlalchemy import Engine
 
 from annotate.results import (
-    FileQuestion,
+    BackupQuestion,
     MeasureQuestion,
     PlanAnswer,
     PlanQuestion,
     PredictionsAnswer,
     PredictionsQuestion,
+    Whole,
 )
 from calibration.tables.numbers import PAGE
 from calibration.tables.planning import (
@@ -31,13 +29,12 @@ from calibration.tables.planning import (
     validation_table,
 )
 from calibration.values import AnalysisOptions
+from data.csv_files import csv_bytes
 from data.store.moving import BackedUp, back_up
 from medjury.services.measuring import Scored, measure_study
 from medjury.services.planning import Assumption, plan_from_assumption, plan_from_pilot
 from medjury.services.predicting import PredictQuestion, csv_of, predict
 from medjury.services.study_files import files_of, write_package
-
-MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # by which a spreadsheet knows UTF-8
 
 
 def planned(engine: Engine, question: PlanQuestion) -> PlanAnswer:
@@ -73,7 +70,9 @@ def predicted(engine: Engine, question: PredictionsQuestion) -> PredictionsAnswe
     means = means_table(result.rows, level, PAGE)
     others = single_table(result.rows, level, PAGE), validation_table(result.rows, PAGE)
     tables = (means, *(replace(table, notes=()) for table in others))  # all have the same notes
-    return PredictionsAnswer(result.decision, tables, result.told, _text(*csv_of(result.responses)))
+    return PredictionsAnswer(
+        result.decision, tables, result.told, csv_bytes(*csv_of(result.responses))
+    )
 
 
 def measured(engine: Engine, question: MeasureQuestion) -> tuple[str, ...]:
@@ -87,15 +86,15 @@ def measured(engine: Engine, question: MeasureQuestion) -> tuple[str, ...]:
     return tuple(map(_told, measure_study(engine, question.metrics)))
 
 
-def package(engine: Engine, question: FileQuestion) -> bytes:
+def package(engine: Engine, _: Whole) -> bytes:
     """Return the study as one package without authors, which an empty study takes in."""
     with TemporaryDirectory(prefix="medjury-package-") as folder:
-        path = Path(question.place or folder, "study.zip")
+        path = Path(folder, "study.zip")
         write_package(engine, path, "without", files_of(engine, "without", ()))
         return path.read_bytes()
 
 
-def backed_up(engine: Engine, question: FileQuestion) -> BackedUp:
+def backed_up(engine: Engine, question: BackupQuestion) -> BackedUp:
     """Write the whole study, authors too, to a new file on the server, and check it.
 
     Raises
@@ -109,12 +108,3 @@ def backed_up(engine: Engine, question: FileQuestion) -> BackedUp:
 def _told(scored: Scored) -> str:
     cut = f"; {len(scored.cut)} were read only in part" if scored.cut else ""
     return f"{scored.name}: scored {len(scored.rows):,} of {scored.total:,} responses{cut}."
-
-
-def _text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV that a spreadsheet reads as UTF-8."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return f"{MARK}{out.getvalue()}"

@@ -215,7 +215,7 @@ class PredictionsAnswer:
     decision: Decision
     tables: tuple[Table, ...]
     told: tuple[str, ...]
-    csv: str
+    csv: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,12 @@ class MeasureQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class FileQuestion:
-    """A file of the study: where on the server it is written, "" where its bytes are sent."""
+class Whole:
+    """The whole of a study is asked for."""
 
-    place: str = ""
+
+@dataclass(frozen=True, slots=True)
+class BackupQuestion:
+    """Where on the server a backup is written."""
+
+    place: str

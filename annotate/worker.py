@@ -162,6 +162,11 @@ def call(lane: Lane, function: "Callable[..., Result] | str", *arguments: object
     return returned
 
 
+def of_study(engine: Engine, function: str, question: Question) -> Any:
+    """Return what a function, "package.module:function", makes of a study, behind other details."""
+    return call("details", OF_STUDY, url_of(engine), function, question)
+
+
 def make(function: str, *arguments: object) -> Any:
     """Return what a function makes of plain values; what was made before is there at once.
 

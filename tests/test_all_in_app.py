@@ -1,5 +1,6 @@
 """What a researcher needs stands in the app: each command has its place there, or a reason why not."""
 
+import codecs
 import io
 import json
 import zipfile
@@ -15,7 +16,13 @@ from sqlalchemy import Engine
 
 from annotate import forecasts
 from annotate.navigation import SCREENS
-from annotate.results import FileQuestion, MeasureQuestion, PlanQuestion, PredictionsQuestion
+from annotate.results import (
+    BackupQuestion,
+    MeasureQuestion,
+    PlanQuestion,
+    PredictionsQuestion,
+    Whole,
+)
 from annotate.screens import study, study_files, study_import
 from annotate.uploads import Upload
 from calibration.planning.rows import PlanOptions
@@ -136,8 +143,8 @@ def test_predictions_and_metrics_are_the_command_s(
     to = tmp_path / "predictions.csv"
     assert run("predict", "--csv", str(to))[0] == 0
     answer = forecasts.predicted(engine, PredictionsQuestion(AnalysisOptions()))
-    assert answer.csv.removeprefix(forecasts.MARK).encode() == to.read_bytes()
-    assert AUTHOR not in answer.csv
+    assert answer.csv.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
+    assert AUTHOR.encode() not in answer.csv
     told = forecasts.measured(engine, MeasureQuestion(("rouge-l",)))
     assert told == ("rouge-l: scored 12 of 12 responses.",)
     before = all_rows(engine)["rating"]
@@ -154,7 +161,7 @@ def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
     rated(run, tmp_path, n=3)
     place = tmp_path / "package.zip"
     assert run("export", "--package", str(place))[0] == 0
-    ours = zipfile.ZipFile(io.BytesIO(forecasts.package(engine, FileQuestion())))
+    ours = zipfile.ZipFile(io.BytesIO(forecasts.package(engine, Whole())))
     theirs = zipfile.ZipFile(place)
     assert ours.namelist() == theirs.namelist()
     for name in ours.namelist():
@@ -166,7 +173,7 @@ def test_a_backup_is_made_beside_the_study_by_coordinators_alone(
     small_study: Engine, tmp_path: Path
 ) -> None:
     place = tmp_path / "kept.db"
-    backup = forecasts.backed_up(small_study, FileQuestion(str(place)))
+    backup = forecasts.backed_up(small_study, BackupQuestion(str(place)))
     assert backup.findings == ()
     copy = open_study(f"sqlite:///{place}")
     assert all_rows(copy)["response"] == all_rows(small_study)["response"]

@@ -6,7 +6,7 @@ import pytest
 from kit.odd_studies import all_notes, odd_studies, of_decision
 from sqlalchemy import Engine
 
-from annotate.analyses import agreement_decision
+from annotate.analyses import home
 from annotate.results import AgreementQuestion
 from calibration import messages
 from calibration.codes import CODES, SUBJECTS
@@ -70,7 +70,7 @@ STARTS = ("BCa", "ICC", "AC2", "mts", '"')
 def test_all_that_calibrate_can_say_is_said_of_some_study_or_named_with_the_reason_why_not(
     made: dict[str, set[Note]], small_study: Engine
 ):
-    nobody = agreement_decision(small_study, AgreementQuestion(AnalysisOptions()))
+    nobody = home(small_study, AgreementQuestion(AnalysisOptions())).decision
     codes = {one.code for notes in made.values() for one in notes}
     codes |= {one.code for one in of_decision(nobody)}
     assert sorted(set(CALIBRATE) - codes) == sorted(NEVER)

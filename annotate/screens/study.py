@@ -215,8 +215,8 @@ def _measure(engine: Engine, person: Person) -> None:
 @only(Role.COORDINATOR)
 def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> tuple[str, ...]:
     """Score and store by some metrics in the worker process; return a sentence a metric."""
-    question = MeasureQuestion(metrics)
-    return worker.call("details", worker.OF_STUDY, worker.url_of(engine), MEASURED, question)
+    told: tuple[str, ...] = worker.of_study(engine, MEASURED, MeasureQuestion(metrics))
+    return told
 
 
 def _at(options: list[str], value: str) -> int:

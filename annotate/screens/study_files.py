@@ -1,20 +1,18 @@
 """The files of a study: templates to fill in, its list of responses, the whole of it, a backup."""
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import worker
-from annotate.results import FileQuestion
+from annotate.results import BackupQuestion, Whole
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
-from calibration.messages.form import counted_apart
+from calibration.messages.form import counted
 from data import queries
-from data.csv_files import FOR_SPREADSHEETS, cells
+from data.csv_files import cells, csv_bytes
 from data.person import Person, only
 from data.schema import Role, now
 from data.store.moving import BackedUp
@@ -66,7 +64,7 @@ def show(engine: Engine, person: Person) -> None:
         _save("Template of ratings", template(RATINGS), "ratings_template.csv")
     st.html(heading("List of responses") + paragraph(ABOUT_LIST))
     if names := queries.response_names(person, engine):
-        _save(f"List of {counted_apart(len(names), 'response')}", listed(names), "responses.csv")
+        _save(f"List of {counted(len(names), 'response')}", listed(names), "responses.csv")
     else:
         st.html(paragraph("No response has been imported yet."))
     if person.role == Role.COORDINATOR:
@@ -76,21 +74,13 @@ def show(engine: Engine, person: Person) -> None:
 
 def template(example: dict[str, str]) -> bytes:
     """Return a file of one example row, as an import reads it."""
-    return _csv([*example], [[*example.values()]])
+    return csv_bytes([*example], [[*example.values()]])
 
 
 def listed(names: Sequence[tuple[str, str, str]]) -> bytes:
     """Return a CSV of responses by their names; no text in it is a formula."""
     columns = ("response_id", "benchmark", "instance_id")
-    return _csv(columns, cells(columns, names))
-
-
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow(columns)
-    writer.writerows(rows)
-    return out.getvalue().encode(FOR_SPREADSHEETS)
+    return csv_bytes(columns, cells(columns, names))
 
 
 def _save(label: str, body: bytes, name: str) -> None:
@@ -119,16 +109,17 @@ def _offer_backup(engine: Engine, person: Person) -> None:
 
 
 def _told(name: str, backup: BackedUp) -> str:
-    rows = counted_apart(sum(backup.rows.values()), "row")
+    rows = counted(sum(backup.rows.values()), "row")
     number = len(backup.findings)
-    found = f"the check found {counted_apart(number, 'fault')}" if number else "its record is whole"
+    found = f"the check found {counted(number, 'fault')}" if number else "its record is whole"
     return f"{name} is written on the server: {rows}; {found}."
 
 
 @only(Role.COORDINATOR)
 def packed(_: Person, engine: Engine) -> bytes:
     """Return the study as a package without authors; nothing of it is kept."""
-    return worker.call("details", worker.OF_STUDY, worker.url_of(engine), PACKAGE, FileQuestion())
+    package: bytes = worker.of_study(engine, PACKAGE, Whole())
+    return package
 
 
 @only(Role.COORDINATOR)
@@ -138,7 +129,5 @@ def backed_up(_: Person, engine: Engine) -> tuple[str, BackedUp]:
     is_file = engine.dialect.name == "sqlite"
     folder = Path(database).resolve().parent if is_file else Path.cwd()
     place = folder / f"{Path(database).stem}-backup-{now():%Y%m%d-%H%M%S}.db"
-    backup: BackedUp = worker.call(
-        "details", worker.OF_STUDY, worker.url_of(engine), BACKUP, FileQuestion(str(place))
-    )
+    backup: BackedUp = worker.of_study(engine, BACKUP, BackupQuestion(str(place)))
     return place.name, backup

@@ -17,7 +17,7 @@ from annotate.rating import text_html
 from annotate.screens import frame, study_home
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.uploads import Upload, first_ratings, map_needed, rows_in
-from calibration.messages.form import counted_apart
+from calibration.messages.form import counted
 from data import queries
 from data.errors import Conflict
 from data.importers.columns import What
@@ -185,13 +185,13 @@ def _show_responses(engine: Engine, person: Person, preview: Seen, added: Respon
     """Show what a file of responses would change, and its benchmarks."""
     st.html(
         paragraph(
-            f"{counted_apart(added.responses, 'new response')} to "
-            f"{counted_apart(added.instances, 'new instance')}; {added.unchanged:,} are there already. "
-            f"{counted_apart(preview.models, 'model')}. Read as {preview.encoding}."
+            f"{counted(added.responses, 'new response')} to "
+            f"{counted(added.instances, 'new instance')}; {added.unchanged:,} are there already. "
+            f"{counted(preview.models, 'model')}. Read as {preview.encoding}."
         )
     )
     for name, number in sorted(added.groups.items()):
-        st.html(paragraph(f"Group {name}: {counted_apart(number, 'response')} put into it."))
+        st.html(paragraph(f"Group {name}: {counted(number, 'response')} put into it."))
     own = {
         material.view.name: material.view.rubric.name
         for material in queries.materials(person, engine)
@@ -238,7 +238,7 @@ def _told_names(preview: Seen) -> list[str]:
     places = sum(preview.sure.values())
     messages = [
         paragraph(
-            f"{counted_apart(len(preview.sure), 'response')} would be masked ({counted_apart(places, 'place')} "
+            f"{counted(len(preview.sure), 'response')} would be masked ({counted(places, 'place')} "
             f"that surely {'names' if places == 1 else 'name'} the author)."
             if preview.sure
             else "No response clearly names its author."
@@ -247,7 +247,7 @@ def _told_names(preview: Seen) -> list[str]:
     if preview.possible:
         messages.append(
             notice(
-                f"{counted_apart(preview.possible, 'place')} may name an author and would be left as they "
+                f"{counted(preview.possible, 'place')} may name an author and would be left as they "
                 "are: whoever runs the server can list them after the import."
             )
         )
@@ -283,7 +283,7 @@ def _told_ratings(added: RatingsAdded, empty: int) -> list[str]:
     """Say what a file of ratings would change."""
     messages = [
         paragraph(
-            f"{counted_apart(added.added, 'new rating')}, {added.revised:,} revise an earlier one, "
+            f"{counted(added.added, 'new rating')}, {added.revised:,} revise an earlier one, "
             f"{added.unchanged:,} are there already; empty and so missing: {empty:,}."
         )
     ]
@@ -312,9 +312,9 @@ def _bring(engine: Engine, person: Person, content: str, upload: Upload) -> None
         with st.spinner("Importing"):
             if content == RESPONSES:
                 new, masked = bring_response_file(engine, person, upload)
-                message = f"{counted_apart(new, 'response')} imported, {counted_apart(masked, 'new response')} masked."
+                message = f"{counted(new, 'response')} imported, {counted(masked, 'new response')} masked."
             else:
-                message = f"{counted_apart(_new(bring_rating_file(engine, person, upload)), 'rating')} imported."
+                message = f"{counted(_new(bring_rating_file(engine, person, upload)), 'rating')} imported."
         st.session_state[STORED] = f"{upload.name}: {message}"
         st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
         st.session_state.pop(CHECKED, None)
@@ -418,7 +418,7 @@ def _see(rows: ResponseFile, stored_names: Sequence[str]) -> Seen:
     preview.contexts = rows.contexts
     preview.left_out = dict(rows.table.left_out)
     preview.ignored = tuple(
-        f"{name} ({counted_apart(rows.not_taken[name], 'value')})" for name in rows.ignored
+        f"{name} ({counted(rows.not_taken[name], 'value')})" for name in rows.ignored
     )
     return preview
 

@@ -29,13 +29,8 @@ def filled(message: Message, figures: Figures) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """Return a number with its noun, in the plural where it is not 1."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def counted_apart(number: int, thing: str) -> str:
     """Return a number, its thousands apart, with its noun in the plural where it is not 1."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def quoted(name: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from calibration.codes import AnyCode
 from calibration.codes.steps import StepCode as Code
-from calibration.messages.form import Figures, Message, counted, counted_apart, filled
+from calibration.messages.form import Figures, Message, counted, filled
 from calibration.tables.numbers import TERMINAL, icc_interval, money
 
 TITLES = {
@@ -23,14 +23,13 @@ STATES = {"done": "done", "under_way": "under way", "open": "open"}
 
 def _responses_in(figures: Figures) -> str:
     responses, instances, benchmarks = (
-        counted_apart(figures[f"{thing}s"], thing)
-        for thing in ("response", "instance", "benchmark")
+        counted(figures[f"{thing}s"], thing) for thing in ("response", "instance", "benchmark")
     )
     return f"{responses} to {instances} in {benchmarks}"
 
 
 def _work_assigned(figures: Figures) -> str:
-    return f"{counted_apart(figures['readings'], 'reading')} assigned to {_clinicians(figures)}"
+    return f"{counted(figures['readings'], 'reading')} assigned to {_clinicians(figures)}"
 
 
 def _rated_elsewhere(figures: Figures) -> str:
@@ -53,17 +52,15 @@ def _readings_done(figures: Figures) -> str:
 
 def _shared(figures: Figures) -> str:
     verb = "is" if figures["responses"] == 1 else "are"
-    return (
-        f"{counted_apart(figures['responses'], 'response')} {verb} rated by two clinicians or more"
-    )
+    return f"{counted(figures['responses'], 'response')} {verb} rated by two clinicians or more"
 
 
 def _jury_rated(figures: Figures) -> str:
     missing, unknown = figures["missing"], figures["unknown"]
-    verdicts = f"{counted_apart(missing, 'verdict')} missing" if missing else "no verdict missing"
-    price = f" and {counted_apart(unknown, 'call')} of unknown price" if unknown else ""
+    verdicts = f"{counted(missing, 'verdict')} missing" if missing else "no verdict missing"
+    price = f" and {counted(unknown, 'call')} of unknown price" if unknown else ""
     flight = f"; at most {money(figures['in_flight'])} in flight" if figures["in_flight"] else ""
-    spent = f"; {counted_apart(figures['calls'], 'call')}, {money(figures['usd'])}{price}{flight}"
+    spent = f"; {counted(figures['calls'], 'call')}, {money(figures['usd'])}{price}{flight}"
     called = spent if figures["calls"] or flight else ""
     return f"{counted(figures['jurors'], 'juror')} rated; {verdicts}{called}"
 
