@@ -16,6 +16,7 @@ from jury.worklist import (
     Worklist,
     benchmarks_to_rate,
     juror_record,
+    learned_by,
     pending_jobs,
     refuse_changed,
 )
@@ -34,7 +35,8 @@ def estimate(
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name, window=window_use(juror))
-        for group in pending_jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
+        rater, learned = raters.get(juror.name, 0), learned_by(engine, juror, worklist)
+        for group in pending_jobs(engine, worklist, rater, lambda _: None, learned):
             row = _with_group(row, juror, group)
         rows.append(row)
     return _named(engine, rows)
@@ -46,7 +48,7 @@ def _with_group(row: JurorEstimate, juror: Juror, group: Sequence[Job]) -> Juror
     for job in group:
         if not job.has_text:
             continue
-        prompt = job.rubric.parts(job.card, juror.explanation)
+        prompt = job.prompt(juror.explanation)
         size = prompt_size(juror, prompt.text)
         window = row.window.plus(size, f"{job.response}", is_first=job.response != previous)
         row, previous = replace(row, window=window), job.response

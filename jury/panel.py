@@ -68,7 +68,8 @@ class Juror(Part):
     `project`, `deployment`, `api_version`, `aws_profile` (the file's `profile`) and `auth` apply to
     the providers that `jury/providers/registry.py` names.
     `explanation` is where it is to explain each score, or that it is not to; unset leaves that to the
-    rubric's own prompt. `scores` = "expected" takes the mean of each score's distribution for the
+    rubric's own prompt. `reads` is the SHA-256 of the rubric that it reads instead of the clinicians',
+    made from theirs by `medjury jury improve`. `scores` = "expected" takes the mean of each score's distribution for the
     score (`jury/expected_score.py`). `context_window` is how many tokens question and answer may have
     together; unset, the price list says (`jury/window.py`).
     `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
@@ -94,6 +95,7 @@ class Juror(Part):
     form: Literal["auto", "json_schema", "json_object", "text"] = Field("auto", alias="schema")
     explanation: Explanation | None = None
     scores: Literal["verdict", "expected"] = "verdict"
+    reads: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     usd_per_million_in: Price | None = None
     usd_per_million_out: Price | None = None
     concurrency: Limit | None = None
@@ -175,6 +177,7 @@ class Juror(Part):
             {"explanation": self.explanation} if self.explanation else {}
         )
         answer_settings |= {"scores": self.scores} if self.expected else {}
+        answer_settings |= {"reads": self.reads} if self.reads else {}
         plain = {name: getattr(self, name) for name in settings}
         return plain | {"schema": self.form} | set_places | answer_settings
 
