@@ -232,6 +232,8 @@ class Step:
         The call that is about to be made.
     attempt, check, proposal
         What came of a call about a response, about a reference, or about a better rubric.
+    rubrics
+        Those that a proposal names.
     settles
         Key of the intent that this ends, empty if none.
     unknown
@@ -243,6 +245,7 @@ class Step:
     attempt: Entry | None = None
     check: ReferenceCheck | None = None
     proposal: Proposal | None = None
+    rubrics: tuple[Rubric, ...] = ()
     settles: str = ""
     unknown: bool = False
 
@@ -271,6 +274,8 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
         seals = _store_intents(session, [step.intent for step in steps if step.intent is not None])
         keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
         write_references(session, [step.check for step in steps if step.check is not None])
+        for rubric in {one.sha256: one for step in steps for one in step.rubrics}.values():
+            keep_rubric(session, rubric)
         write_proposals(session, [step.proposal for step in steps if step.proposal is not None])
         seals += _delete_intents(
             session, [step.settles for step in steps if step.settles and not step.unknown]
