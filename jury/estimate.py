@@ -6,6 +6,7 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from data.queries.jury import response_ids
+from data.queries.study import BenchmarkView
 from data.schema import now
 from data.store.calls import known_jurors
 from jury.cost import JurorEstimate
@@ -23,13 +24,21 @@ from jury.worklist import (
 
 
 def estimate(
-    engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
+    engine: Engine,
+    panel: Panel,
+    *,
+    replicates: int = 1,
+    benchmarks: Sequence[str] | None = None,
+    tasks: Sequence[BenchmarkView] = (),
+    only: frozenset[int] | None = None,
 ) -> list[JurorEstimate]:
     """Return what a run would take, one row per juror; nothing is sent or stored.
 
     What does not fit a juror's context window is counted in its `window` and in nothing else.
+    `tasks` and `only` are as in `run_panel`.
     """
-    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
+    chosen = tuple(tasks) or benchmarks_to_rate(engine, panel, benchmarks)
+    worklist = Worklist(chosen, replicates, only)
     refuse_changed(engine, panel)
     raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
     rows = []

@@ -1,5 +1,6 @@
 """Panels: which jurors sit on the jury, read from TOML files."""
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -187,10 +188,14 @@ class Juror(Part):
 
 
 class Panel(Part):
-    """The jurors who sit together; `rubric` is set where they may rate on that one only."""
+    """The jurors who sit together; `rubric` is set where they may rate on that one only.
+
+    `proposer` is the model that `medjury jury improve` asks for better rubrics; it is no juror.
+    """
 
     name: Name
     rubric: Name | None = None
+    proposer: Juror | None = None
     juror: Annotated[tuple[Juror, ...], Field(min_length=1, strict=False)]
 
     @model_validator(mode="after")
@@ -237,6 +242,28 @@ def read_panel(name_or_path: str | Path) -> Panel:
         return Panel.model_validate(body)
     except ValidationError as error:
         raise BadPanel(f"panel {path}: {first_fault(error, body)}") from error
+
+
+def panel_toml(panel: Panel) -> str:
+    """Return a panel as the text of a file that `read_panel` reads; scalars are in TOML as in JSON."""
+    head = {"name": panel.name} | ({"rubric": panel.rubric} if panel.rubric else {})
+    proposer = [_table("[proposer]", panel.proposer)] if panel.proposer else []
+    tables = [*proposer, *(_table("[[juror]]", juror) for juror in panel.juror)]
+    return "\n".join([*_lines(head), *tables])
+
+
+def juror_toml(juror: Juror) -> str:
+    """Return a juror as a table of a panel's file."""
+    return _table("[[juror]]", juror)
+
+
+def _table(head: str, juror: Juror) -> str:
+    settings = juror.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
+    return "\n".join(["", head, *_lines(settings), ""])
+
+
+def _lines(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
 
 
 def shipped() -> list[str]:

@@ -30,11 +30,13 @@ from data.schema import (
     Improvement,
     Instance,
     Kind,
+    Proposal,
     Rater,
     Rating,
     Response,
     RubricText,
     Span,
+    Status,
     Submission,
 )
 
@@ -239,3 +241,66 @@ def responses_among(engine: Engine, keys: Collection[int], benchmarks: Collectio
     with reading(engine) as session:
         found: set[int | None] = set(session.exec(query.where(FOR_STUDY)))
     return len(found.intersection(keys))
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedRubric:
+    """What came of the last question for a rubric in one round; `rubric` None where none came."""
+
+    round: int
+    status: Status
+    reason: str
+    rubric: Rubric | None
+
+
+def proposed_rubrics(engine: Engine, improvement: int) -> dict[int, ProposedRubric]:
+    """Return round -> what came of the last question in it, of one improvement."""
+    query = (
+        select(Proposal, RubricText.body)
+        .outerjoin(RubricText, col(Proposal.rubric_sha256) == col(RubricText.sha256))
+        .where(Proposal.improvement == improvement)
+        .order_by(col(Proposal.id))
+    )
+    with reading(engine) as session:
+        return {
+            row.round: ProposedRubric(
+                row.round, row.status, row.reason, Rubric.from_json(body) if body else None
+            )
+            for row, body in session.exec(query)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class JurorVerdict:
+    """What a juror gave a response on one rubric: means over replicates, and its explanations."""
+
+    scores: Mapping[str, float]
+    words: tuple[str, ...] = ()
+
+
+def juror_verdicts(
+    engine: Engine, jurors: Collection[str], rubric: Rubric, benchmarks: Collection[str]
+) -> dict[int, dict[str, JurorVerdict]]:
+    """Return response -> juror -> verdict, of verdicts that have every criterion of the rubric."""
+    query = rated(
+        *(Rating.response, Rater.handle, Rating.criterion, Rating.score, Rating.comment)
+    ).where(
+        FOR_STUDY, NEWEST, Rater.kind == Kind.JUROR, col(Rater.handle).in_(jurors),
+        col(Instance.benchmark).in_(benchmarks), Rating.rubric_sha256 == rubric.sha256,
+    )  # fmt: skip
+    given: dict[tuple[int, str], dict[str, list[float]]] = {}
+    words: dict[tuple[int, str], list[str]] = {}
+    with reading(engine) as session:
+        for response, juror, criterion, score, comment in session.exec(
+            query.order_by(col(Rating.id))
+        ):
+            given.setdefault((response, juror), {}).setdefault(criterion, []).append(score)
+            if comment:
+                words.setdefault((response, juror), []).append(f"{criterion}: {comment}")
+    verdicts: dict[int, dict[str, JurorVerdict]] = {}
+    for key, scores in given.items():
+        if set(scores) == set(rubric.criteria):
+            means = {name: sum(scores[name]) / len(scores[name]) for name in rubric.criteria}
+            verdict = JurorVerdict(means, tuple(words.get(key, ())))
+            verdicts.setdefault(key[0], {})[key[1]] = verdict
+    return verdicts
