@@ -27,6 +27,8 @@ from data.schema.study import (
     Remark,
     Report,
     Response,
+    Review,
+    ReviewKind,
     Role,
     RubricText,
     Setting,
