@@ -56,6 +56,11 @@ class TwoJuries:
     benchmark: str = ""
     criterion: str = ""
 
+    @property
+    def sides(self) -> tuple[JurySide, JurySide]:
+        """Both sides, the first first."""
+        return self.first, self.second
+
 
 @dataclass(frozen=True, slots=True)
 class JuryOn:
@@ -159,10 +164,6 @@ def on_both(person: Person, engine: Engine, asked: TwoJuries) -> list[OnBoth]:
     return _on_both(engine, version(engine), asked)
 
 
-def both_sides(asked: TwoJuries) -> tuple[JurySide, JurySide]:
-    return asked.first, asked.second
-
-
 @lru_cache(maxsize=8)
 def _versions(engine: Engine, _: tuple[int, ...]) -> dict[str, frozenset[str]]:
     """Return rubric -> benchmarks that jurors rated by it; kept until the study changes."""
@@ -205,8 +206,8 @@ def parts_of(engine: Engine, asked: TwoJuries) -> list[Part]:
     keys = _keys(engine, asked)
     parts = []
     for view in benchmarks(engine):
-        sides = [side.rubric or view.rubric.sha256 for side in both_sides(asked)]
-        named = {side.rubric for side in both_sides(asked)} - {""}
+        sides = [side.rubric or view.rubric.sha256 for side in asked.sides]
+        named = {side.rubric for side in asked.sides} - {""}
         if asked.benchmark not in ("", view.name):
             continue
         if all(view.name in where.get(sha256, ()) for sha256 in named):
@@ -236,17 +237,16 @@ def _keys(engine: Engine, asked: TwoJuries) -> tuple[tuple[int, ...], tuple[int,
         key_of = {name: key or 0 for name, key in session.exec(query)}
     first, second = (
         tuple(key_of[name] for name in side.jurors if name in key_of) if side.jurors else default
-        for side in both_sides(asked)
+        for side in asked.sides
     )
     return first, second
 
 
 def _read(session: Session, part: Part, asked: TwoJuries) -> _Read:
     """Return the verdicts of both sides on one benchmark."""
-    means = [_means(session, part, side, n) for n, side in enumerate(both_sides(asked))]
+    means = [_means(session, part, side, n) for n, side in enumerate(asked.sides)]
     failed = [
-        _failures(session, part, side, n) - means[n].keys()
-        for n, side in enumerate(both_sides(asked))
+        _failures(session, part, side, n) - means[n].keys() for n, side in enumerate(asked.sides)
     ]
     otherwise = _explained_otherwise(session, part, asked)
     return _Read(part, (means[0], means[1]), (failed[0], failed[1]), otherwise)
@@ -258,7 +258,7 @@ def _rows(
     """Yield one benchmark's responses with what both juries make of them."""
     seated = [
         [key for key in read.part.raters[n] if side.jurors or key in heard]
-        for n, side in enumerate(both_sides(asked))
+        for n, side in enumerate(asked.sides)
     ]
     found = (*read.means, *read.failed)
     is_comparable = read.part.same_scale and bool(read.part.averaged)
@@ -334,7 +334,7 @@ def _failures(session: Session, part: Part, side: JurySide, place: int) -> set[P
 
 def _explained_otherwise(session: Session, part: Part, asked: TwoJuries) -> frozenset[int]:
     """Return the responses on which a juror of both sides gave other words for a criterion."""
-    sides, both = both_sides(asked), {*part.raters[0]} & {*part.raters[1]}
+    sides, both = asked.sides, {*part.raters[0]} & {*part.raters[1]}
     is_one_verdict = part.rubrics[0] == part.rubrics[1] and sides[0].verdict == sides[1].verdict
     if not both or is_one_verdict:
         return frozenset()

@@ -12,7 +12,7 @@ from data.database import reading
 from data.person import Person, only
 from data.queries.base import FOR_STUDY
 from data.queries.workbench import STEER
-from data.queries.workbench_juries import JurySide, Part, TwoJuries, both_sides, of_side, parts_of
+from data.queries.workbench_juries import JurySide, Part, TwoJuries, of_side, parts_of
 from data.schema import Attempt, Instance, Rater, Rating, Response, Status
 
 
@@ -69,7 +69,7 @@ def jurors_on(person: Person, engine: Engine, asked: TwoJuries, response: int) -
         if part is None:
             return None
         first, second = (
-            _said(session, part, side, n, response) for n, side in enumerate(both_sides(asked))
+            _said(session, part, side, n, response) for n, side in enumerate(asked.sides)
         )
         return SidesOn(first, second, part.criteria, part.averaged, part.same_scale)
 
