@@ -166,6 +166,7 @@ SEALS: Mapping[str, Sealed] = {
         ),
         ACT,
     ),
+    "review": Sealed(How.ACT, ("response", "reviewer", "kind", "text", "at"), ACT),
     "expert": Sealed(
         How.OWN,
         checked=dict.fromkeys(

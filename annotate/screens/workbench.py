@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -15,7 +15,8 @@ from annotate.screens import (
     workbench_views,
 )
 from annotate.screens.frame import notice, paragraph
-from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
+from annotate.screens.workbench_list import LeftPane
+from annotate.screens.workbench_views import CELL, RESPONSE
 from calibration.protocol import thresholds
 from data import queries
 from data.person import Person
@@ -127,13 +128,7 @@ def _filters(
         workbench_views.show(engine, person)
     criteria = _criteria(benchmarks, chosen.benchmark)
     criterion = by.selectbox("Criterion", [MEAN, *criteria], key="criterion", bind="query-params")
-    chosen = Chosen(
-        chosen.benchmark,
-        criterion if criterion in criteria else "",
-        chosen.jurors,
-        chosen.measure,
-        chosen.clinician,
-    )
+    chosen = replace(chosen, criterion=criterion if criterion in criteria else "")
     return chosen, Wanted(FLAGS.get(flag or ANY, ""), (words or "").strip(), subgroup)
 
 
@@ -169,11 +164,10 @@ def _compared_by(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkV
         st.html(paragraph(f"In addresses clinicians have other names: {', '.join(known)}."))
     measure = st.selectbox("Measure", [POINTS, Z], key="measure", bind="query-params")
     return Chosen(
-        benchmark if benchmark in names else "",
-        "",
-        tuple(sorted(juror for juror in jury if juror in jurors)),
-        "z" if measure == Z else "points",
-        clinician if clinician in clinicians else "",
+        benchmark=benchmark if benchmark in names else "",
+        jurors=tuple(sorted(juror for juror in jury if juror in jurors)),
+        measure="z" if measure == Z else "points",
+        clinician=clinician if clinician in clinicians else "",
     )
 
 

@@ -7,18 +7,18 @@ browser, so it gets the rows of one page.
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 import streamlit as st
 
+from annotate.screens.frame import NONE
+from annotate.screens.workbench_views import CELL, RESPONSE, address
 from data.queries.workbench import Compared
 from data.queries.workbench_find import Snippet
 from medjury.services.confusion import Cell, Confusion
 
 PAGE = 40
-RESPONSE, CELL = "response", "cell"  # names in the address
 COMPONENT = "responses"
-MINUS, DASH = "\N{MINUS SIGN}", '<span aria-label="none">\N{EM DASH}</span>'
+MINUS = "\N{MINUS SIGN}"
 HINT = (
     '<p class="mj-keys">Keys: <kbd>j</kbd> next, <kbd>k</kbd> previous, <kbd>/</kbd> search; '
     "arrows within the list.</p>"
@@ -154,10 +154,9 @@ def _filter() -> None:
         st.query_params.pop(CELL, None)
 
 
-def _address(**changed: str) -> str:
-    parameters = {name: st.query_params.get_all(name) for name in st.query_params}
-    changes = {name: [value] for name, value in changed.items()}
-    return html.escape("?" + urlencode(parameters | changes, doseq=True))
+def _link(name: str, value: str) -> str:
+    """Return a link to this page with one name of its address changed."""
+    return html.escape("?" + address(**{name: value}))
 
 
 def _list(shown: LeftPane, snippets: Mapping[int, Snippet]) -> str:
@@ -184,7 +183,7 @@ def _list(shown: LeftPane, snippets: Mapping[int, Snippet]) -> str:
 def _way(row: Compared | None, name: str) -> str:
     if row is None:
         return ""
-    link = _address(response=row.response_id)
+    link = _link(RESPONSE, row.response_id)
     return f'<a href="{link}" data-id="{html.escape(row.response_id)}">{name} {PAGE}</a> '
 
 
@@ -196,7 +195,7 @@ def _item(
     text = ("in a comment: " if snippet.of_comment else "") + snippet.text if snippet else ""
     told = f'<span class="mj-flags">{html.escape(words)}</span>' if words else ""
     return (
-        f'<li><a href="{_address(response=row.response_id)}" data-id="{html.escape(row.response_id)}"'
+        f'<li><a href="{_link(RESPONSE, row.response_id)}" data-id="{html.escape(row.response_id)}"'
         f'{current}><span class="mj-line"><b>{html.escape(row.response_id)}</b>'
         f"<span>{difference(row.difference, most)}</span></span>"
         f'<span class="mj-snippet">{html.escape(text)}</span>{told}</a></li>'
@@ -206,7 +205,7 @@ def _item(
 def difference(value: float | None, most: float) -> str:
     """Return a difference as a number with its sign and as a bar from the middle."""
     if value is None:
-        return DASH
+        return NONE
     width = 50 * abs(value) / most if most else 0
     side = "left:50%" if value >= 0 else f"left:{50 - width:.1f}%"
     bar = f'<span style="{side};width:{width:.1f}%"></span>'
@@ -247,7 +246,7 @@ def _pair(cell: Cell, matrix: Confusion, most: int, chosen: Cell | None) -> str:
     current = ' aria-current="true"' if cell == chosen else ""
     kind = "mj-same" if cell[0] == cell[1] else ("mj-none" if not count else "")
     return (
-        f'<td class="{kind}"><a href="{_address(cell=pair)}" data-cell="{pair}" aria-label="{name}"'
+        f'<td class="{kind}"><a href="{_link(CELL, pair)}" data-cell="{pair}" aria-label="{name}"'
         f'{current} style="--share:{share}%">{count:,}</a></td>'
     )
 

@@ -7,6 +7,7 @@ from operator import itemgetter
 import streamlit as st
 
 from annotate.rating import text_html
+from annotate.screens.frame import NONE
 from data.card import Reading
 from data.queries.lab import Opened, Opinion
 from data.queries.workbench import Compared
@@ -20,7 +21,6 @@ WORDS = {
 WHOLE = "on the whole"
 READINGS: dict[Reading, str] = {"third": "third reading", "consensus": "consensus reading"}
 SIDES = ((Kind.CLINICIAN, "Clinicians"), (Kind.JUROR, "Jury"))
-NONE = '<span aria-label="none">\N{EM DASH}</span>'
 
 
 def show(opened: Opened, row: Compared) -> None:

@@ -47,6 +47,7 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "remark": schema.Remark,
     "span": schema.Span,
     "submission": schema.Submission,
+    "review": schema.Review,
     "expert": schema.Expert,
     "drill": schema.Drill,
     "attempt": schema.Attempt,

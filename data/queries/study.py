@@ -43,6 +43,7 @@ from data.schema import (
 from data.settings import Settings, read_settings
 from data.store.access import SIGNED_OUT
 from data.store.ledger import EVALUATED
+from data.store.reviews import REVIEWED
 from data.store.study import CONSENTED
 from data.store.views import VIEW_FORGOTTEN, VIEW_SAVED
 
@@ -57,7 +58,7 @@ _READ = (
 TAXONOMY = Path(data.__file__).parent / "taxonomy.toml"
 
 COUNTED = (Response, Rating, Attempt)
-LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT, VIEW_SAVED, VIEW_FORGOTTEN)
+LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT, VIEW_SAVED, VIEW_FORGOTTEN, REVIEWED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]
     query = select(Rater.kind, Rater.handle).where(col(Rater.simulated).is_(True))
     with reading(engine) as session:
         rows = session.exec(query).all()
-    jurors_chosen = chosen.jurors or set(_default_jury(engine).values())
+    jurors_chosen = chosen.jurors or set(default_jury(engine).values())
     jurors = sorted(name for kind, name in rows if kind == Kind.JUROR and name in jurors_chosen)
     clinicians = ["clinicians"] if any(kind == Kind.CLINICIAN for kind, _ in rows) else []
     return clinicians + jurors
@@ -161,7 +161,7 @@ def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]
 def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compared]:
     """Return what is compared; kept until the study changes."""
     kinds = _kinds_of_raters(engine)
-    jurors = [*_default_jury(engine)]
+    jurors = [*default_jury(engine)]
     if chosen.jurors:
         named = {(Kind.JUROR, name) for name in chosen.jurors}
         jurors = [key for key, response in kinds.items() if response in named]
@@ -190,7 +190,7 @@ def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compar
     ]
 
 
-def _default_jury(engine: Engine) -> dict[int, str]:
+def default_jury(engine: Engine) -> dict[int, str]:
     """Return the jurors who sit where none are chosen: real ones never sit with simulated ones."""
     query = select(Rater.id, Rater.handle, Rater.simulated).where(
         Rater.kind == Kind.JUROR, col(Rater.id).in_(select(Rating.rater).distinct())

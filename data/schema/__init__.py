@@ -28,6 +28,8 @@ from data.schema.study import (
     Remark,
     Report,
     Response,
+    Review,
+    ReviewKind,
     Role,
     RubricText,
     Setting,

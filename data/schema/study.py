@@ -328,6 +328,31 @@ class Span(Table, table=True):
     linked: int | None = None
 
 
+class ReviewKind(StrEnum):
+    """What a line of a review does: it puts a tag on a response, takes one off, or is the note."""
+
+    TAG = "tag"
+    UNTAG = "untag"
+    NOTE = "note"
+
+
+class Review(Table, table=True):
+    """A tag or the note that a researcher or coordinator put on a response; no rater is shown it.
+
+    Append-only: of the lines on a tag, and of all notes on a response, the newest counts, and a
+    note without words is none. `reviewer` is who it was, as the record's events name people: a
+    package brings no accounts.
+    """
+
+    id: int | None = Field(default=None, primary_key=True)
+    response: int = Field(foreign_key="response.id", index=True)
+    reviewer: str
+    kind: ReviewKind = Field(sa_type=AutoString)
+    text: str = ""
+    at: datetime = Field(default_factory=now)
+    batch: str | None = Field(default=None, index=True)
+
+
 class Expert(Table, table=True):
     """An expert's score of a training response on one criterion, and why."""
 

@@ -60,6 +60,7 @@ from data.store.ledger import Evaluation, freeze, record_evaluations
 from data.store.masks import MaskedText, mask_responses
 from data.store.people import set_email, set_specialty
 from data.store.responses import TaxonomyPlace
+from data.store.reviews import change_tags, keep_note
 from data.store.steering import set_place
 from data.store.study import lock, reopen, set_protocol, set_setting
 from data.store.training import answer_drill, import_experts, let_through
@@ -241,6 +242,9 @@ def _settled(engine: Engine, keys: dict[str, int]) -> None:
 
 def _looked_at(engine: Engine) -> None:
     set_setting(engine, "reference", "on_request")
+    change_tags(OPERATOR, engine, 1, put_on=["too short", "unsafe"])
+    change_tags(OPERATOR, engine, 1, taken_off=["unsafe"])
+    keep_note(OPERATOR, engine, 1, "ask the clinicians")
     for name in ("mine", "other"):
         keep_panel(OPERATOR, engine, name, f'name = "{name}"')
     forget_panel(OPERATOR, engine, "other")

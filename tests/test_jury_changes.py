@@ -1,0 +1,266 @@
+"""Two juries side by side: what moved, by how much, what is said otherwise, and what failed."""
+
+from collections.abc import Mapping
+
+import pytest
+from kit.rating_study import rubric
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from data.card import Reply
+from data.errors import NotAllowed
+from data.importers.rows import JurorRecord, Origin, RatingRow
+from data.person import OPERATOR, Person
+from data.queries.workbench_juries import (
+    JuryOn,
+    JurySide,
+    OnBoth,
+    TwoJuries,
+    most_verdicts,
+    on_both,
+    rated_versions,
+)
+from data.queries.workbench_jurors import JurorOn, SidesOn, jurors_on
+from data.rubric import Rubric, read_rubric
+from data.schema import Attempt, Kind, Response, Role, Status
+from data.store import import_ratings
+from data.store.calls import Step, add_jurors, record_steps
+from medjury.services.jury_changes import (
+    Moved,
+    Order,
+    What,
+    changes,
+    counts,
+    fits,
+    in_order,
+    paired,
+)
+
+GENERIC = read_rubric("generic")
+HALF = 0.5
+
+
+def row(
+    number: int, first: float | None, second: float | None, *, failed: bool = False, **other: bool
+) -> OnBoth:
+    sides = [JuryOn(mean, 2 if mean is not None else 1, 2) for mean in (first, second)]
+    after = JuryOn(sides[1].mean, sides[1].scored, 2, failed)
+    return OnBoth(number, f"r{number}", "b", sides[0], after, **other)
+
+
+def test_a_response_moves_up_or_down_by_its_means_and_floating_point_moves_nothing() -> None:
+    rows = [
+        *(row(1, 3, 4), row(2, 3, 2.1), row(3, 0.1 + 0.2, 0.3), row(4, 3, None), row(5, None, 3)),
+        *(row(6, None, None), row(7, 3, 4, comparable=False), row(8, 3.0, 4.0 - 1e-12)),
+    ]
+    changed = changes(rows)
+    assert [one.moved for one in changed] == [
+        *(Moved.UP, Moved.DOWN, Moved.SAME, Moved.ONLY_FIRST, Moved.ONLY_SECOND),
+        *(Moved.NEITHER, Moved.APART, Moved.UP),
+    ]
+    assert [one.difference for one in changed[:3]] == [1, pytest.approx(-0.9), 0.0]
+    assert [one.difference for one in changed[3:7]] == [None] * 4
+    assert [one.row.response for one in changed if one.by_a_point] == [1, 8]
+    found = counts(changed)
+    assert sum(found.moved.values()) == len(rows)  # each response stands somewhere, once
+    assert (found.moved[Moved.UP], found.by_a_point) == (2, 2)
+
+
+def test_a_failure_is_one_only_where_the_first_jury_had_a_mean() -> None:
+    rows = [row(1, 3, None, failed=True), row(2, 3, None), row(3, None, None, failed=True)]
+    changed = changes(rows)
+    assert [one.now_failed for one in changed] == [True, False, False]
+    assert counts(changed).now_failed == 1
+    assert [fits(one, What.ONLY_FIRST) for one in changed] == [True, True, False]
+
+
+def test_a_list_is_filtered_and_sorted_by_what_changed() -> None:
+    rows = [row(1, 3, 3.5), row(2, 3, None), row(3, 4, 2), row(4, 3, 3), row(5, 2, 3)]
+    changed = changes([*rows, row(6, 3, 3, explained_otherwise=True)])
+    wanted = {
+        None: [1, 2, 3, 4, 5, 6],
+        What.UP: [1, 5],
+        What.DOWN: [3],
+        What.SAME: [4, 6],
+        What.BY_A_POINT: [3, 5],
+        What.EXPLAINED_OTHERWISE: [6],
+        What.ONLY_FIRST: [2],
+        What.NOW_FAILED: [],
+    }
+    for what, responses in wanted.items():
+        assert [one.row.response for one in changed if fits(one, what)] == responses
+    orders = {
+        Order.LARGEST: [3, 5, 1, 4, 6, 2],
+        Order.UP: [5, 1, 4, 6, 3, 2],
+        Order.DOWN: [3, 4, 6, 1, 5, 2],
+    }
+    for order, responses in orders.items():
+        assert [one.row.response for one in in_order(changed, order)] == responses
+
+
+def test_every_way_to_move_but_neither_can_be_asked_for() -> None:
+    assert {kind.value for kind in Moved} - {what.value for what in What} == {"neither"}
+
+
+def test_jurors_are_paired_by_name_with_the_difference_of_each_criterion() -> None:
+    first = (
+        JurorOn("a", False, {"x": 3, "y": 4, "old": 5}, {"x": ("fair",)}),
+        JurorOn("b", False, {"x": 3}),
+    )
+    second = (
+        JurorOn("a", False, {"x": 2.5, "y": 4}, {"x": ("poor",)}),
+        JurorOn("c", True, {}, {}, "refused"),
+    )
+    sides = SidesOn(first, second, ("x", "y", "old"), ("x", "y"), same_scale=True)
+    a, b, c = paired(sides)
+    assert [(one.juror, one.on_first, one.on_second) for one in (a, b, c)] == [
+        *(("a", True, True), ("b", True, False), ("c", False, True)),
+    ]
+    assert (a.scores["x"].difference, a.scores["y"].difference) == (-HALF, 0.0)
+    assert (a.scores["x"].first_words, a.scores["x"].second_words) == (("fair",), ("poor",))
+    assert (a.scores["old"].first, a.scores["old"].second, a.scores["old"].difference) == (
+        5,
+        None,
+        None,
+    )
+    assert (a.mean.first, a.mean.second, a.mean.difference) == (3.5, 3.25, -0.25)
+    assert b.mean.first is None  # a criterion is missing
+    assert (c.second_failure, c.simulated) == ("refused", True)
+    apart = SidesOn(first, second, ("x",), ("x",), same_scale=False)
+    assert paired(apart)[0].scores["x"].difference is None
+
+
+def rate(
+    engine: Engine,
+    juror: str,
+    scores: Mapping[str, tuple[float, ...]],
+    *,
+    on: Rubric | None = None,
+    verdict: int = 0,
+    words: str = "",
+) -> None:
+    """Store a juror's scores: response -> points, one a criterion of the rubric."""
+    criteria = (on or GENERIC).criteria
+    rows = [
+        RatingRow(
+            Origin("made up", 1), name, juror, Kind.JUROR, criterion, str(point), words,
+            replicate=verdict,
+        )
+        for name, points in scores.items()
+        for criterion, point in zip(criteria, points, strict=True)
+    ]  # fmt: skip
+    import_ratings(engine, rows, on)
+
+
+def key_of(engine: Engine, name: str) -> int:
+    with Session(engine) as session:
+        return session.exec(select(Response.id).where(Response.response_id == name)).one() or 0
+
+
+def by_name(rows: list[OnBoth]) -> dict[str, tuple[float | None, float | None]]:
+    return {row.response_id: (row.first.mean, row.second.mean) for row in rows}
+
+
+def test_other_jurors_stand_beside_the_first(small_study: Engine) -> None:
+    rate(small_study, "a", {"r11": (3, 3, 3), "r12": (2, 2, 2)})
+    rate(small_study, "b", {"r11": (5, 5, 5), "r21": (1, 1, 1)})
+    rate(small_study, "c", {"r11": (4, 4, 4)})
+    asked = TwoJuries(JurySide(("a",)), JurySide(("b", "c")))
+    rows = on_both(OPERATOR, small_study, asked)
+    assert by_name(rows) == {"r11": (3, 4.5), "r12": (2, None), "r21": (None, None)}
+    assert [(row.second.scored, row.second.of) for row in rows] == [(2, 2), (0, 2), (1, 2)]
+    assert not any(row.explained_otherwise for row in rows)  # no juror sits on both
+    clarity = TwoJuries(asked.first, asked.second, criterion=GENERIC.criteria[2])
+    assert by_name(on_both(OPERATOR, small_study, clarity))["r11"] == (3, 4.5)
+    assert on_both(OPERATOR, small_study, TwoJuries(asked.first, asked.second, "other")) == []
+
+
+def test_a_verdict_of_one_run_stands_beside_that_of_another(small_study: Engine) -> None:
+    rate(small_study, "a", {"r11": (3, 3, 3), "r12": (2, 2, 2)}, words="fair")
+    rate(small_study, "a", {"r11": (4, 4, 4), "r12": (2, 2, 2)}, verdict=1, words="fair")
+    rate(small_study, "a", {"r12": (2, 2, 2)}, verdict=1, words="poor")  # said anew
+    assert most_verdicts(OPERATOR, small_study) == 2
+    asked = TwoJuries(JurySide(verdict=0), JurySide(verdict=1))
+    rows = on_both(OPERATOR, small_study, asked)
+    assert by_name(rows) == {"r11": (3, 4), "r12": (2, 2)}
+    assert [row.response_id for row in rows if row.explained_otherwise] == ["r12"]
+    both = on_both(OPERATOR, small_study, TwoJuries(JurySide(), JurySide(verdict=1)))
+    assert by_name(both)["r11"] == (3.5, 4)
+    same = on_both(OPERATOR, small_study, TwoJuries(JurySide(), JurySide()))
+    assert not any(row.explained_otherwise for row in same)
+
+
+def test_a_rubrics_versions_are_compared_over_the_criteria_that_both_have(
+    small_study: Engine,
+) -> None:
+    other = rubric(*GENERIC.criteria[:2], "tone", name="generic_two")
+    rate(small_study, "a", {"r11": (3, 3, 1)})
+    rate(small_study, "b", {"r11": (3, 3, 1)})
+    rate(small_study, "a", {"r11": (4, 4, 5), "r12": (2, 2, 2)}, on=other)
+    versions = rated_versions(OPERATOR, small_study)
+    assert {one.sha256: one.benchmarks for one in versions} == {
+        GENERIC.sha256: frozenset({"visits"}),
+        other.sha256: frozenset({"visits"}),
+    }
+    asked = TwoJuries(JurySide(("a",), other.sha256), JurySide(("a",)))
+    rows = on_both(OPERATOR, small_study, asked)
+    assert by_name(rows) == {"r11": (4, 3), "r12": (2, None)}
+    whole = on_both(OPERATOR, small_study, TwoJuries(JurySide(rubric=other.sha256), JurySide()))
+    assert by_name(whole)["r11"] == (None, 3)  # b, who sits too, never rated on the other version
+    tone = TwoJuries(asked.first, asked.second, criterion="tone")
+    assert on_both(OPERATOR, small_study, tone) == []  # the second has no such criterion
+    found = jurors_on(OPERATOR, small_study, asked, key_of(small_study, "r11"))
+    assert found is not None
+    assert found.criteria == (*GENERIC.criteria[:2], "tone", GENERIC.criteria[2])
+    [a] = paired(found)
+    assert [a.scores[name].difference for name in found.criteria] == [-1, -1, None, None]
+    assert a.mean.difference == -1
+
+
+def test_versions_on_other_scales_have_no_difference(small_study: Engine) -> None:
+    other = rubric(*GENERIC.criteria, low=0, high=100, name="percent")
+    rate(small_study, "a", {"r11": (3, 3, 3)})
+    rate(small_study, "a", {"r11": (60, 60, 60)}, on=other)
+    asked = TwoJuries(JurySide(), JurySide(rubric=other.sha256))
+    [change] = changes(on_both(OPERATOR, small_study, asked))
+    assert (change.row.first.mean, change.row.second.mean) == (3, 60)
+    assert (change.moved, change.difference) == (Moved.APART, None)
+
+
+def test_a_call_that_failed_last_is_why_the_second_jury_has_no_mean(small_study: Engine) -> None:
+    keys = add_jurors(small_study, [JurorRecord(name, {"provider": "x"}) for name in ("a", "b")])
+    r11, r12 = (key_of(small_study, name) for name in ("r11", "r12"))
+    for juror, response, status in (
+        *(("a", r11, Status.OK), ("a", r12, Status.OK), ("b", r12, Status.REFUSED)),
+        *(("b", r11, Status.REFUSED), ("b", r12, Status.OK)),
+    ):
+        attempt = Attempt(
+            rater=keys[juror], response=response, rubric_sha256=GENERIC.sha256,
+            request_sha256="0" * 64, status=status,
+        )  # fmt: skip
+        reply = Reply(dict.fromkeys(GENERIC.criteria, 3) if status == Status.OK else {}, {})
+        record_steps(small_study, [Step(attempt=(attempt, GENERIC, reply))])
+    asked = TwoJuries(JurySide(("a",)), JurySide(("b",)))
+    changed = changes(on_both(OPERATOR, small_study, asked))
+    told = {one.row.response_id: (one.moved, one.now_failed) for one in changed}
+    assert told == {"r11": (Moved.ONLY_FIRST, True), "r12": (Moved.SAME, False)}
+    found = jurors_on(OPERATOR, small_study, asked, r11)
+    assert found is not None
+    assert [(one.juror, one.second_failure) for one in paired(found)] == [
+        ("a", ""),
+        ("b", "refused"),
+    ]
+
+
+def test_a_clinician_may_not_compare_juries(small_study: Engine) -> None:
+    doctor, asked = Person(3, "dr", Role.CLINICIAN, 1), TwoJuries(JurySide(), JurySide())
+    for ask in (
+        lambda: on_both(doctor, small_study, asked),
+        lambda: jurors_on(doctor, small_study, asked, 1),
+        lambda: rated_versions(doctor, small_study),
+        lambda: most_verdicts(doctor, small_study),
+    ):
+        with pytest.raises(NotAllowed):
+            ask()
+    assert on_both(OPERATOR, small_study, asked) == []
+    assert most_verdicts(OPERATOR, small_study) == 0
