@@ -87,6 +87,7 @@ IN_THE_TERMINAL = {
     "rate people specialty": "no screen has it yet",
     "rate training": "expert scores come by file, on the server; no screen has it yet",
     "rate flags": "no screen has the list of flags yet",
+    "jury improve": "it runs for long and spends money; no screen has it yet",
     "jury references": "it asks jurors of references, rarely; no screen has it yet",
 }
 
