@@ -65,6 +65,7 @@ IN_THE_APP = {
     "rate ratings": ("study_import", "Ratings made elsewhere"),
     "jury panels": ("lab", "Edit a copy"),
     "jury run": ("lab", "Run the jury"),
+    "jury improve": ("lab_improve", "Start learning"),
     "jury probe": ("lab", "Probe the jurors"),
     "jury missing": ("lab_run", "missing"),
     "analyse calibrate": ("agreement", "Overview"),
@@ -87,7 +88,6 @@ IN_THE_TERMINAL = {
     "rate people specialty": "no screen has it yet",
     "rate training": "expert scores come by file, on the server; no screen has it yet",
     "rate flags": "no screen has the list of flags yet",
-    "jury improve": "it runs for long and spends money; no screen has it yet",
     "jury references": "it asks jurors of references, rarely; no screen has it yet",
 }
 

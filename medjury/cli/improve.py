@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from calibration.learning.gain import PartGain
+from calibration.learning.values import PartGain
 from data.errors import BadInput
 from data.queries.learning import stored_rubric
 from data.rubric import write_rubrics

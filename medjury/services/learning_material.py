@@ -10,8 +10,9 @@ from itertools import groupby
 import numpy as np
 from sqlalchemy import Engine
 
-from calibration.learning.gain import PartGain, part_gain
+from calibration.learning.gain import part_gain
 from calibration.learning.split import TRAIN, split_instances
+from calibration.learning.values import PartGain
 from calibration.scores import Array, Integers
 from calibration.values import NAN
 from data.errors import TooFew, Unknown
