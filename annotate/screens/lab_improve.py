@@ -50,7 +50,7 @@ def show(
         order = _order(panel, text, benchmarks)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             cap = st.number_input(
-                "Cap, US dollars",
+                "Cap for learning, US dollars",
                 min_value=0.0,
                 value=None,
                 step=1.0,
@@ -75,7 +75,9 @@ def all_improvements(person: Person, engine: Engine) -> list[ImprovementView]:
 
 def _order(panel: Panel, text: str, known: Sequence[str]) -> RunOrder:
     first, second, third = st.columns((4, 2, 2), vertical_alignment="bottom")
-    chosen = first.multiselect("Benchmarks of one rubric", known, key="learn-benchmarks")
+    chosen = first.multiselect(
+        "Benchmarks of one rubric", known, key="learn-benchmarks", placeholder="all"
+    )
     rounds = second.number_input("Proposals, at most", 0, MOST_ROUNDS, 3, key="learn-rounds")
     examples = third.number_input(
         "Rated examples to try", 0, MOST_EXAMPLES, 3, key="learn-examples"
