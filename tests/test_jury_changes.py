@@ -20,7 +20,7 @@ from data.queries.workbench_juries import (
     on_both,
     rated_versions,
 )
-from data.queries.workbench_jurors import JurorOn, SidesOn, jurors_on
+from data.queries.workbench_sides import JurorOn, SidesOn, jurors_on
 from data.rubric import Rubric, read_rubric
 from data.schema import Attempt, Kind, Response, Role, Status
 from data.store import import_ratings

@@ -43,7 +43,7 @@ def test_a_comment_on_the_whole_and_those_on_criteria_stand_once_each(
 ) -> None:
     reply = Reply(SCORES, {"clarity": "too long"}, "sound", flags=("flag",))
     submit(small_study, 1, code, reply)
-    told = comments(opened(small_study))
+    told = comments(opened(small_study).opinions)
     assert "<dt>on the whole</dt><dd>sound</dd><dt>clarity</dt><dd>too long</dd>" in told
     assert told.count("sound") == 1
     assert told.count("<dt>") == 2
@@ -51,7 +51,7 @@ def test_a_comment_on_the_whole_and_those_on_criteria_stand_once_each(
 
 def test_the_words_on_what_could_not_be_rated_stand_once(small_study: Engine, code: str) -> None:
     submit(small_study, 1, code, Reply({}, comment="no lab values", flags=("not_enough_context",)))
-    told = comments(opened(small_study))
+    told = comments(opened(small_study).opinions)
     assert "<dt>on the whole</dt><dd>no lab values</dd>" in told
     assert told.count("no lab values") == 1
 
@@ -64,7 +64,7 @@ def test_a_comment_that_was_copied_to_every_criterion_stands_once(
     cells = f"r11,dr_old,clinician,{comment},2,3,5"
     path.write_text(f"response_id,rater,kind,comment,{','.join(SCORES)}\n{cells}\n", "utf-8")
     assert run("ratings", str(path))[0] == 0
-    told = comments(opened(small_study))
+    told = comments(opened(small_study).opinions)
     assert told.count("<dt>on the whole</dt><dd>copied</dd>") == heads
     assert told.count("<dt>") == heads
 
@@ -72,13 +72,8 @@ def test_a_comment_that_was_copied_to_every_criterion_stands_once(
 def test_a_juror_that_explains_all_criteria_alike_is_not_taken_for_a_comment_on_the_whole() -> None:
     words = dict.fromkeys(SCORES, "fine")
     opinion = Opinion(1, "j", Kind.JUROR, False, 0, 0, SCORES, words)
-    told = comments(of_opinions(opinion))
+    told = comments([opinion])
     assert "<dt>accuracy, completeness, clarity</dt><dd>fine</dd>" in told
-
-
-def of_opinions(*opinions: Opinion) -> Opened:
-    """Return an opened response of which the comments read its opinions alone."""
-    return Opened("r", "b", "i", None, None, opinions, ())  # type: ignore[arg-type]
 
 
 def test_linked_marks_name_each_other_through_the_marks_of_all_clinicians() -> None:

@@ -19,6 +19,7 @@ HERE = files("annotate") / "screens"
 STYLE = appearance.COLOURS + (HERE / "frame.css").read_text("utf-8")
 VIEW = "view"
 VIEW_IN_ADDRESS = "view-in-address"
+NONE = '<span aria-label="none">\N{EM DASH}</span>'
 
 
 def begin(person: Person, title: str, about: str, sheet: str) -> None:
@@ -177,7 +178,7 @@ def _row(row: Sequence[Cell], words: int) -> str:
 
 def _cell(value: Cell) -> str:
     if value is None:
-        return '<span aria-label="none">\N{EM DASH}</span>'
+        return NONE
     return html.escape(f"{value:,}" if isinstance(value, int) else value)
 
 

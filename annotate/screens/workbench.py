@@ -1,25 +1,31 @@
 """The workbench: where jury and clinicians disagree, response by response, in three panes."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import (
     frame,
+    workbench_juries,
     workbench_list,
     workbench_response,
+    workbench_review,
     workbench_scores,
     workbench_views,
 )
 from annotate.screens.frame import notice, paragraph
-from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
+from annotate.screens.workbench_juries import Asked
+from annotate.screens.workbench_list import LeftPane
+from annotate.screens.workbench_views import CELL, RESPONSE
 from calibration.protocol import thresholds
 from data import queries
 from data.person import Person
 from data.queries import BenchmarkView
+from data.queries.lab import Opened
+from data.queries.reviews import noted, tagged, tags_on
 from data.queries.workbench import Chosen, Compared, simulated_among, workbench_clinicians
 from data.queries.workbench_find import (
     SEARCHED_AT_LEAST,
@@ -30,7 +36,9 @@ from data.queries.workbench_find import (
     snippets,
     subgroup_values,
 )
+from data.schema import Kind
 from medjury.services.confusion import Cell, Confusion, cell_of, confusion
+from medjury.services.jury_changes import JuryChange
 from medjury.services.record import protocol_of
 
 ABOUT = "Where jury and clinicians disagree, the largest difference first. Authors stay hidden."
@@ -52,16 +60,30 @@ FLAGS = {
 }
 WORDS = {flag: words for words, flag in FLAGS.items() if flag}
 PAIR = re.compile(r"(-?\d+)_(-?\d+)")
-IN_POPOVER = ("on", "subgroup", "jury", "clinician", "measure")  # names in the address
+IN_POPOVER = ("on", "subgroup", "jury", "clinician", "measure", "tag", "noted")  # in the address
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which of the compared responses are listed: a flag of `FLAGS`, words, and a subgroup."""
+    """What is compared, and which of the compared responses are listed.
 
+    Attributes
+    ----------
+    asked
+        The second jury beside the first, if there is one.
+    flag
+        One of `FLAGS`.
+    tags, noted
+        Any of these stands on it; a note does.
+    """
+
+    chosen: Chosen
+    asked: Asked | None = None
     flag: str = ""
     words: str = ""
     subgroup: tuple[str, str] | None = None
+    tags: tuple[str, ...] = ()
+    noted: bool = False
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -71,12 +93,18 @@ def show(engine: Engine, person: Person) -> None:
         benchmark for benchmark in queries.study_benchmarks(person, engine) if benchmark.responses
     ]
     with st.container(key="workbench-filters"):
-        chosen, wanted = _filters(engine, person, benchmarks)
-    fitting = _fitting(engine, person, chosen, wanted, benchmarks)
-    matrix, why_none = _confusion(benchmarks, chosen, fitting)
+        wanted = _filters(engine, person, benchmarks)
+    asked = wanted.asked
+    changes = workbench_juries.changes_of(person, engine, asked) if asked else {}
+    passing = _passing(engine, person, wanted, benchmarks, changes)
+    fitting = workbench_juries.those(passing, changes, asked.what) if asked else passing
+    matrix, why_none = _confusion(benchmarks, wanted.chosen, fitting)
     cell = _asked_cell(matrix)
     rows = [row for row in fitting if cell is None or cell_of(row) == cell]
     with st.container(key="workbench-told"):  # there or not, or the panes would be drawn anew
+        if asked:
+            seen = [changes[row.response] for row in passing]
+            st.html(workbench_juries.summary(person, engine, asked.juries, seen))
         at = _asked_for(rows)
     if not fitting:
         frame.empty(
@@ -85,18 +113,20 @@ def show(engine: Engine, person: Person) -> None:
             "or run a jury in the lab.",
         )
         return
-    _panes(engine, person, chosen, wanted, LeftPane(rows, at, WORDS, matrix, why_none, cell))
+    shown = LeftPane(rows, at, WORDS, matrix, why_none, cell, changes)
+    _panes(engine, person, wanted, shown)
 
 
-def _panes(engine: Engine, person: Person, chosen: Chosen, wanted: Wanted, shown: LeftPane) -> None:
+def _panes(engine: Engine, person: Person, wanted: Wanted, shown: LeftPane) -> None:
     """Draw the three panes, and below them the calls to jurors."""
     rows = shown.rows
     with st.container(key="workbench-panes"):
-        left, middle, right = st.columns((27, 45, 28))
+        left, middle, right = st.columns((24, 40, 36) if wanted.asked else (27, 45, 28))
     with left, st.container(key="workbench-list"):
-        st.html(_summary(engine, person, chosen, rows))
+        st.html(_summary(engine, person, wanted.chosen, rows))
         page = [row.response for row in workbench_list.page_of(rows, shown.at)]
-        workbench_list.show(shown, snippets(person, engine, page, wanted.words))
+        texts = snippets(person, engine, page, wanted.words)
+        workbench_list.show(shown, texts, tags_on(person, engine, page))
     opened = queries.opened_response(person, engine, rows[shown.at].response) if rows else None
     if opened is None:
         middle.html(paragraph("No response has this pair of scores."))
@@ -104,15 +134,26 @@ def _panes(engine: Engine, person: Person, chosen: Chosen, wanted: Wanted, shown
     with middle, st.container(key="workbench-texts"):
         workbench_response.show_texts(opened, shown.at, len(rows))
     with right, st.container(key="workbench-scores"):
-        workbench_scores.show(opened, rows[shown.at])
+        _scores(engine, person, wanted, opened, rows[shown.at])
     workbench_response.show_calls(opened)
 
 
-def _filters(
-    engine: Engine, person: Person, benchmarks: Sequence[BenchmarkView]
-) -> tuple[Chosen, Wanted]:
+def _scores(engine: Engine, person: Person, wanted: Wanted, opened: Opened, row: Compared) -> None:
+    """Show the scores, what reviewers say of the response, and what raters wrote."""
+    if wanted.asked:
+        workbench_juries.show_pairs(person, engine, wanted.asked.juries, row.response)
+    st.html(workbench_scores.both_sides(row) + workbench_scores.scores(opened))
+    workbench_review.show(engine, person, row.response)
+    shown_above = Kind.JUROR if wanted.asked else None
+    opinions = [opinion for opinion in opened.opinions if opinion.kind != shown_above]
+    st.html(workbench_scores.comments(opinions))
+
+
+def _filters(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkView]) -> Wanted:
     """Return what is compared and which responses are wanted; all of it stands in the address."""
-    find, where, by, more, saved = st.columns((5, 4, 4, 2, 2), vertical_alignment="bottom")
+    find, where, by, beside, more, saved = st.columns(
+        (5, 4, 4, 2, 2, 2), vertical_alignment="bottom"
+    )
     words = find.text_input(
         "Search",
         key="find",
@@ -123,18 +164,16 @@ def _filters(
     with more.popover(_more(), key="more-filters", width="stretch"):
         chosen = _compared_by(engine, person, benchmarks)
         subgroup = _subgroup(engine, person)
+        tags, noted = workbench_review.ask_tags(engine, person)
     with saved.popover("Saved views", key="saved-views", width="stretch"):
         workbench_views.show(engine, person)
     criteria = _criteria(benchmarks, chosen.benchmark)
     criterion = by.selectbox("Criterion", [MEAN, *criteria], key="criterion", bind="query-params")
-    chosen = Chosen(
-        chosen.benchmark,
-        criterion if criterion in criteria else "",
-        chosen.jurors,
-        chosen.measure,
-        chosen.clinician,
-    )
-    return chosen, Wanted(FLAGS.get(flag or ANY, ""), (words or "").strip(), subgroup)
+    chosen = replace(chosen, criterion=criterion if criterion in criteria else "")
+    with beside:
+        asked = workbench_juries.ask(engine, person, chosen)
+    words, flag = (words or "").strip(), FLAGS.get(flag or ANY, "")
+    return Wanted(chosen, asked, flag, words, subgroup, tags, noted)
 
 
 def _more() -> str:
@@ -169,11 +208,10 @@ def _compared_by(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkV
         st.html(paragraph(f"In addresses clinicians have other names: {', '.join(known)}."))
     measure = st.selectbox("Measure", [POINTS, Z], key="measure", bind="query-params")
     return Chosen(
-        benchmark if benchmark in names else "",
-        "",
-        tuple(sorted(juror for juror in jury if juror in jurors)),
-        "z" if measure == Z else "points",
-        clinician if clinician in clinicians else "",
+        benchmark=benchmark if benchmark in names else "",
+        jurors=tuple(sorted(juror for juror in jury if juror in jurors)),
+        measure="z" if measure == Z else "points",
+        clinician=clinician if clinician in clinicians else "",
     )
 
 
@@ -186,20 +224,28 @@ def _subgroup(engine: Engine, person: Person) -> tuple[str, str] | None:
     return named.get(subgroup or ANY)
 
 
-def _fitting(
+def _passing(
     engine: Engine,
     person: Person,
-    chosen: Chosen,
     wanted: Wanted,
     benchmarks: Sequence[BenchmarkView],
+    changes: Mapping[int, JuryChange],
 ) -> list[Compared]:
-    """Return the compared responses that pass all filters but the pair of the matrix."""
-    rows = [row for row in queries.compared(person, engine, chosen) if _passes(row, wanted.flag)]
+    """Return the compared responses that pass all filters but what changed and the matrix's pair."""
+    chosen = wanted.chosen
+    rows: Sequence[Compared] = queries.compared(person, engine, chosen)
+    if wanted.asked:
+        rows = workbench_juries.with_changes(rows, changes, wanted.asked.order)
+    rows = [row for row in rows if _passes(row, wanted.flag)]
     allowed = []
     if len(wanted.words) >= SEARCHED_AT_LEAST:
         allowed.append(responses_with(person, engine, wanted.words))
     if wanted.subgroup:
         allowed.append(in_subgroup(person, engine, *wanted.subgroup))
+    if wanted.tags:
+        allowed.append(tagged(person, engine, wanted.tags))
+    if wanted.noted:
+        allowed.append(noted(person, engine))
     if wanted.flag == MISSED:
         allowed.append(missed_unsafe(person, engine, chosen, _unsafe(engine, chosen, benchmarks)))
     return [row for row in rows if all(row.response in responses for responses in allowed)]

@@ -6,19 +6,20 @@ browser, so it gets the rows of one page.
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from urllib.parse import urlencode
+from dataclasses import dataclass, field
 
 import streamlit as st
 
+from annotate.screens.frame import NONE
+from annotate.screens.workbench_views import CELL, RESPONSE, address
 from data.queries.workbench import Compared
 from data.queries.workbench_find import Snippet
 from medjury.services.confusion import Cell, Confusion
+from medjury.services.jury_changes import JuryChange
 
 PAGE = 40
-RESPONSE, CELL = "response", "cell"  # names in the address
 COMPONENT = "responses"
-MINUS, DASH = "\N{MINUS SIGN}", '<span aria-label="none">\N{EM DASH}</span>'
+MINUS = "\N{MINUS SIGN}"
 HINT = (
     '<p class="mj-keys">Keys: <kbd>j</kbd> next, <kbd>k</kbd> previous, <kbd>/</kbd> search; '
     "arrows within the list.</p>"
@@ -112,6 +113,8 @@ class LeftPane:
         The matrix, or why there is none.
     chosen_cell
         The pair of points that the list is filtered by.
+    changes
+        Of each response, what changed from the first jury to the second; empty without a second.
     """
 
     rows: Sequence[Compared]
@@ -120,6 +123,16 @@ class LeftPane:
     matrix: Confusion | None
     why_none: str
     chosen_cell: Cell | None
+    changes: Mapping[int, JuryChange] = field(default_factory=dict)
+
+    @property
+    def largest(self) -> float:
+        """The largest of the differences that the list shows, without its sign."""
+        return max((abs(self.shown_difference(row) or 0.0) for row in self.rows), default=0.0)
+
+    def shown_difference(self, row: Compared) -> float | None:
+        """Return what a response's line shows: jury less clinicians, or the second jury less the first."""
+        return self.changes[row.response].difference if self.changes else row.difference
 
 
 def page_of(rows: Sequence[Compared], at: int) -> Sequence[Compared]:
@@ -128,12 +141,14 @@ def page_of(rows: Sequence[Compared], at: int) -> Sequence[Compared]:
     return rows[first : first + PAGE]
 
 
-def show(shown: LeftPane, snippets: Mapping[int, Snippet]) -> None:
+def show(
+    shown: LeftPane, snippets: Mapping[int, Snippet], tags: Mapping[int, Sequence[str]]
+) -> None:
     """Draw the matrix and one page of the list; a click or a key changes the address."""
     first = shown.at // PAGE * PAGE
     around = shown.rows[max(0, first - 1) : first + PAGE + 1]
     data = {
-        "html": _matrix(shown) + _list(shown, snippets),
+        "html": _matrix(shown) + _list(shown, snippets, tags),
         "open": shown.rows[shown.at].response_id if shown.rows else "",
         "order": [row.response_id for row in around],
     }
@@ -154,20 +169,20 @@ def _filter() -> None:
         st.query_params.pop(CELL, None)
 
 
-def _address(**changed: str) -> str:
-    parameters = {name: st.query_params.get_all(name) for name in st.query_params}
-    changes = {name: [value] for name, value in changed.items()}
-    return html.escape("?" + urlencode(parameters | changes, doseq=True))
+def _link(name: str, value: str) -> str:
+    """Return a link to this page with one name of its address changed."""
+    return html.escape("?" + address(**{name: value}))
 
 
-def _list(shown: LeftPane, snippets: Mapping[int, Snippet]) -> str:
+def _list(
+    shown: LeftPane, snippets: Mapping[int, Snippet], tags: Mapping[int, Sequence[str]]
+) -> str:
     """Return one page of the list, folded where the window is narrow, with the ways to its neighbours."""
     first = shown.at // PAGE * PAGE
     rows = page_of(shown.rows, shown.at)
-    most = max((abs(row.difference or 0.0) for row in shown.rows), default=0.0)
-    opened = shown.rows[shown.at].response if shown.rows else 0
+    most = shown.largest
     items = "".join(
-        _item(row, snippets.get(row.response), most, shown.flags, is_open=row.response == opened)
+        _item(shown, row, snippets.get(row.response), most, tags.get(row.response, ()))
         for row in rows
     )
     before = shown.rows[first - 1] if first else None
@@ -184,29 +199,42 @@ def _list(shown: LeftPane, snippets: Mapping[int, Snippet]) -> str:
 def _way(row: Compared | None, name: str) -> str:
     if row is None:
         return ""
-    link = _address(response=row.response_id)
+    link = _link(RESPONSE, row.response_id)
     return f'<a href="{link}" data-id="{html.escape(row.response_id)}">{name} {PAGE}</a> '
 
 
 def _item(
-    row: Compared, snippet: Snippet | None, most: float, flags: Mapping[str, str], *, is_open: bool
+    shown: LeftPane, row: Compared, snippet: Snippet | None, most: float, tags: Sequence[str]
 ) -> str:
-    current = ' aria-current="true"' if is_open else ""
-    words = ", ".join(words for flag, words in flags.items() if flag in row.flags)
+    current = ' aria-current="true"' if row is shown.rows[shown.at] else ""
+    words = [words for flag, words in shown.flags.items() if flag in row.flags]
+    words += _changed(shown.changes[row.response]) if shown.changes else []
     text = ("in a comment: " if snippet.of_comment else "") + snippet.text if snippet else ""
-    told = f'<span class="mj-flags">{html.escape(words)}</span>' if words else ""
+    told = f'<span class="mj-flags">{html.escape(", ".join(words))}</span>' if words else ""
+    told += "".join(f'<span class="mj-tag">{html.escape(tag)}</span>' for tag in tags)
     return (
-        f'<li><a href="{_address(response=row.response_id)}" data-id="{html.escape(row.response_id)}"'
+        f'<li><a href="{_link(RESPONSE, row.response_id)}" data-id="{html.escape(row.response_id)}"'
         f'{current}><span class="mj-line"><b>{html.escape(row.response_id)}</b>'
-        f"<span>{difference(row.difference, most)}</span></span>"
+        f"<span>{difference(shown.shown_difference(row), most)}</span></span>"
         f'<span class="mj-snippet">{html.escape(text)}</span>{told}</a></li>'
     )
+
+
+def _changed(change: JuryChange) -> list[str]:
+    """Return what changed on a response beside its mean, in words."""
+    first, second = (
+        "none" if side.mean is None else f"{side.mean:.2f}"
+        for side in (change.row.first, change.row.second)
+    )
+    words = [f"{first} \N{RIGHTWARDS ARROW} {second}"]
+    words += ["explanation changed"] if change.row.explained_otherwise else []
+    return words + (["now a failure"] if change.now_failed else [])
 
 
 def difference(value: float | None, most: float) -> str:
     """Return a difference as a number with its sign and as a bar from the middle."""
     if value is None:
-        return DASH
+        return NONE
     width = 50 * abs(value) / most if most else 0
     side = "left:50%" if value >= 0 else f"left:{50 - width:.1f}%"
     bar = f'<span style="{side};width:{width:.1f}%"></span>'
@@ -247,7 +275,7 @@ def _pair(cell: Cell, matrix: Confusion, most: int, chosen: Cell | None) -> str:
     current = ' aria-current="true"' if cell == chosen else ""
     kind = "mj-same" if cell[0] == cell[1] else ("mj-none" if not count else "")
     return (
-        f'<td class="{kind}"><a href="{_address(cell=pair)}" data-cell="{pair}" aria-label="{name}"'
+        f'<td class="{kind}"><a href="{_link(CELL, pair)}" data-cell="{pair}" aria-label="{name}"'
         f'{current} style="--share:{share}%">{count:,}</a></td>'
     )
 

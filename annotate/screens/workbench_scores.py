@@ -4,9 +4,8 @@ import html
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
-import streamlit as st
-
 from annotate.rating import text_html
+from annotate.screens.frame import NONE
 from data.card import Reading
 from data.queries.lab import Opened, Opinion
 from data.queries.workbench import Compared
@@ -20,12 +19,6 @@ WORDS = {
 WHOLE = "on the whole"
 READINGS: dict[Reading, str] = {"third": "third reading", "consensus": "consensus reading"}
 SIDES = ((Kind.CLINICIAN, "Clinicians"), (Kind.JUROR, "Jury"))
-NONE = '<span aria-label="none">\N{EM DASH}</span>'
-
-
-def show(opened: Opened, row: Compared) -> None:
-    """Show both sides' means, every reading and verdict, then comments and explanations."""
-    st.html(both_sides(row) + scores(opened) + comments(opened))
 
 
 def both_sides(row: Compared) -> str:
@@ -100,10 +93,10 @@ def rater_name(opinion: Opinion) -> str:
     return ", ".join(parts + (["simulated"] if opinion.simulated else []))
 
 
-def comments(opened: Opened) -> str:
+def comments(opinions: Sequence[Opinion]) -> str:
     """Return what raters wrote, word for word; a comment on the whole stands once."""
     blocks = []
-    for opinion in opened.opinions:
+    for opinion in opinions:
         items = "".join(
             f"<dt>{html.escape(name)}</dt><dd>{html.escape(words)}</dd>"
             for name, words in _lines(opinion)

@@ -10,7 +10,7 @@ from annotate.screens.frame import paragraph, refusals
 from data.person import Person
 from data.store.views import LONGEST_NAME, forget_view, save_view, saved_views
 
-OPEN_RESPONSE = "response"  # in the address, and no part of a view
+RESPONSE, CELL = "response", "cell"  # names in the address; the first is no part of a view
 NONE_YET = "None yet. A view is yours alone; to share one, send the address of the page."
 
 
@@ -18,15 +18,15 @@ def show(engine: Engine, person: Person) -> None:
     """List a person's views as links; let them save what is shown, or take a view away."""
     views = saved_views(person, engine)
     items = "".join(
-        f'<li><a href="/workbench?{html.escape(address)}" target="_self">{html.escape(name)}</a></li>'
-        for name, address in views.items()
+        f'<li><a href="/workbench?{html.escape(place)}" target="_self">{html.escape(name)}</a></li>'
+        for name, place in views.items()
     )
     st.html(f'<ul class="mj-views">{items}</ul>' if items else paragraph(NONE_YET))
     with st.form("save-view", clear_on_submit=True, border=False):
         name = st.text_input("Save what is shown as", max_chars=LONGEST_NAME)
         if st.form_submit_button("Save view"):
             with refusals():
-                save_view(person, engine, name, _address())
+                save_view(person, engine, name, address(RESPONSE))
                 st.rerun()
     if views:
         with st.form("forget-view", border=False):
@@ -37,9 +37,7 @@ def show(engine: Engine, person: Person) -> None:
                     st.rerun()
 
 
-def _address() -> str:
-    """Return what the address says of filters, without the response that is open."""
-    filters = {
-        name: st.query_params.get_all(name) for name in st.query_params if name != OPEN_RESPONSE
-    }
-    return urlencode(filters, doseq=True)
+def address(*without: str, **changed: str) -> str:
+    """Return what the address says, without some of its names and with others changed."""
+    kept = {name: st.query_params.get_all(name) for name in st.query_params if name not in without}
+    return urlencode(kept | {name: [value] for name, value in changed.items()}, doseq=True)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from data.queries.workbench_juries import OnBoth
-from data.queries.workbench_jurors import JurorOn, SidesOn
+from data.queries.workbench_sides import JurorOn, SidesOn
 
 TOLERANCE = 1e-9  # what floating point alone moves
 POINT = 1.0

@@ -1,0 +1,301 @@
+"""A second jury on the workbench: who sits there, what changed from the first, scores side by side."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate.rating import text_html
+from annotate.screens import controls
+from annotate.screens.frame import NONE, notice, paragraph
+from calibration.messages.form import counted
+from data import queries
+from data.person import Person
+from data.queries.workbench import Chosen, Compared, Side, simulated_among
+from data.queries.workbench_juries import (
+    JurySide,
+    RatedVersion,
+    TwoJuries,
+    most_verdicts,
+    on_both,
+    rated_versions,
+)
+from data.queries.workbench_sides import SidesOn, jurors_on
+from medjury.services.jury_changes import (
+    ChangeCounts,
+    JuryChange,
+    Moved,
+    Order,
+    PairedJuror,
+    PairedScore,
+    What,
+    changes,
+    counts,
+    fits,
+    in_order,
+    paired,
+)
+
+ABOUT = (
+    "Compare the jury with another one: other jurors, another version of the rubric, or another of "
+    "several verdicts, each of which is of a run of its own. Means are in points, over the criteria "
+    "that both versions have. Clinicians are compared with the first jury as before."
+)
+NO_CHOICE = "Every juror rated once, on the benchmarks' present rubrics."
+SAME_JURORS, PRESENT, ALL_VERDICTS = "the jurors of the first", "present version", "mean of all"
+ANY, DISAGREEMENT = "any", "largest disagreement with clinicians"
+WHAT: Mapping[str, What | None] = {
+    ANY: None,
+    "moved up": What.UP,
+    "moved down": What.DOWN,
+    "moved by 1 point or more": What.BY_A_POINT,
+    "explanation changed": What.EXPLAINED_OTHERWISE,
+    "now a failure": What.NOW_FAILED,
+    "unchanged": What.SAME,
+    "only in the first": What.ONLY_FIRST,
+    "only in the second": What.ONLY_SECOND,
+    "not comparable": What.APART,
+}
+ORDERS: Mapping[str, Order | None] = {
+    "largest change": Order.LARGEST,
+    "moved up": Order.UP,
+    "moved down": Order.DOWN,
+    DISAGREEMENT: None,
+}
+COUNTED: Mapping[Moved, str] = {
+    Moved.UP: "moved up",
+    Moved.DOWN: "moved down",
+    Moved.SAME: "unchanged",
+    Moved.ONLY_FIRST: "only in the first",
+    Moved.ONLY_SECOND: "only in the second",
+    Moved.NEITHER: "without a mean in both",
+    Moved.APART: "on another scale or other criteria",
+}
+SEEN_WITHOUT = (Moved.NEITHER, Moved.APART)  # told only where there are some
+IN_POPOVER = ("second", "second-version", "second-verdict", "first-version", "first-verdict")
+MINUS = "\N{MINUS SIGN}"
+NAMES = ("First", "Second")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Two juries, what of a change the list is filtered by, and what it begins with."""
+
+    juries: TwoJuries
+    what: What | None = None
+    order: Order | None = Order.LARGEST
+
+
+def ask(engine: Engine, person: Person, chosen: Chosen) -> Asked | None:
+    """Ask for a second jury, and what of its changes is listed; None where it is the first one."""
+    is_set = any(name in st.query_params for name in IN_POPOVER)
+    label = "Second jury (set)" if is_set else "Second jury"
+    with st.popover(label, key="second-jury", width="stretch"):
+        st.html(paragraph(ABOUT))
+        jurors = _jurors(engine, person)
+        versions, verdicts = _versions(engine, person), _verdicts(engine, person)
+        second = JurySide(jurors or chosen.jurors, *_which("Second", versions, verdicts))
+        first = JurySide(chosen.jurors, *_which("First", versions, verdicts))
+        if len(versions) + len(verdicts) == 2:
+            st.html(paragraph(NO_CHOICE))
+        what = st.selectbox("List only what", [*WHAT], key="changed", bind="query-params")
+        order = st.selectbox("List first", [*ORDERS], key="order", bind="query-params")
+    if first == second:
+        return None
+    juries = TwoJuries(first, second, chosen.benchmark, chosen.criterion)
+    return Asked(juries, WHAT.get(what or ANY), ORDERS.get(order, Order.LARGEST))
+
+
+def _jurors(engine: Engine, person: Person) -> tuple[str, ...]:
+    """Ask who is the second jury: panels that were heard, and jurors by name."""
+    panels = {f"panel {name}": jury for name, jury in controls.panels_heard(engine, person).items()}
+    jurors = queries.workbench_jurors(person, engine)
+    picked = st.multiselect(
+        "Second jury",
+        [*panels, *jurors],
+        key="second",
+        bind="query-params",
+        placeholder=SAME_JURORS,
+    )
+    seated = {
+        name
+        for choice in picked
+        for name in ((panels[choice].jurors or ()) if choice in panels else (choice,))
+    }
+    return tuple(sorted(seated & {*jurors}))
+
+
+def _versions(engine: Engine, person: Person) -> dict[str, str]:
+    """Return what a rubric's version can be: its label -> its SHA-256, "" for the present one."""
+    present = {view.name: view.rubric.sha256 for view in queries.study_benchmarks(person, engine)}
+
+    def is_other(rated: RatedVersion) -> bool:
+        return any(present[name] != rated.sha256 for name in rated.benchmarks)
+
+    others = [rated for rated in rated_versions(person, engine) if is_other(rated)]
+    return {PRESENT: ""} | {
+        f"{rated.name} {rated.version} ({rated.sha256[:8]})": rated.sha256 for rated in others
+    }
+
+
+def _verdicts(engine: Engine, person: Person) -> dict[str, int | None]:
+    """Return what a juror's verdict can be: its label -> its number, None for the mean of all."""
+    number = most_verdicts(person, engine)
+    return {ALL_VERDICTS: None} | {
+        f"verdict {place + 1}": place for place in range(number if number > 1 else 0)
+    }
+
+
+def _which(
+    name: str, versions: Mapping[str, str], verdicts: Mapping[str, int | None]
+) -> tuple[str, int | None]:
+    """Ask for a jury's rubric version and verdict, where there is a choice."""
+    version, verdict = PRESENT, ALL_VERDICTS
+    key = name.lower()
+    if len(versions) > 1:
+        version = st.selectbox(
+            f"{name}: rubric", [*versions], key=f"{key}-version", bind="query-params"
+        )
+    if len(verdicts) > 1:
+        verdict = st.selectbox(
+            f"{name}: verdict", [*verdicts], key=f"{key}-verdict", bind="query-params"
+        )
+    return versions.get(version, ""), verdicts.get(verdict)
+
+
+def changes_of(person: Person, engine: Engine, asked: Asked) -> dict[int, JuryChange]:
+    """Return what changed on each response, in the order asked for."""
+    found = changes(on_both(person, engine, asked.juries))
+    ordered = found if asked.order is None else in_order(found, asked.order)
+    return {change.row.response: change for change in ordered}
+
+
+def with_changes(
+    rows: Sequence[Compared], found: Mapping[int, JuryChange], order: Order | None
+) -> list[Compared]:
+    """Return the responses that either jury scored or failed on, in the order of changes or rows."""
+    by_key = {row.response: row for row in rows}
+    if order is not None:
+        return [by_key.get(key) or _alone(change) for key, change in found.items()]
+    others = [_alone(change) for key, change in found.items() if key not in by_key]
+    return [row for row in rows if row.response in found] + others
+
+
+def _alone(change: JuryChange) -> Compared:
+    """Return a response that only the second jury knows as one to list."""
+    row, nobody = change.row, Side(None, 0, 0)
+    return Compared(row.response, row.response_id, row.benchmark, nobody, nobody, None, frozenset())
+
+
+def those(
+    rows: Sequence[Compared], found: Mapping[int, JuryChange], what: What | None
+) -> list[Compared]:
+    """Return the responses that changed as asked."""
+    return [row for row in rows if fits(found[row.response], what)]
+
+
+def summary(person: Person, engine: Engine, juries: TwoJuries, found: Sequence[JuryChange]) -> str:
+    """Return who the two juries are, and how many responses changed how."""
+    versions = {
+        rated.sha256: f"{rated.name} {rated.version}" for rated in rated_versions(person, engine)
+    }
+    who = ". ".join(
+        f"{name}: {side_name(side, versions)}"
+        for name, side in zip(NAMES, juries.sides, strict=True)
+    )
+    made_up = simulated_among(person, engine, Chosen(jurors=juries.second.jurors))
+    jurors = [name for name in made_up if name != "clinicians"]
+    simulated = notice(f"Simulated, no evidence: {', '.join(jurors)}.") if jurors else ""
+    return (
+        f'<p class="mj-moved" role="status">{told(counts(found))}</p>'
+        + paragraph(f"{who}.")
+        + simulated
+    )
+
+
+def told(number: ChangeCounts) -> str:
+    """Return how many responses changed how, in a sentence."""
+    moved = [
+        f"<b>{number.moved[kind]:,}</b> {words}"
+        for kind, words in COUNTED.items()
+        if number.moved[kind] or kind not in SEEN_WITHOUT
+    ]
+    how = [
+        f"{number.by_a_point:,} by 1 point or more",
+        f"{counted(number.explained_otherwise, 'explanation')} changed",
+        f"{counted(number.now_failed, 'failure')} new",
+    ]
+    return f"From the first jury to the second: {', '.join(moved)}. {', '.join(how)}."
+
+
+def side_name(side: JurySide, versions: Mapping[str, str]) -> str:
+    """Return who sits on a side, on which rubric version and with which verdict."""
+    parts = [", ".join(side.jurors) or "all jurors"]
+    parts += [f"rubric {versions.get(side.rubric, side.rubric[:8])}"] if side.rubric else []
+    parts += [f"verdict {side.verdict + 1}"] if side.verdict is not None else []
+    return ", ".join(parts)
+
+
+def show_pairs(person: Person, engine: Engine, juries: TwoJuries, response: int) -> None:
+    """Show both juries' scores and explanations of one response, juror by juror."""
+    sides = jurors_on(person, engine, juries, response)
+    head = text_html.heading("Both juries")
+    if sides is None:
+        st.html(head + paragraph("Nobody rated this benchmark on a version that is compared."))
+        return
+    st.html(head + pairs(sides))
+
+
+def pairs(sides: SidesOn) -> str:
+    """Return a table of each juror's scores and words on each criterion, with the difference."""
+    jurors = paired(sides)
+    if not jurors:
+        return paragraph("No juror of either jury has been asked about this response.")
+    body = "".join(_juror(juror, sides.criteria) for juror in jurors)
+    heads = "".join(f'<th scope="col">{name}</th>' for name in (*NAMES, "Change"))
+    apart = "" if sides.same_scale else notice("The two versions have different scales.")
+    return (
+        f'{apart}<div class="mj-scrolls" tabindex="0" role="region" aria-label="Both juries">'
+        '<table class="mj-scores mj-both-juries"><caption class="mj-unseen">Scores and explanations of '
+        f'both juries</caption><thead><tr><th scope="col">Criterion</th>{heads}</tr></thead>'
+        f"{body}</table></div>"
+    )
+
+
+def _juror(juror: PairedJuror, criteria: Sequence[str]) -> str:
+    """Return one juror's part of the table: a row for each criterion, and one for the mean."""
+    where = "" if juror.on_first and juror.on_second else NAMES[juror.on_second].lower()
+    kinds = [f"only in the {where}"] * bool(where) + ["simulated"] * juror.simulated
+    small = f" <small>{', '.join(kinds)}</small>" if kinds else ""
+    head = (
+        '<tr class="mj-side"><th scope="rowgroup" colspan="4">'
+        f"{html.escape(juror.juror)}{small}</th></tr>"
+    )
+    rows = "".join(_row(name, juror.scores[name], juror) for name in criteria)
+    return f"<tbody>{head}{rows}{_row('mean', juror.mean, juror)}</tbody>"
+
+
+def _row(name: str, pair: PairedScore, juror: PairedJuror) -> str:
+    first = _score(pair.first, pair.first_words, juror.first_failure)
+    second = _score(pair.second, pair.second_words, juror.second_failure)
+    kind = ' class="mj-changed"' if pair.difference else ""
+    return (
+        f'<tr{kind}><th scope="row">{html.escape(name)}</th><td>{first}</td><td>{second}</td>'
+        f"<td>{_difference(pair.difference)}</td></tr>"
+    )
+
+
+def _score(points: float | None, words: Sequence[str], failure: str) -> str:
+    """Return a score with its words below it; how the call ended where there is none."""
+    if points is None:
+        return f"<small>{html.escape(failure)}</small>" if failure else NONE
+    texts = "".join(f"<q>{html.escape(text)}</q>" for text in words)
+    return f"<b>{round(points, 2):g}</b>{texts}"
+
+
+def _difference(value: float | None) -> str:
+    if value is None:
+        return NONE
+    return f"{value:+.3g}".replace("-", MINUS) if value else "0"
