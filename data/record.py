@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 from data.errors import BadFile, BadInput
@@ -234,7 +235,14 @@ SEALS: Mapping[str, Sealed] = {
 
 def canonical_values(values: Iterable[object]) -> bytes:
     """Return a row's values as bytes that are the same before and after storage."""
-    return _ENCODER.encode([_plain(value) for value in values]).encode() + b"\n"
+    plain = [_utc_text(value) if isinstance(value, datetime) else value for value in values]
+    return _ENCODER.encode(plain).encode() + b"\n"
+
+
+@lru_cache(maxsize=256)
+def _utc_text(time: datetime) -> str:
+    """Return a time as its rows are digested; rows that were written together share it."""
+    return time.astimezone(UTC).isoformat()
 
 
 def table_of(part: str) -> str:
@@ -276,13 +284,6 @@ def sealed_setting(key: str, value: str) -> object:
         return [stored.get(name) for name in names]
     except (ValueError, AttributeError):
         return value
-
-
-def _plain(value: object) -> object:
-    """Return a value as JSON has it: times in UTC, whole numbers and text as they are."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,10 @@ from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.queries import benchmarks, juror_cards
 from data.queries.frames import ratings_frame, responses_frame
+from data.queries.record import verify
 from data.rubric import read_rubric
 from data.store import import_ratings, import_responses
+from data.store.ratings import AT_ONCE
 
 Write = Callable[[str, str], Path]
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
@@ -177,6 +179,48 @@ def test_one_bad_rating_imports_nothing_and_is_named(
     with pytest.raises(error, match=said):
         rate(small_study, path)
     assert count(small_study, "rating") == count(small_study, "rater") == 0
+
+
+def test_a_rating_given_twice_is_named_by_both_rows_however_far_apart(
+    small_study: Engine, write: Write
+) -> None:
+    many = "".join(f"r11,m{n},metric,f,{n},,\n" for n in range(AT_ONCE + 100))
+    twice = LONG + "r12,dr_a,clinician,clarity,3,,\n" + many + "r12,dr_a,clinician,clarity,4,,\n"
+    with pytest.raises(BadRow, match=rf"row {AT_ONCE + 103}.* clarity of r12 in row 2; nothing"):
+        rate(small_study, write("r.csv", twice))
+    assert count(small_study, "rating") == count(small_study, "rater") == 0
+
+
+def test_what_the_study_already_says_may_not_stand_twice_in_a_file_either(
+    small_study: Engine, write: Write
+) -> None:
+    row = "r12,dr_a,clinician,clarity,3,,\n"
+    rate(small_study, write("one.csv", LONG + row))
+    with pytest.raises(BadRow, match=r"row 3.*dr_a already rates clarity of r12 in row 2"):
+        rate(small_study, write("two.csv", LONG + row + row))
+
+
+def test_of_two_wrong_rows_the_first_is_named(small_study: Engine, write: Write) -> None:
+    row = "r12,dr_a,clinician,clarity,3,,\n"
+    with pytest.raises(BadRow, match=r"row 3.*already rates clarity"):
+        rate(small_study, write("r.csv", LONG + row + row + "r99,dr_a,clinician,clarity,3,,\n"))
+    with pytest.raises(BadRow, match=r"row 3, column response_id: 'r99'"):
+        rate(small_study, write("o.csv", LONG + row + "r99,dr_a,clinician,clarity,3,,\n" + row))
+
+
+def test_one_import_may_add_revise_and_repeat_over_several_lookups_and_verifies(
+    small_study: Engine, write: Write
+) -> None:
+    row, at = "r12,dr_a,clinician,clarity,{},a comment,", "2026-05-31T14:00:00+02:00\n"
+    first = "".join(f"r11,m{n},metric,f,{n},,\n" for n in range(AT_ONCE + 100))
+    rate(small_study, write("one.csv", LONG + row.format(3) + at + first))
+    other = first.replace("metric,f,7,", "metric,f,70,") + "r12,new,metric,f,1,,\n"
+    second = rate(small_study, write("two.csv", LONG + row.format(3) + at + other))
+    assert (second.added, second.revised, second.unchanged) == (1, 1, AT_ONCE + 100)
+    assert not verify(small_study).findings
+    with small_study.begin() as connection:
+        connection.execute(text("UPDATE rating SET score = 4 WHERE comment <> ''"))
+    assert verify(small_study).findings
 
 
 def test_ratings_made_on_another_rubric_move_an_unrated_benchmark(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import get_args
 
 from data.card import CONSENSUS, FIRST, PASS_OF, THIRD, Reading, reading_of_pass
@@ -17,6 +18,7 @@ LONG = ("criterion", "score")
 LONGEST_COUNT = 9  # digits
 OPTIONAL = ("comment", "rated_at", "pass", "replicate", "reading")
 KNOWN = {*REQUIRED, *OPTIONAL}
+KINDS = {kind.value: kind for kind in Kind}
 
 
 class RatingFile:
@@ -40,6 +42,7 @@ class RatingFile:
         self.table, self.scale = table, scale
         self.missing = 0
         self.renamed: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         self.long = set(LONG) <= set(table.columns)
         self.criteria = tuple(name for name in table.columns if name not in KNOWN)
         absent = [name for name in REQUIRED if name not in table.columns]
@@ -62,7 +65,9 @@ class RatingFile:
 
     def _usable(self, criterion: str) -> str:
         """Return a criterion's name as a rubric can have it."""
-        usable = usable_name(criterion)
+        usable = self._names.get(criterion)
+        if usable is None:
+            usable = self._names[criterion] = usable_name(criterion)
         if usable != criterion and is_name(criterion):
             self.renamed[criterion] = usable
         return usable
@@ -93,10 +98,12 @@ def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
 
 
 def _kind(origin: Origin, cells: Cells) -> Kind:
+    if kind := KINDS.get(cells.get("kind", "")):
+        return kind
     value = unguarded(filled(origin, cells, "kind"))
-    if value not in set(Kind):
+    if value not in KINDS:
         raise origin.wrong("kind", value, "must be clinician, juror or metric")
-    return Kind(value)
+    return KINDS[value]
 
 
 def time_of(origin: Origin, value: str) -> datetime | None:
@@ -104,17 +111,24 @@ def time_of(origin: Origin, value: str) -> datetime | None:
     if not value:
         return None
     try:
-        time = datetime.fromisoformat(value)
+        return _utc(value)
     except ValueError as error:
         raise origin.wrong("rated_at", value, "must be like 2026-05-31T14:00:00+02:00") from error
-    try:
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError as error:
         raise origin.wrong("rated_at", value, "is before the first year, or after 9999") from error
 
 
+@lru_cache(maxsize=1024)
+def _utc(value: str) -> datetime:
+    """Return a time in UTC; the criteria of one response mostly have the same."""
+    time = datetime.fromisoformat(value)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+
+
 def _pass(origin: Origin, cells: Cells, kind: Kind) -> int:
     """Return the pass number of a row, from `pass` or from `reading`."""
+    if not cells.get("pass") and not cells.get("reading"):
+        return FIRST
     named = cells.get("reading", "").strip()
     if named not in ("", *get_args(Reading)):
         raise origin.wrong("reading", named, "must be independent, third or consensus")
@@ -132,7 +146,9 @@ def _pass(origin: Origin, cells: Cells, kind: Kind) -> int:
 
 
 def _count(origin: Origin, cells: Cells, column: str, highest: int) -> int:
-    value = cells.get(column, "").strip() or "0"
+    value = cells.get(column, "").strip()
+    if not value:
+        return 0
     if not value.isdecimal() or len(value) > LONGEST_COUNT or int(value) > highest:
         raise origin.wrong(column, value, f"must be a whole number from 0 to {highest}")
     return int(value)

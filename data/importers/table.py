@@ -67,10 +67,10 @@ class TableFile:
         return min(self._done, self.size_bytes)
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
-        empty = True
-        for origin, row in self.records():
-            empty = False
-            cells = {key: _cell(origin, key, value) for key, value in row.items()}
+        empty, name, is_text = True, self.path.name, self._rows.form == "csv"
+        for number, row in self._rows.records():
+            empty, origin = False, Origin(name, number)
+            cells: Cells = row if is_text else _cells(origin, row)
             self._done += sum(map(len, cells.values()))
             yield origin, cells
         if empty:
@@ -184,6 +184,11 @@ def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
             "array or JSON Lines",
         )
     return text_rows(source, form or recognised)
+
+
+def _cells(origin: Origin, row: Mapping[str, Any]) -> Cells:
+    """Return a row as texts; what is of CSV is that already."""
+    return {key: _cell(origin, key, plain(value)) for key, value in row.items()}
 
 
 def _cell(origin: Origin, column: str, value: object) -> str:

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Float, Insert, Row, Text, bindparam, func, insert
@@ -79,8 +80,9 @@ class Batch:
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Count rows and take them into the digest."""
+        cells = itemgetter(*COLUMNS[self.table])
         for row in rows:
-            self.add_values(row[name] for name in COLUMNS[self.table])
+            self.add_values(cells(row))
 
     def add_values(self, values: Iterable[object]) -> None:
         """Take in one row, its values in the order of the table's `COLUMNS`."""

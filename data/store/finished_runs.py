@@ -86,10 +86,11 @@ def _store_responses(
 def _renamed(run: FinishedRun, names: Mapping[str, str]) -> FinishedRun:
     """Return a run whose verdicts are of the responses' ids in the study."""
 
-    def with_stored_id(verdict: Named) -> Named:
-        return replace(verdict, response_id=names.get(verdict.response_id, verdict.response_id))
+    def stored_id(response_id: str) -> str:
+        return names.get(response_id, response_id)
 
-    ratings, failures = map(with_stored_id, run.ratings), map(with_stored_id, run.failures)
+    ratings = (row._replace(response_id=stored_id(row.response_id)) for row in run.ratings)
+    failures = (replace(one, response_id=stored_id(one.response_id)) for one in run.failures)
     return replace(run, ratings=tuple(ratings), failures=tuple(failures))
 
 

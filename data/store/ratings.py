@@ -1,25 +1,32 @@
 """Importing ratings made elsewhere, each checked against the rubric it was made on."""
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Engine, Executable, column, insert
+from sqlalchemy import Engine, Executable, exists
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database import transaction
-from data.errors import OffScale, Unknown
+from data.errors import BadInput, OffScale, Unknown
 from data.importers.rows import Origin, RatingRow, Tick, batches
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
-from data.store.audit import Batch, Seal, log, refuse_locked, sealed
+from data.store.audit import Batch, Seal, insertion, log, refuse_locked, sealed
 from data.store.rubrics import keep_rubric, move_to_rubric
 
 Values = dict[str, Any]
 Key = tuple[Any, ...]
 KEY = ("response", "rater", "criterion", "rubric_sha256", "pass_", "replicate")
+AT_ONCE = 4_000  # rows that are looked up and inserted together
+MOST_SCORES = 10_000  # different scores whose checks are remembered
+
+_key_of = itemgetter(*KEY)  # what a later score of the same rater for the same thing would share
+_said = itemgetter("score", "comment")
 
 
 @dataclass
@@ -47,6 +54,48 @@ class Target:
     response: int
     benchmark: str
     rubric: Rubric
+    rubric_sha256: str
+
+
+class _Given:
+    """What a file has rated so far, as 28 bytes a rating: files may hold millions.
+
+    The rubric is none of the key, as response and rater decide on which one it is.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = array("i")  # response, rater, criterion, pass, replicate, file, row
+        self._criteria: dict[str, int] = {}
+        self._files: dict[str, int] = {}
+
+    def add(self, rating: Values, origin: Origin) -> None:
+        """Note a rating and where it stands."""
+        criterion = self._criteria.setdefault(rating["criterion"], len(self._criteria))
+        file = self._files.setdefault(origin.file, len(self._files))
+        reading = rating["pass_"], rating["replicate"]
+        about = rating["response"], rating["rater"], criterion
+        self._numbers.extend((*about, *reading, file, origin.row))
+
+    def repeat(self) -> tuple[Key, Origin, int] | None:
+        """Return the first rating that was given before, where it stands, and the row it repeats.
+
+        The rating as keys of response and rater, and its criterion.
+        """
+        import numpy as np
+
+        table = np.frombuffer(self._numbers, dtype=np.intc).reshape(-1, 7)
+        order = np.lexsort(table[:, :5].T)  # stable: equal ones stay in the order of the file
+        is_same = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
+        for column in range(5):
+            values = table[order, column]
+            is_same &= values[1:] == values[:-1]
+        if not is_same.any():
+            return None
+        again = order[1:][is_same]
+        response, rater, criterion, _, _, file, row = table[again.min()].tolist()
+        first = table[order[:-1][is_same][again.argmin()]].tolist()
+        key = response, rater, list(self._criteria)[criterion]
+        return key, Origin(list(self._files)[file], row), first[-1]
 
 
 class _Import:
@@ -57,10 +106,15 @@ class _Import:
         self.result = RatingsAdded()
         self.written = Batch("rating")
         self.seals: list[Seal] = []  # of raters that are new
-        self.seen: dict[Key, Origin] = {}
+        self.given = _Given()
+        self.scores: dict[tuple[str, str, str], float] = {}
         self.raters = {rater.handle: rater for rater in session.exec(select(Rater))}
+        self.keys = {handle: rater.id or 0 for handle, rater in self.raters.items()}
+        has_rated = exists().where(col(Rating.rater) == col(Rater.id))
+        self.heard = set(session.exec(select(Rater.id).where(has_rated)))
         self.training = set(session.exec(select(Expert.response)))
         self.rubrics: dict[str, Rubric] = {}
+        self.sha256: dict[str, str] = {}  # of those rubrics; computing one takes long
         self.rated: dict[str, set[str]] = {}
 
     def targets(self, batch: list[RatingRow]) -> dict[str, Target]:
@@ -71,7 +125,7 @@ class _Import:
             .where(col(Response.response_id).in_({row.response_id for row in batch}))
         ).all()
         return {
-            name: Target(key or 0, benchmark, self.rubric_of(benchmark))
+            name: Target(key or 0, benchmark, self.rubric_of(benchmark), self.sha256[benchmark])
             for name, key, benchmark in rows
         }
 
@@ -84,61 +138,75 @@ class _Import:
             sha256 = self.session.get_one(Benchmark, benchmark).rubric_sha256
             body = self.session.get_one(RubricText, sha256).body
             self.rubrics[benchmark] = self.rubric or Rubric.from_json(body)
+            self.sha256[benchmark] = self.rubrics[benchmark].sha256
         return self.rubrics[benchmark]
 
     def rating(self, row: RatingRow, targets: dict[str, Target]) -> Values:
         """Return one row as the values of a rating, or refuse it by name."""
-        if row.response_id not in targets:
+        target = targets.get(row.response_id)
+        if target is None:
             raise row.origin.wrong(
                 "response_id", row.response_id, "no such response in the study; import it first"
             )
-        target = targets[row.response_id]
         if target.response in self.training:
             raise row.origin.wrong(
                 "response_id", row.response_id, "a training response; ratings of it do not count"
             )
-        metric = row.kind == Kind.METRIC
+        is_metric = row.kind == Kind.METRIC
         rating: Values = {
             "response": target.response,
-            "rater": self.rater(row).id,
+            "rater": self.rater(row),
             "criterion": row.criterion,
-            "rubric_sha256": None if metric else target.rubric.sha256,
+            "rubric_sha256": None if is_metric else target.rubric_sha256,
             "pass_": row.pass_,
             "replicate": row.replicate,
-            "score": _number(row) if metric else _score(row, target.rubric),
+            "score": _number(row) if is_metric else self.score(row, target),
             "comment": row.comment,
             "at": row.rated_at or now(),
             "batch": self.written.token,
         }
-        self._refuse_repeat(rating, row)
-        if not metric:
+        self.given.add(rating, row.origin)
+        if not is_metric:
             self.rated.setdefault(target.benchmark, set()).add(row.criterion)
         return rating
 
-    def rater(self, row: RatingRow) -> Rater:
-        """Return the row's rater, made if new; a name never changes its kind."""
+    def score(self, row: RatingRow, target: Target) -> float:
+        """Return a clinician's or juror's score, checked against the rubric."""
+        key = target.rubric_sha256, row.criterion, row.score
+        score = self.scores.get(key)
+        if score is None:
+            score = _score(row, target.rubric)
+            if len(self.scores) < MOST_SCORES:
+                self.scores[key] = score
+        return score
+
+    def rater(self, row: RatingRow) -> int:
+        """Return the key of the row's rater, made if new; a name never changes its kind."""
         rater = self.raters.get(row.rater)
         if rater is None:
             rater = Rater(kind=row.kind, handle=row.rater, simulated=self.simulated)
             self.session.add(rater)
             self.session.flush()
             self.seals += sealed(rater)
-            self.raters[row.rater] = rater
+            self.raters[row.rater], self.keys[row.rater] = rater, rater.id or 0
             self.result.raters.append(row.rater)
         if rater.kind != row.kind:
             raise row.origin.wrong("kind", row.kind.value, f"{short(row.rater)} is a {rater.kind}")
-        return rater
+        return self.keys[row.rater]
 
-    def _refuse_repeat(self, rating: Values, row: RatingRow) -> None:
-        key = _key(rating)
-        if first := self.seen.get(key):
-            raise row.origin.wrong(
-                "criterion",
-                row.criterion,
-                f"{short(row.rater)} already rates {short(row.criterion)} of "
-                f"{short(row.response_id)} in row {first.row}",
-            )
-        self.seen[key] = row.origin
+    def refuse_repeats(self) -> None:
+        """Refuse a file that gives one rating twice, by the first row that says it again."""
+        repeat = self.given.repeat()
+        if repeat is None:
+            return
+        (response, rater, criterion), origin, first = repeat
+        name = self.session.exec(select(Response.response_id).where(Response.id == response)).one()
+        handle = next(handle for handle, key in self.keys.items() if key == rater)
+        raise origin.wrong(
+            "criterion",
+            criterion,
+            f"{short(handle)} already rates {short(criterion)} of {short(name)} in row {first}",
+        )
 
     def finished(self) -> RatingsAdded:
         """Return what the import changed, with the criteria that the file leaves out."""
@@ -150,20 +218,27 @@ class _Import:
 
     def keep(self, ratings: list[Values]) -> None:
         """Add what is new; count what the study already says."""
-        rows = self.session.execute(_ratings_by_same_raters(ratings)).mappings()
-        latest = {_key(row): _score_and_comment(row) for row in rows}
-        new = []
+        latest, new = self._latest(ratings), []
         for rating in ratings:
-            before = latest.get(_key(rating))
-            if before == _score_and_comment(rating):
+            before = latest.get(_key_of(rating)) if latest else None
+            if before == _said(rating):
                 self.result.unchanged += 1
                 continue
             self.result.revised += before is not None
             self.result.added += before is None
             new.append(rating)
         if new:
-            self.session.execute(insert(Rating), new)
+            self.session.execute(insertion(Rating), new)
             self.written.add(new)
+
+    def _latest(self, ratings: list[Values]) -> dict[Key, tuple[float, str]]:
+        """Return what the study says of the same things, by raters who had rated before."""
+        heard = {rating["rater"] for rating in ratings} & self.heard
+        if not heard:
+            return {}
+        responses = {rating["response"] for rating in ratings}
+        rows = self.session.execute(_ratings_of(heard, responses))
+        return {key: (score, comment) for *cells, score, comment in rows for key in (tuple(cells),)}
 
 
 def import_ratings(
@@ -205,10 +280,15 @@ def keep_ratings(
 ) -> RatingsAdded:
     """Store ratings inside the caller's transaction, with their event: see `import_ratings`."""
     work = _Import(session, rubric, simulated)
-    for batch in batches(rows):
-        targets = work.targets(batch)
-        work.keep([work.rating(row, targets) for row in batch])
-        tick(len(batch))
+    try:
+        for batch in batches(rows, AT_ONCE):
+            targets = work.targets(batch)
+            work.keep([work.rating(row, targets) for row in batch])
+            tick(len(batch))
+    except BadInput:
+        work.refuse_repeats()  # it stands before what is wrong here
+        raise
+    work.refuse_repeats()
     result = work.finished()
     if result.added or result.revised:
         detail = {"revised": result.revised} | work.written.detail()
@@ -216,24 +296,11 @@ def keep_ratings(
     return result
 
 
-def _key(rating: Mapping[Any, Any]) -> Key:
-    """Return what a later score of the same rater for the same thing would share."""
-    return tuple(rating[name] for name in KEY)
-
-
-def _score_and_comment(rating: Mapping[Any, Any]) -> tuple[float, str]:
-    return rating["score"], rating["comment"]
-
-
-def _ratings_by_same_raters(ratings: list[Values]) -> Executable:
-    """Select, oldest first, all that the same raters said of the same responses."""
+def _ratings_of(raters: set[int | None], responses: set[int]) -> Executable:
+    """Select, oldest first, all that some raters said of some responses."""
     return (
-        select_columns(*(column(name) for name in (*KEY, "score", "comment")))
-        .select_from(Rating)
-        .where(
-            col(Rating.response).in_({rating["response"] for rating in ratings}),
-            col(Rating.rater).in_({rating["rater"] for rating in ratings}),
-        )
+        select_columns(*(getattr(Rating, name) for name in (*KEY, "score", "comment")))
+        .where(col(Rating.response).in_(responses), col(Rating.rater).in_(raters))
         .order_by(col(Rating.id))
     )
 
