@@ -33,6 +33,13 @@ def test_no_module_of_queries_hides_a_name_of_the_package() -> None:
     assert "workbench_jurors" in functions  # which a module of this name hid once
 
 
+@pytest.mark.not_quick
+@pytest.mark.parametrize("name", ["data.store.reviews", "data.queries.workbench_sides"])
+def test_a_module_can_be_the_first_that_is_imported(name: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", f"import {name}"], check=False)
+    assert ran.returncode == 0
+
+
 def test_a_circle_is_found() -> None:
     assert [*circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}})] == [{"b", "c"}]
 

@@ -23,7 +23,8 @@ from data.queries.reviews import noted, review_of, standing_reviews, tag_counts,
 from data.queries.study import version
 from data.schema import Role
 from data.store import add_people
-from data.store.reviews import REVIEWED, change_tags, keep_note
+from data.store.audit import REVIEWED
+from data.store.reviews import change_tags, keep_note
 from data.store.study import lock
 
 ROOT = Path(__file__).parents[1]

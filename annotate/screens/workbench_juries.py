@@ -40,7 +40,8 @@ from medjury.services.jury_changes import (
 ABOUT = (
     "Compare the jury with another one: other jurors, another version of the rubric, or another of "
     "several verdicts, each of which is of a run of its own. Means are in points, over the criteria "
-    "that both versions have. Clinicians are compared with the first jury as before."
+    "that both versions have. An explanation has changed where a juror of both gives other words. "
+    "Clinicians are compared with the first jury as before, on its present rubric."
 )
 NO_CHOICE = "Every juror rated once, on the benchmarks' present rubrics."
 SAME_JURORS, PRESENT, ALL_VERDICTS = "the jurors of the first", "present version", "mean of all"
