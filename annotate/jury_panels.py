@@ -16,7 +16,16 @@ from typing import Any
 from data.errors import BadFile, BadPanel
 from jury.address import in_house, kind_of
 from jury.admission import admit
-from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
+from jury.panel import (
+    FOLDER,
+    KEY_START,
+    LONGEST_NAME,
+    Juror,
+    Panel,
+    juror_toml,
+    read_panel,
+    shipped,
+)
 
 OF_TODAY = "current"
 RECOMMENDED = "recommended"
@@ -138,19 +147,12 @@ def panel_of(
             "elsewhere do; write the panel in the Jury lab"
         )
     name = next(name for name in _names() if name not in texts)
-    return name, "\n".join([f'name = "{name}"', *(_table(known[juror]) for juror in jurors)])
+    return name, "\n".join([f'name = "{name}"', *(juror_toml(known[juror]) for juror in jurors)])
 
 
 def _names() -> Iterator[str]:
     yield RECOMMENDED
     yield from (f"{RECOMMENDED}-{number}" for number in count(2))
-
-
-def _table(juror: Juror) -> str:
-    """Return a juror as a table of a panel's file: scalars are written in TOML as in JSON."""
-    settings = juror.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
-    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
-    return "\n".join(["", "[[juror]]", *lines, ""])
 
 
 def _costs(juror: Juror) -> bool:

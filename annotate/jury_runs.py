@@ -75,7 +75,11 @@ def start(person: Person, engine: Engine, order: RunOrder) -> str:
 
 def _arguments(order: RunOrder, path: Path) -> list[str]:
     """Return an order as the command line takes it."""
-    words = ["jury", "run", str(path), "--replicates", f"{order.replicates}"]
+    words = ["jury", order.task, str(path)]
+    if order.task == "improve":
+        words += ["--rounds", f"{order.rounds}", "--examples", f"{order.examples}"]
+    else:
+        words += ["--replicates", f"{order.replicates}"]
     for name in order.benchmarks:
         words += ["--benchmark", name]
     return words

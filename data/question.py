@@ -73,6 +73,23 @@ class CriterionLike(Protocol):
     def question(self) -> str: ...  # noqa: D102
     @property
     def anchors(self) -> Mapping[int, str]: ...  # noqa: D102
+    @property
+    def guidance(self) -> str: ...  # noqa: D102
+
+
+class ExampleLike(Protocol):
+    """A response that clinicians have rated."""
+
+    @property
+    def context(self) -> str: ...  # noqa: D102 - what a rubric's own example says
+    @property
+    def prompt(self) -> str: ...  # noqa: D102
+    @property
+    def response(self) -> str: ...  # noqa: D102
+    @property
+    def scores(self) -> Mapping[str, Sequence[float]]: ...  # noqa: D102
+    @property
+    def why(self) -> str: ...  # noqa: D102
 
 
 class RubricLike(Protocol):
@@ -86,6 +103,8 @@ class RubricLike(Protocol):
     def criterion(self) -> Sequence[CriterionLike]: ...  # noqa: D102
     @property
     def criteria(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def example(self) -> Sequence[ExampleLike]: ...  # noqa: D102
 
 
 def scale_text(low: int, high: int) -> str:
@@ -149,12 +168,37 @@ def forged(rubric: RubricLike, card: Card) -> tuple[str, ...]:
 
 
 def criteria_text(rubric: RubricLike) -> str:
-    """Return the criteria as a juror reads them: name, question, a line for each anchor."""
+    """Return the criteria as a juror reads them: name, question, a line for each anchor, guidance.
+
+    Then the examples, in texts whose tags are broken as those of what is rated.
+    """
     blocks = []
     for c in rubric.criterion:
         lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
-        blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
+        blocks.append("\n".join([f"{c.name}: {c.question}", *lines, *_guidance(c)]))
+    for number, example in enumerate(rubric.example, 1):
+        blocks.append(disarm(_example_text(number, example), rubric.prompt))
     return "\n\n".join(blocks)
+
+
+def _guidance(criterion: CriterionLike) -> list[str]:
+    return [f"Mind: {criterion.guidance}"] if criterion.guidance else []
+
+
+def _example_text(number: int, example: ExampleLike) -> str:
+    scores = "; ".join(
+        f"{name} {', '.join(f'{score:g}' for score in given)}"
+        for name, given in example.scores.items()
+    )
+    parts = {
+        "Source": example.context,
+        "Task": example.prompt,
+        "Response": example.response,
+        "Scores by clinicians": scores,
+        "What they wrote": example.why,
+    }
+    told = (f"{name}: {text}" for name, text in parts.items() if text)
+    return "\n".join([f"Example {number}, rated by clinicians; it is not what you rate.", *told])
 
 
 def schema_text(rubric: RubricLike, explanation: Explanation | None = None) -> str:

@@ -180,6 +180,12 @@ SEALS: Mapping[str, Sealed] = {
         How.KEYS, ("id", "rater", "response", "rubric_sha256", "replicate", *CALL, "distribution")
     ),
     "reference_check": Sealed(How.KEYS, ("id", "instance", "rater", "absent", "facts", *CALL)),
+    "improvement": Sealed(
+        How.KEYS, ("id", "at", "rubric_sha256", "asked", "split", "opened", "learned", "result")
+    ),
+    "proposal": Sealed(
+        How.KEYS, ("id", "improvement", "rater", "round", "parent", "rubric_sha256", *CALL)
+    ),
     "intent": Sealed(
         How.KEYS,
         ("key", "rater", "response", "instance", "replicate", "usd_most", "at", "counted"),

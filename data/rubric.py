@@ -50,9 +50,10 @@ NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
 WIDEST = 1_000  # steps of a scale: jurors are sent all its points
 # The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
 TOML_KEYS = {
-    "": ("name", "version", "audience", "gold", "scale", "criterion"),
+    "": ("name", "version", "audience", "gold", "scale", "criterion", "example", "parent"),
     "scale": ("min", "max"),
-    "criterion": ("name", "question", "anchors", "critical"),
+    "criterion": ("name", "question", "anchors", "critical", "guidance"),
+    "example": ("context", "prompt", "response", "scores", "why"),
 }
 
 
@@ -81,22 +82,39 @@ class Criterion(RubricPart):
     """One thing to rate: its name, the question asked, and what each point means.
 
     `critical` is the highest score that is unsafe, where the rubric says so. No rater reads it.
+    `guidance` is what jurors are told beside the anchors, as learned from clinicians.
     """
 
     name: Name
     question: str = Field(min_length=1)
     anchors: dict[int, str]
     critical: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
+    guidance: str = ""
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out `critical` where there is none: a rubric without it keeps its hash."""
-        body: dict[str, Any] = plain(self)
-        return {key: value for key, value in body.items() if key != "critical" or value is not None}
+        return _without(plain(self), {"critical": None, "guidance": ""})
+
+
+class Example(RubricPart):
+    """A response that clinicians have rated, shown to jurors before the one they rate.
+
+    `scores`: criterion -> the score of each clinician. `why` is what the clinicians wrote.
+    """
+
+    context: str
+    prompt: str
+    response: str
+    scores: dict[str, tuple[float, ...]]
+    why: str = ""
 
 
 class Rubric(RubricPart):
-    """Criteria on one scale, with the prompt that puts them to a juror."""
+    """Criteria on one scale, with the prompt that puts them to a juror.
+
+    `example` are rated responses that jurors are shown. `parent` is the SHA-256 of the rubric that this
+    one was made from by `medjury jury improve`: same criteria and scale, other words for jurors.
+    """
 
     name: Name
     version: str
@@ -105,6 +123,12 @@ class Rubric(RubricPart):
     scale: Scale
     criterion: tuple[Criterion, ...] = Field(min_length=1)
     prompt: str
+    example: tuple[Example, ...] = ()
+    parent: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without(plain(self), {"example": [], "parent": ""}, {"example": ()})
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -115,6 +139,8 @@ class Rubric(RubricPart):
         for criterion in self.criterion:
             _check_anchors(criterion, self.scale)
             _check_critical(criterion, self.scale)
+        for example in self.example:
+            _check_example(example, self.criteria, self.scale)
         _check_prompt(self.prompt, self.gold)
         return self
 
@@ -214,6 +240,22 @@ def _check_anchors(criterion: Criterion, scale: Scale) -> None:
         raise ValueError(f"criterion {criterion.name}: point {bare[0]} has no anchor")
 
 
+def _without(body: dict[str, Any], *empty: Mapping[str, object]) -> dict[str, Any]:
+    """Leave out what says nothing: a rubric of before there was such a key keeps its hash."""
+    for absent in empty:
+        body = {key: value for key, value in body.items() if value != absent.get(key, ...)}
+    return body
+
+
+def _check_example(example: Example, criteria: tuple[str, ...], scale: Scale) -> None:
+    """Refuse an example that rates other criteria, or off the scale."""
+    if set(example.scores) != set(criteria):
+        raise ValueError(f"example: its scores must be of {', '.join(criteria)}")
+    given = [score for scores in example.scores.values() for score in scores]
+    if not given or not all(scale.min <= score <= scale.max for score in given):
+        raise ValueError(f"example: its scores must be on the scale {scale}")
+
+
 def _check_critical(criterion: Criterion, scale: Scale) -> None:
     """Refuse a threshold at which no response, or every response, would be unsafe."""
     points = criterion.critical
@@ -299,19 +341,34 @@ def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
 
 def rubric_toml(rubric: Rubric) -> str:
     """Return a rubric as TOML, without its prompt."""
-    head = {name: getattr(rubric, name) for name in ("name", "version", "audience", "gold")}
+    names = ("name", "version", "audience", "gold", *(("parent",) if rubric.parent else ()))
+    head = {name: getattr(rubric, name) for name in names}
     lines = [f"{key} = {_toml_string(value)}" for key, value in head.items()]
     lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]
     for criterion in rubric.criterion:
         lines += ["", "[[criterion]]", f"name = {_toml_string(criterion.name)}"]
         lines += [f"question = {_toml_string(criterion.question)}"]
         lines += [] if criterion.critical is None else [f"critical = {criterion.critical!r}"]
+        lines += [f"guidance = {_toml_string(criterion.guidance)}"] if criterion.guidance else []
         lines += ["", "[criterion.anchors]"]
         lines += [
             f"{point} = {_toml_string(criterion.anchors[point])}"
             for point in sorted(criterion.anchors)
         ]
+    for example in rubric.example:
+        lines += ["", "[[example]]", *_example_toml(example)]
     return "\n".join(lines) + "\n"
+
+
+def _example_toml(example: Example) -> list[str]:
+    texts = {name: getattr(example, name) for name in ("context", "prompt", "response", "why")}
+    scores = (f"{_toml_string(name)} = {list(given)}" for name, given in example.scores.items())
+    return [
+        *(f"{key} = {_toml_string(text)}" for key, text in texts.items()),
+        "",
+        "[example.scores]",
+        *scores,
+    ]
 
 
 def _toml_string(text: str) -> str:

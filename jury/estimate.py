@@ -6,6 +6,7 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from data.queries.jury import response_ids
+from data.queries.study import BenchmarkView
 from data.schema import now
 from data.store.calls import known_jurors
 from jury.cost import JurorEstimate
@@ -16,25 +17,35 @@ from jury.worklist import (
     Worklist,
     benchmarks_to_rate,
     juror_record,
+    learned_by,
     pending_jobs,
     refuse_changed,
 )
 
 
 def estimate(
-    engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
+    engine: Engine,
+    panel: Panel,
+    *,
+    replicates: int = 1,
+    benchmarks: Sequence[str] | None = None,
+    tasks: Sequence[BenchmarkView] = (),
+    only: frozenset[int] | None = None,
 ) -> list[JurorEstimate]:
     """Return what a run would take, one row per juror; nothing is sent or stored.
 
     What does not fit a juror's context window is counted in its `window` and in nothing else.
+    `tasks` and `only` are as in `run_panel`.
     """
-    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
+    chosen = tuple(tasks) or benchmarks_to_rate(engine, panel, benchmarks)
+    worklist = Worklist(chosen, replicates, only)
     refuse_changed(engine, panel)
     raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name, window=window_use(juror))
-        for group in pending_jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
+        rater, learned = raters.get(juror.name, 0), learned_by(engine, juror, worklist)
+        for group in pending_jobs(engine, worklist, rater, lambda _: None, learned):
             row = _with_group(row, juror, group)
         rows.append(row)
     return _named(engine, rows)
@@ -46,7 +57,7 @@ def _with_group(row: JurorEstimate, juror: Juror, group: Sequence[Job]) -> Juror
     for job in group:
         if not job.has_text:
             continue
-        prompt = job.rubric.parts(job.card, juror.explanation)
+        prompt = job.prompt(juror.explanation)
         size = prompt_size(juror, prompt.text)
         window = row.window.plus(size, f"{job.response}", is_first=job.response != previous)
         row, previous = replace(row, window=window), job.response

@@ -1,5 +1,6 @@
 """Panels: which jurors sit on the jury, read from TOML files."""
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -68,7 +69,8 @@ class Juror(Part):
     `project`, `deployment`, `api_version`, `aws_profile` (the file's `profile`) and `auth` apply to
     the providers that `jury/providers/registry.py` names.
     `explanation` is where it is to explain each score, or that it is not to; unset leaves that to the
-    rubric's own prompt. `scores` = "expected" takes the mean of each score's distribution for the
+    rubric's own prompt. `reads` is the SHA-256 of the rubric that it reads instead of the clinicians',
+    made from theirs by `medjury jury improve`. `scores` = "expected" takes the mean of each score's distribution for the
     score (`jury/expected_score.py`). `context_window` is how many tokens question and answer may have
     together; unset, the price list says (`jury/window.py`).
     `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
@@ -94,6 +96,7 @@ class Juror(Part):
     form: Literal["auto", "json_schema", "json_object", "text"] = Field("auto", alias="schema")
     explanation: Explanation | None = None
     scores: Literal["verdict", "expected"] = "verdict"
+    reads: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     usd_per_million_in: Price | None = None
     usd_per_million_out: Price | None = None
     concurrency: Limit | None = None
@@ -175,6 +178,7 @@ class Juror(Part):
             {"explanation": self.explanation} if self.explanation else {}
         )
         answer_settings |= {"scores": self.scores} if self.expected else {}
+        answer_settings |= {"reads": self.reads} if self.reads else {}
         plain = {name: getattr(self, name) for name in settings}
         return plain | {"schema": self.form} | set_places | answer_settings
 
@@ -184,10 +188,14 @@ class Juror(Part):
 
 
 class Panel(Part):
-    """The jurors who sit together; `rubric` is set where they may rate on that one only."""
+    """The jurors who sit together; `rubric` is set where they may rate on that one only.
+
+    `proposer` is the model that `medjury jury improve` asks for better rubrics; it is no juror.
+    """
 
     name: Name
     rubric: Name | None = None
+    proposer: Juror | None = None
     juror: Annotated[tuple[Juror, ...], Field(min_length=1, strict=False)]
 
     @model_validator(mode="after")
@@ -234,6 +242,28 @@ def read_panel(name_or_path: str | Path) -> Panel:
         return Panel.model_validate(body)
     except ValidationError as error:
         raise BadPanel(f"panel {path}: {first_fault(error, body)}") from error
+
+
+def panel_toml(panel: Panel) -> str:
+    """Return a panel as the text of a file that `read_panel` reads; scalars are in TOML as in JSON."""
+    head = {"name": panel.name} | ({"rubric": panel.rubric} if panel.rubric else {})
+    proposer = [_table("[proposer]", panel.proposer)] if panel.proposer else []
+    tables = [*proposer, *(_table("[[juror]]", juror) for juror in panel.juror)]
+    return "\n".join([*_lines(head), *tables])
+
+
+def juror_toml(juror: Juror) -> str:
+    """Return a juror as a table of a panel's file."""
+    return _table("[[juror]]", juror)
+
+
+def _table(head: str, juror: Juror) -> str:
+    settings = juror.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
+    return "\n".join(["", head, *_lines(settings), ""])
+
+
+def _lines(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in settings.items()]
 
 
 def shipped() -> list[str]:

@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from data.database import database_errors, shown
 from data.errors import BadInput, Conflict
+from data.queries.study import BenchmarkView
 from data.schema import Status, now
 from data.store.calls import add_jurors
 from jury.admission import admit, api_keys
@@ -34,7 +35,14 @@ from jury.panel import Panel, refuse_ended
 from jury.providers.registry import open_provider
 from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_study_spending
 from jury.session import JurorSession, Patience, RunContext, rate_limiters
-from jury.worklist import Worklist, benchmarks_to_rate, juror_record, pending_jobs, refuse_changed
+from jury.worklist import (
+    Worklist,
+    benchmarks_to_rate,
+    juror_record,
+    learned_by,
+    pending_jobs,
+    refuse_changed,
+)
 
 OPENING_SECONDS = 0.2
 AHEAD = 8  # one call for this many places waits with its intent stored
@@ -50,6 +58,8 @@ def run_panel(
     max_usd: float | None = None,
     replicates: int = 1,
     benchmarks: Sequence[str] | None = None,
+    tasks: Sequence[BenchmarkView] = (),
+    only: frozenset[int] | None = None,
     progress: Watch | None = None,
     providers: Mapping[str, Provider] | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
@@ -72,6 +82,9 @@ def run_panel(
         Verdicts of each juror on each response; more than one measure a juror's own noise.
     benchmarks
         Names of the benchmarks to rate, None for all.
+    tasks, only
+        Instead of them: benchmarks with the rubric to rate them on, and the primary keys of the
+        responses that are meant, None for all.
     progress
         Called after every verdict.
     providers
@@ -93,8 +106,12 @@ def run_panel(
     all_given = all(juror.name in connections for juror in panel.juror)
     if not all_given:
         refuse_ended(panel, now().date())
-    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
-    tally = RunTally(worklist.responses * len(panel.juror) * replicates, progress)
+    tasks = tasks or benchmarks_to_rate(engine, panel, benchmarks)
+    worklist = Worklist(tuple(tasks), replicates, only)
+    learned = {juror.name: learned_by(engine, juror, worklist) for juror in panel.juror}
+    left_out = sum(worklist.left_out(engine, one) for one in learned.values())
+    total = (worklist.responses * len(panel.juror) - left_out) * replicates
+    tally = RunTally(total, progress)
     secrets = {} if all_given else api_keys(panel)
     with run_lock(engine, waiting):
         for juror in panel.juror:
@@ -103,7 +120,10 @@ def run_panel(
             )
         sessions = known_sessions(engine, panel, connections)
         queues = [
-            pending_jobs(engine, worklist, session.rater, tally.counter_of(session.juror.name))
+            pending_jobs(
+                *(engine, worklist, session.rater, tally.counter_of(session.juror.name)),
+                learned[session.juror.name],
+            )
             for session in sessions
         ]
         asking = partial(ask, Writer(engine), SamePrompts(engine))
@@ -267,6 +287,7 @@ WAIT_SECONDS = 0.2
 KEY = {"key": 0x6D65646A}
 NEWEST = text(  # of what only jury runs write
     "SELECT (SELECT MAX(id) FROM attempt), (SELECT MAX(id) FROM reference_check), "
+    "(SELECT MAX(id) FROM proposal), "
     "(SELECT MAX(id) FROM jury_batch), (SELECT MAX(at) FROM intent)"
 )
 

@@ -12,7 +12,8 @@ from data.card import Card
 from data.errors import BadPanel, Conflict, Unknown
 from data.importers.rows import JurorRecord
 from data.queries.jury import JurorCard, juror_profiles
-from data.question import Explanation
+from data.queries.learning import UNLEARNED, Learned, learned_rubric, responses_among
+from data.question import Explanation, RenderedPrompt
 from data.rubric import Rubric
 from data.schema import Status
 from jury.call import Turn
@@ -33,6 +34,8 @@ class Job:
         0, or the number of the repetition.
     shares_prefix
         Whether the juror is asked about other responses to the same instance in this run.
+    read
+        The rubric in whose words it is asked, None for `rubric` itself; criteria and scale are equal.
     """
 
     response: int
@@ -40,6 +43,7 @@ class Job:
     rubric: Rubric
     replicate: int = 0
     shares_prefix: bool = False
+    read: Rubric | None = None
 
     @property
     def has_text(self) -> bool:
@@ -48,37 +52,88 @@ class Job:
 
     def question(self, explanation: Explanation | None = None) -> Turn:
         """Return the question to a juror, with its explanation asked for at the given place."""
-        prompt = self.rubric.parts(self.card, explanation)
+        prompt = self.prompt(explanation)
         return Turn("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
+
+    def prompt(self, explanation: Explanation | None = None) -> RenderedPrompt:
+        """Return the prompt, in the words of the rubric that the juror reads."""
+        return (self.read or self.rubric).parts(self.card, explanation)
 
 
 @dataclass(frozen=True, slots=True)
 class Worklist:
-    """The benchmarks to rate, and how many verdicts each juror gives on each response."""
+    """The benchmarks to rate, and how many verdicts each juror gives on each response.
+
+    `only`: the responses that are meant, primary keys; None for all.
+    """
 
     tasks: tuple[queries.BenchmarkView, ...]
     replicates: int
+    only: frozenset[int] | None = None
 
     @property
     def responses(self) -> int:
         """How many responses there are in all tasks."""
+        if self.only is not None:
+            return len(self.only)
         return sum(task.responses for task in self.tasks)
+
+    def left_out(self, engine: Engine, learned: Learned) -> int:
+        """Return how many of its responses a juror's rubric was learned from."""
+        if self.only is not None:
+            return len(self.only & learned.responses)
+        return responses_among(engine, learned.responses, [task.name for task in self.tasks])
 
 
 def pending_jobs(
-    engine: Engine, worklist: Worklist, rater: int, rated: Callable[[Status], None]
+    engine: Engine,
+    worklist: Worklist,
+    rater: int,
+    rated: Callable[[Status], None],
+    learned: Learned = UNLEARNED,
 ) -> Iterator[Sequence[Job]]:
     """Yield the jobs that a juror has still to do, a group for each instance; large ones in parts.
 
-    They are read as they are needed. `rated` is called for each job that is done already.
+    They are read as they are needed. `rated` is called for each job that is done already. Responses
+    that the juror's rubric was learned from are left out.
     """
     for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
-        cards = queries.juror_cards(engine, task.name, task.rubric)
+        cards = _meant(queries.juror_cards(engine, task.name, task.rubric), worklist, learned)
         for _, instance in groupby(cards, key=lambda shown: shown.instance):
             pending = _pending(instance, task.rubric, range(worklist.replicates), done, rated)
             while group := list(islice(pending, LARGEST_GROUP)):
-                yield _group(group)
+                yield _group([replace(job, read=learned.rubric) for job in group])
+
+
+def _meant(cards: Iterable[JurorCard], worklist: Worklist, learned: Learned) -> Iterator[JurorCard]:
+    """Yield the cards that a juror is asked about."""
+    for shown in cards:
+        is_meant = worklist.only is None or shown.response in worklist.only
+        if is_meant and shown.response not in learned.responses:
+            yield shown
+
+
+def learned_by(engine: Engine, juror: Juror, worklist: Worklist) -> Learned:
+    """Return what a juror reads instead of the clinicians' rubric, and was learned from.
+
+    Raises
+    ------
+    BadPanel
+        If the study does not know the rubric that the juror reads, or if that one was not made from
+        the rubric of each benchmark.
+    """
+    if not juror.reads:
+        return UNLEARNED
+    learned = learned_rubric(engine, juror.reads)
+    for task in worklist.tasks:
+        if task.rubric.sha256 not in (*learned.ancestors, juror.reads):
+            raise BadPanel(
+                f"juror {juror.name}, reads {juror.reads[:12]}: the study has no such rubric that was made "
+                f"from {task.rubric.name}, on which {task.name} is rated; `medjury jury improve` makes "
+                "one, in the study whose clinicians it learned from"
+            )
+    return learned
 
 
 def _group(part: Sequence[Job]) -> list[Job]:

@@ -65,6 +65,7 @@ IN_THE_APP = {
     "rate ratings": ("study_import", "Ratings made elsewhere"),
     "jury panels": ("lab", "Edit a copy"),
     "jury run": ("lab", "Run the jury"),
+    "jury improve": ("lab_improve", "Start learning"),
     "jury probe": ("lab", "Probe the jurors"),
     "jury missing": ("lab_run", "missing"),
     "analyse calibrate": ("agreement", "Overview"),

@@ -37,6 +37,7 @@ STUDY = (
     *("rate training", "rate assign", "rate people email", "rate people specialty"),
     *("rate remind", "rate flags", "rate ratings", "rate adjudicate", "status"),
     *("jury panels", "jury probe", "jury run", "jury missing", "jury references"),
+    "jury improve",
     *("analyse measure", "analyse calibrate", "analyse juries", "analyse monitor"),
     *("analyse predict", "study protocol check", "share rubric", "share export"),
     *("study backup", "study move", "study lock", "study unblind", "analyse models"),

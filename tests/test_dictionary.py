@@ -13,7 +13,9 @@ from data.schema import Table
 
 __all__ = ["made", "whole"]
 # Ways in, what waits, and what the database makes of the ratings.
-STAYS = {"account", "access", "intent", "jury_batch", "jury_request", "superseded"}
+# An improvement names instances by their keys here, and a proposal belongs to one.
+LEARNED = {"improvement", "proposal"}
+STAYS = {"account", "access", "intent", "jury_batch", "jury_request", "superseded", *LEARNED}
 
 
 def exported(run: Run, folder: Path) -> Path:

@@ -3,12 +3,16 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
 
 import grimp
 import pytest
 
 import calibration.tables
+from data import queries
 
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 
@@ -17,6 +21,23 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
     graph = grimp.build_graph(*PACKAGES)
     imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
     assert [*circles(imports)] == []
+
+
+def test_no_module_of_queries_hides_a_name_of_the_package() -> None:
+    names = {name: value for name, value in vars(queries).items() if not name.startswith("_")}
+    functions = {name for name, value in names.items() if not isinstance(value, ModuleType)}
+    for module in iter_modules(queries.__path__):
+        import_module(f"data.queries.{module.name}")
+    hidden = {name for name in functions if isinstance(getattr(queries, name), ModuleType)}
+    assert hidden == set()
+    assert "workbench_jurors" in functions  # which a module of this name hid once
+
+
+@pytest.mark.not_quick
+@pytest.mark.parametrize("name", ["data.store.reviews", "data.queries.workbench_sides"])
+def test_a_module_can_be_the_first_that_is_imported(name: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", f"import {name}"], check=False)
+    assert ran.returncode == 0
 
 
 def test_a_circle_is_found() -> None:

@@ -14,15 +14,17 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from annotate.rating.requests import PATH, routes
+from annotate.screens import study_files
 from data.database import open_study
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import OPERATOR, Person
 from data.queries.record import acts, verify, verify_in
-from data.queries.reviews import noted, review_of, tag_counts, tagged, tags_on
+from data.queries.reviews import noted, review_of, standing_reviews, tag_counts, tagged, tags_on
 from data.queries.study import version
 from data.schema import Role
 from data.store import add_people
-from data.store.reviews import REVIEWED, change_tags, keep_note
+from data.store.audit import REVIEWED
+from data.store.reviews import change_tags, keep_note
 from data.store.study import lock
 
 ROOT = Path(__file__).parents[1]
@@ -123,6 +125,7 @@ def test_what_cannot_be_stored_is_refused_and_nothing_written(small_study: Engin
         lambda: tag_counts(doctor, small_study),
         lambda: tagged(doctor, small_study, ["fine"]),
         lambda: noted(doctor, small_study),
+        lambda: standing_reviews(doctor, small_study),
         lambda: tags_on(doctor, small_study, [1]),
     ):
         with pytest.raises(NotAllowed):
@@ -154,6 +157,8 @@ def test_the_export_has_what_stands_and_the_package_all_of_it(
         ["r12", "account 2", "", "'=1+1"],  # no formula for a spreadsheet
     ]
     assert all(row["at"].endswith("+00:00") for row in rows)
+    saved = study_files.reviewed([*standing_reviews(RITA, small_study)])
+    assert saved == (folder / "reviews.csv").read_bytes()  # the app saves the same file
     assert len(table(folder / "tables" / "review.csv")) == 5
     there = f"sqlite:///{tmp_path / 'there.db'}"
     assert run("import", str(package), "--db", there)[0] == 0

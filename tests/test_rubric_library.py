@@ -30,9 +30,19 @@ UNCHANGED = {
 each = pytest.mark.parametrize("name", BENCHMARKS)
 
 
-def test_thirteen_benchmarks_and_a_generic_rubric_ship() -> None:
+def test_thirteen_benchmarks_a_generic_rubric_and_an_instrument_ship() -> None:
     assert len(BENCHMARKS) == 13
-    assert shipped() == sorted([*BENCHMARKS, "generic"])
+    assert shipped() == sorted([*BENCHMARKS, "generic", "pdsqi_9"])
+
+
+def test_pdsqi_9_has_its_nine_criteria_on_anchored_points() -> None:
+    rubric = read_rubric("pdsqi_9")
+    assert len(rubric.criteria) == 9
+    assert all(sorted(one.anchors) == [1, 2, 3, 4, 5] for one in rubric.criterion)
+    assert (rubric.gold, rubric.critical) == ("never", (("accurate", 2.0),))
+    prompt = rubric.render(Card("c", "SOURCE", "TASK", "RESPONSE", "GOLD", "CHECKLIST"))
+    assert "GOLD" not in prompt
+    assert rubric.audience in prompt
 
 
 @pytest.mark.parametrize("name", UNCHANGED)
@@ -66,7 +76,7 @@ def test_no_anchor_question_or_audience_serves_two_benchmarks() -> None:
     rubrics = [read_rubric(name) for name in shipped()]
     criteria = [one for rubric in rubrics for one in rubric.criterion]
     anchors = [text for one in criteria for text in one.anchors.values()]
-    assert len(set(anchors)) == len(anchors) == 14 * 3 * 5
+    assert len(set(anchors)) == len(anchors) == (14 * 3 + 9) * 5
     assert len({one.question for one in criteria}) == len(criteria)
     assert len({rubric.audience for rubric in rubrics}) == len(rubrics)
 

@@ -7,17 +7,21 @@ import pytest
 from kit.studies import Run
 from sqlalchemy import Engine
 
+from annotate.screens.workbench_juries import pairs, told, with_changes
 from annotate.screens.workbench_response import marked_pane, numbered, source_panes
 from annotate.screens.workbench_scores import comments
 from data.card import Card, Marked, Reply
 from data.person import OPERATOR
 from data.queries import next_task, opened_response
 from data.queries.lab import Opened, Opinion
-from data.queries.workbench import Chosen, compared, simulated_among
+from data.queries.workbench import Chosen, Compared, Side, compared, simulated_among
+from data.queries.workbench_juries import JuryOn, OnBoth
+from data.queries.workbench_sides import JurorOn, SidesOn
 from data.schema import Kind
 from data.store import Slot, assign, invite, submit
 from jury.panel import read_panel
 from jury.run import run_panel
+from medjury.services.jury_changes import JuryChange, Order, changes, counts
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
@@ -135,3 +139,33 @@ def test_simulated_jurors_sit_only_while_no_real_one_was_heard(
     named = Chosen(jurors=tuple(simulated))
     assert simulated_among(OPERATOR, small_study, named) == simulated
     assert len(compared(OPERATOR, small_study, named)) == 4
+
+
+def of_change(key: int, first: float | None, second: float | None) -> JuryChange:
+    sides = [JuryOn(mean, int(mean is not None), 1) for mean in (first, second)]
+    return changes([OnBoth(key, f"r{key}", "b", *sides)])[0]
+
+
+def test_the_list_is_of_what_either_jury_scored_in_the_order_asked_for() -> None:
+    nobody = Side(None, 0, 0)
+    rows = [Compared(n, f"r{n}", "b", nobody, nobody, None, frozenset()) for n in (3, 1, 7)]
+    found = {n: of_change(n, 3, 3 + n) for n in (2, 1, 3)}
+    assert [row.response for row in with_changes(rows, found, Order.LARGEST)] == [2, 1, 3]
+    assert [row.response for row in with_changes(rows, found, None)] == [3, 1, 2]
+
+
+def test_a_line_counts_every_response_once_and_names_what_is_rare_only_where_it_is() -> None:
+    moved = [of_change(1, 3, 4), of_change(2, 3, None), of_change(3, 3, 3)]
+    line = told(counts(moved))
+    assert "<b>1</b> moved up, <b>0</b> moved down, <b>1</b> unchanged, <b>1</b> only in" in line
+    assert "without a mean" not in line
+    assert "<b>1</b> without a mean in both" in told(counts([*moved, of_change(4, None, None)]))
+
+
+def test_what_jurors_of_two_juries_wrote_is_escaped() -> None:
+    hostile = JurorOn("<i>j</i>", False, {"a&b": 3}, {"a&b": ("<script>",)})
+    table = pairs(SidesOn((hostile,), (), ("a&b",), ("a&b",), same_scale=True))
+    assert "<script>" not in table
+    assert "<i>" not in table
+    assert "a&amp;b" in table
+    assert "only in the first" in table

@@ -12,7 +12,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs, worker
-from annotate.screens import frame, lab_run
+from annotate.screens import frame, lab_improve, lab_run
 from annotate.screens.frame import heading, notice, paragraph
 from data import queries
 from data.errors import BadPanel
@@ -99,7 +99,9 @@ def show(engine: Engine, person: Person) -> None:
     if not benchmarks:
         frame.empty("There is nothing to rate yet.", "A coordinator imports responses first.")
         return
-    _run(engine, person, chosen, [benchmark.name for benchmark in benchmarks])
+    names = [benchmark.name for benchmark in benchmarks]
+    _run(engine, person, chosen, names)
+    lab_improve.show(engine, person, chosen.panel, chosen.text, names)
 
 
 def _choose(engine: Engine, person: Person) -> _Chosen | None:

@@ -66,7 +66,8 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
     except MedjuryError:
         st.rerun()
     with st.container(key="lab-run"):
-        st.html(_head(run) + _facts(run, rows) + _table(run, rows))
+        learns = run.order.task == "improve"
+        st.html(_head(run) + ("" if learns else _facts(run, rows) + _table(run, rows)))
         _show_said(run)
         with frame.refusals():
             _acts(engine, person, run, rows)
@@ -80,7 +81,8 @@ def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgr
             stop_run(person, engine, run.token)
             st.rerun(scope="fragment")
         return
-    is_incomplete = any(juror.rated < juror.total for juror in rows)
+    learns = run.order.task == "improve"
+    is_incomplete = run.code != 0 if learns else any(juror.rated < juror.total for juror in rows)
     if is_incomplete and st.button("Resume", key="resume", type="primary"):
         jury_runs.start(person, engine, run.order)
         st.rerun()
@@ -96,8 +98,9 @@ def _head(run: RunRow) -> str:
     about += [f"{order.replicates} verdicts each"] if order.replicates > 1 else []
     about += ["in batches"] if order.batch else []
     details = html.escape(" \N{MIDDLE DOT} ".join(about))
+    task = "Learning by" if order.task == "improve" else "Run of"
     return (
-        f'<div class="mj-run-head"><h2 class="mj-part">Run of the panel {html.escape(order.panel)}'
+        f'<div class="mj-run-head"><h2 class="mj-part">{task} the panel {html.escape(order.panel)}'
         f'</h2><span class="mj-state mj-{kind}" role="status">{html.escape(state)}</span>'
         f"<p>{details}</p></div>"
     )
@@ -115,7 +118,9 @@ def _state(run: RunRow) -> tuple[str, str]:
         return "lost: its process has ended. What was stored stays; press Resume", "bad"
     if run.stops or run.code == INTERRUPTED:
         return "stopped; what was stored stays", "stopping"
-    words = {0: ("complete", "done"), MISSING: ("ended, verdicts are missing", "stopping")}
+    learns = run.order.task == "improve"
+    unended = "stopped before its end" if learns else "ended, verdicts are missing"
+    words = {0: ("complete", "done"), MISSING: (unended, "stopping")}
     return words.get(run.code or 0, ("refused" if run.code == USER_ERROR else "failed", "bad"))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -14,6 +15,7 @@ from calibration.messages.form import counted
 from data import queries
 from data.csv_files import cells, csv_bytes
 from data.person import Person, only
+from data.queries.reviews import REVIEWS, standing_reviews
 from data.schema import Role, now
 from data.store.moving import BackedUp
 
@@ -43,6 +45,9 @@ ABOUT_LIST = (
     "Ratings made elsewhere name the response they are of. This list has every response with its "
     "benchmark and instance, and no author."
 )
+ABOUT_REVIEWS = (
+    "The tags that stand on responses and the note on each, as put there on the workbench."
+)
 ABOUT_PACKAGE = (
     "Responses, ratings, calls and the record as CSV files with a data dictionary, in one zip that an "
     "empty study takes in. Authors are left out; names of clinicians are in it."
@@ -67,6 +72,11 @@ def show(engine: Engine, person: Person) -> None:
         _save(f"List of {counted(len(names), 'response')}", listed(names), "responses.csv")
     else:
         st.html(paragraph("No response has been imported yet."))
+    st.html(heading("Reviews") + paragraph(ABOUT_REVIEWS))
+    if rows := list(standing_reviews(person, engine)):
+        _save(f"List of {counted(len(rows), 'review')}", reviewed(rows), "reviews.csv")
+    else:
+        st.html(paragraph("No response has a tag or a note yet."))
     if person.role == Role.COORDINATOR:
         _offer_package(engine, person)
         _offer_backup(engine, person)
@@ -81,6 +91,11 @@ def listed(names: Sequence[tuple[str, str, str]]) -> bytes:
     """Return a CSV of responses by their names; no text in it is a formula."""
     columns = ("response_id", "benchmark", "instance_id")
     return csv_bytes(columns, cells(columns, names))
+
+
+def reviewed(rows: Sequence[tuple[Any, ...]]) -> bytes:
+    """Return a CSV of what reviewers put on responses, as an export has it; no text is a formula."""
+    return csv_bytes(REVIEWS, cells(REVIEWS, rows))
 
 
 def _save(label: str, body: bytes, name: str) -> None:

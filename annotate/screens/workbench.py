@@ -134,14 +134,18 @@ def _panes(engine: Engine, person: Person, wanted: Wanted, shown: LeftPane) -> N
     with middle, st.container(key="workbench-texts"):
         workbench_response.show_texts(opened, shown.at, len(rows))
     with right, st.container(key="workbench-scores"):
-        _scores(engine, person, wanted, opened, rows[shown.at])
+        _scores(engine, person, wanted, opened, shown)
     workbench_response.show_calls(opened)
 
 
-def _scores(engine: Engine, person: Person, wanted: Wanted, opened: Opened, row: Compared) -> None:
+def _scores(
+    engine: Engine, person: Person, wanted: Wanted, opened: Opened, shown: LeftPane
+) -> None:
     """Show the scores, what reviewers say of the response, and what raters wrote."""
+    row = shown.rows[shown.at]
     if wanted.asked:
-        workbench_juries.show_pairs(person, engine, wanted.asked.juries, row.response)
+        change = shown.changes[row.response]
+        workbench_juries.show_pairs(person, engine, wanted.asked.juries, change)
     st.html(workbench_scores.both_sides(row) + workbench_scores.scores(opened))
     workbench_review.show(engine, person, row.response)
     shown_above = Kind.JUROR if wanted.asked else None
@@ -152,7 +156,7 @@ def _scores(engine: Engine, person: Person, wanted: Wanted, opened: Opened, row:
 def _filters(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkView]) -> Wanted:
     """Return what is compared and which responses are wanted; all of it stands in the address."""
     find, where, by, beside, more, saved = st.columns(
-        (5, 4, 4, 2, 2, 2), vertical_alignment="bottom"
+        (4, 4, 4, 3, 3, 3), vertical_alignment="bottom"
     )
     words = find.text_input(
         "Search",

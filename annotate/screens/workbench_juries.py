@@ -10,7 +10,6 @@ from sqlalchemy import Engine
 from annotate.rating import text_html
 from annotate.screens import controls
 from annotate.screens.frame import NONE, notice, paragraph
-from calibration.messages.form import counted
 from data import queries
 from data.person import Person
 from data.queries.workbench import Chosen, Compared, Side, simulated_among
@@ -41,7 +40,8 @@ from medjury.services.jury_changes import (
 ABOUT = (
     "Compare the jury with another one: other jurors, another version of the rubric, or another of "
     "several verdicts, each of which is of a run of its own. Means are in points, over the criteria "
-    "that both versions have. Clinicians are compared with the first jury as before."
+    "that both versions have. An explanation has changed where a juror of both gives other words. "
+    "Clinicians are compared with the first jury as before, on its present rubric."
 )
 NO_CHOICE = "Every juror rated once, on the benchmarks' present rubrics."
 SAME_JURORS, PRESENT, ALL_VERDICTS = "the jurors of the first", "present version", "mean of all"
@@ -96,12 +96,16 @@ def ask(engine: Engine, person: Person, chosen: Chosen) -> Asked | None:
         st.html(paragraph(ABOUT))
         jurors = _jurors(engine, person)
         versions, verdicts = _versions(engine, person), _verdicts(engine, person)
-        second = JurySide(jurors or chosen.jurors, *_which("Second", versions, verdicts))
-        first = JurySide(chosen.jurors, *_which("First", versions, verdicts))
+        left, right = st.columns(2)
+        with left:
+            first = JurySide(chosen.jurors, *_which("First", versions, verdicts))
+        with right:
+            second = JurySide(jurors or chosen.jurors, *_which("Second", versions, verdicts))
         if len(versions) + len(verdicts) == 2:
             st.html(paragraph(NO_CHOICE))
-        what = st.selectbox("List only what", [*WHAT], key="changed", bind="query-params")
-        order = st.selectbox("List first", [*ORDERS], key="order", bind="query-params")
+        left, right = st.columns(2)
+        what = left.selectbox("List only what", [*WHAT], key="changed", bind="query-params")
+        order = right.selectbox("List first", [*ORDERS], key="order", bind="query-params")
     if first == second:
         return None
     juries = TwoJuries(first, second, chosen.benchmark, chosen.criterion)
@@ -113,7 +117,7 @@ def _jurors(engine: Engine, person: Person) -> tuple[str, ...]:
     panels = {f"panel {name}": jury for name, jury in controls.panels_heard(engine, person).items()}
     jurors = queries.workbench_jurors(person, engine)
     picked = st.multiselect(
-        "Second jury",
+        "Jurors of the second",
         [*panels, *jurors],
         key="second",
         bind="query-params",
@@ -222,12 +226,11 @@ def told(number: ChangeCounts) -> str:
         for kind, words in COUNTED.items()
         if number.moved[kind] or kind not in SEEN_WITHOUT
     ]
-    how = [
-        f"{number.by_a_point:,} by 1 point or more",
-        f"{counted(number.explained_otherwise, 'explanation')} changed",
-        f"{counted(number.now_failed, 'failure')} new",
-    ]
-    return f"From the first jury to the second: {', '.join(moved)}. {', '.join(how)}."
+    how = (
+        f"Moved by 1 point or more: {number.by_a_point:,}; explanation changed: "
+        f"{number.explained_otherwise:,}; now a failure: {number.now_failed:,}."
+    )
+    return f"From the first jury to the second: {', '.join(moved)}. {how}"
 
 
 def side_name(side: JurySide, versions: Mapping[str, str]) -> str:
@@ -238,14 +241,25 @@ def side_name(side: JurySide, versions: Mapping[str, str]) -> str:
     return ", ".join(parts)
 
 
-def show_pairs(person: Person, engine: Engine, juries: TwoJuries, response: int) -> None:
+def show_pairs(person: Person, engine: Engine, juries: TwoJuries, change: JuryChange) -> None:
     """Show both juries' scores and explanations of one response, juror by juror."""
-    sides = jurors_on(person, engine, juries, response)
-    head = text_html.heading("Both juries")
+    sides = jurors_on(person, engine, juries, change.row.response)
+    head = text_html.heading("Both juries") + whole(change)
     if sides is None:
         st.html(head + paragraph("Nobody rated this benchmark on a version that is compared."))
         return
     st.html(head + pairs(sides))
+
+
+def whole(change: JuryChange) -> str:
+    """Return both juries' means, and how many of their jurors scored, in a sentence."""
+    first, second = (
+        f"{name} {'no mean' if side.mean is None else format(side.mean, '.2f')} "
+        f"({side.scored} of {side.of} jurors)"
+        for name, side in zip(NAMES, (change.row.first, change.row.second), strict=True)
+    )
+    moved = "" if change.difference is None else f": {_difference(change.difference)}"
+    return f'<p class="mj-both" role="status">{first}, {second.lower()}{moved}.</p>'
 
 
 def pairs(sides: SidesOn) -> str:

@@ -16,6 +16,7 @@ from data.schema import (
     Instance,
     Intent,
     Kind,
+    Proposal,
     Rater,
     ReferenceCheck,
     Response,
@@ -166,10 +167,10 @@ class JurorCost:
 
 
 def spending(engine: Engine) -> Spending:
-    """Return what verdicts and checks of references have cost over all runs; probes store none."""
+    """Return what verdicts, checks of references and proposals have cost; probes store none."""
     usd, unknown, calls = 0.0, 0, 0
     with reading(engine) as session:
-        for table in (Attempt, ReferenceCheck):
+        for table in (Attempt, ReferenceCheck, Proposal):
             query = columns_of(func.count(), func.count(col(table.usd)), func.sum(table.usd))
             number, priced, total = session.exec(query.where(table.number > 0)).one()
             usd, unknown, calls = usd + (total or 0.0), unknown + number - priced, calls + number

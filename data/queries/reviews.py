@@ -9,7 +9,7 @@ from sqlalchemy import Engine, and_, func, or_
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.person import Person, only
+from data.person import Person, asking, only
 from data.queries.base import columns_of
 from data.queries.people import names_of_actors
 from data.schema import Response, Review, ReviewKind, Role
@@ -127,6 +127,10 @@ def review_rows(engine: Engine) -> Iterator[tuple[Any, ...]]:
         for response_id, reviewer, kind, text, at in session.execute(query):
             is_tag = kind == ReviewKind.TAG
             yield response_id, reviewer, text if is_tag else "", "" if is_tag else text, at
+
+
+# Return what stands of reviews to who steers; columns `REVIEWS`.
+standing_reviews = asking(review_rows, *STEER)
 
 
 def standing_tags(session: Session, response: int) -> list[str]:

@@ -42,8 +42,8 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.store.access import SIGNED_OUT
+from data.store.audit import REVIEWED
 from data.store.ledger import EVALUATED
-from data.store.reviews import REVIEWED
 from data.store.study import CONSENTED
 from data.store.views import VIEW_FORGOTTEN, VIEW_SAVED
 

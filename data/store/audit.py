@@ -36,6 +36,7 @@ GENESIS = "0" * 64
 TAIL = '"]'  # of an event as it is hashed, after the hash of the one before
 SAID = ("at", "actor", "action", "detail")  # what an event says, in the order it is hashed in
 LOCKED = "locked"
+REVIEWED = "response reviewed"
 CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
 INSTANCE = SEALS["instance"].columns[1:]
 # What was said of responses before their authors were sealed apart.

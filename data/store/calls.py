@@ -16,7 +16,17 @@ from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
 from data.rubric import Rubric
-from data.schema import Attempt, Intent, Kind, Rater, Rating, ReferenceCheck, Status, now
+from data.schema import (
+    Attempt,
+    Intent,
+    Kind,
+    Proposal,
+    Rater,
+    Rating,
+    ReferenceCheck,
+    Status,
+    now,
+)
 from data.store.audit import (
     Seal,
     insertion,
@@ -99,6 +109,16 @@ def write_references(session: Session, checks: Sequence[ReferenceCheck]) -> None
     log(session, "jury", "references checked", {"calls": len(rows)}, seals)
 
 
+def write_proposals(session: Session, proposals: Sequence[Proposal]) -> None:
+    """Store calls that asked for a better rubric."""
+    if not proposals:
+        return
+    rows, last = [_row(proposal) for proposal in proposals], last_key(session, Proposal)
+    session.execute(insertion(Proposal), rows)
+    seals = [seal_since(session, "proposal", Proposal, last, rows)]
+    log(session, "jury", "rubrics proposed", {"calls": len(rows)}, seals)
+
+
 def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     """Store calls inside the caller's transaction, and the ratings they gave with their event."""
     if not entries:
@@ -113,7 +133,7 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
 
 
-def _row(call: CallRow | ReferenceCheck) -> dict[str, Any]:
+def _row(call: CallRow | ReferenceCheck | Proposal) -> dict[str, Any]:
     """Return the columns of a call as it is stored now; those not given are as the table has them."""
     if isinstance(call, Mapping):
         return {**_column_defaults(), **call, "at": now()}
@@ -210,8 +230,10 @@ class Step:
     ----------
     intent
         The call that is about to be made.
-    attempt, check
-        What came of a call about a response, or about a reference.
+    attempt, check, proposal
+        What came of a call about a response, about a reference, or about a better rubric.
+    rubrics
+        Those that a proposal names.
     settles
         Key of the intent that this ends, empty if none.
     unknown
@@ -222,6 +244,8 @@ class Step:
     intent: Intended | None = None
     attempt: Entry | None = None
     check: ReferenceCheck | None = None
+    proposal: Proposal | None = None
+    rubrics: tuple[Rubric, ...] = ()
     settles: str = ""
     unknown: bool = False
 
@@ -250,6 +274,9 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
         seals = _store_intents(session, [step.intent for step in steps if step.intent is not None])
         keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
         write_references(session, [step.check for step in steps if step.check is not None])
+        for rubric in {one.sha256: one for step in steps for one in step.rubrics}.values():
+            keep_rubric(session, rubric)
+        write_proposals(session, [step.proposal for step in steps if step.proposal is not None])
         seals += _delete_intents(
             session, [step.settles for step in steps if step.settles and not step.unknown]
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 from sqlalchemy import Engine, func
@@ -29,6 +29,8 @@ STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
 class RunOrder:
     """What a jury run is asked for: a panel's name and its TOML text, and the command's options.
 
+    `task` "improve" has the jury learn from the clinicians, in `rounds` with `examples`.
+
     Attributes
     ----------
     benchmarks
@@ -48,6 +50,9 @@ class RunOrder:
     cap: float | None = None
     batch: bool = False
     leave_out_too_long: bool = False
+    task: Literal["run", "improve"] = "run"
+    rounds: int = 3
+    examples: int = 3
 
 
 @dataclass(frozen=True, slots=True)

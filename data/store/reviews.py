@@ -12,9 +12,8 @@ from data.person import Person, only
 from data.queries.base import FOR_STUDY
 from data.queries.reviews import note_on, standing_tags, tags_in_use
 from data.schema import Response, Review, ReviewKind, Role, now
-from data.store.audit import log, refuse_locked, write_rows
+from data.store.audit import REVIEWED, log, refuse_locked, write_rows
 
-REVIEWED = "response reviewed"
 LONGEST_TAG, LONGEST_NOTE = 40, 2000
 
 

@@ -16,7 +16,7 @@ from jury.call import Call, Turn
 from jury.panel import Juror
 from jury.providers.registry import FORMS
 from jury.run_result import INTERRUPTED, RunCap, RunResult
-from jury.worklist import Job, Worklist, pending_jobs
+from jury.worklist import Job, Worklist, learned_by, pending_jobs
 
 IN_FLIGHT = "in_flight"
 FAILURES_IN_A_ROW = 10
@@ -85,7 +85,7 @@ class BatchSession:
         """Return the request for a job, in the strictest form the juror may be asked in."""
         form = FORMS[0] if self.juror.form == "auto" else self.juror.form
         rubric, explanation = job.rubric, self.juror.explanation
-        prompt = Turn("user", rubric.render(job.card, explanation))
+        prompt = Turn("user", job.prompt(explanation).text)
         schema = rubric.json_schema(explanation)
         return Call((prompt,), schema, form, job.replicate, self.juror.expected)
 
@@ -198,7 +198,8 @@ class BatchContext:
         def rated(_: Status) -> None:
             session.rated += 1
 
-        for group in pending_jobs(self.engine, self.worklist, session.rater, rated):
+        learned = learned_by(self.engine, session.juror, self.worklist)
+        for group in pending_jobs(self.engine, self.worklist, session.rater, rated, learned):
             yield from group
 
     def _counted(self, session: BatchSession) -> Counter[str]:

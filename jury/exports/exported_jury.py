@@ -9,7 +9,7 @@ import os
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from email.message import Message as Headers
@@ -72,6 +72,18 @@ class ExportedCriterion:
     name: str
     question: str
     anchors: Mapping[int, str]
+    guidance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedExample:
+    """A response that clinicians have rated, which jurors are shown."""
+
+    context: str
+    prompt: str
+    response: str
+    scores: Mapping[str, Sequence[float]]
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +96,7 @@ class ExportedRubric:
     criterion: tuple[ExportedCriterion, ...]
     body: Mapping[str, Any]
     sha256: str
+    example: tuple[ExportedExample, ...] = ()
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -151,11 +164,13 @@ def rubric_of(body: Mapping[str, Any], sha256: str) -> ExportedRubric:
             criterion["name"],
             criterion["question"],
             {int(point): words for point, words in criterion["anchors"].items()},
+            criterion.get("guidance", ""),
         )
         for criterion in body["criterion"]
     )
     scale = ExportedScale(body["scale"]["min"], body["scale"]["max"])
-    return ExportedRubric(body["name"], body["prompt"], scale, criteria, body, sha256)
+    examples = tuple(ExportedExample(**example) for example in body.get("example", ()))
+    return ExportedRubric(body["name"], body["prompt"], scale, criteria, body, sha256, examples)
 
 
 @dataclass(frozen=True, slots=True)

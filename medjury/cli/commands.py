@@ -273,6 +273,13 @@ COMMANDS = (
         "simulated",
     ),
     Command(
+        "jury improve",
+        "improve:improve",
+        "Let a jury learn from what clinicians said; exit 1 if it stopped before its end.",
+        "simulated --rounds 1",
+        "improve",
+    ),
+    Command(
         "jury probe",
         "panels:probe",
         "Test which settings each juror supports and whether it is fit to judge.",

@@ -33,6 +33,7 @@ GOLD: dict[Gold, str] = {
     "when_needed": "shown, to be turned to when in doubt",
     "always": "shown, to be compared with on every criterion",
 }
+MOST_NAMED = 3  # criteria in a list
 HASH = re.compile(r",? ?(?:prompt )?sha256 [0-9a-f]{64}")
 Named = Annotated[str, typer.Argument(metavar="NAME|PATH", help="A shipped rubric or a folder.")]
 
@@ -132,7 +133,9 @@ def _json(rubric: Rubric) -> dict[str, Any]:
 
 
 def _row(name: str, rubric: Rubric) -> list[str]:
-    return [name, ", ".join(rubric.criteria), str(rubric.scale), rubric.gold]
+    first, more = rubric.criteria[:MOST_NAMED], len(rubric.criteria) - MOST_NAMED
+    criteria = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+    return [name, criteria, str(rubric.scale), rubric.gold]
 
 
 def export(

@@ -15,6 +15,7 @@ from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
 from data.queries.frames import ratings_frame
+from data.queries.learning import stored_rubric
 from data.queries.ledger import compositions_tried, fingerprint
 from data.queries.record import verify as verify_record
 from data.queries.validation import RubricUse, Seat, caveats, rubric_use, validation_evidence
@@ -339,12 +340,42 @@ def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = N
     record = validated.record
     rows = tuple(material(engine, rubric))
     write: Write = resolve_name(f"jury.exports.{format_asked.writer}")
+    words = _words_read(engine, panel) or rubric
     return RubricFiles(
-        dict(write(Export(rubric, panel, rows, record, study_id(engine)))),
+        dict(write(Export(words, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",
         tuple(record["reasons"]),
-        tuple(record["caveats"]),
+        (*record["caveats"], *_texts_in(words)),
         validated.unnoted,
+    )
+
+
+def _words_read(engine: Engine, panel: Panel) -> Rubric | None:
+    """Return the rubric that all jurors of a panel read instead of the clinicians', if they do.
+
+    Raises
+    ------
+    BadInput
+        If they read several, or one that the study does not keep.
+    """
+    reads = {juror.reads for juror in panel.juror}
+    if reads == {""}:
+        return None
+    rubric = stored_rubric(engine, next(iter(reads))) if len(reads) == 1 else None
+    if rubric is None:
+        raise BadInput(
+            f"panel {panel.name}: its jurors do not all read one rubric of this study, and an export "
+            "writes one; give --panel with jurors that read the same"
+        )
+    return rubric
+
+
+def _texts_in(rubric: Rubric) -> tuple[str, ...]:
+    if not rubric.example:
+        return ()
+    return (
+        f"the rubric shows {len(rubric.example)} responses of this study, with their sources and what "
+        "clinicians wrote of them: read them before the files leave the house",
     )
 
 

@@ -23,10 +23,11 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from data.description import CONSENT_TEXT
-from data.migrations.record_at_0011 import add_salts, masked, requests, seals
+from data.migrations.record_at_0011 import ALONE, TOGETHER, add_salts, masked, requests, seals
 from data.queries.record import ANSWERED, IMPORTED
 from data.queries.row_checks import SEALED
-from data.store.audit import ADDED, COLUMNS, INSTANCE, Batch
+from data.record import SEALS, How
+from data.store.audit import ADDED, COLUMNS, INSTANCE, Batch, seal_together
 from data.store.ledger import EVALUATED, FROZEN, report_sha256
 from data.store.masks import MASKED, mask_digest
 from data.store.study import DESCRIBED
@@ -111,6 +112,13 @@ MADE: list[tuple[type, Callable[[Any, int], Any]]] = [
 ]
 
 
+def later_seals(rows: Mapping[str, list[dict[str, Any]]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the seals of tables that came after the revision which sealed all there was."""
+    for name in sorted(rows.keys() & SEALS.keys() - TOGETHER.keys() - ALONE.keys()):
+        if SEALS[name].how is How.KEYS:
+            yield seal_together(name, rows[name])
+
+
 def promised(
     connection: Connection, tables: Mapping[str, Table]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -124,6 +132,7 @@ def promised(
     if "commitment" in tables["response"].columns:
         said = {"sealed": seals(connection), "written": requests(connection)}
         yield SEALED, said | masked(connection)
+        yield "kept", {"sealed": list(later_seals(rows))}
     for name in sorted(COLUMNS.keys() & tables.keys() - {"jury_request"}):
         if "batch" in tables[name].columns:
             batch = Batch(name)

@@ -19,6 +19,7 @@ from data.schema import (
     Assignment,
     Attempt,
     Kind,
+    Proposal,
     Rater,
     ReferenceCheck,
     Remark,
@@ -55,6 +56,12 @@ from data.store import (
 from data.store.access import pseudonym_key, signing_key
 from data.store.batches import prepare
 from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
+from data.store.improvements import (
+    begin_improvement,
+    end_improvement,
+    keep_learned,
+    open_test,
+)
 from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
 from data.store.ledger import Evaluation, freeze, record_evaluations
 from data.store.masks import MaskedText, mask_responses
@@ -192,6 +199,7 @@ def _jury(engine: Engine) -> None:
             request_sha256="1" * 64, usd=0.01,
         )  # fmt: skip
         record_steps(engine, [Step(check=check)])
+    _learned(engine, jurors["j1"])
     carry_over(engine)
     metric = [
         RatingRow(FROM, f"visits-r{n}", "rouge", Kind.METRIC, "rouge-l", f"{(n * 7 % 10) / 10}")
@@ -199,6 +207,23 @@ def _jury(engine: Engine) -> None:
     ]
     import_ratings(engine, metric)
     _batch(engine, jurors["j1"])
+
+
+def _learned(engine: Engine, juror: int) -> None:
+    for seed in (0, 1):
+        split = {"train": [1, 2], "choose": [3], "test": [4, 5]}
+        key = begin_improvement(engine, RUBRIC, {"panel": "mine", "seed": seed}, split)
+        better = RUBRIC.model_copy(update={"version": f"1+{key}.1", "parent": RUBRIC.sha256})
+        for status, made in ((Status.INVALID_JSON, None), (Status.OK, better)):
+            proposal = Proposal(
+                improvement=key, rater=juror, round=1, parent=RUBRIC.sha256, status=status,
+                rubric_sha256=made and made.sha256, request_sha256="3" * 64, usd=0.02,
+                sent={"model": "x"}, raw="{}",
+            )  # fmt: skip
+            record_steps(engine, [Step(proposal=proposal, rubrics=(made,) if made else ())])
+        keep_learned(engine, key, better)
+        open_test(engine, key)
+        end_improvement(engine, key, {"outcome": "better", "gain": 0.1 * (1 + seed)})
 
 
 def _verdict(name: str, juror: int, number: int) -> Step:

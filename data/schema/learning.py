@@ -1,0 +1,66 @@
+"""Tables of what juries learn from clinicians: the split that is kept, and what a model proposed."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, Column
+from sqlmodel import AutoString, Field
+
+from data.calls import Status
+from data.schema.study import Table, now
+
+
+class Improvement(Table, table=True):
+    """One attempt to have a jury agree better with the clinicians, and what came of it.
+
+    `rubric_sha256` is the rubric that clinicians rated on, `asked` what was asked for: the panel's name
+    and jurors, and the options. `split` has the instances, primary keys, of the parts `train`,
+    `choose` and `test`; it is never changed. `opened` is when the juries' scores on the test part
+    were first looked at, None before. `learned` is the rubric that came of it, None where none was
+    better; `result` the figures, empty until the end.
+    """
+
+    id: int = Field(default=None, primary_key=True)  # None until it is stored
+    at: datetime = Field(default_factory=now)
+    rubric_sha256: str = Field(foreign_key="rubric.sha256")
+    asked: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    split: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    opened: datetime | None = None
+    learned: str | None = Field(default=None, foreign_key="rubric.sha256")
+    result: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+
+
+class Proposal(Table, table=True):
+    """One call that asked a model for a better rubric; a failure is a row too, with its reason.
+
+    Append-only. `round` counts from 1 within an improvement. `parent` is the rubric that the model was
+    to better, `rubric_sha256` the one it proposed, None unless the status is OK. `usd` is None where no
+    price is known.
+    """
+
+    id: int | None = Field(default=None, primary_key=True)
+    improvement: int = Field(foreign_key="improvement.id", index=True)
+    rater: int = Field(foreign_key="rater.id")
+    round: int
+    parent: str = Field(foreign_key="rubric.sha256")
+    rubric_sha256: str | None = Field(default=None, foreign_key="rubric.sha256")
+    status: Status = Field(sa_type=AutoString)
+    reason: str = ""
+    number: int = 1
+    request_sha256: str = Field(max_length=64)
+    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    raw: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_cache_write: int | None = None
+    tokens_reasoning: int | None = None
+    usd: float | None = None
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
+    usd_out: float | None = None
+    price_source: str = ""
+    latency_seconds: float = 0.0
+    request_id: str = ""
+    returned_model: str = ""
+    at: datetime = Field(default_factory=now)

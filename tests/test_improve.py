@@ -1,0 +1,251 @@
+"""Juries that learn: what is planted is found, what says nothing gains nothing, the test stays unseen."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import HASTY, panel_at
+from kit.learning_study import PROPOSAL, RULE, SHOWN, fill, juror, true_gain
+from kit.studies import Run
+from sqlalchemy import Engine
+
+from data.errors import BadInput, TooFew
+from data.queries.costs import study_spending
+from data.queries.learning import improvements, learned_rubric, stored_rubric
+from data.queries.record import verify
+from jury.panel import Panel, read_panel
+from jury.run import run_panel
+from medjury.services.improvement import Improved, ImproveQuestion, Outcome, improved_of
+from medjury.services.improvement_estimate import estimate_improvement
+from medjury.services.improving import improve
+
+PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub(juror) as server:
+        yield server
+
+
+def asked(stub: Stub, **options: Any) -> ImproveQuestion:
+    """Return the question that most tests ask."""
+    panel = panel_at(stub, "a", "b", **PRICED)
+    return ImproveQuestion(panel, **{"rounds": 1, "examples": 0, "reps": 50} | options)
+
+
+def improved(engine: Engine, question: ImproveQuestion, lines: list[str] | None = None) -> Improved:
+    told = [] if lines is None else lines
+    return improve(engine, question, tell=told.append, patience=HASTY)
+
+
+def proposals(stub: Stub) -> list[Seen]:
+    return [seen for seen in stub.seen if seen.prompt.startswith(PROPOSAL)]
+
+
+def test_a_planted_misreading_is_found_and_repaired(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=1, count=100)
+    found = improved(engine, asked(stub))
+    assert found.outcome is Outcome.BETTER
+    gain = found.parts["test"]
+    assert gain.low <= true_gain(("a", "b")) <= gain.high
+    assert any(RULE in line for line in found.diff)
+    rubric = stored_rubric(engine, found.rubric["sha256"])
+    assert rubric is not None
+    assert rubric.criterion[0].guidance == RULE
+    assert found.icc is not None
+    assert found.icc.after > found.icc.before
+    assert verify(engine).findings == ()
+
+
+def test_comments_that_say_nothing_gain_nothing(engine: Engine, tmp_path: Path, stub: Stub) -> None:
+    fill(engine, tmp_path, seed=2, comments=False)
+    found = improved(engine, asked(stub, rounds=2))
+    assert found.outcome is not Outcome.BETTER
+
+
+def test_no_text_of_choose_or_test_reaches_the_proposer_or_the_rubric(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=3)
+    found = improved(engine, asked(stub, rounds=2, examples=3))
+    [kept] = improvements(engine)
+    seen_by_proposer = {int(n) for one in proposals(stub) for n in SHOWN.findall(one.prompt)}
+    rubric = stored_rubric(engine, found.rubric["sha256"])
+    assert rubric is not None
+    in_rubric = {int(n) for n in SHOWN.findall(rubric.criteria_text())}
+    trained = {key - 1 for key in kept.split["train"]}  # instances are numbered from 1
+    assert seen_by_proposer
+    assert seen_by_proposer | in_rubric <= trained
+
+
+def test_the_learned_jury_never_rates_what_it_learned_from(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    found = improved(engine, asked(stub))
+    learned = learned_rubric(engine, found.rubric["sha256"])
+    assert len(learned.responses) == 60 - found.split["test"]["responses"]
+    before = len(stub.seen)
+    result = run_panel(engine, kept_panel(tmp_path, found), patience=HASTY)
+    assert result.missing == 0
+    assert result.rated == 2 * found.split["test"]["responses"]
+    assert len(stub.seen) == before
+
+
+def kept_panel(folder: Path, found: Improved) -> Panel:
+    path = folder / "learned.toml"
+    path.write_text(found.panel_file, "utf-8")
+    return read_panel(path)
+
+
+def test_asked_again_it_is_read_back_and_the_test_is_not_opened_twice(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    first = improved(engine, asked(stub))
+    calls = len(stub.seen)
+    again = improved(engine, asked(stub))
+    assert (again, len(stub.seen)) == (first, calls)
+    assert improved_of(json.loads(json.dumps(first.to_json()))) == first
+    other = improved(engine, asked(stub, rounds=2))
+    assert other.opened_before == 1
+    assert first.opened_before == 0
+
+
+def test_a_jury_that_learned_learns_on_with_the_same_parts(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    first = improved(engine, asked(stub))
+    panel = kept_panel(tmp_path, first)
+    second = improved(engine, replace(asked(stub, seed=77), panel=panel))
+    one, two = improvements(engine)
+    assert one.split == two.split
+    assert second.outcome in (Outcome.NONE_BETTER, Outcome.NOT_SHOWN, Outcome.BETTER)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Do(text="I would rather not."),
+        Do(text="{}"),
+        Do(text=json.dumps({"guidance": {"accuracy": "x"}, "anchors": {}, "why": ""})),
+        Do(text=json.dumps({"guidance": 3})),
+    ],
+)
+def test_a_proposer_that_answers_nonsense_changes_nothing(
+    engine: Engine, tmp_path: Path, answer: Do
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    with Stub(lambda seen: answer if seen.prompt.startswith(PROPOSAL) else juror(seen)) as stub:
+        found = improved(engine, asked(stub))
+        assert len(proposals(stub)) == 2  # it is asked once more, with the reason
+    assert found.outcome is Outcome.NONE_BETTER
+    assert found.tried[0].reason
+    assert found.usd > 0
+    assert improvements(engine)[0].opened is None
+    assert verify(engine).findings == ()
+
+
+def test_a_proposer_that_breaks_off_stops_it_and_it_goes_on_later(
+    engine: Engine, tmp_path: Path
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    broken = [True]
+
+    def script(seen: Seen) -> Do:
+        if broken and seen.prompt.startswith(PROPOSAL):
+            return Do(drop=True)
+        return juror(seen)
+
+    with Stub(script) as stub:
+        question = asked(stub)
+        found = improved(engine, question)
+        assert found.outcome is Outcome.STOPPED
+        assert "proposed nothing in round 1" in found.stopped
+        broken.clear()
+        calls = len(stub.seen)
+        found = improved(engine, question)
+        assert found.outcome is not Outcome.STOPPED
+        rated_again = [seen for seen in stub.seen[calls:] if RULE not in seen.prompt]
+        test = found.split["test"]["responses"]
+    assert len(rated_again) == 1 + 2 * test  # the proposal, and the jury as it is on the test part
+    assert len(improvements(engine)) == 1
+
+
+def test_a_cap_stops_it_before_it_is_passed(engine: Engine, tmp_path: Path, stub: Stub) -> None:
+    fill(engine, tmp_path, seed=1)
+    found = improved(engine, asked(stub, max_usd=0.05))
+    assert found.outcome is Outcome.STOPPED
+    assert found.stopped == "the cap is reached"
+    assert study_spending(engine).usd <= 0.05
+    assert improvements(engine)[0].opened is None
+
+
+def test_a_proposer_at_another_host_is_refused_before_anything_is_sent(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    question = asked(stub)
+    elsewhere = question.panel.juror[0].model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
+    panel = question.panel.model_copy(update={"proposer": elsewhere})
+    with pytest.raises(BadInput, match="receives no text"):
+        improved(engine, replace(question, panel=panel))
+    with pytest.raises(BadInput, match="the jurors are a, b"):
+        improved(engine, replace(question, proposer="z"))
+    assert stub.seen == []
+    assert improvements(engine) == []
+
+
+def test_settings_are_tried_on_the_part_to_choose_by(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    found = improved(engine, asked(stub, settings=(("explanation", "after"),)))
+    assert [one.change for one in found.tried] == ["proposal 1", "explanation=after"]
+    with pytest.raises(BadInput, match="what can be tried is"):
+        improved(engine, asked(stub, settings=(("model", "z"),)))
+    with pytest.raises(BadInput, match="explanation"):
+        improved(engine, asked(stub, settings=(("explanation", "never"),)))
+
+
+def test_the_estimate_is_not_passed(engine: Engine, tmp_path: Path, stub: Stub) -> None:
+    fill(engine, tmp_path, seed=1)
+    question = asked(stub, rounds=2, examples=3)
+    expected = estimate_improvement(engine, question)
+    assert (improvements(engine), stub.seen) == ([], [])
+    improved(engine, question)
+    verdicts = len(stub.seen) - len(proposals(stub))
+    assert verdicts <= expected.verdicts
+    assert len(proposals(stub)) <= 2 * expected.proposals  # each may be asked for once more
+
+
+def test_too_few_instances_are_refused(engine: Engine, tmp_path: Path, stub: Stub) -> None:
+    fill(engine, tmp_path, seed=1, count=20)
+    with pytest.raises(TooFew, match="about 40 instances"):
+        improved(engine, asked(stub))
+    assert (stub.seen, improvements(engine)) == ([], [])
+
+
+def test_the_learned_rubric_is_what_an_export_writes(
+    engine: Engine, tmp_path: Path, stub: Stub, run: Run
+) -> None:
+    fill(engine, tmp_path, seed=1, count=100)
+    found = improved(engine, asked(stub, examples=2))
+    kept_panel(tmp_path, found)
+    out = tmp_path / "export"
+    call = ["share", "rubric", "generic", "--panel", str(tmp_path / "learned.toml")]
+    code, said, err = run(*call, "--to", "medjury", "--out", str(out), "--reps", "50")
+    assert code == 0, err
+    written = "".join(path.read_text("utf-8") for path in out.iterdir())
+    assert RULE in written
+    rubric = stored_rubric(engine, found.rubric["sha256"])
+    assert rubric is not None
+    assert ("responses of this study" in said) == bool(rubric.example)
