@@ -6,6 +6,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,9 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 _opened: WeakSet[Engine] = WeakSet()
+_moment: ContextVar[tuple[Engine | None, Session | None]] = ContextVar(
+    "moment", default=(None, None)
+)
 OWNERS = 0o600  # a study holds patients' texts and who wrote what
 ENCODED = "in a password write @ as %40, : as %3A, / as %2F and # as %23"
 AFTER_USER = re.compile(r"(://[^:/]*):.*@", re.DOTALL)  # to the last "@": a password may hold one
@@ -213,9 +217,31 @@ def write_last(
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """Open a read-only session on one snapshot of the study; it waits for no writer."""
+    """Open a read-only session on one snapshot of the study; it waits for no writer.
+
+    Inside `one_moment` it is the session of that.
+    """
+    of, shared = _moment.get()
+    if of is engine and shared is not None:
+        yield shared
+        return
     with database_errors(engine.url), Session(_snapshot(engine)) as session:
         yield session
+
+
+@contextmanager
+def one_moment(engine: Engine) -> Iterator[None]:
+    """Have every `reading` inside see the same snapshot, whoever writes meanwhile.
+
+    For what is put together from several queries: a response that a clinician rates between two of
+    them would otherwise be in both, or in neither.
+    """
+    with reading(engine) as session:
+        before = _moment.set((engine, session))
+        try:
+            yield
+        finally:
+            _moment.reset(before)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from data.queries.references import ReferenceCard, answered_references, referenc
 from data.rubric import PLACEHOLDER
 from data.rubrics.injection import disarm
 from data.schema import ReferenceCheck, Status, now
-from data.store.calls import Step
+from data.store.calls import Step, known_jurors
 from jury.admission import admit, api_keys
 from jury.answer_text import objects
 from jury.call import Answer, Call, Provider, Turn, Usage
@@ -33,7 +33,8 @@ from jury.providers.registry import open_provider
 from jury.run import RunLimits, Watch, known_sessions, refuse_numbers, run_all, run_lock, run_loop
 from jury.run_result import RunResult, RunTally, run_cap, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
-from jury.worklist import known_benchmarks
+from jury.window import WindowUse, prompt_size, window_use
+from jury.worklist import juror_record, known_benchmarks
 
 FORM = '{"absent": true or false, "facts": ["..."]}'
 SCHEMA: dict[str, Any] = {
@@ -114,6 +115,27 @@ def check_references(
         limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, partial(_ask, Writer(engine)), tally, limits))
         return with_study_spending(tally.result(panel.name, instances, sessions), engine, cap)
+
+
+def reference_windows(
+    engine: Engine, panel: Panel, benchmarks: Sequence[str] | None = None
+) -> dict[str, WindowUse]:
+    """Return what the questions still to be asked take of each juror's context window, by name.
+
+    Nothing is sent or stored. In the result `longest_response` names the instance.
+    """
+    known_benchmarks(engine, benchmarks)
+    raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
+    keys = {juror.name: raters.get(juror.name, 0) for juror in panel.juror}
+    answered = {name: answered_references(engine, key) for name, key in keys.items()}
+    uses = {juror.name: window_use(juror) for juror in panel.juror}
+    for card in reference_cards(engine, benchmarks):
+        prompt = prompt_for(card)
+        for juror in panel.juror:
+            if card.instance not in answered[juror.name]:
+                size = prompt_size(juror, prompt)
+                uses[juror.name] = uses[juror.name].plus(size, card.name, is_first=True)
+    return uses
 
 
 def _unanswered(

@@ -13,9 +13,11 @@ from kit.jurors import Do, Stub, juror
 from kit.jury_runs import attempts, many, panel_at, run
 from kit.studies import HEAD, Run, import_file
 from sqlalchemy import Engine
+from sqlmodel import select
 
 from annotate.screens import lab_run
-from data.schema import Status
+from data.database import reading
+from data.schema import ReferenceCheck, Status
 from data.store.jury_runs import RunOrder
 from jury.call import TOO_LONG
 from jury.estimate import estimate
@@ -44,6 +46,11 @@ def toml(server: Stub, window: str = f"context_window = {WINDOW}") -> str:
     settings = f'schema = "json_schema"\nmax_tokens = {ANSWER}\n{window}\n'
     place = f'provider = "openai"\nmodel = "m"\nfamily = "f"\nbase_url = "{server.openai_url}"\n'
     return f'name = "p"\n[[juror]]\nname = "short-sighted"\n{place}{settings}'
+
+
+def count_checks(engine: Engine) -> int:
+    with reading(engine) as session:
+        return len(session.exec(select(ReferenceCheck)).all())
 
 
 def test_a_window_is_the_panels_own_or_else_the_price_lists() -> None:
@@ -92,6 +99,23 @@ def test_what_does_not_fit_is_refused_in_one_message_before_anything_is_sent(
     for words in ("The longest, r2, takes about", "10% is added", "200 are kept for the answer"):
         assert words in message
     assert "--leave-out-too-long" in message
+
+
+def test_references_that_do_not_fit_are_refused_before_anything_is_sent(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    source = "x" * LONG
+    lines = [f"i{n},visits,{source},Write.,Said {n}.,r{n},m,A response." for n in range(2)]
+    short = "i2,visits,A case.,Write.,Said.,r2,m,A response."
+    run("import", str(write("long.csv", "\n".join([HEAD, *lines, short]))))
+    with Stub() as server:
+        code, _, err = run("jury", "references", str(write("p.toml", toml(server))))
+    assert (code, server.seen, count_checks(engine)) == (2, [], 0)
+    (message,) = (line for line in err.splitlines() if "medjury: " in line)
+    for words in ("juror short-sighted: 2 references do not fit", "3,000 tokens (by the panel)"):
+        assert words in message
+    assert "The longest, visits/i0, takes about" in message
+    assert "--leave-out-too-long" not in message, "references has no such option"
 
 
 def test_an_estimate_has_the_window_and_the_longest_response_as_figures(

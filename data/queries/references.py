@@ -32,12 +32,13 @@ Verdict = Literal["marked", "sound", "not known"]
 
 @dataclass(frozen=True, slots=True)
 class ReferenceCard:
-    """An instance (primary key) as a juror gets it to check its reference."""
+    """An instance (primary key) as a juror gets it to check its reference, and its name for messages."""
 
     instance: int
     context: str
     prompt: str
     reference: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,8 @@ def _instances(engine: Engine, benchmarks: Sequence[str] | None) -> Iterator[tup
 
 def _page(engine: Engine, benchmarks: Sequence[str] | None, after: int) -> list[Any]:
     """Return the next instances with their texts."""
-    texts = (Instance.context, Instance.prompt, Instance.reference)
+    name = col(Instance.benchmark) + "/" + col(Instance.instance_id)
+    texts = (Instance.context, Instance.prompt, Instance.reference, name)
     query = _instances_with_responses(benchmarks, Instance.id, *texts).where(
         CHECKABLE, col(Instance.id) > after
     )

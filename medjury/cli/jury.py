@@ -62,7 +62,13 @@ from medjury.cli.jury_words import (
 )
 from medjury.cli.options import Db, Json, Named, finite, study_of
 from medjury.cli.output import counted, progress, room, say, show, width
-from medjury.services.panels import RunEstimate, RunScope, refuse_beyond_budget, run_estimate
+from medjury.services.panels import (
+    RunEstimate,
+    RunScope,
+    refuse_beyond_budget,
+    refuse_long_references,
+    run_estimate,
+)
 
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
@@ -269,6 +275,7 @@ def check_references_of(
     engine = study_of(context, db)
     api_keys(chosen)
     refuse_ended(chosen, datetime.now(UTC).date())
+    refuse_long_references(engine, chosen, benchmark)
     for line in (*announcement(chosen), *price_notices(chosen)):
         say(line, json_to)
     with progress(f"references, panel {chosen.name}", None) as at:

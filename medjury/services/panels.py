@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Engine
 
 from calibration.codes import MonitoringCode
+from calibration.messages.form import counted
 from calibration.values import Note, Noted, note, noted
 from data.errors import BadInput
 from data.queries.costs import study_spending
@@ -19,7 +20,8 @@ from jury.estimate import estimate
 from jury.fitness import INJECTIONS, pairs_for
 from jury.panel import NOTICE_DAYS, Juror, Panel, read_panel, shipped
 from jury.probe import ProbeRow, probe
-from jury.window import WINDOW_MARGIN, WindowSource
+from jury.references import reference_windows
+from jury.window import WINDOW_MARGIN, WindowSource, WindowUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,9 @@ def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float |
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """Responses that do not fit a juror's context window: how many, and the longest of them.
+    """Responses, or references, that do not fit a juror's context window, and the longest of them.
 
-    `tokens` are those of the longest prompt, estimated; `answer` those kept for what the juror
+    `responses` is how many they are, whatever `what` says that they are; `tokens` are those of the longest prompt, estimated; `answer` those kept for what the juror
     writes.
     """
 
@@ -102,15 +104,21 @@ class TooLong:
     longest: str
     tokens: int
     answer: int
+    what: Literal["response", "reference"] = "response"
 
 
 def too_long_for(expected: RunEstimate) -> list[TooLong]:
     """Return the jurors whose context windows cannot hold what they are to read, in panel order."""
-    uses = {row.juror: row.window for row in expected.jurors}
+    return _too_long({row.juror: row.window for row in expected.jurors}, "response")
+
+
+def _too_long(
+    uses: Mapping[str, WindowUse], what: Literal["response", "reference"]
+) -> list[TooLong]:
     return [
         TooLong(
             *(juror, use.too_long, use.tokens, use.source),
-            *(use.longest_response, use.longest_tokens, use.max_tokens),
+            *(use.longest_response, use.longest_tokens, use.max_tokens, what),
         )
         for juror, use in uses.items()
         if use.too_long and use.tokens is not None
@@ -119,12 +127,11 @@ def too_long_for(expected: RunEstimate) -> list[TooLong]:
 
 def too_long_words(too_long: TooLong) -> str:
     """Return what does not fit a juror's context window, and how that was reckoned."""
-    responses = (
-        "1 response does" if too_long.responses == 1 else f"{too_long.responses:,} responses do"
-    )
+    do = "does" if too_long.responses == 1 else "do"
     by = "by the panel" if too_long.source == WindowSource.PANEL else "by the price list"
     return (
-        f"juror {too_long.juror}: {responses} not fit its context window of {too_long.window:,} tokens "
+        f"juror {too_long.juror}: {counted(too_long.responses, too_long.what)} {do} not fit its "
+        f"context window of {too_long.window:,} tokens "
         f"({by}). The longest, {too_long.longest}, takes about {too_long.tokens:,}; tokens are estimated, "
         f"so {WINDOW_MARGIN - 1:.0%} is added, and {too_long.answer:,} are kept for the answer"
     )
@@ -138,6 +145,18 @@ def refuse_too_long(expected: RunEstimate) -> None:
             + ". Take jurors with larger windows; set context_window in the panel where the list is wrong; "
             "or give --leave-out-too-long, which stores a failure for each such response, at no cost, "
             "and rates the others"
+        )
+
+
+def refuse_long_references(
+    engine: Engine, panel: Panel, benchmarks: Sequence[str] | None = None
+) -> None:
+    """Raise BadInput, once for all jurors, if a reference's check does not fit a context window."""
+    if too_long := _too_long(reference_windows(engine, panel, benchmarks), "reference"):
+        raise BadInput(
+            "; ".join(map(too_long_words, too_long))
+            + ". Take jurors with larger windows; set context_window in the panel where the list is "
+            "wrong; or give --benchmark for the benchmarks whose texts are shorter"
         )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 
 from calibration.messages.form import counted
+from data.database import one_moment
 from data.errors import BadInput, Unrated
 from data.queries import benchmarks, simulated_raters
 from data.queries.frames import (
@@ -27,10 +28,15 @@ REFERENCES = ("all", "sound")
 
 
 def scores_of(engine: Engine, *, of_clinicians: bool = False) -> "Scores":
-    """Return the study's ratings as the statistics take them.
+    """Return the study's ratings as the statistics take them, all of one moment.
 
     `of_clinicians`: of responses that no clinician has rated only who scored what.
     """
+    with one_moment(engine):
+        return _scores(engine, of_clinicians)
+
+
+def _scores(engine: Engine, of_clinicians: bool) -> "Scores":
     from calibration.scores import RatedAlike, RubricShape, Scores
 
     used = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
