@@ -5,18 +5,17 @@ in `annotate.results`. The last calibrations and judgements are kept, so that wh
 does not compute the first answer again.
 """
 
-import math
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 from sqlalchemy import Engine
 
 from annotate import tables
+from annotate.calibrations import Key, cached, calibration_of, detailed
 from annotate.results import (
     MOST_JURIES,
     AgreementQuestion,
@@ -25,7 +24,6 @@ from annotate.results import (
     Chart,
     CostFigures,
     CostsRequest,
-    HomeFigures,
     ModelsFigures,
     MonitoringAnswer,
     MonitoringBehind,
@@ -35,8 +33,6 @@ from annotate.results import (
     ShownRanking,
 )
 from annotate.vega import specification
-from calibration.codes import StepCode
-from calibration.decision import NOTHING_RATED
 from calibration.json_values import json_row, json_value
 from calibration.juries.recommendation import recommended_jurors
 from calibration.messages import sentence, told, words
@@ -53,8 +49,8 @@ from calibration.tables.models import detectable_tables, jury_calls_table, model
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
-from calibration.values import NAN, AnalysisOptions, Note, note, simulated_in
-from data.errors import BadInput, NotAllowed, TooFew, Unrated
+from calibration.values import NAN, simulated_in
+from data.errors import BadInput, NotAllowed, Unrated
 from data.person import is_blind
 from data.queries import simulated_raters
 from data.queries.authors import author_names
@@ -62,7 +58,6 @@ from data.queries.costs import recorded_calls
 from data.queries.study import version
 from jury.panel import read_panel
 from medjury.services import model_costs, models
-from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate, more
 from medjury.services.juries import (
     ComparisonQuestion,
     RankingQuestion,
@@ -71,16 +66,11 @@ from medjury.services.juries import (
 )
 from medjury.services.models import ModelsRequest
 from medjury.services.monitoring import Causes, Judged, MonitoringQuestion, causes, judge
-from medjury.services.record import protocol_of
 from medjury.services.reports import FORMATS, content_of, report_text
 
 if TYPE_CHECKING:
     from calibration.juries.ranking import JuryRow
-    from calibration.scope import AgreementRow
 
-Key = tuple[object, ...]
-Value = TypeVar("Value")
-KEPT = 4
 FIRST = 10
 UNRATED = (
     "No clinician has rated a response of this study yet. Let clinicians rate, or import ratings made "
@@ -96,14 +86,13 @@ OF_CUSUM = (
     "watching begins anew."
 )
 
-_calibrations: OrderedDict[Key, Calibration] = OrderedDict()
 _judgements: OrderedDict[Key, Judged] = OrderedDict()
 
 
 def agreement(engine: Engine, question: AgreementQuestion) -> Answer:
     """Return the decision, the table of all scorers, and the chart of the last benchmark."""
     try:
-        calibration = _calibration(engine, question)
+        calibration = calibration_of(engine, question)
     except Unrated as error:
         raise BadInput(UNRATED) from error
     content = content_of(engine, calibration)
@@ -139,63 +128,12 @@ def agreement_details(engine: Engine, question: AgreementQuestion) -> Behind:
 
 def agreement_reports(engine: Engine, question: AgreementQuestion) -> dict[str, str]:
     """Return the report and the table as texts, by form."""
-    calibration = _detailed(engine, question)
+    calibration = detailed(engine, question)
     return {form: report_text(engine, calibration, form) for form in FORMATS}
 
 
-def home(engine: Engine, question: AgreementQuestion) -> HomeFigures:
-    """Return what may be said of the study, and how far clinicians, and the jury with them, agree.
-
-    Asked about nothing in particular, it is about what the protocol fixes.
-    """
-    protocol = protocol_of(engine)
-    if protocol and question.options == AnalysisOptions():
-        question = replace(question, options=protocol.analysis())
-    try:
-        calibration = _calibration(engine, question)
-    except (BadInput, TooFew):
-        return HomeFigures(NOTHING_RATED)
-    widest = calibration.rows[-1].benchmark
-    rows = {row.scorer: row for row in calibration.rows if row.benchmark == widest}
-    between, jury = rows.get("clinicians"), rows.get("jury")
-    return HomeFigures(
-        calibration.decision,
-        _answer_of(between, StepCode.AGREEMENT_OF_CLINICIANS),
-        _answer_of(jury, StepCode.AGREEMENT_OF_JURY),
-    )
-
-
-def _answer_of(row: "AgreementRow | None", code: StepCode) -> Note | None:
-    """Return a row's ICC as the answer of a step, or why there is none; None without a row."""
-    if row is None or not (math.isfinite(row.icc) or row.notes):
-        return None
-    if not math.isfinite(row.icc):
-        return note(StepCode.NO_FIGURE, reason=row.notes[0])
-    ends = {"low": row.boot_low, "high": row.boot_high}
-    return note(code, icc=row.icc, **ends, pairs=row.n_pairs, responses=row.n_responses)
-
-
-def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:
-    """Return a calibration without its details, computed once for an unchanged study."""
-    table_only = CalibrationQuestion(question.options, reference=False, families=question.families)
-    key = (engine.url, version(engine), question)
-    return _cached(_calibrations, key, lambda: calibrate(engine, table_only))
-
-
-def _detailed(engine: Engine, question: AgreementQuestion) -> Calibration:
-    """Return a calibration with its details, computed once for an unchanged study."""
-    calibration = _calibration(engine, question)
-    if not calibration.question.details:
-        with_details = CalibrationQuestion(
-            question.options, details=True, page=True, families=question.families
-        )
-        calibration = more(engine, calibration, with_details)
-        _calibrations[engine.url, version(engine), question] = calibration
-    return calibration
-
-
 def _content(engine: Engine, question: AgreementQuestion) -> Content:
-    return content_of(engine, _detailed(engine, question))
+    return content_of(engine, detailed(engine, question))
 
 
 def _report_chart(figure: Figure) -> Chart:
@@ -359,16 +297,7 @@ def monitoring_details(engine: Engine, question: MonitoringQuestion) -> Monitori
 def _judged(engine: Engine, question: MonitoringQuestion) -> Judged:
     """Return a judgement, computed once for an unchanged study."""
     key = (engine.url, version(engine), question)
-    return _cached(_judgements, key, lambda: judge(engine, question))
-
-
-def _cached(cache: OrderedDict[Key, Value], key: Key, compute: Callable[[], Value]) -> Value:
-    """Return the cached value of a key, computing it if there is none; the last `KEPT` stay."""
-    if key not in cache:
-        cache[key] = compute()
-        while len(cache) > KEPT:
-            cache.popitem(last=False)
-    return cache[key]
+    return cached(_judgements, key, lambda: judge(engine, question))
 
 
 def _monitoring_charts(judged: Judged) -> Iterator[Chart]:

@@ -195,6 +195,12 @@ def wake() -> None:
         _drawings.submit(_worker.answer, "drawings", load)
 
 
+def prepare() -> None:
+    """Have the process load what the other screens need, without waiting for it."""
+    load = pickle.dumps(("annotate.worker_process:load", ("annotate.analyses", *DRAWING_MODULES)))
+    _drawings.submit(_worker.answer, "drawings", load)
+
+
 def end() -> None:
     """End the process, if there is one; the next question starts another."""
     _worker.end()

@@ -6,7 +6,7 @@ import pytest
 from kit.odd_studies import all_notes, odd_studies, of_decision
 from sqlalchemy import Engine
 
-from annotate.analyses import home
+from annotate.calibrations import home
 from annotate.results import AgreementQuestion
 from calibration import messages
 from calibration.codes import CODES, SUBJECTS

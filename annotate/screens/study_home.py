@@ -96,8 +96,10 @@ def next_html(study: StudyStatus, role: str) -> str:
 
 def _computed(engine: Engine, person: Person) -> HomeFigures | None:
     question = AgreementQuestion(AnalysisOptions())
-    coming: Future[HomeFigures] = worker.ask(person, engine, "annotate.analyses:home", question)
-    return frame.computed(coming, COMPUTING)
+    coming: Future[HomeFigures] = worker.ask(person, engine, "annotate.calibrations:home", question)
+    figures: HomeFigures | None = frame.computed(coming, COMPUTING)
+    worker.prepare()
+    return figures
 
 
 def answered(steps: Sequence[StepStatus], figures: HomeFigures) -> list[StepStatus]:

@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 
 from data.errors import BadInput
 from data.queries.base import FOR_STUDY, INDEPENDENT, NEWEST, Columns, columns_of
+from data.rubric import Rubric
 from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, RubricText
 
 if TYPE_CHECKING:
@@ -52,8 +53,9 @@ def rating_table(
     about = [col(Response.id).in_(BY_CLINICIANS)] if of_clinicians else []
     rated = [col(Rating.response).in_(BY_CLINICIANS)] if of_clinicians else []
     chosen = NEWEST, *conditions, *rated
-    criteria = session.exec(select(Rating.criterion).where(*chosen).distinct()).all()
-    responses = _Responses(session, *(about if criteria else [false()]))
+    criteria = _criteria(session)
+    is_any = session.exec(select(Rating.id).where(*chosen).limit(1)).first() is not None
+    responses = _Responses(session, *(about if is_any else [false()]))
     raters = _raters(session)
     packing = _packing(session, chosen, len(criteria), responses)
     about_rating = _packed(packing, criteria, responses.rubrics)
@@ -153,6 +155,18 @@ class _Scores:
         return joined
 
 
+def _criteria(session: Session) -> list[str]:
+    """Return all that ratings can be of: the criteria of the study's rubrics, and what metrics give.
+
+    To ask the ratings themselves takes a second for a million.
+    """
+    bodies = session.exec(select(RubricText.body))
+    named = {name for body in bodies for name in Rubric.from_json(body).criteria}
+    metrics = select(Rater.id).where(Rater.kind == Kind.METRIC)
+    given = select(Rating.criterion).where(col(Rating.rater).in_(metrics)).distinct()
+    return sorted(named.union(session.exec(given)))
+
+
 # Who scored which criteria of one response, and in how many readings: rater, kind, criteria, readings.
 Given = tuple[tuple[str, str, frozenset[str], int], ...]
 
@@ -167,7 +181,7 @@ def rated_elsewhere(session: Session) -> "Counter[tuple[str, Given]]":
     import numpy as np
 
     chosen = NEWEST, INDEPENDENT, col(Rating.response).not_in(BY_CLINICIANS)
-    criteria = session.exec(select(Rating.criterion).where(*chosen).distinct()).all()
+    criteria = _criteria(session)
     if not criteria:
         return Counter()
     elsewhere = _Responses(session, col(Response.id).not_in(BY_CLINICIANS))

@@ -1,0 +1,91 @@
+"""Calibrations that screens ask for, each computed once for an unchanged study, and what Study shows of them.
+
+The worker process runs this, never the server. It loads no library that draws: who opens a study waits
+for figures alone.
+"""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy import Engine
+
+from annotate.results import AgreementQuestion, HomeFigures
+from calibration.codes import StepCode
+from calibration.decision import NOTHING_RATED
+from calibration.values import AnalysisOptions, Note, note
+from data.errors import BadInput, TooFew
+from data.queries.study import version
+from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate, more
+from medjury.services.record import protocol_of
+
+if TYPE_CHECKING:
+    from calibration.scope import AgreementRow
+
+Key = tuple[object, ...]
+Value = TypeVar("Value")
+KEPT = 4
+
+_calibrations: OrderedDict[Key, Calibration] = OrderedDict()
+
+
+def home(engine: Engine, question: AgreementQuestion) -> HomeFigures:
+    """Return what may be said of the study, and how far clinicians, and the jury with them, agree.
+
+    Asked about nothing in particular, it is about what the protocol fixes.
+    """
+    protocol = protocol_of(engine)
+    if protocol and question.options == AnalysisOptions():
+        question = replace(question, options=protocol.analysis())
+    try:
+        calibration = calibration_of(engine, question)
+    except (BadInput, TooFew):
+        return HomeFigures(NOTHING_RATED)
+    widest = calibration.rows[-1].benchmark
+    rows = {row.scorer: row for row in calibration.rows if row.benchmark == widest}
+    between, jury = rows.get("clinicians"), rows.get("jury")
+    return HomeFigures(
+        calibration.decision,
+        _answer_of(between, StepCode.AGREEMENT_OF_CLINICIANS),
+        _answer_of(jury, StepCode.AGREEMENT_OF_JURY),
+    )
+
+
+def _answer_of(row: "AgreementRow | None", code: StepCode) -> Note | None:
+    """Return a row's ICC as the answer of a step, or why there is none; None without a row."""
+    if row is None or not (math.isfinite(row.icc) or row.notes):
+        return None
+    if not math.isfinite(row.icc):
+        return note(StepCode.NO_FIGURE, reason=row.notes[0])
+    ends = {"low": row.boot_low, "high": row.boot_high}
+    return note(code, icc=row.icc, **ends, pairs=row.n_pairs, responses=row.n_responses)
+
+
+def calibration_of(engine: Engine, question: AgreementQuestion) -> Calibration:
+    """Return a calibration without its details, computed once for an unchanged study."""
+    table_only = CalibrationQuestion(question.options, reference=False, families=question.families)
+    key = (engine.url, version(engine), question)
+    return cached(_calibrations, key, lambda: calibrate(engine, table_only))
+
+
+def detailed(engine: Engine, question: AgreementQuestion) -> Calibration:
+    """Return a calibration with its details, computed once for an unchanged study."""
+    calibration = calibration_of(engine, question)
+    if not calibration.question.details:
+        with_details = CalibrationQuestion(
+            question.options, details=True, page=True, families=question.families
+        )
+        calibration = more(engine, calibration, with_details)
+        _calibrations[engine.url, version(engine), question] = calibration
+    return calibration
+
+
+def cached(cache: OrderedDict[Key, Value], key: Key, compute: Callable[[], Value]) -> Value:
+    """Return the cached value of a key, computing it if there is none; the last `KEPT` stay."""
+    if key not in cache:
+        cache[key] = compute()
+        while len(cache) > KEPT:
+            cache.popitem(last=False)
+    return cache[key]
