@@ -54,6 +54,25 @@ def test_while_agreement_holds_it_ends_with_zero(run: Run, studied: Callable[...
     assert body["decision"]["kind"] == "steady"
 
 
+def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
+    run: Run, studied: Callable[..., None], write: Write
+) -> None:
+    studied(3, 20, 3, again=True)
+    before = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
+    texts = monthly_responses(12).replace("visits", "letters").replace(",task,r", ",task,letter-r")
+    assert run("import", str(write("letters.csv", texts)))[0] == 0
+    rows = [f"response_id,rater,kind,{','.join(CRITERIA)},rated_at,replicate"]
+    rows += [
+        f"letter-r{k},{juror},juror,3,4,{1 + k % 5},2025-0{1 + 2 * again}-10T09:00:00Z,{again}"
+        for k in range(12)
+        for juror in ("gpt", "claude")
+        for again in range(2 if k < 5 else 1)
+    ]
+    assert run("ratings", str(write("more.csv", "\n".join(rows))))[0] == 0
+    after = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
+    assert after == {scorer: number + 5 for scorer, number in before.items()}
+
+
 def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     run: Run, studied: Callable[..., None]
 ) -> None:

@@ -46,7 +46,7 @@ def anchor_rows(scope: Scope, jurors: Sequence[str], readings: pd.DataFrame) -> 
         Empty where no juror has an anchor. A juror without one has n_responses 0 and a note.
         NaN where undefined. p by t with instances - 1 degrees of freedom; p_holm is Holm's.
     """
-    analysed = readings[readings["benchmark"].isin(scope.composites["benchmark"].unique())]
+    analysed = readings[readings["benchmark"].isin(scored_benchmarks(scope))]
     if not analysed["rater"].isin(list(jurors)).any():
         return []
     rows = [
@@ -58,6 +58,12 @@ def anchor_rows(scope: Scope, jurors: Sequence[str], readings: pd.DataFrame) -> 
     if len(jurors) == 1:
         return rows
     return [*rows, _row(scope, "jury", tuple(jurors), _jury_readings(analysed, jurors))]
+
+
+def scored_benchmarks(scope: Scope) -> set[str]:
+    """Return the benchmarks with composites, those of responses that are but counted among them."""
+    counted = (benchmark for benchmark, raters, _ in scope.elsewhere if raters)
+    return {*scope.composites["benchmark"].unique(), *counted}
 
 
 def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval, float]:

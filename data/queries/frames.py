@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, func
+from sqlalchemy import Engine, func, or_
 from sqlmodel import col, select
 
 from data.database import reading
@@ -17,7 +17,7 @@ from data.queries.base import (
     columns_of,
     rated,
 )
-from data.queries.rating_columns import Given, rated_elsewhere, rating_table
+from data.queries.rating_columns import BY_CLINICIANS, Given, rated_elsewhere, rating_table
 from data.schema import (
     Assignment,
     Benchmark,
@@ -145,16 +145,26 @@ def _first_readings(*columns: Any) -> Columns:
 
 
 def juror_ratings(engine: Engine) -> "pd.DataFrame":
-    """Return the jurors' ratings that count, with their dates.
+    """Return the jurors' ratings that count, with their dates, where agreement over time uses them.
+
+    That is on responses that a clinician has rated, and on those that jurors have read more than
+    once: their anchors. Of a large study most are neither, and are not read.
 
     Returns
     -------
     The columns of `ratings_frame` without the kind, and `at` (UTC); the same ratings count.
     """
-    jurors = select(Rater.id).where(Rater.kind == Kind.JUROR)
+    by_jurors = col(Rating.rater).in_(select(Rater.id).where(Rater.kind == Kind.JUROR))
+    differ = or_(
+        *(func.min(number) != func.max(number) for number in (Rating.pass_, Rating.replicate))
+    )
+    read_again = (
+        select(Rating.response).where(by_jurors).group_by(col(Rating.response)).having(differ)
+    )
+    used = or_(*(col(Rating.response).in_(some) for some in (BY_CLINICIANS, read_again)))
     with reading(engine) as session:
-        by_jurors = col(Rating.rater).in_(jurors)
-        return rating_table(session, INDEPENDENT, by_jurors, dated=True).drop(columns="kind")
+        table = rating_table(session, INDEPENDENT, by_jurors, used, dated=True)
+    return table.drop(columns="kind")
 
 
 def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:

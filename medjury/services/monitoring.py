@@ -15,6 +15,7 @@ from calibration.json_values import decision_json, json_value
 from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
+from data.database import one_moment
 from data.errors import BadInput
 from data.queries.frames import clinician_dates, juror_ratings
 from data.queries.jury import juror_profiles
@@ -91,10 +92,10 @@ class MonitoredStudy:
     @cached_property
     def anchors(self) -> "pd.DataFrame":
         """Return what jurors scored again later, of the benchmarks that are looked at."""
-        from calibration.monitoring.anchor import anchors
+        from calibration.monitoring.anchor import anchors, scored_benchmarks
 
         ratings = anchors(self.again, self.scores.rubrics)
-        return ratings[ratings["benchmark"].isin(self.scope.composites["benchmark"].unique())]
+        return ratings[ratings["benchmark"].isin(scored_benchmarks(self.scope))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,11 +281,11 @@ def _study(engine: Engine, question: MonitoringQuestion) -> MonitoredStudy:
     from calibration.monitoring.anchor import without_later
 
     options = question.options
-    everything = scores_of(engine)
+    with one_moment(engine):
+        everything, again = scores_of(engine, of_clinicians=True), juror_ratings(engine)
     scores = everything.of(options.benchmark) if options.benchmark else everything
     jury = tuple(options.jurors or all_jurors(scores))
     normal = _normal(engine, question, scores)
-    again = juror_ratings(engine)
     scope = _scope(engine, without_later(scores, again), jury, options)
     return MonitoredStudy(jury, scores, everything.ratings, again, scope, normal)
 
