@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from annotate import oidc, sessions
+from annotate import oidc, sessions, worker
 from annotate.middleware import from_elsewhere
 from annotate.sessions import (
     DEVICE_COOKIE,
@@ -33,6 +33,7 @@ from data import queries, store
 from data.errors import MedjuryError, NotAllowed
 from data.person import Person
 from data.queries import CodeCheck, CodeOutcome
+from data.schema import Role
 from data.store import Entered
 
 LONGEST_BODY = 2048
@@ -195,6 +196,8 @@ class Desk:
             answer = welcome_page(entered.person.name, entered.code)
         await run_in_threadpool(self._leave, request)
         await run_in_threadpool(self._give_cookies, request, answer, entered.person)
+        if entered.person.role != Role.CLINICIAN:  # whose page is no other than the rating room
+            worker.expect_study()
         return answer
 
     def _give_cookies(self, request: Request, answer: Response, person: Person) -> None:

@@ -45,6 +45,7 @@ OF_STUDY = "annotate.worker_process:of_study"
 WAS_IDLE = 0  # how the process ends by itself
 TRIES = 2
 INTERRUPTED = "the calculation was interrupted because its process ended; try again"
+STUDY_MODULES = ("annotate.calibrations", "calibration.table", "scipy.stats")
 DRAWING_MODULES = ("calibration.report.charts", "vl_convert")
 
 
@@ -192,6 +193,13 @@ def wake() -> None:
     """Start the process and have it load what draws, without waiting for it."""
     if not _worker.runs:
         load = pickle.dumps(("annotate.worker_process:load", DRAWING_MODULES))
+        _drawings.submit(_worker.answer, "drawings", load)
+
+
+def expect_study() -> None:
+    """Start the process for somebody who is about to open Study, unless it runs."""
+    if not _worker.runs:
+        load = pickle.dumps(("annotate.worker_process:load", STUDY_MODULES))
         _drawings.submit(_worker.answer, "drawings", load)
 
 
