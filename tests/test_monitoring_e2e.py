@@ -1,5 +1,6 @@
 """The monitoring screen in Chromium: what the command finds, told to who may see it."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,19 @@ def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
     compared = page.get_by_role("table", name="0 of")
     expect(compared.get_by_role("row", name="Rubric of visits")).to_be_visible()
     settle(page)
+    assert screens.violations(page, axe) == []
+    page.get_by_role("button", name="Undo", exact=True).click()
+    withdrawn = page.get_by_role("table", name="Withdrawn reports")
+    expect(withdrawn).to_contain_text("undone at once", timeout=4 * PATIENCE_MS)
+    settle(page)
+    page.get_by_text("Withdraw a report", exact=True).click()
+    page.get_by_label("Why it is withdrawn").fill("wrong jury")
+    page.get_by_role("button", name="Withdraw the report").click()
+    expect(withdrawn).to_contain_text("wrong jury", timeout=4 * PATIENCE_MS)
+    assert frozen_reports(OPERATOR, engine) == []
+    settle(page)
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=f"{folder}/withdrawn.png", full_page=True)
     assert screens.violations(page, axe) == []
     page.context.close()
 

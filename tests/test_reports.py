@@ -4,10 +4,12 @@ import pytest
 from sqlalchemy import Engine, text
 
 from data.database import reading
-from data.errors import Unknown
-from data.queries.ledger import report, report_findings, reports
+from data.errors import MedjuryError, NotAllowed, Unknown
+from data.person import OPERATOR, Person
+from data.queries.ledger import report, report_findings, reports, withdrawn_reports
 from data.queries.record import acts, verify
-from data.store.ledger import FROZEN, freeze, report_sha256
+from data.schema import Role
+from data.store.ledger import FROZEN, freeze, report_sha256, withdraw_report
 from data.store.study import lock
 
 MARK = "f" * 64
@@ -84,3 +86,51 @@ def test_a_report_changed_behind_the_records_back_is_found(
     assert findings(engine) == []
     behind(engine, change)
     assert said in " ".join(verify(engine).findings)
+
+
+def test_a_withdrawn_report_is_in_no_list_and_stays_in_the_record_with_the_reason(
+    engine: Engine,
+) -> None:
+    freeze(engine, MARK, BODY)
+    freeze(engine, MARK, BODY | {"name": "second"})
+    withdraw_report(OPERATOR, engine, 2, "  made for the\nwrong jury ")
+    assert [one.id for one in reports(engine)] == [1]
+    with pytest.raises(Unknown, match="it has 1;"):
+        report(engine, 2)
+    [gone] = withdrawn_reports(OPERATOR, engine)
+    assert (gone.number, gone.name, gone.reason) == (2, "second", "made for the wrong jury")
+    assert gone.by == OPERATOR.actor
+    assert freeze(engine, MARK, BODY) == 3
+    assert verify(engine).findings == ()
+
+
+def test_a_withdrawn_report_that_is_taken_away_behind_our_back_is_found(engine: Engine) -> None:
+    freeze(engine, MARK, BODY)
+    withdraw_report(OPERATOR, engine, 1, "wrong jury")
+    behind(engine, "DELETE FROM report")
+    assert findings(engine) == ["report 1: it was frozen, and is gone"]
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "why"),
+    [(1, " ", "say why"), (2, "so", "there is none"), (0, "so", "there is none")],
+)
+def test_no_report_is_withdrawn_without_a_reason_or_twice(
+    engine: Engine, number: int, reason: str, why: str
+) -> None:
+    freeze(engine, MARK, BODY)
+    with pytest.raises(MedjuryError, match=why):
+        withdraw_report(OPERATOR, engine, number, reason)
+    assert len(reports(engine)) == 1
+    withdraw_report(OPERATOR, engine, 1, "wrong jury")
+    with pytest.raises(Unknown, match="withdrawn before"):
+        withdraw_report(OPERATOR, engine, 1, "again")
+
+
+def test_only_coordinators_withdraw_and_clinicians_see_nothing_of_it(engine: Engine) -> None:
+    freeze(engine, MARK, BODY)
+    for role in (Role.RESEARCHER, Role.CLINICIAN):
+        with pytest.raises(NotAllowed):
+            withdraw_report(Person(7, "Rita", role), engine, 1, "so")
+    with pytest.raises(NotAllowed):
+        withdrawn_reports(Person(8, "dr_a", Role.CLINICIAN), engine)

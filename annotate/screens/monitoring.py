@@ -11,7 +11,7 @@ from annotate import charts, tables, worker
 from annotate.results import MonitoringAnswer, MonitoringBehind
 from annotate.screens import controls, frame, study_home
 from annotate.screens.controls import ALL, WHOLE
-from annotate.screens.frame import caption, good, heading, paragraph
+from annotate.screens.frame import Cell, caption, good, heading, paragraph, table
 from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_table
 from calibration.tables.numbers import DASH, fixed, interval
 from calibration.tables.spec import laid_out
@@ -19,6 +19,7 @@ from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person, only
 from data.schema import Report, Role
+from data.store.ledger import LONGEST_REASON, withdraw_report
 from medjury.services.frozen_reports import FreezeQuestion, jury_row, report_rows
 
 ABOUT = "Does the jury still agree with the clinicians? Agreement by period, and what may have changed it."
@@ -47,6 +48,12 @@ OPTIONS = {
     "min_jurors": "all",
 }
 NONE_YET = "No report is frozen yet. Freeze one on as many responses as possible, to compare later results with."
+UNDONE = "undone at once after it was frozen"
+WITHDRAWN = ("Report", "Withdrawn", "By", "Why")
+ABOUT_WITHDRAWAL = (
+    "A report that is withdrawn is compared with no later one and validates no jury. It stays listed here with your "
+    "name and the reason, and its number is not given again."
+)
 FREEZE = "medjury.services.frozen_reports:freeze_report"
 
 
@@ -60,7 +67,7 @@ def show(engine: Engine, person: Person) -> None:
     worker.wake()
     top = st.container()
     question = controls.of_monitoring(engine, person)
-    say_frozen()
+    say_frozen(engine, person)
     figures = st.container()  # they take a while: a report just frozen is listed before them
     show_reports(engine, person, question.options)
     first: Future[MonitoringAnswer] = worker.ask(person, engine, FIRST, question)
@@ -92,8 +99,8 @@ def _behind(coming: "Future[MonitoringBehind]") -> None:
         return
     lines = [*behind.said, *([] if behind.anchored else [NO_ANCHOR])]
     st.html(heading("Possible causes") + "".join(map(paragraph, lines)))
-    for table in behind.tables:
-        st.html(tables.of_table(table))
+    for shown in behind.tables:
+        st.html(tables.of_table(shown))
     st.html(tables.of_table(behind.jurors) + caption(UNKNOWN_ENDS))
 
 
@@ -101,24 +108,72 @@ def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> No
     """Show the frozen reports, compare two, and let a coordinator freeze one of these options."""
     reports = queries.frozen_reports(person, engine)
     rows = report_rows(engine, reports)
-    st.html(heading("Frozen reports"))
-    if rows:
-        st.html(tables.of_table(laid_out(REPORTS, rows, mark_each=True)))
-    else:
-        st.html(paragraph(NONE_YET))
+    by_title = dict(zip((row.title for row in rows), reports, strict=True))
+    listed, beside, gone, acts = (st.container() for _ in range(4))  # each where it was before
+    with listed:
+        st.html(heading("Frozen reports"))
+        if rows:
+            st.html(tables.of_table(laid_out(REPORTS, rows, mark_each=True)))
+        else:
+            st.html(paragraph(NONE_YET))
     if len(reports) > 1:
-        _compared(dict(zip((row.title for row in rows), reports, strict=True)))
+        with beside:
+            _compared(by_title)
+    with gone:
+        _show_withdrawn(engine, person)
     if person.role == Role.COORDINATOR:
-        _form(engine, person, options)
+        with acts:
+            _form(engine, person, options)
+            if rows:
+                _withdrawal(engine, person, {title: one.id for title, one in by_title.items()})
 
 
-def say_frozen() -> None:
-    """Say that a report was just frozen: at once, for what follows is computed anew."""
-    if report := st.session_state.pop(MADE, None):
-        message = (
-            f"{report} is frozen. It stays as it is; a check of the record would show any change."
-        )
-        st.html(good(message))
+def say_frozen(engine: Engine, person: Person) -> None:
+    """Say that a report was just frozen, and offer to undo it, until the page is used for anything else."""
+    if (made := st.session_state.pop(MADE, None)) is None:
+        return
+    title, number = made
+    message = f"{title} is frozen. It stays as it is; a check of the record would show any change."
+    st.html(good(message))
+    st.button("Undo", key="freeze-undo", on_click=_withdraw, args=(engine, person, number, UNDONE))
+
+
+def _withdraw(engine: Engine, person: Person, number: int, reason: str) -> None:
+    """Withdraw a report; why not is shown with the reports."""
+    with frame.refusals():
+        withdraw_report(person, engine, number, reason)
+
+
+def _withdrawal(engine: Engine, person: Person, numbers: Mapping[str, int]) -> None:
+    """Let a coordinator withdraw a report, with a reason."""
+    with st.expander("Withdraw a report", key="withdraw"):
+        st.html(paragraph(ABOUT_WITHDRAWAL))
+        with st.form("withdrawal", clear_on_submit=True, border=False):
+            title = st.selectbox("Report to withdraw", [*numbers])
+            reason = st.text_input("Why it is withdrawn", max_chars=LONGEST_REASON)
+            pressed = st.form_submit_button("Withdraw the report")
+        if pressed and title in numbers:
+            with frame.refusals():
+                withdraw_report(person, engine, numbers[title], reason)
+                st.rerun()
+
+
+def _show_withdrawn(engine: Engine, person: Person) -> None:
+    """Show what was withdrawn, by whom, and why."""
+    withdrawn = queries.withdrawn_reports(person, engine)
+    if not withdrawn:
+        return
+    names = queries.names_of_actors(person, engine)
+    rows: list[list[Cell]] = [
+        [
+            f"{one.number} {one.name}".strip(),
+            f"{one.at:%d %b %Y, %H:%M} UTC",
+            names.get(one.by, one.by),
+            one.reason,
+        ]
+        for one in withdrawn
+    ]
+    st.html(heading("Withdrawn reports") + table("Withdrawn reports", WITHDRAWN, rows, words=4))
 
 
 def _compared(reports: Mapping[str, Report]) -> None:
@@ -210,7 +265,7 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
         st.session_state[COMING] = _freeze(person, engine, name, options)
     if COMING in st.session_state and _frozen():
         newest = queries.frozen_reports(person, engine)[-1]
-        st.session_state[MADE] = report_rows(engine, [newest])[0].title
+        st.session_state[MADE] = (report_rows(engine, [newest])[0].title, newest.id)
         st.rerun()
 
 

@@ -12,7 +12,7 @@ from data.queries.descriptions import Consent, DescriptionVersion, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
-from data.queries.ledger import juries_tried
+from data.queries.ledger import juries_tried, withdrawn_reports
 from data.queries.people import (
     CodeCheck,
     CodeOutcome,

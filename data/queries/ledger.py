@@ -13,7 +13,7 @@ from data.database import reading
 from data.errors import Unknown
 from data.person import Person, only
 from data.schema import Composition, Event, Report, Role
-from data.store.ledger import COMBINED, EVALUATED, FROZEN, Evaluation, report_sha256
+from data.store.ledger import COMBINED, EVALUATED, FROZEN, WITHDRAWN, Evaluation, report_sha256
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,9 +23,44 @@ READING = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate
 
 
 def reports(engine: Engine) -> list[Report]:
-    """Return every frozen report, the oldest first."""
+    """Return every frozen report that was not withdrawn, the oldest first."""
     with reading(engine) as session:
-        return list(session.exec(select(Report).order_by(col(Report.id))))
+        gone = {event.detail["report"] for event in _withdrawals(session)}
+        every = session.exec(select(Report).order_by(col(Report.id)))
+        return [stored for stored in every if stored.id not in gone]
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnReport:
+    """A frozen report that somebody withdrew: its number and name, when, by whom, and why."""
+
+    number: int
+    name: str
+    at: datetime
+    by: str
+    reason: str
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def withdrawn_reports(_: Person, engine: Engine) -> list[WithdrawnReport]:
+    """Return every report that was withdrawn, in that order."""
+    with reading(engine) as session:
+        names = {row.id: str(row.body.get("name", "")) for row in session.exec(select(Report))}
+        return [
+            WithdrawnReport(
+                number=event.detail["report"],
+                name=names.get(event.detail["report"], ""),
+                at=event.at,
+                by=event.actor,
+                reason=event.detail["reason"],
+            )
+            for event in _withdrawals(session)
+        ]
+
+
+def _withdrawals(session: Session) -> list[Event]:
+    query = select(Event).where(Event.action == WITHDRAWN).order_by(col(Event.id))
+    return list(session.exec(query))
 
 
 def report(engine: Engine, number: int) -> Report:

@@ -2,7 +2,7 @@
 
 Who tries many juries and shows the best one shows luck as well. The ledger says how many were
 tried. A report is what a calibration found, kept as it was, under the audit chain; none is ever
-changed or deleted. Both are no content of the study but a record of looking at it, so a locked
+changed or deleted, and one that is withdrawn is listed as such with the reason. Both are no content of the study but a record of looking at it, so a locked
 study takes them too: to look again at locked data is what must be counted.
 """
 
@@ -19,14 +19,16 @@ from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database import transaction
-from data.errors import Unknown
+from data.errors import BadInput, Unknown
+from data.person import Person, only
 from data.record import canonical_values
-from data.schema import Composition, Kind, Rater, Report, now
+from data.schema import Composition, Event, Kind, Rater, Report, Role, now
 from data.store.audit import log
 
 EVALUATED = "juries evaluated"
 AT_ONCE = 500  # keys asked for in one query; databases allow only so many
-FROZEN = "report frozen"
+FROZEN, WITHDRAWN = "report frozen", "report withdrawn"
+LONGEST_REASON = 500
 COMBINED = "combined"  # all benchmarks at once
 
 
@@ -193,6 +195,30 @@ def freeze(engine: Engine, fingerprint: str, body: Mapping[str, Any]) -> int:
         digest = report_sha256(report.at, fingerprint, plain)
         log(session, "researcher", FROZEN, {"report": report.id, "sha256": digest})
         return report.id or 0
+
+
+@only(Role.COORDINATOR)
+def withdraw_report(person: Person, engine: Engine, number: int, reason: str) -> None:
+    """Take a frozen report out of every list and comparison; the record keeps it, by whom, and why.
+
+    Its row stays as it was frozen, so that `verify` still holds it to its digest, and its number is
+    not given again: who takes a bad report out cannot do so unseen.
+
+    Raises
+    ------
+    BadInput
+        If no reason is given.
+    Unknown
+        If there is no such report, or it was withdrawn before.
+    """
+    why = " ".join(reason.split())[:LONGEST_REASON]
+    if not why:
+        raise BadInput(f"report {number}: say why it is withdrawn; the record keeps the reason")
+    with transaction(engine) as session:
+        gone = session.exec(select(Event.detail).where(Event.action == WITHDRAWN)).all()
+        if session.get(Report, number) is None or number in {one["report"] for one in gone}:
+            raise Unknown(f"report {number}: there is none, or it was withdrawn before")
+        log(session, person.actor, WITHDRAWN, {"report": number, "reason": why})
 
 
 def report_sha256(at: datetime, fingerprint: str, body: Mapping[str, Any]) -> str:
