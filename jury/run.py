@@ -106,12 +106,11 @@ def run_panel(
     all_given = all(juror.name in connections for juror in panel.juror)
     if not all_given:
         refuse_ended(panel, now().date())
-    tasks = tasks or benchmarks_to_rate(engine, panel, benchmarks)
-    worklist = Worklist(tuple(tasks), replicates, only)
-    learned = {juror.name: learned_by(engine, juror, worklist) for juror in panel.juror}
-    left_out = sum(worklist.left_out(engine, one) for one in learned.values())
-    total = (worklist.responses * len(panel.juror) - left_out) * replicates
-    tally = RunTally(total, progress)
+    worklist = Worklist(
+        tuple(tasks) or benchmarks_to_rate(engine, panel, benchmarks), replicates, only
+    )
+    learned = [learned_by(engine, juror, worklist) for juror in panel.juror]
+    tally = RunTally(worklist.verdicts(engine, learned), progress)
     secrets = {} if all_given else api_keys(panel)
     with run_lock(engine, waiting):
         for juror in panel.juror:
@@ -120,11 +119,8 @@ def run_panel(
             )
         sessions = known_sessions(engine, panel, connections)
         queues = [
-            pending_jobs(
-                *(engine, worklist, session.rater, tally.counter_of(session.juror.name)),
-                learned[session.juror.name],
-            )
-            for session in sessions
+            pending_jobs(engine, worklist, one.rater, tally.counter_of(one.juror.name), known)
+            for one, known in zip(sessions, learned, strict=True)
         ]
         asking = partial(ask, Writer(engine), SamePrompts(engine))
         cap = run_cap(engine, panel, max_usd)

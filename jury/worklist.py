@@ -78,6 +78,11 @@ class Worklist:
             return len(self.only)
         return sum(task.responses for task in self.tasks)
 
+    def verdicts(self, engine: Engine, learned: Sequence[Learned]) -> int:
+        """Return how many verdicts jurors give on it who have learned so, each one's left out."""
+        left_out = sum(self.left_out(engine, one) for one in learned)
+        return (self.responses * len(learned) - left_out) * self.replicates
+
     def left_out(self, engine: Engine, learned: Learned) -> int:
         """Return how many of its responses a juror's rubric was learned from."""
         if self.only is not None:

@@ -173,7 +173,7 @@ def _show_withdrawn(engine: Engine, person: Person) -> None:
         ]
         for one in withdrawn
     ]
-    st.html(heading("Withdrawn reports") + table("Withdrawn reports", WITHDRAWN, rows, words=4))
+    st.html(table("Withdrawn reports", WITHDRAWN, rows, words=4))
 
 
 def _compared(reports: Mapping[str, Report]) -> None:
