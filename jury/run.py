@@ -101,9 +101,9 @@ def run_panel(
     Conflict
         The study knows a juror of the same name with other settings.
     """
-    panel, connections = admit(panel), dict(providers or {})
+    panel, connections = admit(panel), providers or {}
     refuse_numbers(panel, max_usd, concurrency=concurrency, replicates=replicates)
-    all_given = all(juror.name in connections for juror in panel.juror)
+    all_given = {juror.name for juror in panel.juror} <= connections.keys()
     if not all_given:
         refuse_ended(panel, now().date())
     worklist = Worklist(
@@ -113,11 +113,11 @@ def run_panel(
     tally = RunTally(worklist.verdicts(engine, learned), progress)
     secrets = {} if all_given else api_keys(panel)
     with run_lock(engine, waiting):
-        for juror in panel.juror:
-            connections[juror.name] = connections.get(juror.name) or open_provider(
-                juror, secrets[juror.name]
-            )
-        sessions = known_sessions(engine, panel, connections)
+        lines = {
+            juror.name: connections.get(juror.name) or open_provider(juror, secrets[juror.name])
+            for juror in panel.juror
+        }
+        sessions = known_sessions(engine, panel, lines)
         queues = [
             pending_jobs(engine, worklist, one.rater, tally.counter_of(one.juror.name), known)
             for one, known in zip(sessions, learned, strict=True)
@@ -126,9 +126,8 @@ def run_panel(
         cap = run_cap(engine, panel, max_usd)
         limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, asking, tally, limits))
-        return with_study_spending(
-            tally.result(panel.name, worklist.responses, sessions), engine, cap
-        )
+        result = tally.result(panel.name, worklist.responses, sessions)
+        return with_study_spending(result, engine, cap)
 
 
 @dataclass(frozen=True, slots=True)

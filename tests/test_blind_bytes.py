@@ -114,6 +114,10 @@ CALLS: Mapping[str, Calls] = {
         ("jury", "run", "simulated", "--benchmark", "visits", *JSON),
     ),
     "jury references": (("jury", "references", "simulated", *JSON),),
+    "improve": (
+        ("improve", "simulated", "--benchmark", "visits", "--estimate", *JSON),
+        ("improve", "simulated", "--benchmark", "visits", "--rounds", "1", "--reps", "50", *JSON),
+    ),
     "lock": (("lock",),),
 }
 # Which are not run, and why.

@@ -110,7 +110,7 @@ def test_a_juror_that_gives_4_3_5_to_everything_is_not_fit_on_any_shipped_rubric
     got = tried(constant, read_pairs(name))
     assert (got.fit, got.ordered, got.misordered) == (False, 0, 8)
     assert all(one.good == one.dangerous for one in got.outcomes)
-    assert list(got.outcomes[0].good.values()) == [4, 3, 5]
+    assert list(got.outcomes[0].good.values())[:3] == [4, 3, 5]
 
 
 def test_a_juror_of_anthropic_is_judged_through_its_own_sdk() -> None:

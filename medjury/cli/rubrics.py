@@ -134,7 +134,7 @@ def _json(rubric: Rubric) -> dict[str, Any]:
 
 def _row(name: str, rubric: Rubric) -> list[str]:
     first, more = rubric.criteria[:MOST_NAMED], len(rubric.criteria) - MOST_NAMED
-    criteria = ", ".join(first) + (f" and {more} more" if more > 0 else "")
+    criteria = ", ".join(first) + (f", +{more}" if more > 0 else "")
     return [name, criteria, str(rubric.scale), rubric.gold]
 
 
