@@ -96,14 +96,16 @@ def agreement(engine: Engine, question: AgreementQuestion) -> Answer:
     except Unrated as error:
         raise BadInput(UNRATED) from error
     content = content_of(engine, calibration)
-    last = content.benchmarks[-1]
+    last, is_one_of_many = content.benchmarks[-1], len(content.benchmarks) > 1
+    widest = [row for row in calibration.rows if row.benchmark == last]
     return Answer(
         calibration.decision,
-        laid_out(AGREEMENT, calibration.rows, grouped=len(content.benchmarks) > 1),
+        laid_out(AGREEMENT, widest, grouped=is_one_of_many),
         [_report_chart(figure) for figure in intervals(content, last)],
         tuple(calibration.jury),
         simulated_in(calibration.rows),
         calibration.told,
+        laid_out(AGREEMENT, calibration.rows, grouped=True) if is_one_of_many else None,
     )
 
 

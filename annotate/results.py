@@ -58,7 +58,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What agreement is known first: the decision, the table, and its chart."""
+    """What agreement is known first: the decision, the table, and its chart.
+
+    `table` is of all benchmarks combined, or the only one; `each` of all, one by one, where there
+    are several.
+    """
 
     decision: Decision
     table: Table
@@ -66,6 +70,7 @@ class Answer:
     jury: tuple[str, ...]
     simulated: tuple[str, ...]
     told: tuple[str, ...]
+    each: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)

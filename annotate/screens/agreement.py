@@ -62,6 +62,7 @@ MORE_PREDICTIONS = "Single responses, and the agreement this rests on"
 PREDICTED = "predicted"  # in the session: for which question predictions were asked
 OF_A_JURY = ("Criteria", "Responses", "Comparisons", "Jurors", "Predictions")
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
+EACH_BENCHMARK = "Benchmark by benchmark"
 MOST_FAR, MOST_PICKED = 15, 50
 NEAR = 1e-5
 
@@ -115,16 +116,19 @@ class Later:
 def _overview(answer: Answer, later: Later) -> None:
     """Show chart and table at once, and under them what takes longer."""
     _charts(answer.charts, "intervals")
-    st.html(tables.of_table(answer.table))
-    st.html(caption(CONSISTENCY))
+    st.html(tables.of_table(answer.table) + caption(CONSISTENCY))
     if answer.simulated:
         st.html(caption(f"Simulated raters: {listed(answer.simulated)}."))
+    said = st.container()
+    if answer.each is not None:
+        with st.expander(EACH_BENCHMARK, key="each-benchmark"):
+            st.html(tables.of_table(answer.each))
     behind = later.found()
     if behind is None:
         return
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
     for line in filter(None, (behind.points, behind.hangs.replace("`", ""), luck)):
-        st.html(lead(line))
+        said.html(lead(line))
 
 
 def _before_a_jury(answer: Answer, later: Later) -> None:

@@ -58,6 +58,7 @@ SIZES = {
     **{f"{size}": range(size, size + 1) for size in range(1, 6)},
 }
 MOST_TRIED = 200
+AS_A_CHART = "The first juries as a chart"
 ABOUT_LEDGER = (
     "Every jury that was ever compared with the clinicians, in this app or outside it. The "
     "best of many is partly best by luck: p by Holm is corrected for all of these."
@@ -125,7 +126,8 @@ def _ranking(ranking: ShownRanking) -> None:
         chart = charts.drawn("chart_comparisons:chart_first", ranking.first)
         alt = "; ".join(f"{jury['jury']} {fixed(jury['icc'], 3)}" for jury in ranking.first)
         caption = FIRST_CAPTION.format(len(ranking.first))
-        charts.show(chart, "first-juries", caption, alt, ranking.first)
+        with st.expander(AS_A_CHART, key="first-as-chart"):
+            charts.show(chart, "first-juries", caption, alt, ranking.first)
     st.download_button(
         *("All juries as CSV", ranking.csv, "juries.csv", "text/csv"),
         key="every",
