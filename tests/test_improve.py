@@ -14,7 +14,9 @@ from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.errors import BadInput, TooFew
+from data.person import OPERATOR
 from data.queries.costs import study_spending
+from data.queries.lab import opened_response
 from data.queries.learning import improvements, learned_rubric, stored_rubric
 from data.queries.record import verify
 from jury.panel import Panel, read_panel
@@ -249,3 +251,15 @@ def test_the_learned_rubric_is_what_an_export_writes(
     rubric = stored_rubric(engine, found.rubric["sha256"])
     assert rubric is not None
     assert ("responses of this study" in said) == bool(rubric.example)
+
+
+def test_the_workbench_shows_the_words_that_a_learned_juror_was_asked_in(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    found = improved(engine, asked(stub))
+    [kept] = improvements(engine)
+    opened = opened_response(OPERATOR, engine, kept.split["test"][0])  # one response an instance
+    assert opened is not None
+    by_juror = {call.juror: RULE in call.rubric.criteria_text() for call in opened.calls}
+    assert by_juror == {"a": False, "b": False, **dict.fromkeys(found.jurors, True)}

@@ -392,7 +392,9 @@ def _calls(
     columns = set(CallView.__slots__) - {"juror", "profile", "rubric", "card"}
     calls = []
     for attempt, body in session.exec(query):
-        rubric, (rater, name) = Rubric.from_json(body), raters[attempt.rater]
+        rater, name = raters[attempt.rater]
+        read = session.get(RubricText, rater.profile.get("reads") or "")
+        rubric = Rubric.from_json(read.body if read else body)  # the words that it was asked in
         values = {name: getattr(attempt, name) for name in columns}
         values["status"] = str(attempt.status)
         shown_card = card(str(response), texts, rubric)
