@@ -106,18 +106,13 @@ def run_panel(
     all_given = {juror.name for juror in panel.juror} <= connections.keys()
     if not all_given:
         refuse_ended(panel, now().date())
-    worklist = Worklist(
-        tuple(tasks) or benchmarks_to_rate(engine, panel, benchmarks), replicates, only
-    )
+    rated = tuple(tasks) or benchmarks_to_rate(engine, panel, benchmarks)
+    worklist = Worklist(rated, replicates, only)
     learned = [learned_by(engine, juror, worklist) for juror in panel.juror]
     tally = RunTally(worklist.verdicts(engine, learned), progress)
     secrets = {} if all_given else api_keys(panel)
     with run_lock(engine, waiting):
-        lines = {
-            juror.name: connections.get(juror.name) or open_provider(juror, secrets[juror.name])
-            for juror in panel.juror
-        }
-        sessions = known_sessions(engine, panel, lines)
+        sessions = known_sessions(engine, panel, _lines(panel, connections, secrets))
         queues = [
             pending_jobs(engine, worklist, one.rater, tally.counter_of(one.juror.name), known)
             for one, known in zip(sessions, learned, strict=True)
@@ -128,6 +123,16 @@ def run_panel(
         run_loop(run_all(sessions, queues, asking, tally, limits))
         result = tally.result(panel.name, worklist.responses, sessions)
         return with_study_spending(result, engine, cap)
+
+
+def _lines(
+    panel: Panel, given: Mapping[str, Provider], secrets: Mapping[str, str]
+) -> dict[str, Provider]:
+    """Return the connection to each juror: the one that is given, else its own."""
+    return {
+        juror.name: given.get(juror.name) or open_provider(juror, secrets[juror.name])
+        for juror in panel.juror
+    }
 
 
 @dataclass(frozen=True, slots=True)

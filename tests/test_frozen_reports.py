@@ -91,7 +91,7 @@ from annotate.navigation import study
 from annotate.screens.monitoring import say_frozen, show_reports
 from calibration.values import AnalysisOptions
 from data.person import OPERATOR
-say_frozen()
+say_frozen(study(), OPERATOR)
 show_reports(study(), OPERATOR, AnalysisOptions(reps=20))
 """
 
