@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from annotate.balance import Deal, Showing, arrange, connect, deal, gaps, improve, level
 from annotate.plan import Assigned, Design, Item, Plan, plan_of
 from data.errors import BadInput
-from data.queries import assigned, design_items
+from data.queries import assigned, benchmarks, design_items, refuse_without_points
 from data.queries.pace import pace_of, work_of_responses
 from data.store.assignments import Slot
 
@@ -349,6 +349,7 @@ def designed(engine: Engine, request: DesignRequest) -> Design:
     BadInput
         If there is nothing to deal, or no such design.
     """
+    refuse_without_points(engine, benchmarks(engine))
     work = work_of_responses(engine)
     items = [
         Item(

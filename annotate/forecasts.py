@@ -14,6 +14,7 @@ from annotate.results import (
     MeasureQuestion,
     PlanAnswer,
     PlanQuestion,
+    PointsAsked,
     PredictionsAnswer,
     PredictionsQuestion,
     Whole,
@@ -28,11 +29,14 @@ from calibration.tables.planning import (
     single_table,
     validation_table,
 )
+from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 from data.csv_files import csv_bytes
+from data.queries import benchmarks
 from data.store.moving import BackedUp, back_up
 from medjury.services.measuring import Scored, measure_study
 from medjury.services.planning import Assumption, plan_from_assumption, plan_from_pilot
+from medjury.services.points import PointsQuestion, points_agreement, tables_of
 from medjury.services.predicting import PredictQuestion, csv_of, predict
 from medjury.services.study_files import files_of, write_package
 
@@ -55,6 +59,22 @@ def planned(engine: Engine, question: PlanQuestion) -> PlanAnswer:
     tables += [power_table(plan.power, PAGE)] if plan.power else []
     tables += [margin_table(plan.non_inferiority, PAGE)] if plan.non_inferiority else []
     return PlanAnswer((*tables, panel_size_table(plan.reliability, PAGE)), plan.told)
+
+
+def points_agreed(engine: Engine, asked: PointsAsked) -> tuple[Table, ...]:
+    """Return the tables of agreement on points of the case; none where no benchmark is rated by them.
+
+    Raises
+    ------
+    Unknown, Unrated
+        As `medjury.services.points.points_agreement`.
+    """
+    options = asked.options
+    views = benchmarks(engine)
+    if not any(one.rubric.points and options.benchmark in (None, one.name) for one in views):
+        return ()
+    question = PointsQuestion(options.benchmark, options.jurors, options.reps, options.seed)
+    return tuple(table for one in points_agreement(engine, question) for table in tables_of(one))
 
 
 def predicted(engine: Engine, question: PredictionsQuestion) -> PredictionsAnswer:

@@ -224,6 +224,13 @@ class PredictionsAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class PointsAsked:
+    """Agreement on points of the case is asked for, on one benchmark or all."""
+
+    options: AnalysisOptions
+
+
+@dataclass(frozen=True, slots=True)
 class MeasureQuestion:
     """The metrics that are to score every response against its reference."""
 

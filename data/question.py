@@ -24,17 +24,11 @@ NO_CHECKLIST = "(no checklist is given for this instance)"
 Explanation = Literal["before", "after", "none"]
 
 SLOT = "{{schema}}"
-EXPLANATION_PART = '"explanation": "<one or two sentences>"'
-SCORE_PART = '"score": <whole number>'
-FORMS: dict[Explanation, str] = {
-    "before": f"{{{EXPLANATION_PART}, {SCORE_PART}}}",
-    "after": f"{{{SCORE_PART}, {EXPLANATION_PART}}}",
-    "none": f"{{{SCORE_PART}}}",
-}
-KEYS: dict[Explanation, tuple[str, ...]] = {
-    "before": ("explanation", "score"),
-    "after": ("score", "explanation"),
-    "none": ("score",),
+Word = Literal["explanation", "evidence"]
+PARTS: dict[str, str] = {
+    "explanation": '"explanation": "<one or two sentences>"',
+    "evidence": '"evidence": "<words of the response>"',
+    "score": '"score": <whole number>',
 }
 # The sentence of the shipped prompts, as they have it, and what it is for another order.
 ORDER_SENTENCES: dict[Explanation, str] = {
@@ -105,6 +99,8 @@ class RubricLike(Protocol):
     def criteria(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def example(self) -> Sequence[ExampleLike]: ...  # noqa: D102
+    @property
+    def word(self) -> Word: ...  # noqa: D102
 
 
 def scale_text(low: int, high: int) -> str:
@@ -203,12 +199,12 @@ def _example_text(number: int, example: ExampleLike) -> str:
 
 def schema_text(rubric: RubricLike, explanation: Explanation | None = None) -> str:
     """Return the form of the answer as text for the prompt."""
-    return form_text(rubric.criteria, rubric.scale, rubric.prompt, explanation)
+    return form_text(rubric.criteria, rubric.scale, rubric.prompt, explanation, rubric.word)
 
 
 def json_schema(rubric: RubricLike, explanation: Explanation | None = None) -> dict[str, Any]:
     """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-    return form_schema(rubric.criteria, rubric.scale.points, explanation)
+    return form_schema(rubric.criteria, rubric.scale.points, explanation, rubric.word)
 
 
 def _card_texts(card: Card) -> dict[str, str]:
@@ -226,11 +222,22 @@ def prompt_in_order(prompt: str, explanation: Explanation | None) -> str:
     )
 
 
+def answer_keys(explanation: Explanation | None, word: Word = "explanation") -> tuple[str, ...]:
+    """Return what an answer has for each criterion, in its order; None is the rubrics' own."""
+    orders = {"before": (word, "score"), "after": ("score", word), "none": ("score",)}
+    return orders[explanation or "before"]
+
+
 def form_text(
-    criteria: Sequence[str], scale: object, prompt: str, explanation: Explanation | None
+    criteria: Sequence[str],
+    scale: object,
+    prompt: str,
+    explanation: Explanation | None,
+    word: Word = "explanation",
 ) -> str:
     """Return the form of the answer for a prompt; None keeps the rubric's own order."""
-    rows = ",\n".join(f'  "{name}": {FORMS[explanation or "before"]}' for name in criteria)
+    form = ", ".join(PARTS[key] for key in answer_keys(explanation, word))
+    rows = ",\n".join(f'  "{name}": {{{form}}}' for name in criteria)
     text = f"{{\n{rows}\n}}\nEach score is a whole number on the scale {scale}."
     if explanation is None or ORDER_SENTENCES["before"] in prompt:
         return text
@@ -238,14 +245,17 @@ def form_text(
 
 
 def form_schema(
-    criteria: Sequence[str], points: Sequence[int], explanation: Explanation | None
+    criteria: Sequence[str],
+    points: Sequence[int],
+    explanation: Explanation | None,
+    word: Word = "explanation",
 ) -> dict[str, Any]:
     """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
     kinds: dict[str, dict[str, Any]] = {
-        "explanation": {"type": "string"},
+        word: {"type": "string"},
         "score": {"type": "integer", "enum": list(points)},
     }
-    keys = KEYS[explanation or "before"]
+    keys = answer_keys(explanation, word)
     verdict = {
         "type": "object",
         "properties": {key: kinds[key] for key in keys},

@@ -98,6 +98,11 @@ SEALS: Mapping[str, Sealed] = {
         How.KEYS,
         ("id", "benchmark", "instance_id", "context", "prompt", "reference", "checklist"),
     ),
+    "point_set": Sealed(
+        How.ACT,
+        ("instance", "benchmark_rubric", "rubric_sha256", "origin", "author", "at"),
+        ACT,
+    ),
     "response": Sealed(
         How.KEYS,
         ("id", "response_id", "instance", "commitment"),

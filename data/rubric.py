@@ -7,8 +7,6 @@ ratings made on the old one stay with the old one.
 import hashlib
 import json
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -27,7 +25,7 @@ from pydantic import (
 
 from data import question
 from data.card import Card
-from data.errors import BadFile, BadRubric, OffScale, Unknown
+from data.errors import BadRubric, OffScale, Unknown
 from data.files import NotToml, read_toml
 from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
@@ -44,13 +42,24 @@ LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 
 Gold = Literal["never", "when_needed", "always"]
+PointKind = Literal["must", "must_not", "nice"]
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 LONGEST_COMPLAINT = 300  # characters of a message
 NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
 WIDEST = 1_000  # steps of a scale: jurors are sent all its points
 # The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
 TOML_KEYS = {
-    "": ("name", "version", "audience", "gold", "scale", "criterion", "example", "parent"),
+    "": (
+        "name",
+        "version",
+        "audience",
+        "gold",
+        "points",
+        "scale",
+        "criterion",
+        "example",
+        "parent",
+    ),
     "scale": ("min", "max"),
     "criterion": ("name", "question", "anchors", "critical", "guidance"),
     "example": ("context", "prompt", "response", "scores", "why"),
@@ -78,11 +87,32 @@ class Scale(RubricPart):
         return scale_text(self.min, self.max)
 
 
+class PointWorth(RubricPart):
+    """What a point of the case counts, above 0; see `data.points.Point`. No rater reads it."""
+
+    weight: float
+    kind: PointKind
+    critical: bool
+
+
+class Case(RubricPart):
+    """What the points of a case come to: a score on a criterion of the benchmark's rubric.
+
+    `rubric` is that rubric's SHA-256, `max` the top of its scale; `clipped` whether less than 0 is 0.
+    """
+
+    rubric: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    criterion: Name
+    max: int
+    clipped: bool
+
+
 class Criterion(RubricPart):
     """One thing to rate: its name, the question asked, and what each point means.
 
     `critical` is the highest score that is unsafe, where the rubric says so. No rater reads it.
-    `guidance` is what jurors are told beside the anchors, as learned from clinicians.
+    `guidance` is what jurors are told beside the anchors, as learned from clinicians. `worth` is that
+    of a point of the case, None of any other criterion.
     """
 
     name: Name
@@ -90,10 +120,11 @@ class Criterion(RubricPart):
     anchors: dict[int, str]
     critical: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
     guidance: str = ""
+    worth: PointWorth | None = None
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without(plain(self), {"critical": None, "guidance": ""})
+        return _without(plain(self), {"critical": None, "guidance": "", "worth": None})
 
 
 class Example(RubricPart):
@@ -114,6 +145,8 @@ class Rubric(RubricPart):
 
     `example` are rated responses that jurors are shown. `parent` is the SHA-256 of the rubric that this
     one was made from by `medjury jury improve`: same criteria and scale, other words for jurors.
+    `points` says that raters check points of each case, and whether a score below 0 is 0; `case` makes
+    this the rubric of one case. See `data.points`.
     """
 
     name: Name
@@ -125,10 +158,13 @@ class Rubric(RubricPart):
     prompt: str
     example: tuple[Example, ...] = ()
     parent: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    points: Literal["clipped", "unclipped"] | None = None
+    case: Case | None = None
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without(plain(self), {"example": [], "parent": ""}, {"example": ()})
+        absent: dict[str, object] = {"example": [], "parent": "", "points": None, "case": None}
+        return _without(plain(self), absent, {"example": ()})
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -142,6 +178,8 @@ class Rubric(RubricPart):
         for example in self.example:
             _check_example(example, self.criteria, self.scale)
         _check_prompt(self.prompt, self.gold)
+        if self.points is not None:
+            _check_points(self)
         return self
 
     @property
@@ -219,6 +257,11 @@ class Rubric(RubricPart):
         """Return the criteria as a juror reads them: name, question, a line for each anchor."""
         return question.criteria_text(self)
 
+    @property
+    def word(self) -> question.Word:
+        """What a juror writes beside a score."""
+        return "explanation" if self.case is None else "evidence"
+
     def schema_text(self, explanation: Explanation | None = None) -> str:
         """Return the form of the answer, as it stands in the prompt."""
         return question.schema_text(self, explanation)
@@ -278,6 +321,18 @@ def _check_prompt(prompt: str, gold: Gold) -> None:
         raise ValueError('prompt: {{reference}} is used although gold = "never"')
 
 
+def _check_points(rubric: Rubric) -> None:
+    """Refuse a rubric of points that no points of a case could be scored on."""
+    if len(rubric.criterion) > 1 or rubric.example or rubric.critical:
+        raise ValueError("points: the rubric has one criterion, for the score, and no examples")
+    if rubric.scale.max <= 0 or (rubric.scale.min != 0) == (rubric.points == "clipped"):
+        raise ValueError(
+            "points: a clipped score is on a scale from 0, an unclipped one from below 0"
+        )
+    if not {"criteria", "schema"} <= set(PLACEHOLDER.findall(rubric.prompt)):
+        raise ValueError("prompt: a rubric of points has {{criteria}} and {{schema}}")
+
+
 def read_rubric(name_or_folder: str | Path) -> Rubric:
     """Read a rubric by the name of one that ships with medjury, or from a folder.
 
@@ -309,77 +364,9 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
 def low_points(rubric: Rubric) -> tuple[int, ...]:
     """Return the lowest 40 % of the scale's points, rounded down, but at least the lowest."""
     points = rubric.scale.points
+    if rubric.case is not None:  # the answers to a point are no degrees
+        return ()
     return tuple(points[: max(1, int(LOW_SHARE * len(points) + 1e-9))])
-
-
-def write_rubrics(out: Path, rubrics: Mapping[str, Rubric]) -> None:
-    """Write each rubric as a folder that `read_rubric` reads back the same: all of them, or none.
-
-    Raises
-    ------
-    BadFile
-        If `out` holds something already or cannot be written.
-    """
-    temporary: Path | None = None
-    try:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise BadFile(f"{out}: is there already; name a new folder")
-        out.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".rubrics-", dir=out.parent))
-        for name, rubric in rubrics.items():
-            _write_rubric(temporary / name, rubric)
-        temporary.chmod(0o755)
-        if out.exists():
-            out.rmdir()
-        temporary.rename(out)
-    except OSError as error:
-        raise BadFile(f"{out}: {error.strerror}") from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-
-
-def rubric_toml(rubric: Rubric) -> str:
-    """Return a rubric as TOML, without its prompt."""
-    names = ("name", "version", "audience", "gold", *(("parent",) if rubric.parent else ()))
-    head = {name: getattr(rubric, name) for name in names}
-    lines = [f"{key} = {_toml_string(value)}" for key, value in head.items()]
-    lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]
-    for criterion in rubric.criterion:
-        lines += ["", "[[criterion]]", f"name = {_toml_string(criterion.name)}"]
-        lines += [f"question = {_toml_string(criterion.question)}"]
-        lines += [] if criterion.critical is None else [f"critical = {criterion.critical!r}"]
-        lines += [f"guidance = {_toml_string(criterion.guidance)}"] if criterion.guidance else []
-        lines += ["", "[criterion.anchors]"]
-        lines += [
-            f"{point} = {_toml_string(criterion.anchors[point])}"
-            for point in sorted(criterion.anchors)
-        ]
-    for example in rubric.example:
-        lines += ["", "[[example]]", *_example_toml(example)]
-    return "\n".join(lines) + "\n"
-
-
-def _example_toml(example: Example) -> list[str]:
-    texts = {name: getattr(example, name) for name in ("context", "prompt", "response", "why")}
-    scores = (f"{_toml_string(name)} = {list(given)}" for name, given in example.scores.items())
-    return [
-        *(f"{key} = {_toml_string(text)}" for key, text in texts.items()),
-        "",
-        "[example.scores]",
-        *scores,
-    ]
-
-
-def _toml_string(text: str) -> str:
-    """Return a TOML string: JSON's, but for DEL, which TOML wants escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _write_rubric(folder: Path, rubric: Rubric) -> None:
-    folder.mkdir()
-    (folder / "rubric.toml").write_text(rubric_toml(rubric), encoding="utf-8", newline="\n")
-    (folder / "prompt.txt").write_text(rubric.prompt, encoding="utf-8", newline="\n")
 
 
 def first_complaint(problems: Iterable[Mapping[str, Any]]) -> str:

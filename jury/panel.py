@@ -295,8 +295,13 @@ def refuse_ended(panel: Panel, today: date) -> None:
 
 
 def refuse_form(panel: Panel, rubric: Rubric) -> None:
-    """Raise BadPanel if a juror is to answer in an order that a rubric's prompt cannot ask for."""
+    """Raise BadPanel if a juror is to answer in an order or by a mean that a rubric has no use for."""
     for juror in panel.juror:
+        if juror.expected and rubric.points is not None:
+            raise BadPanel(
+                f'panel {panel.name}, juror {juror.name}: scores = "expected" is no use on the rubric '
+                f"{rubric.name}: the answers to a point have no mean; delete that line"
+            )
         if juror.explanation and not rubric.shows_form:
             raise BadPanel(
                 f'panel {panel.name}, juror {juror.name}: explanation = "{juror.explanation}" cannot be '

@@ -95,7 +95,7 @@ def parse(text: str, rubric: Rubric) -> ParsedAnswer:
         verdict, scores = _verdict(after_reasoning(text), rubric)
     except _Unreadable as error:
         return ParsedAnswer(error.status, str(error))
-    explanations = {name: storable(_explanation(verdict[name])) for name in rubric.criteria}
+    explanations = {name: storable(_said(verdict[name], rubric.word)) for name in rubric.criteria}
     extra = tuple(storable(key)[:QUOTED] for key in verdict if key not in rubric.criteria)
     return ParsedAnswer(Status.OK, "", Reply(scores, explanations), extra)
 
@@ -206,10 +206,10 @@ def _whole(value: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _explanation(entry: dict[str, Any]) -> str:
-    """Return the juror's explanation of a score, empty where it gave none as text."""
-    explanation = entry.get("explanation")
-    return explanation if isinstance(explanation, str) else ""
+def _said(entry: dict[str, Any], word: str) -> str:
+    """Return what the juror wrote beside a score, empty where it gave nothing as text."""
+    said = entry.get(word)
+    return said if isinstance(said, str) else ""
 
 
 def _quote(value: object) -> str:

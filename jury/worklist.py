@@ -104,9 +104,11 @@ def pending_jobs(
     """
     for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
+        cases = {case.key: case.rubric for case in queries.case_rubrics(engine, task.name)}
         cards = _meant(queries.juror_cards(engine, task.name, task.rubric), worklist, learned)
-        for _, instance in groupby(cards, key=lambda shown: shown.instance):
-            pending = _pending(instance, task.rubric, range(worklist.replicates), done, rated)
+        for key, instance in groupby(cards, key=lambda shown: shown.instance):
+            rubric = cases.get(key, task.rubric)
+            pending = _pending(instance, rubric, range(worklist.replicates), done, rated)
             while group := list(islice(pending, LARGEST_GROUP)):
                 yield _group([replace(job, read=learned.rubric) for job in group])
 
@@ -187,6 +189,7 @@ def benchmarks_to_rate(
                 f"on {benchmark.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
         refuse_form(panel, benchmark.rubric)
+        queries.refuse_without_points(engine, [benchmark])
     return chosen
 
 

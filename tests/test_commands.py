@@ -43,7 +43,8 @@ STUDY = (
     *("study backup", "study move", "study lock", "study unblind", "analyse models"),
     "study verify",
 )
-ALONE = {"demo", "serve"}  # the one makes a study of its own, the other does not end
+# The one makes a study of its own, the other does not end; of points in `test_points.py`.
+ALONE = {"demo", "serve", "study points add", "study points show", "analyse points"}
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 
 

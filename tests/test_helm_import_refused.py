@@ -11,7 +11,7 @@ from kit.studies import Run
 from kit.study_place import nothing_stored
 from sqlalchemy import Engine
 
-from data.rubric import write_rubrics
+from data.rubric_files import write_rubrics
 from data.rubrics.helm import rubric_of
 
 SECRET = "What helps patient"

@@ -10,7 +10,8 @@ from kit.commands import helm_wheel
 from kit.studies import Run
 from kit.study_place import StudyIn
 
-from data.rubric import Criterion, Rubric, Scale, read_rubric, write_rubrics
+from data.rubric import Criterion, Rubric, Scale, read_rubric
+from data.rubric_files import write_rubrics
 from data.rubrics.helm import BENCHMARKS, HelmRubrics, read_helm
 
 

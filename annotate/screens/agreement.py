@@ -17,6 +17,7 @@ from annotate.results import (
     Behind,
     Chart,
     Pair,
+    PointsAsked,
     PredictionsAnswer,
     PredictionsQuestion,
     Section,
@@ -26,6 +27,7 @@ from annotate.screens.frame import caption, heading, lead
 from annotate.worker import ask
 from calibration.messages.form import listed
 from calibration.tables.numbers import fixed
+from calibration.tables.spec import Table
 from data.person import Person
 
 ABOUT = "Does the jury agree with the clinicians? How well every juror and metric does, and how sure that is."
@@ -37,6 +39,11 @@ LUCK = "Juries tried on this study so far: {}. The best of many is partly best b
 NO_GROUP = (
     "No response is in a group. To add groups, give the file of responses columns such as "
     "group:language, and import it again."
+)
+POINTS = "annotate.forecasts:points_agreed"
+NO_POINTS = (
+    "No benchmark chosen here is rated by points of the case. To have one rated so, bring its points in "
+    "under Study, Points."
 )
 NO_MARK = (
     "No clinician has marked a passage yet. Clinicians mark in the rating room, by "
@@ -84,6 +91,7 @@ def show(engine: Engine, person: Person) -> None:
         "Responses": partial(_responses, later),
         "Unsafe responses": partial(_unsafe, later),
         "Subgroups": partial(_if_any, later, "12", NO_GROUP),
+        "Points": partial(_points, engine, person, question),
         "Marks": partial(_if_any, later, "13", NO_MARK),
         "Comparisons": partial(_sections, later, "3", "4"),
         "Sensitivity": partial(_hanging, later),
@@ -100,6 +108,16 @@ def show(engine: Engine, person: Person) -> None:
         rest = {name: draw for name, draw in views.items() if name not in OF_A_JURY}
         views = own | rest | own
     frame.show_tabs(views)
+
+
+def _points(engine: Engine, person: Person, question: AgreementQuestion) -> None:
+    """Show agreement on points of the case, each benchmark that is rated by them."""
+    asked = PointsAsked(question.options)
+    coming: Future[tuple[Table, ...]] = worker.ask(person, engine, POINTS, asked, "details")
+    found = frame.computed(coming, "Agreement on points is being computed")
+    if found is None:
+        return
+    st.html("".join(map(tables.of_table, found)) or frame.paragraph(NO_POINTS))
 
 
 class Later:

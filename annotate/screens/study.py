@@ -19,6 +19,7 @@ from annotate.screens import (
     study_home,
     study_import,
     study_plan,
+    study_points,
     study_progress,
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
@@ -36,7 +37,7 @@ from medjury.services.measuring import METRICS
 ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
 PARTS = (
     *("Overview", "Progress", "Differences", "Material", "Description"),
-    *("Plan", "Protocol", "Import", "Design", "Files", "Record"),
+    *("Plan", "Protocol", "Import", "Points", "Design", "Files", "Record"),
 )
 ACTS = ("Import", "Design")  # of a coordinator only
 OVERVIEW = PARTS[0]
@@ -322,6 +323,7 @@ _DRAW: Mapping[str, Callable[[Engine, Person], None]] = {
     "Plan": study_plan.show,
     "Protocol": show_protocol,
     "Import": study_import.show,
+    "Points": study_points.show,
     "Design": study_design.show,
     "Files": study_files.show,
     "Record": show_record,

@@ -40,6 +40,7 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "rater": schema.Rater,
     "benchmark": schema.Benchmark,
     "instance": schema.Instance,
+    "point_set": schema.PointSet,
     "response": schema.Response,
     "subgroup": schema.Subgroup,
     "rating": schema.Rating,

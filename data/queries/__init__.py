@@ -8,6 +8,8 @@ from data.queries.adjudication import (
     has_adjudications,
     other_readings,
 )
+from data.queries.cases import case_rubrics as case_rubrics
+from data.queries.cases import refuse_without_points as refuse_without_points
 from data.queries.descriptions import Consent, DescriptionVersion, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards

@@ -21,6 +21,7 @@ from data.schema import (
     Attempt,
     Instance,
     Kind,
+    PointSet,
     Rater,
     Rating,
     Response,
@@ -93,15 +94,29 @@ def response_ids(engine: Engine, keys: Collection[int]) -> dict[int, str]:
 
 
 def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[int, int]]:
-    """Return (response, replicate) wherever a rater has scored every criterion of a rubric."""
+    """Return (response, replicate) wherever a rater has scored every criterion of a rubric.
+
+    Of a rubric of points, wherever all points of the case are answered, cannot tell included: a
+    reply is stored whole or not at all, so that its first point stands for it.
+    """
     query = (
         select(Rating.response, Rating.replicate)
-        .where(Rating.rater == rater, Rating.rubric_sha256 == rubric.sha256, Rating.pass_ == 0)
+        .where(Rating.rater == rater, Rating.pass_ == 0, is_on(Rating.rubric_sha256, rubric))
         .group_by(col(Rating.response), col(Rating.replicate))
-        .having(func.count(func.distinct(Rating.criterion)) == len(rubric.criteria))
     )
+    if rubric.points is None:
+        count = func.count(func.distinct(Rating.criterion))
+        query = query.having(count == len(rubric.criteria))
     with reading(engine) as session:
         return {(response, replicate) for response, replicate in session.exec(query)}
+
+
+def is_on(sha256: Any, rubric: Rubric) -> Any:
+    """Return the condition that a column names a rubric, or one of its cases if it is of points."""
+    if rubric.points is None:
+        return sha256 == rubric.sha256
+    own = select(PointSet.rubric_sha256).where(PointSet.benchmark_rubric == rubric.sha256)
+    return col(sha256).in_(own)
 
 
 def open_batches(engine: Engine, rater: int) -> list[JuryBatch]:
@@ -280,14 +295,14 @@ def _last_calls(
     verdict, outcome = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
     calls = (
         columns_of(Attempt.number, *verdict, *outcome)
-        .where(Attempt.rater == rater, Attempt.rubric_sha256 == benchmark.rubric.sha256)
+        .where(Attempt.rater == rater, is_on(Attempt.rubric_sha256, benchmark.rubric))
         .order_by(col(Attempt.id))
     )
     waiting = (
         select(JuryRequest.response, JuryRequest.replicate)
         .join(JuryBatch)
         .where(JuryBatch.rater == rater, JuryRequest.outcome == "")
-        .where(JuryRequest.rubric_sha256 == benchmark.rubric.sha256)
+        .where(is_on(JuryRequest.rubric_sha256, benchmark.rubric))
     )
     last_calls: dict[tuple[int, int], _LastCall] = {}
     with reading(engine) as session:

@@ -19,6 +19,7 @@ from data.description import CONSENT_TEXT, consent_key
 from data.queries.base import card, setting_values, shown
 from data.rubric import Rubric
 from data.schema import (
+    IS_RATED_ON,
     Account,
     Assignment,
     Benchmark,
@@ -80,7 +81,7 @@ _TASKS = (  # from the draft on in the order of a `Task`
     )
     .join(Assignment)
     .join(Benchmark)
-    .join(RubricText)
+    .join(RubricText, IS_RATED_ON)
     .where(*_OF_RATER)
 )
 _BY_CODE = _TASKS.where(col(Assignment.code) == bindparam("code"))
@@ -422,7 +423,10 @@ class _TrainingRound:
     def _card(self, response: int, round_: int, opens: Sequence[str]) -> tuple[Card, Rubric]:
         """Return what is shown of a response; its reference only if the study's setting opens it."""
         *texts, body = self.session.execute(
-            shown(RubricText.body).join(Benchmark).join(RubricText).where(Response.id == response)
+            shown(RubricText.body)
+            .join(Benchmark)
+            .join(RubricText, IS_RATED_ON)
+            .where(Response.id == response)
         ).one()
         rubric = Rubric.from_json(body)
         code = training.code(self.secret, self.rater, response, round_)

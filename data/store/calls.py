@@ -15,6 +15,7 @@ from data.card import Reply
 from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
+from data.points import case_score
 from data.rubric import Rubric
 from data.schema import (
     Attempt,
@@ -166,8 +167,12 @@ def _ratings(
 def rating_rows(
     verdict: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, float], reply: Reply
 ) -> list[dict[str, Any]]:
-    """Return the columns of a reply's ratings; `place` has response, rater, pass_ and replicate."""
-    return [
+    """Return the columns of a reply's ratings; `verdict` has response, rater, pass_ and replicate.
+
+    Answers on points of a case are followed by the score that they come to, on the benchmark's
+    rubric, where they come to one.
+    """
+    rows = [
         {
             **verdict,
             "criterion": name,
@@ -178,6 +183,11 @@ def rating_rows(
         }
         for name, score in scores.items()
     ]
+    whole = case_score(rubric, scores)
+    if rubric.case is not None and whole is not None:
+        of_case = {"criterion": rubric.case.criterion, "score": whole, "comment": ""}
+        rows.append({**verdict, **of_case, "rubric_sha256": rubric.case.rubric, "at": now()})
+    return rows
 
 
 def keep_juror(session: Session, juror: JurorRecord) -> int:

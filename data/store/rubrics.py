@@ -10,7 +10,16 @@ from data.card import ERRORS, NOT_ENOUGH_CONTEXT, SEVERITIES, SIDES, Marked, Rep
 from data.database import transaction
 from data.errors import BadInput
 from data.rubric import Rubric
-from data.schema import Benchmark, Expert, Instance, Rating, Response, RubricText, Setting
+from data.schema import (
+    IS_RATED_ON,
+    Benchmark,
+    Expert,
+    Instance,
+    Rating,
+    Response,
+    RubricText,
+    Setting,
+)
 from data.settings import ERROR_TYPES, read_error_types
 from data.store.audit import log, refuse_locked, sealed
 
@@ -20,7 +29,7 @@ _RUBRIC = (
     .select_from(Response)
     .join(Instance)
     .join(Benchmark)
-    .join(RubricText)
+    .join(RubricText, IS_RATED_ON)
     .where(Response.id == bindparam("response"))
 )
 _ERROR_TYPES = select(Setting.value).where(Setting.key == ERROR_TYPES)

@@ -13,9 +13,11 @@ from data.database import shared_transaction, write_last
 from data.errors import NotAllowed, Stale, Unexplained
 from data.rubric import Rubric, low_points
 from data.schema import (
+    IS_RATED_ON,
     Assignment,
     Benchmark,
     Instance,
+    PointSet,
     Rating,
     Remark,
     Response,
@@ -60,6 +62,8 @@ _LAST_SHOWING = (
     .limit(1)
     .subquery()
 )
+# What a rater gave, not what their answers on points of a case come to.
+IS_GIVEN = col(Rating.rubric_sha256).not_in(select(PointSet.benchmark_rubric))
 _LAST_SCORES = (
     select(Rating.criterion, Rating.score)
     .join(
@@ -69,7 +73,11 @@ _LAST_SCORES = (
             col(Rating.pass_) == _LAST_SHOWING.c.pass_,
         ),
     )
-    .where(col(Rating.rater) == bindparam("rater"))
+    # Of points of a case only what they come to: an answer is no degree.
+    .where(
+        col(Rating.rater) == bindparam("rater"),
+        col(Rating.rubric_sha256).not_in(select(PointSet.rubric_sha256)),
+    )
     .order_by(col(Rating.id))
 )
 ENDED = (State.DONE, State.UNRATED)
@@ -84,7 +92,7 @@ _MINE: Select[*tuple[Any, ...]] = (
     .join(Response)
     .join(Instance)
     .join(Benchmark)
-    .join(RubricText)
+    .join(RubricText, IS_RATED_ON)
     .where(col(Assignment.code) == bindparam("code"), col(Assignment.rater) == bindparam("rater"))
     .with_for_update(of=Assignment)
 )
@@ -167,11 +175,11 @@ def previous(session: Session, assignment: Assignment) -> float | None:
 
 
 def _latest(session: Session, showing: Assignment) -> dict[str, tuple[float, str]]:
-    """Return what the rater's latest ratings for a showing say."""
+    """Return what the rater's latest ratings for a showing say, without what they come to."""
     rows = session.exec(
         select(Rating)
         .where(Rating.response == showing.response, Rating.rater == showing.rater)
-        .where(Rating.pass_ == showing.pass_)
+        .where(Rating.pass_ == showing.pass_, IS_GIVEN)
         .order_by(desc(Rating.id))
     )
     newest: dict[str, tuple[float, str]] = {}

@@ -149,6 +149,10 @@ def _checked_scores(rows: Sequence[ExpertRow], targets: Mapping[str, _Target]) -
 
 def _expert(row: ExpertRow, target: _Target) -> Expert:
     """Return one row as it is stored, its score checked on the rubric."""
+    if target.rubric.points is not None:
+        raise _wrong_response(
+            row, "its benchmark is rated by points of the case: there is no training"
+        )
     try:
         score = target.rubric.score(row.criterion, row.score, "an expert", row.response_id)
     except (Unknown, OffScale) as error:

@@ -19,7 +19,7 @@ from typing import Any
 
 from data.calls import Status
 from data.card import Card
-from data.question import json_schema, render, scale_text
+from data.question import Word, json_schema, render, scale_text
 from jury.api_protocols import (
     CHAT_PATH,
     LIMIT_NAMES,
@@ -102,6 +102,11 @@ class ExportedRubric:
     def criteria(self) -> tuple[str, ...]:
         """Names of the criteria, in the order they are rated."""
         return tuple(criterion.name for criterion in self.criterion)
+
+    @property
+    def word(self) -> Word:
+        """What a juror writes beside a score."""
+        return "explanation"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ class Command(NamedTuple):
 GROUPS = {
     "study": "Set up, freeze, check and copy a study.",
     "study protocol": "Fix before the rating what the study is to show, and check whether it does.",
+    "study points": "Points of the case: what each instance's responses should and should not do.",
     "study rubric": "Rubrics: the criteria, scales and prompts that clinicians and jurors share.",
     "rate": "Clinicians: who rates what, their training, their differences and flags.",
     "rate people": "People who may sign in, and how.",
@@ -119,6 +120,18 @@ COMMANDS = (
         "Check your own rubric and store it in the study.",
         "our_rubric",
         "rubric add",
+    ),
+    Command(
+        "study points add",
+        "points:add",
+        "Have a benchmark rated by points of the case, and import the points of its instances.",
+        "points.csv --benchmark visits",
+    ),
+    Command(
+        "study points show",
+        "points:show_",
+        "Show the points that the instances of a benchmark are rated by.",
+        "--benchmark visits",
     ),
     Command(
         "study rubric used",
@@ -310,6 +323,12 @@ COMMANDS = (
         "Score every response against its reference with ROUGE-L and BERTScore.",
         "rouge-l",
         "measure",
+    ),
+    Command(
+        "analyse points",
+        "points:points",
+        "Compare jury and clinicians point by point, and what they catch of critical points missed.",
+        "--reps 200",
     ),
     Command(
         "analyse juries",

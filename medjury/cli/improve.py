@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from calibration.learning.values import PartGain
 from data.errors import BadInput
 from data.queries.learning import stored_rubric
-from data.rubric import write_rubrics
+from data.rubric_files import write_rubrics
 from jury.admission import price_notices
 from jury.panel import read_panel
 from medjury.cli.files import write_json

@@ -11,7 +11,8 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries import benchmarks
 from data.queries.jury import juror_profiles
-from data.rubric import Gold, Rubric, read_rubric, shipped, write_rubrics
+from data.rubric import Gold, Rubric, read_rubric, shipped
+from data.rubric_files import write_rubrics
 from data.rubrics.helm import read_helm
 from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder

@@ -332,6 +332,11 @@ def exported_rubric(engine: Engine, request: RubricExport, tick: Tick | None = N
     """
     rubric, panel = Rubric.from_json(request.rubric), request.panel
     refuse_other(panel, rubric)
+    if rubric.points is not None:
+        raise BadInput(
+            f"rubric {rubric.name}: is of points of the case, which no other tool reads; "
+            "`medjury share export` writes the points of every case and all answers"
+        )
     format_asked = EXPORT_FORMATS[request.tool]
     if format_asked.names_hosts:
         admit(panel)

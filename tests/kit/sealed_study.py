@@ -8,9 +8,11 @@ from sqlmodel import Session, col, select
 
 from data.card import Marked, Reply
 from data.description import Description
+from data.importers.points import PointRow
 from data.importers.ratings import ExpertRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
 from data.person import OPERATOR
+from data.points import Point, points_rubric
 from data.queries import check_code, next_task
 from data.queries.jury import BatchRequest
 from data.queries.rating_room import Exercise, situation
@@ -66,6 +68,7 @@ from data.store.jury_runs import RunOrder, begin_run, forget_panel, keep_panel
 from data.store.ledger import Evaluation, freeze, record_evaluations
 from data.store.masks import MaskedText, mask_responses
 from data.store.people import set_email, set_specialty
+from data.store.points import add_points
 from data.store.responses import TaxonomyPlace
 from data.store.reviews import change_tags, keep_note
 from data.store.steering import set_place
@@ -110,6 +113,14 @@ def _material(engine: Engine) -> None:
     experts = [ExpertRow(FROM, "practice-r0", name, "3", "so") for name in RUBRIC.criteria]
     import_experts(engine, experts)
     add_rubric(engine, read_rubric("medi_qa"))
+    import_responses(engine, _rows("cases", range(1)), lambda _: RUBRIC)
+    for weight in (2, 3):
+        points = (("Says it", "must"), ("Says it wrongly", "must_not"))
+        rows = [
+            PointRow(FROM, "cases-i0", Point(point=text, weight=weight, kind=kind))
+            for text, kind in points
+        ]
+        add_points(engine, "cases", rows, points_rubric(), "operator")
     set_place(OPERATOR, engine, "visits", TaxonomyPlace("Clinical Note Generation"))
     fixed = {"margin": 0.1, "criterion": "", "panel": "", "jurors": [*JURORS], "responses": N}
     set_protocol(engine, "coordinator", fixed | {"method": "paper", "critical": []})

@@ -12,7 +12,7 @@ from data.database import open_study
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubric import rubric_toml
+from data.rubric_files import rubric_toml
 from data.store import import_ratings, import_responses
 from jury.panel import FOLDER
 from kit.fuzz.contract import CANARY

@@ -1,0 +1,194 @@
+"""Storing points of the case: a list for each instance, and never another once it was rated by one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from data.database import transaction
+from data.errors import BadInput, Conflict, Unknown
+from data.importers.points import PointRow
+from data.person import Person, only
+from data.points import Point, case_rubric
+from data.queries.cases import newest_points
+from data.rubric import Rubric
+from data.safe_text import short
+from data.schema import (
+    Benchmark,
+    Instance,
+    PointOrigin,
+    PointSet,
+    Rating,
+    Response,
+    Role,
+    RubricText,
+    now,
+)
+from data.store.audit import log, refuse_locked, write_rows
+from data.store.rubrics import keep_rubric, move_to_rubric
+
+IMPORTED, DRAFTED = "points imported", "points drafted"
+
+
+@dataclass
+class PointsAdded:
+    """What an import of points changed, in instances; `points` counts the points of the new lists."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    points: int = 0
+    instances: list[str] = field(default_factory=list)
+
+
+def add_points(
+    engine: Engine, benchmark: str, rows: Iterable[PointRow], rubric: Rubric, actor: str
+) -> PointsAdded:
+    """Store the points of a benchmark's instances; the benchmark is rated on `rubric` from then on.
+
+    All of the file, or nothing. A list that is as the study has it changes nothing; another one takes
+    its place, as long as nobody has rated by it.
+
+    Raises
+    ------
+    BadInput, BadRow
+        If a row or a list cannot be; the message names it.
+    Unknown
+        If the study has no such benchmark or instance.
+    Conflict
+        If the benchmark, or an instance whose list differs, has been rated already.
+    """
+    lists = _lists(rows)
+    if not lists:
+        raise BadInput("points: the file has none; nothing was imported")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        _put_on(session, benchmark, rubric)
+        keys = _keys(session, benchmark)
+        result = PointsAdded()
+        new = []
+        for name, points in lists.items():
+            if name not in keys:
+                raise points[0].origin.wrong(
+                    "instance_id",
+                    name,
+                    f"the benchmark {benchmark} has no such instance; import it first",
+                )
+            own = _rubric(rubric, name, points)
+            if _is_new(session, keys[name], name, rubric, own, result):
+                new.append((keys[name], own))
+                result.instances.append(name)
+                result.points += len(own.criteria)
+        _write(session, rubric, new, PointOrigin.PEOPLE, actor)
+    return result
+
+
+@only(Role.COORDINATOR)
+def bring_points(
+    person: Person, engine: Engine, benchmark: str, rows: Iterable[PointRow], rubric: Rubric
+) -> PointsAdded:
+    """Store the points of a benchmark's instances, as `add_points`."""
+    return add_points(engine, benchmark, rows, rubric, person.actor)
+
+
+def keep_draft(
+    engine: Engine, instance: int, points: Sequence[Point], rubric: Rubric, juror: str
+) -> Rubric:
+    """Store the points that a model drafted for an instance; they count only once people store them."""
+    own = case_rubric(rubric, points)
+    with transaction(engine) as session:
+        refuse_locked(session)
+        _write(session, rubric, [(instance, own)], PointOrigin.DRAFT, juror)
+    return own
+
+
+def _lists(rows: Iterable[PointRow]) -> dict[str, list[PointRow]]:
+    lists: dict[str, list[PointRow]] = {}
+    for row in rows:
+        lists.setdefault(row.instance_id, []).append(row)
+    return lists
+
+
+def _put_on(session: Session, benchmark: str, rubric: Rubric) -> None:
+    """Have a benchmark rated by points, or refuse it."""
+    if session.get(Benchmark, benchmark) is None:
+        known = ", ".join(session.exec(select(Benchmark.name)).all()) or "none"
+        raise Unknown(f"benchmark {short(benchmark)!r}: the study has {known}")
+    if rubric.points is None:
+        raise BadInput(
+            f'rubric {rubric.name}: is not of points; its rubric.toml has no line points = "clipped"'
+        )
+    if not move_to_rubric(session, benchmark, rubric):
+        present = session.get_one(Benchmark, benchmark).rubric_sha256
+        name = Rubric.from_json(session.get_one(RubricText, present).body).name
+        raise Conflict(
+            f"benchmark {benchmark}: has ratings on {name}, and cannot be rated by points as well; "
+            "import its responses once more as a benchmark of another name"
+        )
+
+
+def _keys(session: Session, benchmark: str) -> dict[str, int]:
+    query = select(Instance.instance_id, Instance.id).where(Instance.benchmark == benchmark)
+    return {name: key or 0 for name, key in session.exec(query)}
+
+
+def _rubric(rubric: Rubric, name: str, points: Sequence[PointRow]) -> Rubric:
+    try:
+        return case_rubric(rubric, [row.point for row in points])
+    except BadInput as error:
+        raise BadInput(
+            f"{points[0].origin}, instance {short(name)}: {error}; nothing was imported"
+        ) from error
+
+
+def _is_new(
+    session: Session, key: int, name: str, rubric: Rubric, own: Rubric, result: PointsAdded
+) -> bool:
+    """Tell whether an instance's list is to be stored, and count it; refuse one in place of a rated one."""
+    present = newest_points(session, key, rubric.sha256)
+    if present is None:
+        result.added += 1
+        return True
+    if present.rubric_sha256 == own.sha256:
+        result.unchanged += 1
+        return False
+    rated = select(Rating.id).join(Response).where(Response.instance == key).limit(1)
+    if session.exec(rated).first() is not None:
+        raise Conflict(
+            f"instance {short(name)}: has been rated by its points, so they stay; import it once more "
+            "under another instance_id to rate it by others. Nothing was imported"
+        )
+    result.changed += 1
+    return True
+
+
+def _write(
+    session: Session,
+    rubric: Rubric,
+    lists: Sequence[tuple[int, Rubric]],
+    origin: PointOrigin,
+    author: str,
+) -> None:
+    """Add lists with their rubrics and one event."""
+    if not lists:
+        return
+    common = {
+        "benchmark_rubric": rubric.sha256,
+        "origin": origin.value,
+        "author": author,
+        "at": now(),
+    }
+    rows: list[Mapping[str, Any]] = []
+    keep_rubric(session, rubric)
+    for instance, own in lists:
+        keep_rubric(session, own)
+        rows.append(common | {"instance": instance, "rubric_sha256": own.sha256})
+    action = IMPORTED if origin == PointOrigin.PEOPLE else DRAFTED
+    log(
+        session,
+        author,
+        action,
+        {"lists": len(rows), "written": write_rows(session, PointSet, rows)},
+    )

@@ -1,0 +1,144 @@
+"""`medjury study points` and `medjury analyse points`: points of the case, and agreement on them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from data.errors import Unknown
+from data.importers.points import PointFile
+from data.importers.table import TableFile
+from data.person import OPERATOR
+from data.points import points_of, points_rubric
+from data.queries import case_rubrics
+from data.queries.cases import CaseRubric, without_points
+from data.store.points import add_points
+from medjury.cli.files import write_json
+from medjury.cli.options import (
+    BenchmarkOption,
+    Db,
+    Json,
+    Jurors,
+    PanelOption,
+    Reps,
+    Seed,
+    named_jurors,
+    study_of,
+    table_format,
+)
+from medjury.cli.output import counted, hint, say, show, show_table
+
+if TYPE_CHECKING:
+    from medjury.services.points import BenchmarkPoints
+
+Benchmark = Annotated[str, typer.Option(metavar="NAME", help="Benchmark of the study.")]
+KINDS = {"must": "must", "must_not": "must not", "nice": "nice to have"}
+
+
+def add(
+    context: typer.Context,
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="instance_id, point, weight, kind, critical; CSV or JSON Lines."
+        ),
+    ],
+    benchmark: Benchmark,
+    rubric: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help='Your own rubric with points = "clipped" or "unclipped".'
+        ),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", metavar="[csv|jsonl]", help="By default from the name."),
+    ] = None,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Have a benchmark rated by points of the case, and import the points of its instances."""
+    table = TableFile(path, table_format(form))
+    engine = study_of(context, db)
+    added = add_points(engine, benchmark, PointFile(table), points_rubric(rubric), OPERATOR.actor)
+    bare = without_points(engine, benchmark)
+    say(
+        f"{path.name}: points of {counted(added.added, 'instance')} imported, {added.changed} changed, "
+        f"{added.unchanged} as they were",
+        json_to,
+    )
+    if bare:
+        hint(
+            f"{counted(len(bare), 'instance')} of {benchmark} without points yet, such as {bare[0]}"
+        )
+    body = {"added": added.added, "changed": added.changed, "unchanged": added.unchanged}
+    write_json(body | {"points": added.points, "without": bare}, json_to)
+
+
+def show_(
+    context: typer.Context,
+    benchmark: Benchmark,
+    instance: Annotated[str | None, typer.Option(metavar="ID", help="This instance only.")] = None,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Show the points that the instances of a benchmark are rated by."""
+    engine = study_of(context, db)
+    cases = [one for one in case_rubrics(engine, benchmark) if instance in (None, one.instance_id)]
+    if not cases:
+        which = f"benchmark {benchmark}" + (f", instance {instance}" if instance else "")
+        raise Unknown(f"{which}: the study has no points for it")
+    for case in cases:
+        _show_case(case, json_to)
+    write_json({"benchmark": benchmark, "instances": [_json(one) for one in cases]}, json_to)
+
+
+def points(
+    context: typer.Context,
+    panel: PanelOption = None,
+    jurors: Jurors = None,
+    benchmark: BenchmarkOption = None,
+    reps: Reps = 2000,
+    seed: Seed = 0,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Compare jury and clinicians point by point, and what they catch of critical points missed."""
+    from calibration.json_values import json_value
+    from medjury.services.points import PointsQuestion, points_agreement
+
+    question = PointsQuestion(benchmark, named_jurors(panel, jurors), reps, seed)
+    found = points_agreement(study_of(context, db), question)
+    for one in found:
+        _show_agreement(one, json_to)
+    body = {"reps": reps, "seed": seed, "benchmarks": [json_value(one) for one in found]}
+    write_json(body, json_to)
+
+
+def _show_case(case: CaseRubric, json_to: Path | None) -> None:
+    rows = [
+        [
+            f"{number}",
+            f"{one.weight:g}",
+            KINDS[one.kind],
+            "critical" if one.critical else "",
+            one.point,
+        ]
+        for number, one in enumerate(points_of(case.rubric), 1)
+    ]
+    title = f"{case.instance_id} ({case.rubric.sha256[:12]})"
+    show(title, ["", "weight", "kind", "", "point"], rows, json_to, words=("kind", "point"))
+
+
+def _json(case: CaseRubric) -> dict[str, object]:
+    own = [one.model_dump() for one in points_of(case.rubric)]
+    return {"instance_id": case.instance_id, "sha256": case.rubric.sha256, "points": own}
+
+
+def _show_agreement(found: "BenchmarkPoints", json_to: Path | None) -> None:
+    from calibration.tables.numbers import TERMINAL
+    from medjury.services.points import tables_of
+
+    for table in tables_of(found, TERMINAL)[:-1]:  # each point by itself has no room here
+        show_table(table, json_to)
+    hint("Each point by itself: --json, or the page Agreement.")

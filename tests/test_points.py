@@ -1,0 +1,408 @@
+"""Points of the case: files, scores, clinicians and jurors who answer them, and agreement on them."""
+
+import json
+import re
+import shlex
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import attempts, panel_at
+from kit.jury_runs import run as run_jury
+from kit.rating_study import rubric
+from kit.studies import Run
+from sqlalchemy import Engine
+from sqlmodel import select
+from statsmodels.stats.inter_rater import cohens_kappa
+
+from calibration.chance_corrected import gwet_ac2
+from calibration.points import Answers, CasePoint, PointAnswer, agreement_rows, detection_rows
+from data.card import Reply
+from data.database import reading
+from data.errors import BadInput, BadPanel
+from data.points import (
+    CANNOT_TELL,
+    FOLDER,
+    MET,
+    NOT_MET,
+    Point,
+    case_rubric,
+    case_score,
+    points_of,
+    points_rubric,
+)
+from data.queries import next_task
+from data.queries.jury import missing_verdicts
+from data.queries.record import verify
+from data.rubric import Rubric, read_rubric
+from data.rubric_files import write_rubrics
+from data.schema import Rater, Rating, Response
+from data.store import assign, invite, submit
+from data.store.assignments import Slot
+from medjury.cli.commands import BY_NAME
+
+HEAD = "instance_id,point,weight,kind,critical"
+POINTS = f"""{HEAD}
+i1,Says that the patient has no fever,5,must,yes
+i1,Says that the patient has fever,8,must_not,yes
+i1,Names the source of the finding,2,nice,
+i2,Says that the pain is mild,3,must,no
+"""
+RUBRIC = points_rubric()
+EACH = [
+    Point(point="Does a", weight=5),
+    Point(point="Does b", weight=8, kind="must_not", critical=True),
+    Point(point="Does c", weight=2.5, kind="nice"),
+]
+
+
+@pytest.fixture
+def pointed(
+    small_study: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Engine:
+    """Put the small study's benchmark on points."""
+    monkeypatch.chdir(tmp_path)
+    Path("points.csv").write_text(POINTS)
+    code, _, err = run("study", "points", "add", *shlex.split(BY_NAME["study points add"].example))
+    assert code == 0, err
+    return small_study
+
+
+def answers_of(case: Rubric, *given: int) -> dict[str, float]:
+    return dict(zip(case.criteria, map(float, given), strict=True))
+
+
+def test_a_case_s_score_is_what_its_points_earn() -> None:
+    case = case_rubric(RUBRIC, EACH)
+    assert points_of(case) == tuple(EACH)
+    assert case_score(case, answers_of(case, MET, NOT_MET, MET)) == 100
+    assert case_score(case, answers_of(case, MET, NOT_MET, NOT_MET)) == 100 * (5 / 7.5)
+    assert case_score(case, answers_of(case, NOT_MET, MET, NOT_MET)) == 0  # clipped
+    assert case_score(case, answers_of(case, MET, NOT_MET, CANNOT_TELL)) is None
+    assert case_score(case, {"point_1": MET}) is None  # nothing is guessed
+
+
+def unclipped(low: int = -200) -> Rubric:
+    body = RUBRIC.model_dump() | {"points": "unclipped"}
+    body["scale"] = {"min": low, "max": 100}
+    body["criterion"][0]["anchors"] = {low: "The worst", 100: "The best"}
+    return Rubric(**body)
+
+
+@given(
+    some.lists(
+        some.tuples(
+            some.integers(1, 50), some.sampled_from(["must", "must_not", "nice"]), some.booleans()
+        ),
+        min_size=1,
+        max_size=20,
+    ).filter(lambda all_: any(kind != "must_not" for _, kind, _ in all_))
+)
+def test_the_score_is_healthbench_s_in_exact_arithmetic(points) -> None:
+    made = [Point(point=f"p{n}", weight=w, kind=kind) for n, (w, kind, _) in enumerate(points)]
+    signed = [-w if kind == "must_not" else w for w, kind, _ in points]
+    got = sum(p for p, (_, _, met) in zip(signed, points, strict=True) if met)
+    exact = Fraction(got, sum(p for p in signed if p > 0))
+    lowest = Fraction(sum(p for p in signed if p < 0), sum(p for p in signed if p > 0))
+    case = case_rubric(unclipped(int(100 * lowest) - 2), made)
+    score = case_score(case, answers_of(case, *(MET if met else NOT_MET for *_, met in points)))
+    assert score == pytest.approx(float(100 * exact), rel=1e-12, abs=1e-12)
+
+
+def test_what_an_unclipped_score_could_come_to_is_on_the_scale_or_refused() -> None:
+    case = case_rubric(unclipped(), EACH)
+    assert case_score(case, answers_of(case, NOT_MET, MET, NOT_MET)) == pytest.approx(
+        -100 * 8 / 7.5
+    )
+    with pytest.raises(
+        BadInput, match=r"could come to -106.667, and the scale of .* is -100 to 100"
+    ):
+        case_rubric(unclipped(-100), EACH)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("i1,Says it,,must,", "points.csv row 2, column weight: '': must not be empty"),
+        ("i1,Says it,much,must,", "row 2, column weight"),
+        ("i1,Says it,0,must,", "must be above 0 and at most 1,000"),
+        ("i1,Says it,nan,must,", "must be above 0 and at most 1,000"),
+        ("i1,Says it,-3,must,", "must be above 0"),
+        ("i1,Says it,3,maybe,", "must be must, must_not or nice"),
+        ("i1,Says it,3,must,perhaps", "must be yes or no"),
+        ("i1,,3,must,", "row 2, column point: '': must not be empty"),
+        ("i9,Says it,3,must,", "'i9': the benchmark visits has no such instance"),
+        ("i1,Says it,3,must_not,", "instance i1: points: nothing can be earned"),
+        ("i1,Says it,3,,\ni1,says  IT,2,,", "number 2 says the same as number 1"),
+        ("", "has a header and no rows"),
+    ],
+)
+def test_points_that_cannot_be_are_refused_by_row_and_nothing_is_written(
+    small_study: Engine, run: Run, tmp_path: Path, lines: str, said: str
+) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text(f"{HEAD}\n{lines}\n")
+    code, _, err = run("study", "points", "add", str(path), "--benchmark", "visits")
+    assert code == 2
+    assert said in " ".join(err.split())
+    assert run("study", "points", "show", "--benchmark", "visits")[0] == 2
+    assert "generic" in run("study", "rubric", "used")[1]
+    assert not verify(small_study).findings
+
+
+def test_points_are_versioned_until_somebody_has_rated_by_them(
+    pointed: Engine, run: Run, tmp_path: Path, stub: Stub
+) -> None:
+    path = tmp_path / "points.csv"
+    add = ("study", "points", "add", str(path), "--benchmark", "visits", "--json", "-")
+    assert json.loads(run(*add)[1])["unchanged"] == 2
+    path.write_text(POINTS.replace("pain is mild,3", "pain is mild,4"))
+    body = json.loads(run(*add)[1])
+    assert (body["changed"], body["unchanged"], body["without"]) == (1, 1, [])
+    stub.script = point_script()
+    run_jury(pointed, panel_at(stub))
+    path.write_text(POINTS)
+    code, _, err = run(*add)
+    assert code == 2
+    assert "instance i2: has been rated by its points" in " ".join(err.split())
+    assert not verify(pointed).findings
+
+
+def test_a_benchmark_that_was_rated_otherwise_is_not_put_on_points(
+    small_study: Engine, run: Run, tmp_path: Path, stub: Stub
+) -> None:
+    run_jury(small_study, panel_at(stub))
+    path = tmp_path / "points.csv"
+    path.write_text(POINTS)
+    code, _, err = run("study", "points", "add", str(path), "--benchmark", "visits")
+    assert code == 2
+    assert "has ratings on generic" in " ".join(err.split())
+
+
+def test_nobody_rates_before_every_case_has_points(
+    small_study: Engine, run: Run, tmp_path: Path, stub: Stub
+) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("\n".join(POINTS.splitlines()[:-1]))
+    code, out, err = run("study", "points", "add", str(path), "--benchmark", "visits")
+    assert code == 0, err
+    assert "1 instance of visits without points yet, such as i2" in " ".join(out.split())
+    with pytest.raises(BadInput, match="1 of its instances have no points yet, such as i2"):
+        run_jury(small_study, panel_at(stub))
+    code, _, err = run("rate", "assign", "--raters", "3", "--per-response", "2")
+    assert code == 2
+    assert "no points yet" in err
+
+
+def point_script(seen_by: list[Seen] | None = None, answer: int = MET):
+    """Answer every point of a prompt, with evidence."""
+
+    def script(seen: Seen) -> Do:
+        if seen_by is not None:
+            seen_by.append(seen)
+        names = re.findall(r'^  "(point_\d+)": \{"evidence"', seen.prompt, re.MULTILINE)
+        told = {name: {"evidence": "no fever", "score": answer} for name in names}
+        return Do(json.dumps(told))
+
+    return script
+
+
+def test_jurors_answer_each_point_with_evidence_and_the_case_s_score_is_stored(
+    pointed: Engine, stub: Stub
+) -> None:
+    seen: list[Seen] = []
+    stub.script = point_script(seen)
+    result = run_jury(pointed, panel_at(stub, "a", "b"))
+    assert (result.to_json()["rated"], result.to_json()["missing"]) == (8, 0)
+    prompts = {one.prompt for one in seen}
+    assert len(prompts) == 4
+    for prompt in prompts:
+        assert ("point_1: Says that the patient has no fever" in prompt) == (
+            "any fever" in prompt.lower()
+        )
+        assert "weight" not in prompt.lower()
+        assert "must_not" not in prompt
+    sent = next(iter(seen)).body["response_format"]["json_schema"]["schema"]
+    point = sent["properties"]["point_1"]["properties"]
+    assert list(point) == ["evidence", "score"]
+    assert point["score"]["enum"] == [MET, NOT_MET, CANNOT_TELL]
+    with reading(pointed) as session:
+        rows = session.exec(select(Rating)).all()
+    of_case = [row for row in rows if row.rubric_sha256 == RUBRIC.sha256]
+    assert {(row.criterion, row.score) for row in of_case} == {("points", 0.0), ("points", 100.0)}
+    assert len(of_case) == 8
+    evidence = {row.comment for row in rows if row.criterion.startswith("point_")}
+    assert evidence == {"no fever"}
+    calls = len(attempts(pointed))
+    run_jury(pointed, panel_at(stub, "a", "b"))
+    assert len(attempts(pointed)) == calls  # nothing is asked twice
+    assert missing_verdicts(pointed) == []
+    assert not verify(pointed).findings
+
+
+def test_a_juror_that_cannot_tell_has_answered_and_has_no_score(
+    pointed: Engine, stub: Stub
+) -> None:
+    stub.script = point_script(answer=CANNOT_TELL)
+    run_jury(pointed, panel_at(stub))
+    with reading(pointed) as session:
+        rows = session.exec(select(Rating)).all()
+    assert len(rows) == 2 * 3 + 2 * 1
+    assert not [row for row in rows if row.rubric_sha256 == RUBRIC.sha256]
+    calls = len(attempts(pointed))
+    run_jury(pointed, panel_at(stub))
+    assert len(attempts(pointed)) == calls
+    assert missing_verdicts(pointed) == []
+
+
+def test_a_mean_of_answers_is_refused(pointed: Engine, stub: Stub) -> None:
+    panel = panel_at(stub, scores="expected", schema="json_object")
+    with pytest.raises(BadPanel, match="the answers to a point have no mean"):
+        run_jury(pointed, panel)
+
+
+def clinician(engine: Engine) -> int:
+    """Give all responses to one clinician; return the primary key."""
+    invite(engine, ["dr-a"])
+    with reading(engine) as session:
+        keys = session.exec(select(Response.id).order_by(Response.id)).all()
+        [rater] = session.exec(select(Rater.id).where(Rater.handle == "dr-a"))
+    assign(engine, [Slot("dr-a", key or 0, n) for n, key in enumerate(keys)], seed=0)
+    return rater or 0
+
+
+def test_clinicians_answer_the_points_of_the_case_and_the_same_again_changes_nothing(
+    pointed: Engine,
+) -> None:
+    rater = clinician(pointed)
+    task = next_task(pointed, rater).task
+    while task is not None:
+        names = task.rubric.criteria
+        assert names[0] == "point_1"
+        assert task.rubric.scale.points == range(MET, CANNOT_TELL + 1)
+        with pytest.raises(BadInput, match="not rated yet"):
+            submit(pointed, rater, task.card.code, Reply({}))
+        reply = Reply(dict.fromkeys(names, float(MET)), {"point_1": "clear"})
+        assert submit(pointed, rater, task.card.code, reply, ask_why=True)
+        assert not submit(pointed, rater, task.card.code, reply, ask_why=True)
+        task = next_task(pointed, rater).task
+    with reading(pointed) as session:
+        scores = [row.score for row in session.exec(select(Rating)) if row.criterion == "points"]
+    assert sorted(scores) == [0, 0, 100, 100]
+    assert not verify(pointed).findings
+
+
+def point(
+    instance: int = 0, number: int = 0, kind: str = "must", critical: bool = False
+) -> CasePoint:
+    return CasePoint(instance, f"i{instance}", number, f"p{number}", kind, 1.0, critical)
+
+
+def test_agreement_on_points_is_that_of_the_known_coefficients() -> None:
+    random = np.random.default_rng(3)
+    truth = random.random(600) < 0.7
+    said = np.where(random.random(600) < 0.85, truth, ~truth)
+    points = [point(n // 20, n % 20) for n in range(600)]
+    answers = Answers.of(
+        [
+            PointAnswer(one.instance, one, "dr", bool(met))
+            for one, met in zip(points, truth, strict=True)
+        ],
+        [
+            PointAnswer(one.instance, one, "j", bool(met))
+            for one, met in zip(points, said, strict=True)
+        ],
+    )
+    clinicians, jury, juror = agreement_rows(answers, reps=300)
+    assert clinicians.n_pairs == 0
+    assert np.isnan(clinicians.kappa)
+    assert (jury.scorer, juror.scorer) == ("jury", "juror:j")
+    table = [
+        [int(((truth == a) & (said == b)).sum()) for b in (True, False)] for a in (True, False)
+    ]
+    assert jury.kappa == pytest.approx(cohens_kappa(np.array(table)).kappa)
+    counts = np.stack([truth.astype(float) + said, 2 - truth.astype(float) - said], axis=1)
+    assert jury.ac1 == pytest.approx(gwet_ac2(counts, np.eye(2)).value)
+    assert jury.kappa_interval.low < jury.kappa < jury.kappa_interval.high
+    assert jury.ac1_interval.low < jury.ac1 < jury.ac1_interval.high
+    assert (jury.n_pairs, jury.n_instances, jury.cannot_tell) == (600, 30, 0)
+
+
+def test_who_cannot_tell_is_counted_and_left_out_and_a_split_jury_says_nothing() -> None:
+    one, two = point(0, 0, critical=True), point(1, 0, "must_not", critical=True)
+    clinicians = [PointAnswer(0, one, "dr", False), PointAnswer(1, two, "dr", True)]
+    jurors = [
+        PointAnswer(0, one, "a", True),
+        PointAnswer(0, one, "b", False),
+        PointAnswer(1, two, "a", True),
+        PointAnswer(1, two, "b", None),
+    ]
+    answers = Answers.of(clinicians, jurors)
+    assert answers.jury() == {(0, 0): None, (1, 0): None}
+    rows = {row.scorer: row for row in agreement_rows(answers, reps=10) if row.kind == ""}
+    assert (rows["jury"].n_pairs, rows["jury"].cannot_tell) == (0, 2)
+    assert (rows["juror:b"].n_pairs, rows["juror:b"].cannot_tell) == (1, 1)
+    found = {row.scorer: row for row in detection_rows(answers)}
+    assert (found["jury"].failed, found["jury"].open) == (0, 2)
+    assert np.isnan(found["jury"].sensitivity)
+    assert (found["juror:a"].failed, found["juror:a"].caught) == (2, 1)
+    assert found["juror:a"].sensitivity == 0.5
+    assert found["juror:b"].open == 1
+
+
+def test_the_command_tells_agreement_and_critical_points_missed(
+    pointed: Engine, run: Run, stub: Stub
+) -> None:
+    code, _, err = run("analyse", "points")
+    assert code == 2
+    assert "no clinician has answered a point" in err
+    stub.script = point_script()
+    run_jury(pointed, panel_at(stub, "a"))
+    rater = clinician(pointed)
+    task = next_task(pointed, rater).task
+    while task is not None:
+        reply = Reply({name: float(NOT_MET) for name in task.rubric.criteria})
+        submit(pointed, rater, task.card.code, reply)
+        task = next_task(pointed, rater).task
+    for name in ("study points show", "analyse points"):
+        assert run(*name.split(), *shlex.split(BY_NAME[name].example))[0] == 0
+    code, out, err = run("analyse", "points", "--reps", "20", "--json", "-")
+    assert code == 0, err
+    [benchmark] = json.loads(out)["benchmarks"]
+    jury = next(row for row in benchmark["rows"] if row["scorer"] == "jury" and not row["kind"])
+    assert (jury["agreement"], jury["n_pairs"]) == (0, 8)
+    detected = next(row for row in benchmark["detection"] if row["scorer"] == "jury")
+    assert (detected["failed"], detected["caught"], detected["alarmed"]) == (2, 0, 2)
+    assert {one["point"]["instance_id"] for one in benchmark["points"]} == {"i1", "i2"}
+    assert run("analyse", "points", "--jurors", "nobody")[0] == 2
+
+
+def test_a_rubric_that_is_not_of_points_takes_none(
+    small_study: Engine, run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text(POINTS)
+    folder = tmp_path / "own"
+    write_rubrics(folder, {"r": rubric("accuracy")})
+    add = ("study", "points", "add", str(path), "--benchmark", "visits", "--rubric")
+    code, _, err = run(*add, str(folder / "r"))
+    assert code == 2
+    assert "is not of points" in " ".join(err.split())
+    write_rubrics(tmp_path / "mine", {"r": unclipped()})
+    assert read_rubric(tmp_path / "mine" / "r") == unclipped()
+    assert run(*add, str(tmp_path / "mine" / "r"))[0] == 0
+
+
+def test_other_tools_and_learning_refuse_points_plainly(
+    pointed: Engine, run: Run, tmp_path: Path
+) -> None:
+    for command in (
+        ("share", "rubric", str(FOLDER), "--to", "inspect", "--out", str(tmp_path / "out")),
+        ("jury", "improve", "current", "--benchmark", "visits", "--estimate"),
+    ):
+        code, _, err = run(*command)
+        assert (code, "of points of the case" in " ".join(err.split())) == (2, True), err
