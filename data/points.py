@@ -28,11 +28,7 @@ from data.rubric import (
 
 FOLDER = Path(__file__).with_name("case_points")
 MET, NOT_MET, CANNOT_TELL = 1, 2, 3
-ANSWERS = {
-    MET: "Yes, the response does this",
-    NOT_MET: "No, it does not",
-    CANNOT_TELL: "Cannot tell from the material",
-}
+ANSWERS = {MET: "Yes", NOT_MET: "No", CANNOT_TELL: "Cannot tell"}
 NAME = "point_"
 MOST_POINTS = 60  # of a case: the form takes 64 entries
 LONGEST_POINT = 1_000  # characters

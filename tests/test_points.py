@@ -401,8 +401,18 @@ def test_other_tools_and_learning_refuse_points_plainly(
     pointed: Engine, run: Run, tmp_path: Path
 ) -> None:
     for command in (
-        ("share", "rubric", str(FOLDER), "--to", "inspect", "--out", str(tmp_path / "out")),
+        (
+            "share",
+            "rubric",
+            str(FOLDER),
+            "--to",
+            "inspect",
+            "--panel",
+            "current",
+            "--out",
+            str(tmp_path / "out"),
+        ),
         ("jury", "improve", "current", "--benchmark", "visits", "--estimate"),
     ):
         code, _, err = run(*command)
-        assert (code, "of points of the case" in " ".join(err.split())) == (2, True), err
+        assert (code, "points of the case" in " ".join(err.split())) == (2, True), err

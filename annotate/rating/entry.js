@@ -17,6 +17,7 @@ function begin(shown) {
     code: shown.code,
     criteria: shown.criteria,
     points: shown.points,
+    checked: shown.checked,
     errors: shown.errors,
     severities: shown.severities,
     mode: shown.mode,

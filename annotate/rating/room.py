@@ -243,6 +243,7 @@ def card_shown(view: View) -> Shown:
         },
         "points": list(task.rubric.scale.points),
         "criteria": _criteria(task.rubric),
+        "checked": task.rubric.case is not None,
         "why": {"criterion": task.rubric.criteria[0], "points": low},
         "errors": list(settings.error_types),
         "severities": list(filter(None, SEVERITIES)),

@@ -76,6 +76,7 @@ function draw(root, entry) {
       node("div", { class: "last" }, view.back, view.about, view.comment, view.button),
       node("div", { class: "below" }, view.row, view.status)),
   );
+  view.form.toggleAttribute("data-checked", entry.checked === true);
   root.replaceChildren(view.form);
   return view;
 }

@@ -52,14 +52,16 @@ def show(engine: Engine, person: Person) -> None:
     cases = cases_of(person, engine, benchmark)
     may_change = person.role == Role.COORDINATOR and not queries.standing(person, engine).locked
     if may_change:
-        _upload(engine, person, benchmark)
+        _upload(engine, person, benchmark, not cases)
     if cases:
         _cases(engine, person, benchmark, cases, may_change)
 
 
-def _upload(engine: Engine, person: Person, benchmark: str) -> None:
+def _upload(engine: Engine, person: Person, benchmark: str, is_first: bool) -> None:
     """Take in a file of points."""
-    with st.expander("Bring points in from a file", key="points-file", expanded=True):
+    with st.expander(
+        "Bring points in from a file", key=f"points-file-{benchmark}", expanded=is_first
+    ):
         st.html(paragraph(ABOUT_FILE))
         body = study_files.template(EXAMPLE)
         st.download_button("Template of points", body, "points_template.csv", on_click="ignore")

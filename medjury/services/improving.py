@@ -134,11 +134,6 @@ def _base(engine: Engine, question: ImproveQuestion, views: Sequence[BenchmarkVi
         raise BadInput(
             f"panel {question.panel.name}, reads {sha256[:12]}: not a rubric of this study"
         )
-    if rubric.points is not None:
-        raise BadInput(
-            f"rubric {rubric.name}: is of points of the case, each case with its own; there is no one "
-            "rubric to better. Correct the points instead (`medjury study points add`)"
-        )
     if "{{criteria}}" not in rubric.prompt:
         raise BadInput(
             f"rubric {rubric.name}: its prompt writes the criteria out and has no {{{{criteria}}}}, so that "

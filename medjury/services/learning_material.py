@@ -222,4 +222,9 @@ def views_on_one_rubric(
             "one rubric with --benchmark: "
             + ", ".join(f"{view.name} ({view.rubric.name})" for view in chosen)
         )
+    if by_points := [view.name for view in chosen if view.rubric.points]:
+        raise Unknown(
+            f"benchmark {by_points[0]}: is rated by points of the case, each case with its own; there is "
+            "no one rubric to better. Correct the points instead (`medjury study points add`)"
+        )
     return chosen
