@@ -19,11 +19,13 @@ from sqlalchemy import Engine
 from sqlmodel import select
 from statsmodels.stats.inter_rater import cohens_kappa
 
+from annotate.screens import workbench_scores
 from calibration.chance_corrected import gwet_ac2
 from calibration.points import Answers, CasePoint, PointAnswer, agreement_rows, detection_rows
 from data.card import Reply
 from data.database import reading
 from data.errors import BadInput, BadPanel
+from data.person import OPERATOR
 from data.points import (
     CANNOT_TELL,
     FOLDER,
@@ -35,12 +37,12 @@ from data.points import (
     points_of,
     points_rubric,
 )
-from data.queries import next_task
+from data.queries import next_task, opened_response
 from data.queries.jury import missing_verdicts
 from data.queries.record import verify
 from data.rubric import Rubric, read_rubric
 from data.rubric_files import write_rubrics
-from data.schema import Rater, Rating, Response
+from data.schema import Kind, Rater, Rating, Response
 from data.store import assign, invite, submit
 from data.store.assignments import Slot
 from medjury.cli.commands import BY_NAME
@@ -416,3 +418,31 @@ def test_other_tools_and_learning_refuse_points_plainly(
     ):
         code, _, err = run(*command)
         assert (code, "points of the case" in " ".join(err.split())) == (2, True), err
+
+
+def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
+    pointed: Engine, stub: Stub
+) -> None:
+    stub.script = point_script()
+    run_jury(pointed, panel_at(stub, "a"))
+    rater = clinician(pointed)
+    task = next_task(pointed, rater).task
+    assert task is not None
+    submit(pointed, rater, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, NOT_MET)))
+    opened = next(
+        one
+        for key in (1, 2, 3, 4)
+        if (one := opened_response(OPERATOR, pointed, key)) and len(one.opinions) == 2
+    )
+    assert {one.kind: set(one.answers.values()) for one in opened.opinions} == {
+        Kind.CLINICIAN: {NOT_MET},
+        Kind.JUROR: {MET},
+    }
+    text = workbench_scores.points(opened)
+    assert text.count("jury and clinicians differ") == len(opened.opinions[0].answers)
+    assert "no fever" in workbench_scores.comments(opened.opinions)
+    assert "<td>yes</td>" in text
+    unrated = opened_response(OPERATOR, pointed, 4)
+    assert unrated is not None
+    assert "differ" not in workbench_scores.points(unrated)
+    assert [call.rubric.case is not None for call in unrated.calls] == [True]

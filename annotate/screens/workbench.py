@@ -146,7 +146,11 @@ def _scores(
     if wanted.asked:
         change = shown.changes[row.response]
         workbench_juries.show_pairs(person, engine, wanted.asked.juries, change)
-    st.html(workbench_scores.both_sides(row) + workbench_scores.scores(opened))
+    st.html(
+        workbench_scores.both_sides(row)
+        + workbench_scores.scores(opened)
+        + workbench_scores.points(opened)
+    )
     workbench_review.show(engine, person, row.response)
     shown_above = Kind.JUROR if wanted.asked else None
     opinions = [opinion for opinion in opened.opinions if opinion.kind != shown_above]

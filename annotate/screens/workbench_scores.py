@@ -1,14 +1,17 @@
 """The right pane of the workbench: the scores of both sides, and what was written beside them."""
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from annotate.rating import text_html
 from annotate.screens.frame import NONE
+from calibration.tables.numbers import MINUS
 from data.card import Reading
+from data.points import CANNOT_TELL, MET, NOT_MET
 from data.queries.lab import Opened, Opinion
 from data.queries.workbench import Compared
+from data.rubric import Criterion
 from data.schema import Kind
 
 WORDS = {
@@ -18,6 +21,7 @@ WORDS = {
 }
 WHOLE = "on the whole"
 READINGS: dict[Reading, str] = {"third": "third reading", "consensus": "consensus reading"}
+SIGNS: Mapping[float | None, str] = {MET: "yes", NOT_MET: "no", CANNOT_TELL: "cannot tell"}
 SIDES = ((Kind.CLINICIAN, "Clinicians"), (Kind.JUROR, "Jury"))
 
 
@@ -57,6 +61,50 @@ def scores(opened: Opened) -> str:
     )
 
 
+def points(opened: Opened) -> str:
+    """Return the points of the case with each rater's answer; "" where there are none.
+
+    It says where the jury's majority is not that of the clinicians.
+    """
+    if opened.case is None:
+        return ""
+    first = [one for one in opened.opinions if one.answers and not one.repeat + one.replicate]
+    heads = "".join(
+        f'<th scope="col"><span>{html.escape(rater_name(one))}</span></th>' for one in first
+    )
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(criterion.question)}'
+        f" <small>{', '.join(_told_of(criterion, first))}</small></th>"
+        + "".join(f"<td>{SIGNS.get(one.answers.get(criterion.name), NONE)}</td>" for one in first)
+        + "</tr>"
+        for criterion in opened.case.criterion
+    )
+    return text_html.heading("Points of the case") + (
+        '<div class="mj-scrolls" tabindex="0" role="region" aria-label="Points of the case">'
+        '<table class="mj-scores"><caption class="mj-unseen">Does the response do it?</caption>'
+        f'<thead><tr><th scope="col">Point</th>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _told_of(criterion: Criterion, opinions: Sequence[Opinion]) -> Iterator[str]:
+    """Yield what a point counts, whether it is critical, and whether the sides differ on it."""
+    if worth := criterion.worth:
+        yield f"{MINUS if worth.kind == 'must_not' else '+'}{worth.weight:g}"
+        if worth.critical:
+            yield "critical"
+    if _differs(criterion.name, opinions):
+        yield "jury and clinicians differ"
+
+
+def _differs(name: str, opinions: Sequence[Opinion]) -> bool:
+    """Tell whether clinicians and jurors each have a majority on a point, and not the same one."""
+    sides = []
+    for kind in (Kind.CLINICIAN, Kind.JUROR):
+        given = [one.answers[name] for one in opinions if one.kind == kind and name in one.answers]
+        sides.append([answer for answer in (MET, NOT_MET) if 2 * given.count(answer) > len(given)])
+    return all(sides) and sides[0] != sides[1]
+
+
 def _row(opinion: Opinion, criteria: Sequence[str]) -> str:
     """Return one reading; its mean only where all criteria are scored."""
     points = [opinion.scores.get(name) for name in criteria]
@@ -70,7 +118,7 @@ def _row(opinion: Opinion, criteria: Sequence[str]) -> str:
 
 def _failed(opened: Opened) -> list[str]:
     """Return a row for each juror whose calls brought no score, with how the last one ended."""
-    scored = {opinion.who for opinion in opened.opinions if opinion.scores}
+    scored = {one.who for one in opened.opinions if one.scores or one.answers}
     ends = {call.juror: call.status for call in opened.calls if call.juror not in scored}
     cells = [NONE for _ in (*opened.rubric.criteria, "mean")]
     return [

@@ -22,11 +22,13 @@ from data.queries.study import BenchmarkView, benchmarks
 from data.record import RUN
 from data.rubric import Rubric
 from data.schema import (
+    RATED_ON,
     Assignment,
     Attempt,
     Benchmark,
     Instance,
     Kind,
+    PointSet,
     Rater,
     Rating,
     Remark,
@@ -220,6 +222,8 @@ class Opinion:
         What a clinician marked, in the order in which links count them.
     comment
         On the response as a whole.
+    answers
+        To the points of the case, by name; `data.points` has what each means.
     """
 
     rater: int
@@ -233,6 +237,7 @@ class Opinion:
     flags: tuple[tuple[str, str], ...] = ()
     stretches: tuple[Marked, ...] = ()
     comment: str = ""
+    answers: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def reading(self) -> Reading:
@@ -269,7 +274,10 @@ class CallView:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A response as raters see it, with its rubric, all opinions and all calls, oldest first."""
+    """A response as raters see it, with its rubric, all opinions and all calls, oldest first.
+
+    `case` is the rubric of its points, None where it is rated on the benchmark's own.
+    """
 
     response_id: str
     benchmark: str
@@ -278,6 +286,7 @@ class Opened:
     rubric: Rubric
     opinions: tuple[Opinion, ...]
     calls: tuple[CallView, ...]
+    case: Rubric | None = None
 
 
 @dataclass
@@ -285,6 +294,7 @@ class _Gathered:
     """What is gathered of one reading."""
 
     scores: dict[str, float] = field(default_factory=dict)
+    answers: dict[str, float] = field(default_factory=dict)
     comments: dict[str, str] = field(default_factory=dict)
     flags: list[tuple[str, str]] = field(default_factory=list)
     stretches: list[Marked] = field(default_factory=list)
@@ -295,21 +305,26 @@ class _Gathered:
 def opened_response(person: Person, engine: Engine, response: int) -> Opened | None:
     """Return a response by its primary key, None if there is none or it is for training."""
     query = (
-        shown(Response.response_id, Instance.benchmark, Instance.instance_id, RubricText.body)
+        shown(
+            *(Response.response_id, Instance.benchmark, Instance.instance_id),
+            *(RubricText.body, RATED_ON),
+        )
         .join(Benchmark)
-        .join(RubricText)
+        .join(RubricText, col(RubricText.sha256) == Benchmark.rubric_sha256)
         .where(Response.id == response, FOR_STUDY)
     )
     with reading(engine) as session:
         row = session.exec(query).first()
         if row is None:
             return None
-        *texts, name, benchmark, instance, body = row
+        *texts, name, benchmark, instance, body, rated_on = row
         rubric, raters = Rubric.from_json(body), _raters_with_names(session, person)
-        opinions = tuple(_opinions(session, response, rubric, raters))
+        opinions = tuple(_opinions(session, response, {rubric.sha256, rated_on}, raters))
         calls = tuple(_calls(session, response, texts, raters))
         shown_card = card(name, texts, rubric)
-        return Opened(name, benchmark, instance, shown_card, rubric, opinions, calls)
+        own = session.get_one(RubricText, rated_on).body
+        case = Rubric.from_json(own) if own != body else None
+        return Opened(name, benchmark, instance, shown_card, rubric, opinions, calls, case)
 
 
 def _raters_with_names(session: Session, person: Person) -> dict[int, tuple[Rater, str]]:
@@ -324,18 +339,21 @@ def _raters_with_names(session: Session, person: Person) -> dict[int, tuple[Rate
 
 
 def _opinions(
-    session: Session, response: int, rubric: Rubric, raters: Mapping[int, tuple[Rater, str]]
+    session: Session, response: int, rubrics: set[str], raters: Mapping[int, tuple[Rater, str]]
 ) -> list[Opinion]:
-    """Return who said what on the present rubric: clinicians first, then jurors, by name."""
+    """Return who said what on the present rubrics: clinicians first, then jurors, by name."""
     gathered: dict[Key, _Gathered] = {}
     ratings = (
         select(Rating)
-        .where(Rating.response == response, Rating.rubric_sha256 == rubric.sha256)
+        .where(Rating.response == response, col(Rating.rubric_sha256).in_(rubrics))
         .order_by(col(Rating.id))
     )
+    own_points = select(PointSet.rubric_sha256).where(col(PointSet.rubric_sha256).in_(rubrics))
+    on_points = set(session.exec(own_points))
     for rating in session.exec(ratings):
         own = gathered.setdefault((rating.rater, rating.pass_, rating.replicate), _Gathered())
-        own.scores[rating.criterion] = rating.score
+        given = own.answers if rating.rubric_sha256 in on_points else own.scores
+        given[rating.criterion] = rating.score
         own.comments[rating.criterion] = rating.comment
     _gather_remarks(session, response, gathered)
     opinions = [_opinion(key, own, *raters[key[0]]) for key, own in gathered.items()]
@@ -347,7 +365,7 @@ def _opinions(
 
 def _opinion(key: Key, gathered: _Gathered, rater: Rater, name: str) -> Opinion:
     rated_by = (key[0], name, Kind(rater.kind), rater.simulated, *key[1:])
-    remarks = tuple(gathered.flags), tuple(gathered.stretches), gathered.comment
+    remarks = tuple(gathered.flags), tuple(gathered.stretches), gathered.comment, gathered.answers
     return Opinion(*rated_by, gathered.scores, gathered.comments, *remarks)
 
 
