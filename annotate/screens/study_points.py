@@ -16,7 +16,8 @@ from data.importers.rows import Origin
 from data.importers.table import TableFile
 from data.person import Person
 from data.points import points_of, points_rubric
-from data.queries.cases import CaseRubric, bare_of, cases_of
+from data.queries.cases import CaseRubric, PointDraft, bare_of, cases_of, drafts_of
+from data.rubric import Rubric
 from data.schema import Role
 from data.store.points import PointsAdded, bring_points
 
@@ -35,6 +36,10 @@ EXAMPLE = dict(
 )
 KINDS = {"must": "Must", "must_not": "Must not", "nice": "Nice to have"}
 HEADS = ("Point", "Kind", "Weight", "Critical")
+ABOUT_DRAFTS = (
+    "Drafts waiting: {}. A draft is shown to no rater and asked of no juror. Correct it here; it counts "
+    "from the moment you store it, under your name."
+)
 STORED = "points-stored"
 EDITED = "the table"
 
@@ -50,11 +55,14 @@ def show(engine: Engine, person: Person) -> None:
         return
     benchmark = st.selectbox("Benchmark", names, key="points-of")
     cases = cases_of(person, engine, benchmark)
+    drafts = drafts_of(person, engine, benchmark)
     may_change = person.role == Role.COORDINATOR and not queries.standing(person, engine).locked
     if may_change:
         _upload(engine, person, benchmark, not cases)
     if cases:
         _cases(engine, person, benchmark, cases, may_change)
+    if drafts:
+        _drafts(engine, person, benchmark, drafts, may_change)
 
 
 def _upload(engine: Engine, person: Person, benchmark: str, is_first: bool) -> None:
@@ -71,7 +79,9 @@ def _upload(engine: Engine, person: Person, benchmark: str, is_first: bool) -> N
         upload = Upload(file.name, file.getvalue(), "", "")
         with frame.refusals():
             rows = PointFile(TableFile(upload.source))
-            added = bring_points(person, engine, benchmark, rows, points_rubric())
+            added = bring_points(
+                person, engine, benchmark, rows, _rubric(engine, person, benchmark)
+            )
             st.session_state[STORED] = told(added, bare_of(person, engine, benchmark))
             st.rerun()
 
@@ -110,7 +120,19 @@ def _cases(
             _correct(engine, person, benchmark, case)
 
 
-def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric) -> None:
+def _drafts(
+    engine: Engine, person: Person, benchmark: str, drafts: list[PointDraft], may_change: bool
+) -> None:
+    """Show a draft by a model, to be corrected and stored; until then it counts nowhere."""
+    st.html(heading("Drafts by a model") + notice(ABOUT_DRAFTS.format(len(drafts))))
+    by_name = {draft.instance_id: draft for draft in drafts}
+    draft = by_name[st.selectbox("Draft for", [*by_name], key=f"points-draft-{benchmark}")]
+    st.html(paragraph(f"Drafted by {draft.author}."))
+    if may_change:
+        _correct(engine, person, benchmark, draft)
+
+
+def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric | PointDraft) -> None:
     """Offer the points as a table to write in; a version with other words is another version."""
     key = f"points-edit-{case.rubric.sha256[:12]}"
     edited = st.data_editor(
@@ -128,9 +150,18 @@ def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric) -
     if st.button("Store these points", key=f"{key}-store"):
         with frame.refusals():
             rows = list(_rows(case.instance_id, edited))
-            added = bring_points(person, engine, benchmark, rows, points_rubric())
+            added = bring_points(
+                person, engine, benchmark, rows, _rubric(engine, person, benchmark)
+            )
             st.session_state[STORED] = told(added, bare_of(person, engine, benchmark))
             st.rerun()
+
+
+def _rubric(engine: Engine, person: Person, benchmark: str) -> Rubric:
+    """Return the rubric of points that a benchmark is on, or is to be put on."""
+    views = (material.view for material in queries.materials(person, engine))
+    own = next(view.rubric for view in views if view.name == benchmark)
+    return own if own.points else points_rubric()
 
 
 def _rows(instance_id: str, edited: list[Mapping[str, Any]]) -> Iterator[PointRow]:

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.card import FIRST
 from data.database import reading
 from data.errors import BadInput
-from data.person import asking
+from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY, NEWEST, columns_of, rated
 from data.queries.study import BenchmarkView
 from data.rubric import Rubric
@@ -41,14 +40,12 @@ class CaseRubric:
 
 
 @dataclass(frozen=True, slots=True)
-class PointVersion:
-    """One version of an instance's points, whoever made it."""
+class PointDraft:
+    """Points that a model, `author`, drafted for an instance, and nobody has taken up."""
 
     instance_id: str
     rubric: Rubric
-    origin: PointOrigin
     author: str
-    at: datetime
 
 
 def case_rubrics(engine: Engine, benchmark: str) -> list[CaseRubric]:
@@ -91,33 +88,32 @@ def refuse_without_points(engine: Engine, benchmarks: Sequence[BenchmarkView]) -
             )
 
 
-def point_versions(engine: Engine, benchmark: str, instance_id: str) -> list[PointVersion]:
-    """Return all that was ever stored as the points of an instance, the newest first."""
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def drafts_of(_: Person, engine: Engine, benchmark: str) -> list[PointDraft]:
+    """Return the newest draft of each instance of a benchmark that has no points yet."""
+    newest = (
+        select(func.max(PointSet.id))
+        .where(PointSet.origin == PointOrigin.DRAFT)
+        .group_by(col(PointSet.instance))
+    )
     query = (
-        columns_of(
-            Instance.instance_id, RubricText.body, PointSet.origin, PointSet.author, PointSet.at
-        )
+        columns_of(Instance.instance_id, RubricText.body, PointSet.author)
         .select_from(PointSet)
         .join(Instance)
+        .join(Benchmark)
         .join(RubricText, col(RubricText.sha256) == PointSet.rubric_sha256)
-        .where(Instance.benchmark == benchmark, Instance.instance_id == instance_id)
-        .order_by(col(PointSet.id).desc())
+        .where(Instance.benchmark == benchmark, Benchmark.rubric_sha256 == RATED_ON)
+        .where(col(PointSet.id).in_(newest))
+        .order_by(col(Instance.id))
     )
     with reading(engine) as session:
         rows = session.execute(query).all()
-    return [
-        PointVersion(name, Rubric.from_json(body), PointOrigin(origin), author, at)
-        for name, body, origin, author, at in rows
-    ]
+    return [PointDraft(name, Rubric.from_json(body), author) for name, body, author in rows]
 
 
-def newest_points(session: Session, instance: int, benchmark_rubric: str) -> PointSet | None:
-    """Return the version of an instance's points that counts, inside the caller's transaction."""
-    query = select(PointSet).where(
-        PointSet.instance == instance,
-        PointSet.benchmark_rubric == benchmark_rubric,
-        PointSet.origin == PointOrigin.PEOPLE,
-    )
+def newest_points(session: Session, instance: int, origin: PointOrigin) -> PointSet | None:
+    """Return the newest version of an instance's points by people, or draft, in a transaction."""
+    query = select(PointSet).where(PointSet.instance == instance, PointSet.origin == origin)
     return session.exec(query.order_by(col(PointSet.id).desc()).limit(1)).first()
 
 

@@ -11,7 +11,7 @@ from data.database import transaction
 from data.errors import BadInput, Conflict, Unknown
 from data.importers.points import PointRow
 from data.person import Person, only
-from data.points import Point, case_rubric
+from data.points import case_rubric
 from data.queries.cases import newest_points
 from data.rubric import Rubric
 from data.safe_text import short
@@ -60,6 +60,18 @@ def add_points(
     Conflict
         If the benchmark, or an instance whose list differs, has been rated already.
     """
+    return _add(engine, benchmark, rows, rubric, actor, PointOrigin.PEOPLE)
+
+
+def _add(
+    engine: Engine,
+    benchmark: str,
+    rows: Iterable[PointRow],
+    rubric: Rubric,
+    author: str,
+    origin: PointOrigin,
+) -> PointsAdded:
+    """Store the lists of a file, all or nothing."""
     lists = _lists(rows)
     if not lists:
         raise BadInput("points: the file has none; nothing was imported")
@@ -77,11 +89,11 @@ def add_points(
                     f"the benchmark {benchmark} has no such instance; import it first",
                 )
             own = _rubric(rubric, name, points)
-            if _is_new(session, keys[name], name, rubric, own, result):
+            if _is_new(session, keys[name], name, own, origin, result):
                 new.append((keys[name], own))
                 result.instances.append(name)
                 result.points += len(own.criteria)
-        _write(session, rubric, new, PointOrigin.PEOPLE, actor)
+        _write(session, rubric, new, origin, author)
     return result
 
 
@@ -93,15 +105,21 @@ def bring_points(
     return add_points(engine, benchmark, rows, rubric, person.actor)
 
 
-def keep_draft(
-    engine: Engine, instance: int, points: Sequence[Point], rubric: Rubric, juror: str
-) -> Rubric:
-    """Store the points that a model drafted for an instance; they count only once people store them."""
-    own = case_rubric(rubric, points)
-    with transaction(engine) as session:
-        refuse_locked(session)
-        _write(session, rubric, [(instance, own)], PointOrigin.DRAFT, juror)
-    return own
+def add_drafts(
+    engine: Engine, benchmark: str, rows: Iterable[PointRow], rubric: Rubric, author: str
+) -> PointsAdded:
+    """Store points that a model drafted, by its name: they count only once people store them.
+
+    Points that people stored stay as they are.
+
+    Raises
+    ------
+    BadInput, BadRow, Unknown, Conflict
+        As `add_points`.
+    """
+    if not author.strip():
+        raise BadInput("points: name the model that drafted them")
+    return _add(engine, benchmark, rows, rubric, author.strip(), PointOrigin.DRAFT)
 
 
 def _lists(rows: Iterable[PointRow]) -> dict[str, list[PointRow]]:
@@ -144,18 +162,19 @@ def _rubric(rubric: Rubric, name: str, points: Sequence[PointRow]) -> Rubric:
 
 
 def _is_new(
-    session: Session, key: int, name: str, rubric: Rubric, own: Rubric, result: PointsAdded
+    session: Session, key: int, name: str, own: Rubric, origin: PointOrigin, result: PointsAdded
 ) -> bool:
-    """Tell whether an instance's list is to be stored, and count it; refuse one in place of a rated one."""
-    present = newest_points(session, key, rubric.sha256)
-    if present is None:
+    """Tell whether a list is to be stored, and count it; refuse one in place of a rated one."""
+    present = newest_points(session, key, origin)
+    of_rubric = present is not None and own.case is not None and own.case.rubric
+    if present is None or present.benchmark_rubric != of_rubric:
         result.added += 1
         return True
     if present.rubric_sha256 == own.sha256:
         result.unchanged += 1
         return False
     rated = select(Rating.id).join(Response).where(Response.instance == key).limit(1)
-    if session.exec(rated).first() is not None:
+    if origin == PointOrigin.PEOPLE and session.exec(rated).first() is not None:
         raise Conflict(
             f"instance {short(name)}: has been rated by its points, so they stay; import it once more "
             "under another instance_id to rate it by others. Nothing was imported"

@@ -12,7 +12,7 @@ from data.person import OPERATOR
 from data.points import points_of, points_rubric
 from data.queries import case_rubrics
 from data.queries.cases import CaseRubric, without_points
-from data.store.points import add_points
+from data.store.points import add_drafts, add_points
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     BenchmarkOption,
@@ -50,6 +50,13 @@ def add(
             metavar="FOLDER", help='Your own rubric with points = "clipped" or "unclipped".'
         ),
     ] = None,
+    draft: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Who drafted them, if no clinician: they count once people store them.",
+        ),
+    ] = None,
     form: Annotated[
         str | None,
         typer.Option("--format", metavar="[csv|jsonl]", help="By default from the name."),
@@ -60,7 +67,8 @@ def add(
     """Have a benchmark rated by points of the case, and import the points of its instances."""
     table = TableFile(path, table_format(form))
     engine = study_of(context, db)
-    added = add_points(engine, benchmark, PointFile(table), points_rubric(rubric), OPERATOR.actor)
+    given = engine, benchmark, PointFile(table), points_rubric(rubric)
+    added = add_points(*given, OPERATOR.actor) if draft is None else add_drafts(*given, draft)
     bare = without_points(engine, benchmark)
     say(
         f"{path.name}: points of {counted(added.added, 'instance')} imported, {added.changed} changed, "
