@@ -350,7 +350,9 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
             raise NotToml("prompt: is a file of its own, prompt.txt")
         rubric = Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
         if wide := too_wide(rubric.scale.min, rubric.scale.max):
-            raise BadRubric(f"rubric {folder}: {wide}")
+            raise NotToml(wide)
+        if rubric.case is not None or any(one.worth is not None for one in rubric.criterion):
+            raise NotToml("case and worth: medjury writes them itself, from the points of a case")
         return rubric
     except OSError as error:
         why = "is missing" if isinstance(error, FileNotFoundError) else error.strerror

@@ -101,6 +101,11 @@ def test_a_question_may_have_many_sentences_and_a_key_not_as_many_dots(
         ("audience", "readers", "audience"),
         ('name = "kindness"', 'name = "kind ness"', "criterion"),
         ("[scale]", "[scale", "rubric"),
+        (
+            'name = "kindness"',
+            'worth = {weight = 1, kind = "must", critical = false}\nname = "kindness"',
+            "itself",
+        ),
     ],
 )
 def test_a_wrong_rubric_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:

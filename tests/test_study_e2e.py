@@ -24,7 +24,7 @@ axe = screens.axe
 HIDDEN = ("model-one", "model-two")
 OF_RESEARCHERS = (
     *("Overview", "Progress", "Differences", "Material"),
-    *("Description", "Plan", "Protocol", "Files", "Record"),
+    *("Description", "Plan", "Protocol", "Points", "Files", "Record"),
 )
 WRONG = RESPONSES.replace("r12", "r11")
 
