@@ -125,7 +125,9 @@ def test_a_coordinator_brings_points_in_and_reads_the_agreement(
     page = at_study(context.new_page(), server, boss.code)
     open_part(page, "Points")
     choose(page, "Benchmark", "visits")
-    page.get_by_role("button", name="Template of points").wait_for()  # open, as visits has no points
+    page.get_by_role(
+        "button", name="Template of points"
+    ).wait_for()  # open, as visits has no points
     wait_settled(page)
     text = "instance_id,point,weight,kind,critical\ninst-hidden-9,Names the visit,2,,yes\n"
     bad = {"name": "p.csv", "mimeType": "text/csv", "buffer": text.replace(",2,", ",,").encode()}
