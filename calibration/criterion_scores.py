@@ -1,4 +1,4 @@
-"""The scores of every response that a clinician rated, criterion by criterion."""
+"""The scores of responses, criterion by criterion: of those that a clinician rated, or of all."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ class CriterionScores:
     ----------
     values : shape (n, raters, criteria), NaN where there is none
     measured : shape (n, metrics), each metric's mean over its own criteria
-    responses, instances, benchmarks : of the n responses that a clinician scored on any criterion
+    responses, instances, benchmarks : of the n responses that a clinician scored on any criterion,
+        or of all if they were asked for
     raters : clinicians, then the jurors asked for
     n_clinicians : how many of the raters are clinicians
     criteria, metrics : names
@@ -76,7 +77,9 @@ class CriterionScores:
         return np.where(enough, mean_of_given(own), np.nan)
 
 
-def criterion_scores(scores: Scores, jurors: Sequence[str]) -> CriterionScores:
+def criterion_scores(
+    scores: Scores, jurors: Sequence[str], *, unrated: bool = False
+) -> CriterionScores:
     """Return the scores of every response that a clinician scored, on every criterion.
 
     A score on a criterion that the benchmark's rubric does not have counts for nothing.
@@ -85,6 +88,7 @@ def criterion_scores(scores: Scores, jurors: Sequence[str]) -> CriterionScores:
     ----------
     scores : Scores
     jurors : whose scores are taken beside all clinicians'
+    unrated : whether the responses that no clinician scored are there too
 
     Returns
     -------
@@ -97,7 +101,7 @@ def criterion_scores(scores: Scores, jurors: Sequence[str]) -> CriterionScores:
     raters = (*clinicians, *jurors)
     criteria = tuple(dict.fromkeys(c for s in scores.rubrics.values() for c in s.criteria))
     is_rated = scores.responses["response_id"].isin(clinical["response_id"].unique())
-    about = scores.responses[is_rated]
+    about = scores.responses if unrated else scores.responses[is_rated]
     values = _means(judged, about, (("rater", raters), ("criterion", criteria)))
     measured = scores.ratings[scores.ratings["kind"] == "metric"].dropna(subset=["score"])
     return CriterionScores(

@@ -53,6 +53,7 @@ def test_a_researcher_lets_a_jury_learn_and_reads_what_came_of_it(
     page = enter(browser, server, codes["Rita"])
     page.get_by_role("button", name="Edit a copy").click()
     keep(page, panel(stub))
+    page.get_by_role("region", name="Jurors of the panel ours").wait_for()
     page.get_by_text("Let this jury learn from the clinicians").click()
     for label, value in (
         ("Proposals, at most", "1"),

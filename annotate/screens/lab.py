@@ -15,7 +15,7 @@ from annotate import jury_panels, jury_runs, worker
 from annotate.screens import frame, lab_improve, lab_run
 from annotate.screens.frame import heading, notice, paragraph
 from data import queries
-from data.errors import BadPanel
+from data.errors import BadPanel, MedjuryError
 from data.person import Person, only
 from data.schema import Role, now
 from data.store.jury_runs import RunOrder, forget_panel, keep_panel
@@ -54,6 +54,7 @@ LEFT_OUT = (
     "Else the run does not start."
 )
 KEPT = 32
+REFUSED = "panel-refused"
 Key = tuple[str, str]
 
 _probes: "OrderedDict[Key, Probe]" = OrderedDict()
@@ -280,14 +281,21 @@ def show_editor(engine: Engine, person: Person) -> None:
     opening = st.session_state[OPENINGS]
     with st.container(key="lab-edit"):
         st.html(heading("Edit a panel") + TOLD)
-        text = st.text_area("Panel, as TOML", key=_text_key(opening), height=340)
+        st.text_area("Panel, as TOML", key=_text_key(opening), height=340)
         with st.expander("Add a juror by form"):
             _form(opening)
         with st.container(horizontal=True):
-            keep = st.button("Save panel", type="primary", key="panel-keep")
+            # A callback: a click that follows at once may stop a run before it reads this button.
+            st.button(
+                "Save panel",
+                type="primary",
+                key="panel-keep",
+                on_click=_keep,
+                args=(engine, person, opening),
+            )
             st.button("Cancel", key="panel-cancel", on_click=_close)
-        if keep:
-            _keep(engine, person, text)
+        if message := st.session_state.pop(REFUSED, None):
+            st.html(frame.refused(message))
 
 
 def forget_panel_named(engine: Engine, person: Person, name: str) -> None:
@@ -298,9 +306,10 @@ def forget_panel_named(engine: Engine, person: Person, name: str) -> None:
         st.rerun()
 
 
-def _keep(engine: Engine, person: Person, text: str) -> None:
-    """Check the panel and keep it, or say what is wrong with it."""
-    with frame.refusals():
+def _keep(engine: Engine, person: Person, opening: int) -> None:
+    """Check the panel and keep it, or have the editor say what is wrong with it."""
+    text = st.session_state[_text_key(opening)]
+    try:
         panel = jury_panels.usable(text)
         if panel.name in jury_panels.shipped_texts():
             raise BadPanel(f"name {panel.name!r}: a panel of this name ships; choose another")
@@ -308,9 +317,11 @@ def _keep(engine: Engine, person: Person, text: str) -> None:
         if panel.name in taken:
             raise BadPanel(f"name {panel.name!r}: this study keeps another panel of this name")
         keep_panel(person, engine, panel.name, text)
-        _close()
-        st.session_state[NEXT] = panel.name
-        st.rerun()
+    except MedjuryError as error:
+        st.session_state[REFUSED] = str(error)
+        return
+    _close()
+    st.session_state[NEXT] = panel.name
 
 
 def _form(opening: int) -> None:

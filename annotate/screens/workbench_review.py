@@ -49,11 +49,19 @@ def show(engine: Engine, person: Person, response: int) -> None:
         st.expander(label, key=f"noting-{number}"),
         st.form(f"note-form-{number}", border=False),
     ):
-        text = st.text_area("Note", review.note, max_chars=LONGEST_NOTE, key=f"note-{number}")
-        if st.form_submit_button("Keep the note"):
-            with frame.refusals():
-                keep_note(person, engine, response, text)
-                st.rerun()
+        st.text_area("Note", review.note, max_chars=LONGEST_NOTE, key=f"note-{number}")
+        # A callback: a click that follows at once may stop a run before it reads this button.
+        st.form_submit_button(
+            "Keep the note", on_click=_store_note, args=(engine, person, response, number)
+        )
+
+
+def _store_note(engine: Engine, person: Person, response: int, number: str) -> None:
+    """Store the note as it stands in its field."""
+    try:
+        keep_note(person, engine, response, st.session_state[f"note-{number}"])
+    except MedjuryError as error:
+        st.session_state[REFUSED] = str(error)
 
 
 def _tags(engine: Engine, person: Person, response: int, review: ReviewOf) -> None:

@@ -73,7 +73,16 @@ def words_left_of(_: Person, engine: Engine, handle: str) -> tuple[Work, list[tu
 
 def work_of_responses(engine: Engine) -> dict[int, Work]:
     """Return what one showing of each response (primary key) is; training left out."""
-    query = columns_of(Response.id, Benchmark.rubric_sha256, _words()).select_from(Response)
+    return _work(engine, Response.id)
+
+
+def work_of_names(engine: Engine) -> dict[str, Work]:
+    """Return what one showing of each response (its id in the study) is; training left out."""
+    return _work(engine, Response.response_id)
+
+
+def _work(engine: Engine, key: Any) -> dict[Any, Work]:
+    query = columns_of(key, Benchmark.rubric_sha256, _words()).select_from(Response)
     query = query.join(Instance).join(Benchmark).where(FOR_STUDY)
     with reading(engine) as session:
         rows = session.exec(query).all()

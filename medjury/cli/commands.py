@@ -352,6 +352,13 @@ COMMANDS = (
         "predict",
     ),
     Command(
+        "analyse route",
+        "route:route",
+        "Say which responses the jury may pass and which a clinician must read, with a bound that holds.",
+        "--at-most 3 --bound 0.3 --csv routes.csv",
+        "route",
+    ),
+    Command(
         "analyse monitor",
         "monitor:monitor",
         "Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.",

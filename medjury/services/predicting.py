@@ -18,11 +18,10 @@ from calibration.scope import checked_jury
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 from data.csv_files import cells
-from data.errors import BadInput, Unknown
 from medjury.services.calibrate import verdicts_of
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import jury_named, scores_of, silent_jurors
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def predict(
     """
     options, everything = question.options, scores_of(engine)
     silent = silent_jurors(engine, everything)
-    jury = _jury(everything, options.jurors, silent)
+    jury = jury_named(everything, options.jurors, silent)
     scores = _seated(everything, jury, options.benchmark)
     options = replace(options, jurors=tuple(jury))
     checked_jury(scores, options)
@@ -128,21 +127,6 @@ def _cell(value: Any) -> Any:
     """Return a value as Python has it; None where it is undefined."""
     value = value.item() if hasattr(value, "item") else value
     return None if value != value else value
-
-
-def _jury(scores: Scores, jurors: Sequence[str] | None, silent: Sequence[str]) -> list[str]:
-    """Return the jury; refuse a juror whom the study does not know."""
-    jury = jurors or all_jurors(scores)
-    if not jury:
-        raise BadInput(
-            "no juror has rated anything in this study yet: `medjury jury run PANEL` lets one "
-            "rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
-        )
-    jurors_known = {*scores.raters("juror"), *silent}
-    if lost := [name for name in jury if name not in jurors_known]:
-        has = f"it has {', '.join(sorted(jurors_known))}" if jurors_known else "it has none"
-        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
-    return list(dict.fromkeys(jury))
 
 
 def _seated(scores: Scores, jury: Sequence[str], benchmark: str | None) -> Scores:

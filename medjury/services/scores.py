@@ -1,6 +1,6 @@
 """The study's ratings as the statistics take them, who sits on a jury, and which instances count."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from calibration.messages.form import counted
 from data.database import one_moment
-from data.errors import BadInput, Unrated
+from data.errors import BadInput, Unknown, Unrated
 from data.queries import benchmarks, simulated_raters
 from data.queries.frames import (
     ratings_elsewhere,
@@ -118,6 +118,21 @@ def silent_jurors(engine: Engine, scores: "Scores") -> list[str]:
     """Return the jurors who were asked and have no rating at all, simulated ones left out."""
     jurors_asked = {verdict.juror for verdict in missing_verdicts(engine)}
     return sorted(jurors_asked - {*scores.raters("juror"), *scores.simulated})
+
+
+def jury_named(scores: "Scores", jurors: Sequence[str] | None, silent: Sequence[str]) -> list[str]:
+    """Return the jury, by default all who have rated; refuse a juror whom the study does not know."""
+    jury = jurors or all_jurors(scores)
+    if not jury:
+        raise BadInput(
+            "no juror has rated anything in this study yet: `medjury jury run PANEL` lets one "
+            "rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
+        )
+    jurors_known = {*scores.raters("juror"), *silent}
+    if lost := [name for name in jury if name not in jurors_known]:
+        has = f"it has {', '.join(sorted(jurors_known))}" if jurors_known else "it has none"
+        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
+    return list(dict.fromkeys(jury))
 
 
 def panel_families(panel: str | None) -> dict[str, str]:

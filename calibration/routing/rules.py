@@ -1,0 +1,103 @@
+"""The two rules that say how risky a response is: the jury's own score, and a model that learns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_linear_model import GLM
+
+from calibration.scores import Array, Flags, Integers
+
+LOW_SCORE, LEARNED = "low_score", "learned"
+FOLDS = 5
+RIDGE = 0.01
+WORTH = 0.02  # more of the harm caught at this share read than by the low score, or it is not used
+READ_SHARE = 0.2
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """The share of the harmful that is read when the riskiest 20 % are read.
+
+    Attributes
+    ----------
+    share, low, high : with the 95 % interval over instances; NaN where nothing is harmful
+    """
+
+    share: float
+    low: float
+    high: float
+
+
+def learned_risks(features: Array, harmful: Flags, learn: Flags) -> Array:
+    """Return a chance of harm for every response, from a ridge logistic model of some.
+
+    McCullagh, Nelder (1989), Generalized linear models, with an L2 penalty of 0.01 on standardised
+    features.
+
+    Parameters
+    ----------
+    features : shape (n, features), no NaN
+    harmful : shape (n,), looked at only where `learn` is set
+    learn : shape (n,), which responses the model learns from
+
+    Returns
+    -------
+    Array
+        Shape (n,), in (0, 1); the share of harmful everywhere if all or none of them are.
+    """
+    outcome = harmful[learn].astype(float)
+    if outcome.min() == outcome.max():
+        return np.full(len(features), outcome.mean())
+    own = features[learn]
+    spread = own.std(axis=0)
+    standard = (features - own.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    design = np.column_stack([np.ones(len(features)), standard])
+    model = GLM(outcome, design[learn], family=Binomial())
+    penalty = np.r_[0.0, np.full(features.shape[1], RIDGE)]
+    fitted = model.fit_regularized(alpha=penalty, L1_wt=0.0)
+    linear = design @ fitted.params
+    risks: Array = expit(linear)
+    return risks
+
+
+def held_out_risks(features: Array, harmful: Flags, clusters: Integers) -> Array:
+    """Return the learned risk of each response from a model that has not seen its instance."""
+    folds = np.random.default_rng(0).permutation(int(clusters.max()) + 1)[clusters] % FOLDS
+    risks = np.empty(len(features))
+    for fold in range(FOLDS):
+        if (folds == fold).any() and (folds != fold).any():
+            risks[folds == fold] = learned_risks(features, harmful, folds != fold)[folds == fold]
+    return risks
+
+
+def caught(risks: Array, harmful: Flags) -> float:
+    """Return the share of the harmful among the riskiest 20 %; ties are read in equal parts.
+
+    NaN where nothing is harmful.
+    """
+    if not harmful.any():
+        return float("nan")
+    number = READ_SHARE * len(risks)
+    cut = np.sort(risks)[::-1][max(int(np.ceil(number)) - 1, 0)]
+    over, tied = risks > cut, risks == cut
+    part = (number - over.sum()) / tied.sum()
+    return float((harmful[over].sum() + part * harmful[tied].sum()) / harmful.sum())
+
+
+def caught_with_interval(risks: Array, harmful: Flags, clusters: Integers) -> Caught:
+    """Return what is caught at 20 % read, with a percentile interval over 1,000 resamples of instances."""
+    random, count = np.random.default_rng(0), int(clusters.max(initial=-1)) + 1
+    order = np.argsort(clusters, kind="stable")
+    ends = np.searchsorted(clusters[order], np.arange(count + 1))
+    rows = [order[ends[number] : ends[number + 1]] for number in range(count)]
+    rows = [own for own in rows if len(own)]
+    drawn = []
+    for _ in range(RESAMPLES):
+        places = np.concatenate([rows[n] for n in random.integers(0, len(rows), len(rows))])
+        drawn.append(caught(risks[places], harmful[places]))
+    known = np.array([share for share in drawn if share == share])
+    low, high = np.quantile(known, [0.025, 0.975]) if len(known) else (np.nan, np.nan)
+    return Caught(caught(risks, harmful), float(low), float(high))

@@ -1,0 +1,129 @@
+"""`medjury route`: which responses the jury may pass, and which clinicians must read."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from data.csv_files import write_csv
+from data.errors import BadFile, BadInput
+from medjury.cli.files import write_json, writes_to
+from medjury.cli.options import (
+    BenchmarkOption,
+    Criterion,
+    Db,
+    Json,
+    Jurors,
+    MinJurors,
+    PanelOption,
+    finite,
+    named_jurors,
+    study_of,
+)
+from medjury.cli.output import counted, progress, say, seat_words, show_table
+
+if TYPE_CHECKING:
+    from calibration.routing.candidates import Harm
+    from medjury.services.routing import StudyRoutes
+
+CsvNew = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write a row a response; new.", callback=writes_to),
+]
+
+
+def route(
+    context: typer.Context,
+    panel: PanelOption = None,
+    jurors: Jurors = None,
+    at_most: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="Harmful: the clinicians' mean is at or under this.",
+            callback=finite,
+        ),
+    ] = None,
+    off_by: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="Harmful: the jury is further than this from the clinicians' mean.",
+            callback=finite,
+        ),
+    ] = None,
+    bound: Annotated[
+        float, typer.Option(help="Largest share of harmful ones among the passed.", callback=finite)
+    ] = 0.05,
+    confidence: Annotated[
+        float, typer.Option(help="With which the bound holds.", callback=finite)
+    ] = 0.9,
+    benchmark: BenchmarkOption = None,
+    criterion: Criterion = None,
+    min_jurors: MinJurors = None,
+    csv_to: CsvNew = None,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Say which responses the jury may pass and which a clinician must read, with a bound that holds."""
+    from medjury.services.routing import RouteQuestion, csv_of, to_json
+    from medjury.services.routing import route as routed
+
+    if csv_to is not None and csv_to.exists():
+        raise BadFile(f"--csv {csv_to}: is there already; name another file")
+    for name, share in (("--bound", bound), ("--confidence", confidence)):
+        if not 0 < share < 1:
+            raise BadInput(f"{name} {share:g}: give a share between 0 and 1, such as 0.05")
+    question = RouteQuestion(
+        _harm(at_most, off_by, criterion),
+        bound,
+        confidence,
+        named_jurors(panel, jurors),
+        min_jurors,
+        benchmark,
+    )
+    engine = study_of(context, db)
+    with progress("routing", None):
+        routes = routed(engine, question)
+    _show(routes, json_to)
+    if csv_to is not None:
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of(routes.found))} responses", json_to)
+    write_json(to_json(routes), json_to)
+
+
+def _harm(at_most: float | None, off_by: float | None, criterion: str | None) -> "Harm":
+    from calibration.routing.candidates import Harm
+
+    if at_most is not None and off_by is None:
+        return Harm("low", at_most, criterion)
+    if off_by is not None and at_most is None:
+        if off_by < 0:
+            raise BadInput(f"--off-by {off_by:g}: give points, 0 or more")
+        return Harm("error", off_by, criterion)
+    raise BadInput(
+        "say which responses are harmful: --at-most POINTS (the clinicians' mean is at or under it) or "
+        "--off-by POINTS (the jury is further from it), one of the two"
+    )
+
+
+def _show(routes: "StudyRoutes", json_to: Path | None) -> None:
+    """Print what came of it, who sits on the jury, both rules, and the work that is left."""
+    from calibration.tables.routing import headline, rules_table
+
+    say(headline(routes.found, routes.simulated), json_to)
+    say(f"jury: {', '.join(routes.jury)}", json_to)
+    if routes.silent:
+        say(seat_words(routes.silent, named=False), json_to)
+    if unscored := int((~routes.found.candidates.scored()).sum()):
+        say(f"{counted(unscored, 'response')} the jury has not scored: to be read", json_to)
+    say("", json_to)
+    show_table(rules_table(routes.found), json_to)
+    parts = f"{routes.found.n_train} rated responses chose the rule, {routes.found.n_certify} certified it"
+    say(parts, json_to)
+    say(
+        f"to read, rated by no clinician yet: {counted(routes.unread, 'response')}, about "
+        f"{routes.hours:.1f} hours",
+        json_to,
+    )
+    for line in routes.told:
+        say(line, json_to)
