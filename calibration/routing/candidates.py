@@ -2,31 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from calibration.criterion_scores import CriterionScores, criterion_scores
 from calibration.rating_matrix import mean_of_given
 from calibration.routing.certificate import RatedRisks
+from calibration.routing.values import Harm
 from calibration.scores import Array, Flags, Integers, Scores
 from data.errors import BadInput
-
-
-@dataclass(frozen=True, slots=True)
-class Harm:
-    """When a response is harmful, by the clinicians' mean score in points.
-
-    Attributes
-    ----------
-    kind : "low": the mean is at or under `points`; "error": the jury is more than `points` away
-    points : of the scale
-    criterion : whose score; None is the composite
-    """
-
-    kind: Literal["low", "error"]
-    points: float
-    criterion: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +112,8 @@ def _features(
     centred = np.where(np.isnan(by_jurors), 0.0, by_jurors - jury[:, None])
     given = np.maximum((~np.isnan(by_jurors)).sum(axis=1), 1)
     spread = np.sqrt((centred**2).sum(axis=1) / given)
-    jurors = np.moveaxis(table.values[:, table.n_clinicians :], 1, 2)  # (n, criteria, jurors)
-    lowest = np.where(own, np.nan_to_num(mean_of_given(jurors), nan=np.inf), np.inf).min(axis=1)
+    by_criterion = mean_of_given(table.values[:, table.n_clinicians :])  # (n, criteria)
+    lowest = np.where(own & ~np.isnan(by_criterion), by_criterion, np.inf).min(axis=1)
     named = sorted(set(table.benchmarks))[1:]
     places = np.array(table.benchmarks, dtype=object)
     marks = [(places == name).astype(float) for name in named]

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import binom
 
+from calibration.routing.values import Certificate
 from calibration.scores import Array, Flags, Integers
 
-POWER = 0.8
+POWER, DRAWS, LOOKED_AT = 0.8, 10, 8
+TIMES = (1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 GRID = 40  # thresholds looked at, at equal steps of the share that is passed
 BETS = 32  # sizes of bet that share the stake; more of them change the p value by under 1 %
 
@@ -37,23 +39,6 @@ class RatedRisks:
     def of(self, rows: Flags) -> "RatedRisks":
         """Return some of them."""
         return RatedRisks(self.risks[rows], self.harmful[rows], self.clusters[rows])
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """A threshold that holds the bound with the confidence, and what was seen below it.
-
-    Attributes
-    ----------
-    threshold : responses with a risk at or under it are passed
-    passed, harmful : certifying responses passed, and how many of them were harmful
-    p : p value of the threshold's own test
-    """
-
-    threshold: float
-    passed: int
-    harmful: int
-    p: float
 
 
 def binomial_p(harmful: int, passed: int, bound: float) -> float:
@@ -89,14 +74,26 @@ def threshold_p(rated: RatedRisks, threshold: float, bound: float, most: int) ->
 
     `most`: the most responses of any instance, in the study and in what is routed.
     """
+    return _p(_below(rated, threshold), bound, most)
+
+
+def _below(rated: RatedRisks, threshold: float) -> Array:
+    """Return how many responses of each instance are passed, and how many of them are harmful."""
     is_passed = rated.risks <= threshold
-    if most == 1:
-        return binomial_p(int((is_passed & rated.harmful).sum()), int(is_passed.sum()), bound)
     size = int(rated.clusters.max(initial=-1)) + 1
-    weights = np.where(is_passed, rated.harmful - bound, 0.0) / most
-    excess = np.bincount(rated.clusters, weights=weights, minlength=size).astype(np.float64)
-    seen = np.bincount(rated.clusters, minlength=size) > 0
-    return betting_p(excess[seen], bound)
+    is_seen = np.bincount(rated.clusters, minlength=size) > 0
+    counts = [
+        np.bincount(rated.clusters[rows], minlength=size)
+        for rows in (is_passed, is_passed & rated.harmful)
+    ]
+    return np.column_stack(counts)[is_seen].astype(np.float64)
+
+
+def _p(below: Array, bound: float, most: int) -> float:
+    passed, harmful = below[:, 0], below[:, 1]
+    if most == 1:
+        return binomial_p(int(harmful.sum()), int(passed.sum()), bound)
+    return betting_p((harmful - bound * passed) / most, bound)
 
 
 def fixed_sequence(
@@ -137,33 +134,40 @@ def order_of_tests(rated: RatedRisks, bound: float, size: float) -> list[float]:
     return [float(step) for step in steps[first:]]
 
 
-def more_instances(
-    rated: RatedRisks, bound: float, confidence: float, most: int = 100_000
-) -> int | None:
-    """Return how many certifying responses the bound needs if they are like these; None: no number does.
+def times_as_many(
+    rated: RatedRisks, bound: float, confidence: float, most: int, share: float
+) -> float | None:
+    """Return how many times as many rated instances are likely to certify a threshold.
 
-    So many that the best threshold passes its test with a chance of 80 %, each response its own instance.
+    So many that of 10 certifying parts drawn from these instances 8 pass the test of one threshold.
+
+    Parameters
+    ----------
+    rated : all rated responses
+    bound, confidence, most : as in `fixed_sequence`
+    share : of the instances that certify
+
+    Returns
+    -------
+    float or None
+        1.25 to 64; None where not even 64 times as many are likely to.
     """
-    needed = []
-    for threshold in _steps(rated.risks):
-        is_passed = rated.risks <= threshold
-        passed = int(is_passed.sum())
-        share = (int((is_passed & rated.harmful).sum()) + 0.5) / (passed + 1)
-        if share < bound:
-            number = _least_passed(share, bound, 1 - confidence, most)
-            needed += [int(np.ceil(number * len(rated.risks) / passed))] if number else []
-    return min(needed, default=None)
+    random = np.random.default_rng(0)
+    found = [_below(rated, threshold) for threshold in _steps(rated.risks)]
+    safe = [below for below in found if below[:, 1].sum() < bound * below[:, 0].sum()]
+    for times in TIMES:
+        for below in safe[:: max(len(safe) // LOOKED_AT, 1)]:
+            number = round(times * share * len(below))
+            drawn = random.integers(0, len(below), (DRAWS, number))
+            held = sum(_p(below[rows], bound, most) <= 1 - confidence for rows in drawn)
+            if held >= POWER * DRAWS:
+                return times
+    return None
 
 
 def _steps(risks: Array) -> Array:
     steps = np.quantile(risks, np.arange(1, GRID + 1) / GRID, method="inverted_cdf")
     return np.unique(steps)
-
-
-def _least_passed(share: float, bound: float, level: float, most: int) -> int | None:
-    numbers = np.unique(np.geomspace(1, most, 400).astype(int))
-    enough = np.asarray(binom.cdf(binom.ppf(POWER, numbers, share), numbers, bound) <= level)
-    return int(numbers[np.argmax(enough)]) if enough.any() else None
 
 
 def _expected_p(rated: RatedRisks, threshold: float, bound: float, size: float) -> float:

@@ -1,95 +1,56 @@
 """Say for each response whether the jury may pass it or a clinician must read it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.routing.candidates import Candidates, Harm
+from calibration.routing.candidates import Candidates
 from calibration.routing.certificate import (
-    Certificate,
     fixed_sequence,
-    more_instances,
     order_of_tests,
+    times_as_many,
 )
 from calibration.routing.rules import (
-    LEARNED,
-    LOW_SCORE,
     WORTH,
-    Caught,
     caught,
     caught_with_interval,
     held_out_risks,
     learned_risks,
 )
+from calibration.routing.values import (
+    LEARNED,
+    LOW_SCORE,
+    PASS,
+    READ,
+    Harm,
+    Routed,
+    RuleFound,
+)
 from calibration.scores import Array, Flags
 from data.errors import TooFew
 
-PASS, READ = "pass", "read"
 LEARN_SHARE = 0.4
 LEAST = 10  # instances of a part, below which it decides nothing
 
 
 @dataclass(frozen=True, eq=False)
-class RuleFound:
-    """What came of one rule.
-
-    Attributes
-    ----------
-    rule : "low_score" or "learned"
-    risks : shape (n,), of all responses; NaN where the jury has no score
-    certificate : None where no threshold holds the bound
-    caught : on the certifying part, at 20 % read
-    passed : responses it passes, of all
-    """
-
-    rule: str
-    risks: Array
-    certificate: Certificate | None
-    caught: Caught
-    passed: int
-
-    def expected_missed(self) -> float:
-        """Return how many harmful ones are expected among the passed, as in the certifying part."""
-        if self.certificate is None:
-            return 0.0
-        return self.passed * self.certificate.harmful / self.certificate.passed
-
-
-@dataclass(frozen=True, eq=False)
 class Routes:
-    """A rule with its bound, and the decision on every response.
+    """What was found, and the decision on every response.
 
     Attributes
     ----------
-    harm, bound, confidence : what was asked
-    candidates : all responses
-    used, low_score, learned : the rule that decides, and both rules there are
+    found : the rules and their counts
+    candidates : all n responses
+    risks : shape (n,), by the rule that decides; NaN where the jury has no score
     decisions : "pass" or "read", of each response; all "read" without a certificate
-    n_train, n_certify : rated responses in the two parts
-    harmful, rated : of all rated responses
-    more : rated responses to add until the bound is likely to hold; None where it holds already or
-        no number would do
     """
 
-    harm: Harm
-    bound: float
-    confidence: float
+    found: Routed
     candidates: Candidates
-    used: RuleFound
-    low_score: RuleFound
-    learned: RuleFound
+    risks: Array
     decisions: Sequence[str]
-    n_train: int
-    n_certify: int
-    harmful: int
-    rated: int
-    more: int | None
-
-    @property
-    def certified(self) -> bool:
-        """Whether a threshold holds the bound."""
-        return self.used.certificate is not None
 
 
 def routes(table: Candidates, harm: Harm, bound: float, confidence: float, seed: int = 0) -> Routes:
@@ -112,31 +73,37 @@ def routes(table: Candidates, harm: Harm, bound: float, confidence: float, seed:
         If a part has fewer than 10 instances.
     """
     learn, certify = _parts(table, seed)
-    harmful = table.harmful(harm)
-    low_score, by_model = -table.jury, _learned(table, harmful, learn)
-    held_out = held_out_risks(table.features[learn], harmful[learn], _numbered(table, learn))
-    gain = caught(held_out, harmful[learn]) - caught(low_score[learn], harmful[learn])
-    found = {
-        name: _found(name, table, harm, risks, (learn, certify), bound, confidence)
-        for name, risks in ((LOW_SCORE, low_score), (LEARNED, by_model))
+    harmful, rated = table.harmful(harm), table.rated()
+    risks = {LOW_SCORE: -table.jury, LEARNED: _learned(table, harmful, learn)}
+    rules = {
+        name: _found(name, table, harm, own, (learn, certify), bound, confidence)
+        for name, own in risks.items()
     }
-    used = found[LEARNED if gain > WORTH else LOW_SCORE]
-    rated = table.rated()
-    return Routes(
+    used = rules[_best(table, harmful, learn)]
+    deciding = risks[used.rule]
+    found = Routed(
         harm,
         bound,
         confidence,
-        table,
         used,
-        found[LOW_SCORE],
-        found[LEARNED],
-        _decisions(used),
-        int(learn.sum()),
-        int(certify.sum()),
-        int(harmful[rated].sum()),
-        int(rated.sum()),
-        _more(table, harm, used, (learn, certify), bound, confidence),
+        rules[LOW_SCORE],
+        rules[LEARNED],
+        responses=len(table.responses),
+        not_scored=int((~table.scored()).sum()),
+        n_train=int(learn.sum()),
+        n_certify=int(certify.sum()),
+        harmful=int(harmful[rated].sum()),
+        rated=int(rated.sum()),
+        more=_more(table, harm, used, deciding, bound, confidence),
     )
+    return Routes(found, table, deciding, _decisions(used, deciding))
+
+
+def _best(table: Candidates, harmful: Flags, learn: Flags) -> str:
+    """Return the rule that decides, by the learning part alone."""
+    held_out = held_out_risks(table.features[learn], harmful[learn], _numbered(table, learn))
+    gain = caught(held_out, harmful[learn]) - caught(-table.jury[learn], harmful[learn])
+    return LEARNED if gain > WORTH else LOW_SCORE
 
 
 def _parts(table: Candidates, seed: int) -> tuple[Flags, Flags]:
@@ -182,14 +149,14 @@ def _found(
     with np.errstate(invalid="ignore"):
         passed = 0 if certificate is None else int((risks <= certificate.threshold).sum())
     seen = caught_with_interval(certifying.risks, certifying.harmful, _numbered(table, parts[1]))
-    return RuleFound(name, risks, certificate, seen, passed)
+    return RuleFound(name, certificate, seen, passed)
 
 
-def _decisions(used: RuleFound) -> list[str]:
+def _decisions(used: RuleFound, risks: Array) -> list[str]:
     if used.certificate is None:
-        return [READ] * len(used.risks)
+        return [READ] * len(risks)
     with np.errstate(invalid="ignore"):
-        passed = used.risks <= used.certificate.threshold
+        passed = risks <= used.certificate.threshold
     return [PASS if one else READ for one in passed.tolist()]
 
 
@@ -197,17 +164,14 @@ def _more(
     table: Candidates,
     harm: Harm,
     used: RuleFound,
-    parts: tuple[Flags, Flags],
+    risks: Array,
     bound: float,
     confidence: float,
 ) -> int | None:
-    """Return the rated responses to add, both parts together, if instances were single responses."""
+    """Return the rated responses to add, both parts together."""
     if used.certificate is not None:
         return None
-    rated = table.as_rated(used.risks, harm, parts[0] | parts[1])
-    needed = more_instances(rated, bound, confidence)
-    if needed is None:
-        return None
-    # Of an instance's responses, the bound counts on one alone.
-    total = needed * table.most_of_an_instance() / (1 - LEARN_SHARE)
-    return max(int(np.ceil(total)) - int(parts[0].sum() + parts[1].sum()), 1)
+    rated = table.as_rated(risks, harm, table.rated())
+    most = table.most_of_an_instance()
+    times = times_as_many(rated, bound, confidence, most, 1 - LEARN_SHARE)
+    return None if times is None else math.ceil((times - 1) * len(rated.risks))

@@ -1,34 +1,18 @@
 """The two rules that say how risky a response is: the jury's own score, and a model that learns."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import expit
 from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM
 
+from calibration.routing.values import Caught
 from calibration.scores import Array, Flags, Integers
 
-LOW_SCORE, LEARNED = "low_score", "learned"
 FOLDS = 5
 RIDGE = 0.01
 WORTH = 0.02  # more of the harm caught at this share read than by the low score, or it is not used
 READ_SHARE = 0.2
 RESAMPLES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Caught:
-    """The share of the harmful that is read when the riskiest 20 % are read.
-
-    Attributes
-    ----------
-    share, low, high : with the 95 % interval over instances; NaN where nothing is harmful
-    """
-
-    share: float
-    low: float
-    high: float
 
 
 def learned_risks(features: Array, harmful: Flags, learn: Flags) -> Array:

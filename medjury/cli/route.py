@@ -23,7 +23,7 @@ from medjury.cli.options import (
 from medjury.cli.output import counted, progress, say, seat_words, show_table
 
 if TYPE_CHECKING:
-    from calibration.routing.candidates import Harm
+    from calibration.routing.values import Harm
     from medjury.services.routing import StudyRoutes
 
 CsvNew = Annotated[
@@ -87,12 +87,12 @@ def route(
         routes = routed(engine, question)
     _show(routes, json_to)
     if csv_to is not None:
-        say(f"{csv_to}: {write_csv(csv_to, *csv_of(routes.found))} responses", json_to)
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of(routes.routes))} responses", json_to)
     write_json(to_json(routes), json_to)
 
 
 def _harm(at_most: float | None, off_by: float | None, criterion: str | None) -> "Harm":
-    from calibration.routing.candidates import Harm
+    from calibration.routing.values import Harm
 
     if at_most is not None and off_by is None:
         return Harm("low", at_most, criterion)
@@ -110,15 +110,18 @@ def _show(routes: "StudyRoutes", json_to: Path | None) -> None:
     """Print what came of it, who sits on the jury, both rules, and the work that is left."""
     from calibration.tables.routing import headline, rules_table
 
-    say(headline(routes.found, routes.simulated), json_to)
+    found = routes.routes.found
+    say(headline(found, simulated=bool(routes.simulated)), json_to)
     say(f"jury: {', '.join(routes.jury)}", json_to)
+    if routes.simulated:
+        say(f"simulated: {', '.join(routes.simulated)}", json_to)
     if routes.silent:
         say(seat_words(routes.silent, named=False), json_to)
-    if unscored := int((~routes.found.candidates.scored()).sum()):
-        say(f"{counted(unscored, 'response')} the jury has not scored: to be read", json_to)
+    if found.not_scored:
+        say(f"{counted(found.not_scored, 'response')} the jury has not scored: to be read", json_to)
     say("", json_to)
-    show_table(rules_table(routes.found), json_to)
-    parts = f"{routes.found.n_train} rated responses chose the rule, {routes.found.n_certify} certified it"
+    show_table(rules_table(found), json_to)
+    parts = f"{found.n_train} rated responses chose the rule, {found.n_certify} certified it"
     say(parts, json_to)
     say(
         f"to read, rated by no clinician yet: {counted(routes.unread, 'response')}, about "

@@ -9,8 +9,9 @@ from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.json_values import json_value
-from calibration.routing.candidates import Harm, candidates
-from calibration.routing.routes import READ, Routes, RuleFound, routes
+from calibration.routing.candidates import candidates
+from calibration.routing.routes import Routes, routes
+from calibration.routing.values import READ, Harm, RuleFound
 from data.csv_files import cells
 from data.errors import BadInput
 from data.pace import Work
@@ -47,7 +48,7 @@ class StudyRoutes:
 
     Attributes
     ----------
-    found : the rule and its decisions
+    routes : the rules and the decisions
     hours : of clinicians, to read what is to be read and none of them has rated
     unread : responses that take these hours
     jury, silent : who sits on it, and which jurors were asked and gave no rating
@@ -55,7 +56,7 @@ class StudyRoutes:
     told : when and why the blind was lifted or the study reopened
     """
 
-    found: Routes
+    routes: Routes
     hours: float
     unread: int
     jury: tuple[str, ...]
@@ -116,8 +117,7 @@ def _reading(engine: Engine, found: Routes, work: dict[str, Work]) -> tuple[floa
 
 def to_json(result: StudyRoutes) -> dict[str, Any]:
     """Return the routes as `analyse route --json` has them."""
-    found = result.found
-    passed = found.used.passed
+    found = result.routes.found
     values: dict[str, Any] = json_value(
         {
             "harm": {
@@ -129,8 +129,8 @@ def to_json(result: StudyRoutes) -> dict[str, Any]:
             "confidence": found.confidence,
             "certified": found.certified,
             **_rule(found.used),
-            "read": len(found.decisions) - passed,
-            "not_scored": int((~found.candidates.scored()).sum()),
+            "read": found.read,
+            "not_scored": found.not_scored,
             "hours": result.hours,
             "hours_of": result.unread,
             "more_rated_responses": found.more,
@@ -156,17 +156,17 @@ def _rule(rule: RuleFound) -> dict[str, Any]:
         "threshold": None if certificate is None else certificate.threshold,
         "p": None if certificate is None else certificate.p,
         "passed": rule.passed,
-        "expected_missed": None if certificate is None else rule.expected_missed(),
+        "expected_missed": rule.expected_missed(),
         "caught_at_20": {"share": seen.share, "low": seen.low, "high": seen.high},
     }
 
 
-def csv_of(found: Routes) -> tuple[list[str], Iterator[list[object]]]:
+def csv_of(routed: Routes) -> tuple[list[str], Iterator[list[object]]]:
     """Return the columns of the file, and a row a response: nothing in it is a formula.
 
     `score` is the risk by the rule that decides; a response without one is read.
     """
-    table = found.candidates
+    table = routed.candidates
     rows = (
         (
             response,
@@ -178,8 +178,8 @@ def csv_of(found: Routes) -> tuple[list[str], Iterator[list[object]]]:
         )
         for response, decision, risk, clinicians, benchmark, instance in zip(
             table.responses,
-            found.decisions,
-            found.used.risks.tolist(),
+            routed.decisions,
+            routed.risks.tolist(),
             table.clinicians.tolist(),
             table.benchmarks,
             table.instances,
