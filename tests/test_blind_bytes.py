@@ -64,6 +64,9 @@ CALLS: Mapping[str, Calls] = {
     "monitor": (("monitor", *SEATS, *FAST, *JSON),),
     "models": (("models", *FAST), ("models", "--costs", "{costs.csv}"), ("models", *JSON)),
     "predict": (("predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
+    "route": (
+        ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
+    ),
     "plan": (("plan", *SEATS, *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),

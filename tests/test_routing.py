@@ -1,0 +1,256 @@
+"""Routing: the tests of a threshold, the certificate, the rule that learns, and what a rule may know."""
+
+import numpy as np
+import pytest
+from kit.scores import JURORS, study, without
+
+from calibration.routing.candidates import Candidates, candidates
+from calibration.routing.certificate import (
+    RatedRisks,
+    betting_p,
+    binomial_p,
+    fixed_sequence,
+    order_of_tests,
+    threshold_p,
+    times_as_many,
+)
+from calibration.routing.routes import routes
+from calibration.routing.rules import caught, caught_with_interval, learned_risks
+from calibration.routing.values import LEARNED, LOW_SCORE, Harm
+from data.errors import BadInput, TooFew
+
+LOW = Harm("low", 3.0)
+
+
+def simulated(
+    random: np.random.Generator, instances: int, each: int = 1, *, tells: float = 0.0
+) -> Candidates:
+    """Return rated responses; `tells` is how much of the harm only the length says."""
+    own = np.repeat(np.arange(instances), each)
+    count = len(own)
+    shared = random.normal(4, 0.7, instances)[own]
+    length = random.normal(5, 1, count)
+    quality = shared + random.normal(0, 0.4, count)
+    clinicians = np.clip(quality - tells * (length - 5), 1, 5)
+    jurors = np.clip(quality + random.normal(0, 0.6, (3, count)), 1, 5)
+    jury = jurors.mean(axis=0)
+    return Candidates(
+        [str(n) for n in range(count)],
+        [str(n) for n in own],
+        ["b"] * count,
+        random.permutation(instances)[own].astype(np.int64),
+        jury,
+        clinicians,
+        np.column_stack([jury, jurors.std(axis=0), jurors.min(axis=0), length]),
+    )
+
+
+def test_the_exact_test_is_the_chance_of_so_few_harmful() -> None:
+    assert binomial_p(0, 45, 0.05) == pytest.approx(0.95**45)
+    assert binomial_p(1, 2, 0.5) == pytest.approx(0.75)
+    assert binomial_p(0, 0, 0.05) == 1.0
+
+
+@pytest.mark.parametrize("each", [2, 5])
+def test_betting_is_seldom_wrong_where_all_responses_of_an_instance_are_harmful_together(
+    each: int,
+) -> None:
+    random, bound = np.random.default_rng(0), 0.1
+    wrong = 0
+    for _ in range(500):
+        harmful = np.repeat(random.random(150) < bound, each)
+        rated = RatedRisks(np.zeros(150 * each), harmful, np.repeat(np.arange(150), each))
+        wrong += threshold_p(rated, 0.0, bound, each) <= 0.1
+    assert wrong / 500 <= 0.1
+
+
+def test_betting_finds_what_is_safe_and_nothing_in_nothing() -> None:
+    assert betting_p(np.full(100, -0.1), 0.1) < 0.001
+    assert betting_p(np.full(100, 0.9), 0.1) == pytest.approx(1.0, abs=0.05)
+    assert betting_p(np.empty(0), 0.1) == 1.0
+
+
+def test_tests_end_at_the_first_threshold_that_fails() -> None:
+    risks = np.arange(300.0)
+    harmful = (risks > 100) & (risks <= 200)
+    rated = RatedRisks(risks, harmful, np.arange(300))
+
+    found = fixed_sequence(rated, [50, 100, 150, 299], 0.05, 0.9, most=1)
+
+    assert found is not None
+    assert (found.threshold, found.passed, found.harmful) == (100, 101, 0)
+    assert fixed_sequence(rated, [150, 50], 0.05, 0.9, most=1) is None
+
+
+def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser() -> None:
+    risks = np.arange(1000.0)
+    rated = RatedRisks(risks, risks >= 800, np.arange(1000))
+
+    order = order_of_tests(rated, 0.05, 1.5)
+
+    assert order == sorted(order)
+    assert 750 <= order[0] <= 800
+
+
+@pytest.mark.parametrize("each", [1, 3])
+def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each: int) -> None:
+    random = np.random.default_rng(5)
+    everybody = simulated(random, 30_000, each)
+    harmful, broken, certified, runs = everybody.harmful(LOW), 0, 0, 60
+    for _ in range(runs):
+        rule = routes(simulated(random, 400, each), LOW, 0.05, 0.9).found.low_score
+        if rule.certificate:
+            passed = -everybody.jury <= rule.certificate.threshold
+            broken += harmful[passed].mean() > 0.05
+            certified += 1
+    assert certified > runs / 4
+    assert broken / runs <= 0.15
+
+
+def test_a_bound_beyond_reach_passes_nothing_and_says_what_would_help() -> None:
+    random = np.random.default_rng(1)
+    table = simulated(random, 60)
+
+    routed = routes(table, LOW, 0.03, 0.9)
+    never = routes(table, Harm("low", 5.0), 0.03, 0.9)
+
+    assert not routed.found.certified
+    assert set(routed.decisions) == {"read"}
+    assert (routed.found.used.passed, routed.found.read) == (0, 60)
+    assert routed.found.used.expected_missed() is None
+    assert routed.found.more is not None
+    assert routed.found.more > 20
+    assert never.found.more is None  # all of them are harmful
+
+
+def test_so_many_more_ratings_do_certify() -> None:
+    random = np.random.default_rng(2)
+    few = simulated(random, 80)
+    more = routes(few, LOW, 0.03, 0.9).found.more
+    assert more is not None
+    held = [routes(simulated(random, 80 + more), LOW, 0.03, 0.9).found.certified for _ in range(20)]
+    assert sum(held) >= 10
+
+
+def test_a_model_decides_only_where_it_catches_more() -> None:
+    random = np.random.default_rng(3)
+    plain = routes(simulated(random, 800), LOW, 0.05, 0.9).found
+    telling = routes(simulated(random, 800, tells=0.8), LOW, 0.05, 0.9).found
+
+    assert plain.used.rule == LOW_SCORE
+    assert telling.used.rule == LEARNED
+    assert telling.learned.caught.low > telling.low_score.caught.share
+
+
+def test_the_parts_share_no_instance_and_their_sizes_are_told() -> None:
+    found = routes(simulated(np.random.default_rng(4), 100, 3), LOW, 0.3, 0.9).found
+    assert (found.n_train, found.n_certify, found.rated) == (120, 180, 300)
+
+
+def test_too_few_rated_instances_are_refused() -> None:
+    with pytest.raises(TooFew, match="20 instances"):
+        routes(simulated(np.random.default_rng(0), 20), LOW, 0.05, 0.9)
+
+
+def test_ties_are_read_in_equal_parts() -> None:
+    harmful = np.array([True, False, False, False, False])
+    assert caught(np.ones(5), harmful) == pytest.approx(0.2)
+    assert caught(np.array([2.0, 1, 1, 1, 1]), harmful) == 1.0
+    assert np.isnan(caught(np.ones(5), np.zeros(5, dtype=bool)))
+
+
+def test_the_interval_of_what_is_caught_is_over_instances() -> None:
+    random = np.random.default_rng(0)
+    risks, harmful = random.random(100), random.random(100) < 0.3
+    alone = caught_with_interval(risks, harmful, np.arange(100))
+    tripled = caught_with_interval(
+        np.repeat(risks, 3), np.repeat(harmful, 3), np.repeat(np.arange(100), 3)
+    )
+
+    assert alone.low < alone.share < alone.high
+    assert tripled.share == pytest.approx(alone.share)
+    assert tripled.high - tripled.low == pytest.approx(alone.high - alone.low, abs=0.03)
+
+
+def test_a_model_of_one_outcome_gives_everything_the_same_risk() -> None:
+    risks = learned_risks(np.arange(6.0)[:, None], np.zeros(6, dtype=bool), np.ones(6, dtype=bool))
+    assert (risks == 0).all()
+
+
+def known_of(scores, jury=JURORS, needed=3, harm=LOW):
+    words = dict.fromkeys(scores.responses.response_id, 100)
+    return candidates(scores, jury, needed, harm, words)
+
+
+def test_a_response_whose_jury_is_incomplete_is_not_scored() -> None:
+    whole = study()
+    table = whole.ratings
+    lost = (table.response_id == "aci-r3") & (table.rater == "gpt") & (table.criterion == "clarity")
+    gaps = without(whole, lost)
+
+    strict, lenient = known_of(gaps), known_of(gaps, needed=2)
+
+    assert [
+        name for name, jury in zip(strict.responses, strict.jury, strict=True) if jury != jury
+    ] == ["aci-r3"]
+    assert np.isnan(strict.features[3]).all()
+    assert not np.isnan(lenient.jury).any()
+    alone = known_of(without(whole, (table.rater == "gpt")), ("claude", "llama"), 2)
+    assert lenient.jury[3] == pytest.approx(alone.jury[3])
+
+
+def test_what_clinicians_have_not_rated_is_there_too() -> None:
+    whole = study()
+    unrated = whole.ratings.response_id.isin(["aci-r0", "aci-r1"]) & (
+        whole.ratings.kind == "clinician"
+    )
+    table = known_of(without(whole, unrated))
+
+    assert len(table.responses) == 30
+    assert table.rated().sum() == 28
+    assert not table.harmful(Harm("low", 5))[:2].any()
+
+
+def test_harm_is_by_score_or_by_distance_from_the_jury() -> None:
+    table = known_of(study())
+    low, off = table.harmful(Harm("low", 2.5)), table.harmful(Harm("error", 0.8))
+
+    assert low.tolist() == (table.clinicians <= 2.5).tolist()
+    assert off.tolist() == (abs(table.jury - table.clinicians) > 0.8).tolist()
+
+
+def test_one_criterion_is_its_own_scores() -> None:
+    scores = study()
+    table = known_of(scores, harm=Harm("low", 3, "clarity"))
+    own = scores.ratings[(scores.ratings.criterion == "clarity") & (scores.ratings.kind == "juror")]
+
+    expected = own.groupby("response_id").score.mean().reindex(list(table.responses))
+    assert table.jury == pytest.approx(expected.to_numpy())
+
+
+def test_points_of_different_scales_are_refused() -> None:
+    with pytest.raises(BadInput, match=r"different scales .*aci 1 to 5.*--benchmark"):
+        known_of(study(("aci", "med"), scales={"med": (1, 7)}))
+    with pytest.raises(BadInput, match="med has no such criterion"):
+        known_of(study(("aci", "med"), criteria={"med": ("tone",)}), harm=Harm("low", 3, "clarity"))
+
+
+def test_a_benchmark_is_known_to_the_model() -> None:
+    table = known_of(study(("aci", "med", "xen")))
+    marks = table.features[:, -2:]
+    assert [tuple(row) for row in marks[[0, 30, 60]]] == [(0, 0), (1, 0), (0, 1)]
+
+
+def test_as_many_again_are_asked_for_by_the_test_that_certifies() -> None:
+    random = np.random.default_rng(0)
+    harmful = random.random(200) < 0.02
+    alone = RatedRisks(np.zeros(200), harmful, np.arange(200))
+    grouped = RatedRisks(np.zeros(200), harmful, np.arange(200) // 4)
+
+    times = times_as_many(alone, 0.05, 0.9, 1, 0.6)
+    by_instance = times_as_many(grouped, 0.05, 0.9, 4, 0.6)
+
+    assert times is not None
+    assert by_instance is not None
+    assert by_instance > times
+    assert times_as_many(alone, 0.001, 0.9, 1, 0.6) is None
