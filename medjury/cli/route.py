@@ -1,4 +1,4 @@
-"""`medjury route`: which responses the jury may pass, and which clinicians must read."""
+"""`medjury analyse route`: which responses the jury may pass, and which clinicians must read."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
