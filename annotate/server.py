@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from starlette.middleware import Middleware
 from streamlit.web.bootstrap import load_config_options
 
-from annotate import appearance, oidc, protocols, signin
+from annotate import appearance, meanings, oidc, protocols, signin
 from annotate.middleware import Downloads, Gate, Outgoing, Roles, SecurityHeaders
 from annotate.navigation import serve_study
 from annotate.protocols import WebSockets
@@ -62,7 +62,12 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
     hospital = oidc.Hospital(engine, secrets["auth"]) if secrets else None
     return st.App(
         str(HERE / "app.py"),
-        routes=[*signin.routes(engine, hospital), *requests.routes(engine), *appearance.routes()],
+        routes=[
+            *signin.routes(engine, hospital),
+            *requests.routes(engine),
+            *appearance.routes(),
+            *meanings.routes(),
+        ],
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(Gate, engine=engine),

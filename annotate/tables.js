@@ -35,6 +35,11 @@ export default function ({ parentElement, data }) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = head.textContent;
+    const meaning = head.querySelector(".mj-term")?.getAttribute("aria-description");
+    if (meaning) {
+      button.className = "mj-term";
+      button.setAttribute("aria-description", meaning);
+    }
     head.replaceChildren(button);
   }
   box.replaceChildren(fresh.content);

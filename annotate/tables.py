@@ -23,7 +23,9 @@ from data.safe_text import guarded_name
 
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
-CLASSES = Classes("mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded")
+CLASSES = Classes(
+    "mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded", "/meanings"
+)
 STYLE = (files("annotate") / "tables.css").read_text("utf-8")
 SCRIPT = (files("annotate") / "tables.js").read_text("utf-8")
 

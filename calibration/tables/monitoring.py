@@ -127,7 +127,7 @@ ANCHOR = TableSpec(
         count("Scored again", "n_responses"),
         signed("Shift", "shift"),
         between("95 %", "low", "high"),
-        probability("p (Holm)", "p_holm", wide=True),
+        probability("p, Holm", "p_holm", wide=True),
         number("ICC(A,1)", "icc_one", wide=True),
         number("ICC first", "icc_first"),
         number("ICC latest", "icc_latest"),

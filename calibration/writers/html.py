@@ -1,9 +1,11 @@
 """A table as HTML that a screen reader can walk through, its notes below it as a list."""
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calibration.tables.meanings import MEANINGS
 from calibration.tables.spec import Group, Table, TableNote, parted
 
 FOLDED = "{} more notes: further intervals, and what they rest on"
@@ -15,7 +17,10 @@ class Markup(str):
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The classes of a style sheet: of the box, the table, words, groups, notes, folded notes."""
+    """The classes of a style sheet: of the box, the table, words, groups, notes, folded notes.
+
+    `terms` is where headings that have a meaning link to; "" where they are plain text.
+    """
 
     box: str
     table: str
@@ -23,6 +28,7 @@ class Classes:
     group: str
     notes: str
     folded: str = ""
+    terms: str = ""
 
 
 REPORT = Classes("scroll", "", "words", "group", "notes")
@@ -35,7 +41,7 @@ def html_table(table: Table, classes: Classes) -> str:
     a class for them.
     """
     heads = "".join(
-        f'<th scope="col"{_words(name, table, classes, first=place == 0)}>{escaped(_kept(name))}</th>'
+        f'<th scope="col"{_words(name, table, classes, first=place == 0)}>{_heading(name, classes)}</th>'
         for place, name in enumerate(table.columns)
     )
     body = "".join(_group(one, table, classes) for one in table.groups)
@@ -94,6 +100,21 @@ def _words(name: str, table: Table, classes: Classes, *, first: bool = False) ->
 
 def _class(name: str) -> str:
     return f' class="{name}"' if name else ""
+
+
+def anchor(heading: str) -> str:
+    """Return the place of a heading on the page of meanings."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+def _heading(name: str, classes: Classes) -> str:
+    """Return a heading; one that has a meaning says it on hover and focus, and links to it."""
+    shown, meaning = escaped(_kept(name)), MEANINGS.get(name)
+    if meaning is None or not classes.terms:
+        return shown
+    told = escaped(meaning.sentence)
+    to = f"{classes.terms}#{anchor(name)}"
+    return f'<a class="mj-term" href="{to}" target="_blank" aria-description="{told}">{shown}</a>'
 
 
 def _kept(heading: str) -> str:

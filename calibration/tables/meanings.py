@@ -1,0 +1,169 @@
+"""What the headings of tables mean: a sentence each, and the page of the docs that says more."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A sentence for somebody who has not met the statistic, and a page of the docs."""
+
+    sentence: str
+    page: str
+
+
+AGREEMENT, JURIES, MODELS = "agreement", "juries", "models"
+MONITOR, PREDICT, UNSAFE, POINTS = "monitor", "predict", "unsafe", "points"
+_BOOTSTRAP = (
+    "95 % interval from resampling whole instances: how far the figure moves with other instances "
+    "like these."
+)
+_HOLM = (
+    "Chance of a difference this large if there were none, made larger for the number of "
+    "comparisons (Holm), so that one in many is not taken for a finding."
+)
+
+MEANINGS = {
+    "ICC(C,2)": Meaning(
+        "How consistently two columns of scores, the clinicians' and the other's, order and space the "
+        "same responses: 1 is perfect, 0 is chance; being stricter throughout costs nothing.",
+        AGREEMENT,
+    ),
+    "ICC(A,2)": Meaning(
+        "As ICC(C,2), but being stricter or more lenient throughout lowers it too.", AGREEMENT
+    ),
+    "ICC(A,1)": Meaning(
+        "How closely one score is met again, to the point: 1 is always the same score.", AGREEMENT
+    ),
+    "ICC(C,m)": Meaning(
+        "How consistent the mean of so many raters is with that of as many others.", PREDICT
+    ),
+    "ICC(A,m)": Meaning(
+        "How closely the mean of so many raters is met by that of as many others, to the point.",
+        PREDICT,
+    ),
+    "Bootstrap 95 %": Meaning(_BOOTSTRAP, AGREEMENT),
+    "F 95 %": Meaning(
+        "95 % interval by the F distribution: exact only where responses are independent and normal.",
+        AGREEMENT,
+    ),
+    "Spearman": Meaning(
+        "Correlation of ranks: whether both put the responses in the same order, 1 if exactly.",
+        AGREEMENT,
+    ),
+    "Kendall": Meaning(
+        "Of pairs of responses, how many more both order alike than the other way round, 1 if all.",
+        AGREEMENT,
+    ),
+    "Bias": Meaning("Mean of the scorer minus mean of the clinicians, in points.", AGREEMENT),
+    "Bias, points": Meaning(
+        "Mean of the scorer minus mean of the clinicians, in points.", AGREEMENT
+    ),
+    "Limits of agreement": Meaning(
+        "Between which two numbers of points 95 % of single differences are expected to lie "
+        "(Bland and Altman).",
+        AGREEMENT,
+    ),
+    "p": Meaning("Chance of a difference at least this large if there were none.", AGREEMENT),
+    "p, Holm": Meaning(_HOLM, AGREEMENT),
+    "Detectable, 80 % power": Meaning(
+        "The smallest difference that a study of this size finds four times in five.", AGREEMENT
+    ),
+    "Corrected for error": Meaning(
+        "The jury's correlation with clinicians if the clinicians had made no random error.",
+        AGREEMENT,
+    ),
+    "Winning rate": Meaning(
+        "Share of clinicians whom the jury stands in for at least as well as the other clinicians "
+        "do (alt-test).",
+        AGREEMENT,
+    ),
+    "Advantage probability": Meaning(
+        "Chance that the jury is at least as near to the other clinicians as a clinician is "
+        "(alt-test).",
+        AGREEMENT,
+    ),
+    "SEM, points": Meaning(
+        "Standard error of measurement: how far a score lies from the rater's own long-run mean, "
+        "typically.",
+        AGREEMENT,
+    ),
+    "Smallest change": Meaning(
+        "Points by which two scores must differ to differ by more than error of measurement.",
+        AGREEMENT,
+    ),
+    "Expected": Meaning(
+        "ICC to expect on new responses, corrected for having chosen the best jury of many.", JURIES
+    ),
+    "Best value": Meaning("No cheaper jury agrees as well.", JURIES),
+    "ICC alone": Meaning("What this juror reaches without the others.", JURIES),
+    "Adds": Meaning("ICC of the jury minus that of the jury without this juror.", JURIES),
+    "Effective number": Meaning(
+        "How many jurors with independent errors would be worth as much as these.", JURIES
+    ),
+    "Mean correlation of errors": Meaning(
+        "Whether jurors err on the same responses: 0 is independent, 1 is always together.", JURIES
+    ),
+    "Shrunken": Meaning(
+        "Points above the average rater, drawn towards 0 the less the rater has rated.", JURIES
+    ),
+    "Points per doubling": Meaning("Points added for a response of twice the words.", JURIES),
+    "Points for its own": Meaning(
+        "Points that a juror gives its own family's responses beyond what others give them.", JURIES
+    ),
+    "Kappa, quadratic": Meaning(
+        "Agreement beyond chance on whole scores; a miss by two points counts four times one.",
+        AGREEMENT,
+    ),
+    "Alpha, ordinal": Meaning(
+        "Krippendorff's agreement beyond chance on ordered scores, with ratings missing.", AGREEMENT
+    ),
+    "Gwet's AC2": Meaning(
+        "Agreement beyond chance that stays stable where nearly all scores are the same.", AGREEMENT
+    ),
+    "Win rate, 95 %": Meaning(
+        "Share of comparisons with other models that the model wins, with its interval.", MODELS
+    ),
+    "Macro-average, 95 %": Meaning(
+        "Mean over benchmarks, each put on 0 to 1, with its interval over instances.", MODELS
+    ),
+    "SD over opponents": Meaning(
+        "How much the win rate varies from one opponent to another.", MODELS
+    ),
+    "CUSUM": Meaning(
+        "Running sum of how far agreement has fallen below its start; it grows where a fall lasts.",
+        MONITOR,
+    ),
+    "Alarm at": Meaning("The CUSUM at which a fall is called one.", MONITOR),
+    "Sensitivity": Meaning(
+        "Of the responses that clinicians call unsafe, the share the jury calls so too.", UNSAFE
+    ),
+    "Specificity": Meaning(
+        "Of the responses that clinicians call safe, the share the jury calls so too.", UNSAFE
+    ),
+    "PPV": Meaning(
+        "Of the responses that the jury calls unsafe, the share clinicians call so too.", UNSAFE
+    ),
+    "NPV": Meaning(
+        "Of the responses that the jury calls safe, the share clinicians call so too.", UNSAFE
+    ),
+    "AUC": Meaning(
+        "Chance that the jury scores an unsafe response lower than a safe one; 0.5 is a coin's toss.",
+        UNSAFE,
+    ),
+    "To read, 90 %": Meaning(
+        "Share of responses to read, lowest score first, that finds 90 % of the unsafe ones.",
+        UNSAFE,
+    ),
+    "To read, 95 %": Meaning(
+        "Share of responses to read, lowest score first, that finds 95 % of the unsafe ones.",
+        UNSAFE,
+    ),
+    "kappa": Meaning(
+        "Agreement on points beyond chance; low where nearly all answers are the same.", POINTS
+    ),
+    "AC1": Meaning(
+        "Gwet's agreement beyond chance that stays stable where nearly all answers are the same.",
+        POINTS,
+    ),
+    "cannot tell": Meaning("Pairs left out because somebody could not tell.", POINTS),
+}
