@@ -1,9 +1,13 @@
 """A heading's meaning in Chromium: on focus, on hover, and on the page that it links to."""
 
+import os
+from pathlib import Path
+
 import pytest
 from kit import screens
 from kit.agreement_screen import opened
 from kit.agreement_screen import served as served
+from kit.browsers import wait_settled
 from kit.servers import Server
 from playwright.sync_api import Browser, Page, expect
 
@@ -16,22 +20,25 @@ TOLD = "(node) => getComputedStyle(node, '::before').content"
 
 def shown(page: Page, name: str) -> str:
     """Return what is shown beside a heading now."""
-    return str(page.get_by_role("link", name=name, exact=True).first.evaluate(TOLD))
+    return str(page.locator("a.mj-term", has_text=name).first.evaluate(TOLD))
 
 
 def test_a_heading_tells_its_meaning_where_one_stands_and_leads_to_all_of_them(
     browser: Browser, served: tuple[Server, str], axe: str
 ) -> None:
     page = opened(browser, served, "agreement")
-    page.get_by_text("Figures as a table, and files").first.click()
-    heading = page.get_by_role("link", name="Spearman", exact=True).first
+    wait_settled(page)
+    heading = page.locator("a.mj-term", has_text="Spearman").first
     heading.wait_for()
+    wait_settled(page)
     assert shown(page, "Spearman") == "none"
 
     heading.focus()
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Tab")
     assert MEANINGS["Spearman"].sentence in shown(page, "Spearman")
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=Path(folder) / "meaning.png")
     assert screens.violations(page, axe) == []
     heading.evaluate("(node) => node.blur()")
     heading.hover()
