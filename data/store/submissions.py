@@ -26,6 +26,7 @@ from data.schema import (
     Span,
     State,
     Submission,
+    SurveyInvitation,
     now,
 )
 from data.store.assignments import NOT_YOURS, progress
@@ -116,6 +117,9 @@ class StoredState:
     draft_seq: int
 
 
+Stored = Assignment | StoredState | SurveyInvitation
+
+
 @dataclass(frozen=True, slots=True)
 class FormState:
     """A state of the form, as a page sends it.
@@ -143,11 +147,11 @@ class FormState:
         comments, flags = entered.get("comments", {}), tuple(entered.get("flags", ()))
         return Reply(entered.get("scores", {}), comments, entered.get("comment", ""), spans, flags)
 
-    def follows(self, stored: Assignment | StoredState) -> bool:
+    def follows(self, stored: Stored) -> bool:
         """Tell whether nobody else has changed what is stored since this page knew it."""
         return self.base in (None, stored.draft_seq) or self._is_of_same_page(stored)
 
-    def known(self, stored: Assignment | StoredState) -> bool:
+    def known(self, stored: Stored) -> bool:
         """Tell whether this state, or a newer one of this page, is stored already.
 
         What was entered upon the very state that is stored is newer than it, however it counts.
@@ -164,7 +168,7 @@ class FormState:
             and (assignment.submitted_seq == assignment.draft_seq or not is_last)
         )
 
-    def _is_of_same_page(self, stored: Assignment | StoredState) -> bool:
+    def _is_of_same_page(self, stored: Stored) -> bool:
         return bool(self.draft["by"]) and stored.draft.get("by") == self.draft["by"]
 
 
