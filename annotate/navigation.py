@@ -52,6 +52,7 @@ SCREENS = (
     Screen("Juries", "juries"),
     Screen("Monitoring", "monitoring"),
     Screen("Models", "models"),
+    Screen("Hand over", "handover"),
     Screen("Rubrics", "rubrics"),
     Screen("Jury lab", "lab"),
     Screen("Workbench", "workbench"),

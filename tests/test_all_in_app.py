@@ -78,6 +78,7 @@ IN_THE_APP = {
     "analyse predict": ("agreement", "Predict"),
     "analyse monitor": ("monitoring", "Monitoring"),
     "share export": ("study_files", "Pack the study"),
+    "share dossier": ("handover_dossier", "Make the files"),
     "share rubric": ("rubrics", "Export"),
 }
 IN_THE_TERMINAL = {
