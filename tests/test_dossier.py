@@ -28,9 +28,9 @@ from data.store.dossiers import keep_answers
 from data.store.study import lock
 
 FIGURE = Evidence(EvidenceKind.FIGURE, "responses", value=1)
-ALL = {code: (FIGURE,) for code in EvidenceCode}
+ALL = dict.fromkeys(EvidenceCode, (FIGURE,))
 SAID = Evidence(EvidenceKind.ANSWER, "funding", text="a grant", by="coordinator", at="")
-ANSWERS = {name: (AnswerKind.ANSWER, SAID) for name in questions()}
+ANSWERS = dict.fromkeys(questions(), (AnswerKind.ANSWER, SAID))
 
 
 @pytest.mark.parametrize("name", GUIDELINES)
