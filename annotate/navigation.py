@@ -51,10 +51,13 @@ SCREENS = (
     Screen("Agreement", "agreement"),
     Screen("Juries", "juries"),
     Screen("Monitoring", "monitoring"),
+    Screen("Ward", "ward"),
     Screen("Models", "models"),
+    Screen("Hand over", "handover"),
     Screen("Rubrics", "rubrics"),
     Screen("Jury lab", "lab"),
     Screen("Workbench", "workbench"),
+    Screen("Taxonomy", "taxonomy"),
     Screen("People", "people", frozenset({Role.COORDINATOR})),
 )
 
