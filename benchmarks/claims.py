@@ -67,7 +67,8 @@ def main() -> None:
                 "claims": round(float(np.nanmean([r.icc_a for r in rows])), 3),
             },
             "mean_interval": [
-                round(float(np.nanmean([getattr(r, end) for r in rows])), 3) for end in ("low", "high")
+                round(float(np.nanmean([getattr(r, end) for r in rows])), 3)
+                for end in ("low", "high")
             ],
             "usd_ratio": round(float(np.mean([figures.price.usd_ratio for figures in found])), 3),
             "claims_a_response": found[0].counts.mean,

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -32,6 +30,12 @@ from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
 from data.question import SLOT, Explanation, scale_text
 from data.question import RenderedPrompt as RenderedPrompt
+from data.rubric_parts import Case as Case
+from data.rubric_parts import Claimed as Claimed
+from data.rubric_parts import Name as Name
+from data.rubric_parts import PointKind as PointKind
+from data.rubric_parts import PointWorth as PointWorth
+from data.rubric_parts import RubricPart as RubricPart
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
 from data.safe_text import one_line, short
@@ -42,8 +46,6 @@ LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 
 Gold = Literal["never", "when_needed", "always"]
-PointKind = Literal["must", "must_not", "nice"]
-Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 LONGEST_COMPLAINT = 300  # characters of a message
 NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
 WIDEST = 1_000  # steps of a scale: jurors are sent all its points
@@ -66,12 +68,6 @@ TOML_KEYS = {
 }
 
 
-class RubricPart(BaseModel):
-    """Base of a rubric's parts: immutable, without unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
-
-
 class Scale(RubricPart):
     """Whole-number points from min to max, both included."""
 
@@ -85,40 +81,6 @@ class Scale(RubricPart):
 
     def __str__(self) -> str:
         return scale_text(self.min, self.max)
-
-
-class PointWorth(RubricPart):
-    """What a point of the case counts, above 0; see `data.points.Point`. No rater reads it."""
-
-    weight: float
-    kind: PointKind
-    critical: bool
-
-
-class Case(RubricPart):
-    """What the points of a case come to: a score on a criterion of the benchmark's rubric.
-
-    `rubric` is that rubric's SHA-256, `max` the top of its scale; `clipped` whether less than 0 is 0.
-    """
-
-    rubric: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    criterion: Name
-    max: int
-    clipped: bool
-
-
-class Claimed(RubricPart):
-    """What the claims of a response come to: a score on a criterion of the benchmark's rubric.
-
-    `rubric` is that rubric's SHA-256, `min` and `max` the ends of its scale, `formula` the name of one
-    of `data.claims.FORMULAS`.
-    """
-
-    rubric: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    criterion: Name
-    formula: Name
-    min: int
-    max: int
 
 
 class Criterion(RubricPart):

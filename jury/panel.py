@@ -258,6 +258,9 @@ class Panel(Part):
         ]
 
 
+TABLES: Mapping[str, type[Part]] = {"claims": Claims, "splitter": Juror, "proposer": Juror}
+
+
 def read_panel(name_or_path: str | Path) -> Panel:
     """Read a panel by the name of one that ships with medjury, or from a TOML file.
 
@@ -405,11 +408,15 @@ def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
     if len(steps) > 1 and steps[0] == "juror":
         prefix, part = f"juror {_called(body, steps[1])}, ", Juror
         steps = steps[2:]
+    elif len(steps) > 1 and steps[0] in TABLES:
+        prefix, part = f"{steps[0]}, ", TABLES[steps[0]]
+        steps = steps[1:]
     if not steps:
         return f"{prefix}{message}"
     if problem["type"] == "extra_forbidden":
         named = shown(steps[0]).strip("'")
-        keys = [field.alias or name for name, field in part.model_fields.items()]
+        own = {"claims"} if part is Juror else set()
+        keys = [field.alias or name for name, field in part.model_fields.items() if name not in own]
         return f"{prefix}{named}: no such key; the keys are {', '.join(keys)}"
     if problem["type"] == "string_pattern_mismatch":
         message = NAME_SIGNS

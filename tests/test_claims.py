@@ -176,7 +176,7 @@ def test_a_list_that_cannot_be_of_the_response_is_refused_and_nothing_is_stored(
     with pytest.raises(BadInput, match=said):
         correct_claims(OPERATOR, engine, 1, "a", rows)
     with pytest.raises(Unknown, match="no claims of it by b"):
-        correct_claims(OPERATOR, engine, 1, "b", rows)
+        correct_claims(OPERATOR, engine, 1, "b", [{"claim": "So", "quote": "Finding"}])
     assert claims_on(OPERATOR, engine, 1)[0].versions == 1
     assert verify(engine).findings == ()
 
@@ -356,7 +356,7 @@ def test_no_text_breaks_what_is_read(answer: str, response: str) -> None:
         ({"splitter": "z"}, "'z' is no juror here"),
         ({"splitter": "a", "formula": "best"}, "'best' is none of share, points"),
         ({}, "name a juror of this panel as splitter"),
-        ({"splitter": "a", "price": 1}, "price"),
+        ({"splitter": "a", "price": 1}, "claims, price: no such key; the keys are splitter,"),
     ],
 )
 def test_claims_that_nobody_can_make_are_refused_with_the_panel(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,10 +21,23 @@ from medjury.cli.options import (
     either,
     study_of,
 )
-from medjury.cli.output import counted, say, say_unnoted, show, show_decision, show_table
+from medjury.cli.output import (
+    counted,
+    progress,
+    say,
+    say_unnoted,
+    show,
+    show_decision,
+    show_table,
+)
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from data.queries.claims import Spent
+    from jury.panel import Panel
+    from jury.run_result import RunResult
+    from medjury.cli.jury import RunRequest
     from medjury.services.claims import ClaimsFigures
 
 PRICES = ["calls", "USD", "unknown price"]
@@ -146,3 +160,46 @@ def claims_json(figures: "ClaimsFigures") -> dict[str, Any]:
 
 def _spent(spent: "Spent") -> dict[str, Any]:
     return {"usd": round(spent.usd, 9), "calls": spent.calls, "usd_unknown": spent.unknown}
+
+
+def refuse_with_claims(engine: "Engine", panel: "Panel", request: "RunRequest") -> None:
+    """Refuse options that a panel which judges claims cannot be run with; nothing is sent before."""
+    from jury.claims_run import refuse_claims
+    from jury.worklist import benchmarks_to_rate
+
+    if panel.claims is None:
+        return
+    several = request.replicates > 1
+    options = {"--batch": request.batch, "--on": request.on, "--replicates": several}
+    refuse_claims(panel, benchmarks_to_rate(engine, panel, request.benchmarks), **options)
+
+
+def with_judged_claims(
+    engine: "Engine",
+    panel: "Panel",
+    request: "RunRequest",
+    plain: "RunResult",
+    json_to: Path | None,
+) -> "RunResult":
+    """Have responses split into claims and these judged; return the result of the whole run."""
+    from jury.claims_run import run_claims, with_claims
+    from medjury.cli.jury_words import cost_words, progress_words
+
+    left = None if request.max_usd is None else max(0.0, request.max_usd - plain.usd)
+    with progress(f"panel {panel.name}, claims", None) as at:
+        claims = run_claims(
+            engine,
+            panel,
+            concurrency=request.concurrency,
+            max_usd=left,
+            benchmarks=request.benchmarks,
+            progress=lambda now: at(now.done, now.total, progress_words(now)),
+            waiting=lambda: say("waiting: another run holds this study", json_to),
+        )
+    split = claims.split
+    say(
+        f"claims: split {split.rated} of {counted(split.rated + split.missing, 'response')} that had "
+        f"none, {cost_words(split)}",
+        json_to,
+    )
+    return with_claims(plain, claims)

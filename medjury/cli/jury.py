@@ -28,13 +28,12 @@ from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
-from jury.claims_run import refuse_claims, run_claims, with_claims
 from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.providers.executor import with_lost_jurors
 from jury.references import check_references
 from jury.run import run_panel
 from jury.run_result import RunResult
-from jury.worklist import benchmarks_to_rate
+from medjury.cli.claims import refuse_with_claims, with_judged_claims
 from medjury.cli.dask_connect import On
 from medjury.cli.files import write_json
 from medjury.cli.jury_words import (
@@ -139,10 +138,7 @@ class RunRequest:
 def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
     """Let a panel rate, say what goes where before and what it came to after."""
     refuse_ended(panel, datetime.now(UTC).date())
-    if panel.claims is not None:
-        several = request.replicates > 1
-        options = {"--batch": request.batch, "--on": request.on, "--replicates": several}
-        refuse_claims(panel, benchmarks_to_rate(engine, panel, request.benchmarks), **options)
+    refuse_with_claims(engine, panel, request)
     if request.on is None:
         api_keys(panel)
     elif request.batch:
@@ -191,31 +187,7 @@ def _rated(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | No
         result = with_lost_jurors(result, providers or {})
     if panel.claims is None or result.interrupted:
         return result
-    return _with_claims(engine, panel, request, result, json_to)
-
-
-def _with_claims(
-    engine: Engine, panel: Panel, request: RunRequest, plain: RunResult, json_to: Path | None
-) -> RunResult:
-    """Have responses split into claims and these judged; return the result of the whole run."""
-    left = None if request.max_usd is None else max(0.0, request.max_usd - plain.usd)
-    with progress(f"panel {panel.name}, claims", None) as at:
-        claims = run_claims(
-            engine,
-            panel,
-            concurrency=request.concurrency,
-            max_usd=left,
-            benchmarks=request.benchmarks,
-            progress=lambda now: at(now.done, now.total, progress_words(now)),
-            waiting=lambda: say("waiting: another run holds this study", json_to),
-        )
-    split = claims.split
-    say(
-        f"claims: split {split.rated} of {counted(split.rated + split.missing, 'response')} that had "
-        f"none, {cost_words(split)}",
-        json_to,
-    )
-    return with_claims(plain, claims)
+    return with_judged_claims(engine, panel, request, result, json_to)
 
 
 def _in_batches(
