@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from sqlalchemy import Engine, and_, func
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, desc, select
 
 import data
@@ -81,6 +82,8 @@ class ReferencePair:
     response_id: str
     text: str
     reference: str | None
+    benchmark: str = ""
+    instance_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +139,17 @@ def simulated_raters(engine: Engine) -> frozenset[str]:
 def pairs(engine: Engine) -> Iterator[ReferencePair]:
     """Yield every response with its reference, grouped by instance; training responses left out."""
     query = (
-        select(Response.id, Response.response_id, Response.text, Instance.reference)
+        select_columns(
+            *(col(Response.id), col(Response.response_id), col(Response.text)),
+            *(col(Instance.reference), col(Instance.benchmark), col(Instance.instance_id)),
+        )
         .join(Instance)
         .where(FOR_STUDY)
         .order_by(col(Response.instance), col(Response.id))
     )
     with reading(engine) as session:
-        for key, name, text, reference in session.exec(query).yield_per(200):
-            yield ReferencePair(key or 0, name, text, reference)
+        for row in session.execute(query.execution_options(yield_per=200)):
+            yield ReferencePair(*row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,7 +320,7 @@ COMMANDS = (
     Command(
         "analyse measure",
         "metrics:measure",
-        "Score every response against its reference with ROUGE-L and BERTScore.",
+        "Score responses by metrics: against references, or answers by their key as HELM does.",
         "rouge-l",
         "measure",
     ),
