@@ -409,7 +409,7 @@ def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
         prefix, part = f"juror {_called(body, steps[1])}, ", Juror
         steps = steps[2:]
     elif len(steps) > 1 and steps[0] in TABLES:
-        prefix, part = f"{steps[0]}, ", TABLES[steps[0]]
+        prefix, part = f"{steps[0]}, ", TABLES[str(steps[0])]
         steps = steps[1:]
     if not steps:
         return f"{prefix}{message}"
