@@ -28,7 +28,7 @@ from data import queries
 from data.person import Person, only
 from data.queries import Material, StudyStanding
 from data.queries.record import Verified
-from data.queries.study import taxonomy
+from data.queries.taxonomy import subcategories, taxonomy_for
 from data.schema import Role, now
 from data.store.responses import TaxonomyPlace
 from data.store.steering import lock_study, reopen_study, set_place
@@ -58,7 +58,7 @@ ABOUT_METRICS = (
     "so that Agreement compares them with the clinicians like any juror."
 )
 TOLD = (
-    '<p class="mj-said">A category in brackets is where MedHELM has the benchmark of this name; it '
+    '<p class="mj-said">A category in brackets is where the taxonomy has the benchmark of this name; it '
     "counts until "
     "another is set. <b>References</b> are instances with a reference text, <b>Masked</b> "
     "are responses in which the author's name is hidden from raters. Training responses are "
@@ -188,7 +188,7 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
     views = {material.view.name: material for material in materials}
     name = columns[0].selectbox("Benchmark", list(views), key="place-of")
     own = views[name].view
-    places = taxonomy()
+    places = subcategories(taxonomy_for(person, engine))
     category = columns[1].selectbox(
         "Category", ["", *places], _at(["", *places], own.category), _named, key=f"category-{name}"
     )

@@ -1,12 +1,9 @@
-"""Benchmarks, responses, settings and counts of a study, and MedHELM's taxonomy."""
+"""Benchmarks, responses, settings and counts of a study."""
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -14,7 +11,6 @@ from sqlalchemy import Engine, and_, func
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, desc, select
 
-import data
 from data.card import SETTLING, THIRD, reading_of_pass
 from data.database import reading
 from data.queries.authors import authors_unless_blind, number_of_authors
@@ -55,8 +51,6 @@ _READ = (
     .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
     .distinct()
 )
-
-TAXONOMY = Path(data.__file__).parent / "taxonomy.toml"
 
 COUNTED = (Response, Rating, Attempt)
 LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT, VIEW_SAVED, VIEW_FORGOTTEN, REVIEWED)
@@ -233,37 +227,6 @@ def study_id(engine: Engine) -> str:
     """
     with reading(engine) as session:
         return session.exec(select(Event.sha256).order_by(col(Event.id)).limit(1)).first() or ""
-
-
-def categories(engine: Engine) -> dict[str, str]:
-    """Return benchmark -> category: its own, else that of MedHELM's benchmark of this name, or ""."""
-    taxonomy_places = known_places()
-    with reading(engine) as session:
-        rows = session.exec(select(Benchmark.name, Benchmark.category))
-        return {name: category or taxonomy_places.get(name, ("", ""))[0] for name, category in rows}
-
-
-def taxonomy() -> dict[str, list[str]]:
-    """Return MedHELM's categories with their subcategories, in its order."""
-    return {
-        category["name"]: [part["name"] for part in category["subcategory"]]
-        for category in _taxonomy()["category"]
-    }
-
-
-def known_places() -> Mapping[str, tuple[str, str]]:
-    """Return category and subcategory of MedHELM's benchmarks, by name."""
-    return {
-        benchmark: (category["name"], part["name"])
-        for category in _taxonomy()["category"]
-        for part in category["subcategory"]
-        for benchmark in part["benchmarks"]
-    }
-
-
-@cache
-def _taxonomy() -> dict[str, Any]:
-    return tomllib.loads(TAXONOMY.read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
