@@ -53,6 +53,7 @@ SCREENS = (
     Screen("Monitoring", "monitoring"),
     Screen("Ward", "ward"),
     Screen("Models", "models"),
+    Screen("Hand over", "handover"),
     Screen("Rubrics", "rubrics"),
     Screen("Jury lab", "lab"),
     Screen("Workbench", "workbench"),

@@ -173,6 +173,7 @@ SEALS: Mapping[str, Sealed] = {
         ACT,
     ),
     "review": Sealed(How.ACT, ("response", "reviewer", "kind", "text", "at"), ACT),
+    "dossier_answer": Sealed(How.ACT, ("question", "kind", "text", "author", "at"), ACT),
     "expert": Sealed(
         How.OWN,
         checked=dict.fromkeys(

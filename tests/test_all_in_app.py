@@ -82,6 +82,7 @@ IN_THE_APP = {
     "analyse route": ("ward_routing", "Route"),
     "analyse monitor": ("monitoring", "Monitoring"),
     "share export": ("study_files", "Pack the study"),
+    "share dossier": ("handover_dossier", "Make the files"),
     "share rubric": ("rubrics", "Export"),
 }
 IN_THE_TERMINAL = {

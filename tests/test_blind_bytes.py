@@ -107,6 +107,10 @@ CALLS: Mapping[str, Calls] = {
         ("import", "{same.csv}", "--guess"),
     ),
     "ratings": (("ratings", "{more.csv}"), ("ratings", "{unknown.csv}")),
+    "dossier": (
+        ("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier}", *JSON),
+        ("dossier", "--to", "grras", "--questions", *FAST),
+    ),
     "rubric used": (("rubric", "used"),),
     "rubric export": (("rubric", "export", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
     "export": (

@@ -49,6 +49,7 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "span": schema.Span,
     "submission": schema.Submission,
     "review": schema.Review,
+    "dossier_answer": schema.DossierAnswer,
     "expert": schema.Expert,
     "drill": schema.Drill,
     "attempt": schema.Attempt,

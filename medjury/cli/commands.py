@@ -406,6 +406,13 @@ COMMANDS = (
         "generic --to medjury --out bundle --panel simulated --reps 200",
         "rubric export",
     ),
+    Command(
+        "share dossier",
+        "dossier:dossier",
+        'Fill in a reporting guideline from the study: each item with its evidence, or "not done".',
+        "--to tripod-llm --out dossier --reps 200",
+        "dossier",
+    ),
 )
 
 # Options that were renamed: command -> former -> present. The former work on and are listed nowhere.
