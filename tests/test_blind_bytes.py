@@ -67,6 +67,10 @@ CALLS: Mapping[str, Calls] = {
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "watch": (
+        ("watch", "{nowhere}", "--show"),
+        ("watch", "-", "--show"),
+    ),
     "plan": (("plan", *SEATS, *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
