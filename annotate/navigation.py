@@ -53,9 +53,11 @@ SCREENS = (
     Screen("Monitoring", "monitoring"),
     Screen("Ward", "ward"),
     Screen("Models", "models"),
+    Screen("Hand over", "handover"),
     Screen("Rubrics", "rubrics"),
     Screen("Jury lab", "lab"),
     Screen("Workbench", "workbench"),
+    Screen("Taxonomy", "taxonomy"),
     Screen("People", "people", frozenset({Role.COORDINATOR})),
 )
 

@@ -187,6 +187,7 @@ SEALS: Mapping[str, Sealed] = {
         ACT,
     ),
     "alarm_step": Sealed(How.ACT, ("alarm", "kind", "way", "actor", "text", "at"), ACT),
+    "dossier_answer": Sealed(How.ACT, ("question", "kind", "text", "author", "at"), ACT),
     "expert": Sealed(
         How.OWN,
         checked=dict.fromkeys(

@@ -47,6 +47,9 @@ IN_THE_APP = {
     "study protocol set": ("study_design", "Fix the protocol"),
     "study protocol show": ("study_design", "Protocol"),
     "study protocol check": ("study", "Overview"),
+    "study taxonomy show": ("taxonomy", "Coverage"),
+    "study taxonomy check": ("taxonomy", "Check this file"),
+    "study taxonomy use": ("taxonomy", "Use this file"),
     "study rubric list": ("rubrics", "Read"),
     "study rubric show": ("rubrics", "Read"),
     "study rubric add": ("rubrics", "Copy to a new version"),
@@ -80,6 +83,7 @@ IN_THE_APP = {
     "analyse monitor": ("monitoring", "Monitoring"),
     "analyse watch": ("ward_watch", "Acknowledge"),
     "share export": ("study_files", "Pack the study"),
+    "share dossier": ("handover_dossier", "Make the files"),
     "share rubric": ("rubrics", "Export"),
 }
 IN_THE_TERMINAL = {

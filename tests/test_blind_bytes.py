@@ -72,6 +72,8 @@ CALLS: Mapping[str, Calls] = {
         ("watch", "-", "--show"),
     ),
     "plan": (("plan", *SEATS, *JSON),),
+    "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
+    "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
     "analyse points": (("analyse", "points", *JSON),),
@@ -109,6 +111,10 @@ CALLS: Mapping[str, Calls] = {
         ("import", "{same.csv}", "--guess"),
     ),
     "ratings": (("ratings", "{more.csv}"), ("ratings", "{unknown.csv}")),
+    "dossier": (
+        ("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier}", *JSON),
+        ("dossier", "--to", "grras", "--questions", *FAST),
+    ),
     "rubric used": (("rubric", "used"),),
     "rubric export": (("rubric", "export", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
     "export": (

@@ -14,7 +14,7 @@ from data.errors import BadInput
 from data.person import is_blind
 from data.queries.ledger import compositions_tried
 from data.queries.record import acts
-from data.queries.study import categories
+from data.queries.taxonomy import categories
 from medjury.services.model_costs import read_costs
 
 Write = Callable[[str, str], Path]

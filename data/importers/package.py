@@ -52,6 +52,7 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "intake": schema.Intake,
     "alarm": schema.Alarm,
     "alarm_step": schema.AlarmStep,
+    "dossier_answer": schema.DossierAnswer,
     "expert": schema.Expert,
     "drill": schema.Drill,
     "attempt": schema.Attempt,

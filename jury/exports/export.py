@@ -92,8 +92,8 @@ def program(name: str) -> str:
     return (files("jury.exports") / f"{name}.txt").read_text("utf-8")
 
 
-def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> None:
-    """Write all files into a new or empty folder, or none; `option` is what named it.
+def write_folder(out: Path, texts: Mapping[str, str | bytes], option: str = "--out") -> None:
+    """Write all files, text or bytes, into a new or empty folder, or none; `option` is what named it.
 
     Raises
     ------
@@ -108,7 +108,8 @@ def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> 
         folder = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
         for name, text in texts.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+            content = text.encode("utf-8") if isinstance(text, str) else text
+            (folder / name).write_bytes(content)
         folder.chmod(0o755)
         if out.exists():
             out.rmdir()

@@ -26,7 +26,7 @@ from calibration.models.rows import CLINICIANS, JURY, WAYS
 from calibration.values import COMBINED, AnalysisOptions
 from data.queries.ledger import fingerprint
 from data.queries.record import locked_since
-from data.queries.study import categories
+from data.queries.taxonomy import categories
 from data.store.study import unblind as lift_blind
 from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import silent_jurors

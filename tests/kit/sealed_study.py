@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 from annotate.watching.sample import Sample
 from data.card import Marked, Reply
 from data.description import Description
+from data.guidelines import Answer
 from data.importers.points import PointRow
 from data.importers.ratings import ExpertRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
@@ -19,6 +20,7 @@ from data.queries.jury import BatchRequest
 from data.queries.rating_room import Exercise, situation
 from data.rubric import read_rubric
 from data.schema import (
+    AnswerKind,
     Assignment,
     Attempt,
     Kind,
@@ -60,6 +62,7 @@ from data.store import (
 from data.store.access import pseudonym_key, signing_key
 from data.store.batches import prepare
 from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
+from data.store.dossiers import keep_answers
 from data.store.improvements import (
     begin_improvement,
     end_improvement,
@@ -307,6 +310,8 @@ def _looked_at(engine: Engine) -> None:
     change_tags(OPERATOR, engine, 1, put_on=["too short", "unsafe"])
     change_tags(OPERATOR, engine, 1, taken_off=["unsafe"])
     keep_note(OPERATOR, engine, 1, "ask the clinicians")
+    keep_answers(OPERATOR, engine, {"funding": Answer("a grant"), "ethics": Answer("waived")})
+    keep_answers(OPERATOR, engine, {"ethics": Answer("none needed", AnswerKind.NOT_APPLICABLE)})
     for name in ("mine", "other"):
         keep_panel(OPERATOR, engine, name, f'name = "{name}"')
     forget_panel(OPERATOR, engine, "other")
