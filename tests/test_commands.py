@@ -44,15 +44,10 @@ STUDY = (
     *("study backup", "study move", "study lock", "study unblind", "analyse models"),
     "study verify",
 )
-# The one makes a study of its own, the other does not end; of points in `test_points.py`, of a watch
-# in `test_watch.py`.
+# The one makes a study of its own, the other does not end; of points in `test_points.py`.
 ALONE = {
-    "demo",
-    "serve",
-    "analyse watch",
-    "study points add",
-    "study points show",
-    "analyse points",
+    *("demo", "serve", "study points add", "study points show", "analyse points"),
+    *("analyse claims", "analyse watch"),
 }
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 import sqlmodel
 from alembic import op
 
-revision = "0017"
-down_revision = "0016"
+revision = "0019"
+down_revision = "0018"
 branch_labels = None
 depends_on = None
 
