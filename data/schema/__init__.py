@@ -47,3 +47,4 @@ from data.schema.study import (
     now,
 )
 from data.schema.survey import Survey, SurveyAnswer, SurveyInvitation
+from data.schema.watch import Alarm, AlarmStep, Intake, Outcome, StepKind
