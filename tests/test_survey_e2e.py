@@ -36,7 +36,7 @@ OFFLINE, RESUMED, CLICKS = "dr_f", "dr_g", "dr_h"
 
 
 @pytest.fixture(scope="module")
-def asked(study: Engine) -> Mapping[str, Person]:
+def codes(study: Engine) -> Mapping[str, Person]:
     codes = {one.handle: one.code for one in invite(study, NAMES)}
     open_survey(study, TAXONOMY, "subcategories", 3, "coordinator")
     ask_clinicians(study, NAMES, "coordinator")
@@ -107,11 +107,11 @@ def shot(page: Page, name: str) -> None:
 
 
 def test_eight_clinicians_answer_the_survey_each_in_their_way(
-    browser: Browser, server: Server, study: Engine, asked: Mapping[str, Person], axe: str
+    browser: Browser, server: Server, study: Engine, codes: Mapping[str, Person], axe: str
 ) -> None:
     orders = []
     for name in KEYS:
-        with at_the_survey(browser, server, study, asked[name]) as page:
+        with at_the_survey(browser, server, study, codes[name]) as page:
             heard = record(page)
             page.reload()
             page.locator(".mj-survey").wait_for()
@@ -127,16 +127,16 @@ def test_eight_clinicians_answer_the_survey_each_in_their_way(
             assert b"Clinical Note Generation / " not in told
     assert len({*orders}) == len(KEYS)
     for name in TOUCH:
-        with at_the_survey(browser, server, study, asked[name], touch=True) as page:
+        with at_the_survey(browser, server, study, codes[name], touch=True) as page:
             shot(page, f"survey-{name}")
             sort_all(page, name, "touch")
             shot(page, f"survey-{name}-placed")
             assert screens.violations(page, axe) == []
             finish(page, "touch", 5)
-    with at_the_survey(browser, server, study, asked[OFFLINE]) as page:
+    with at_the_survey(browser, server, study, codes[OFFLINE]) as page:
         loses_the_line(page)
-    resumes(browser, server, study, asked[RESUMED])
-    with at_the_survey(browser, server, study, asked[CLICKS]) as page:
+    resumes(browser, server, study, codes[RESUMED])
+    with at_the_survey(browser, server, study, codes[CLICKS]) as page:
         comments_and_changes(page)
     assert_whole(study)
 
