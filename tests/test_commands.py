@@ -48,6 +48,7 @@ STUDY = (
 ALONE = {
     *("demo", "serve", "study points add", "study points show", "analyse points"),
     "analyse claims",
+    "study points draft",
 }
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 
