@@ -4,8 +4,8 @@ import sqlalchemy as sa
 import sqlmodel
 from alembic import op
 
-revision = "0019"
-down_revision = "0018"
+revision = "0020"
+down_revision = "0019"
 branch_labels = None
 depends_on = None
 
