@@ -81,6 +81,7 @@ IN_THE_APP = {
     "analyse predict": ("agreement", "Predict"),
     "analyse route": ("ward_routing", "Route"),
     "analyse monitor": ("monitoring", "Monitoring"),
+    "analyse watch": ("ward_watch", "Acknowledge"),
     "share export": ("study_files", "Pack the study"),
     "share dossier": ("handover_dossier", "Make the files"),
     "share rubric": ("rubrics", "Export"),
