@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 from kit import postgres
 from kit.rating_study import build, codes_of, row, rubric
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 from sqlmodel import Session, col, select
 
 from data import database
 from data.card import Reply
-from data.database import open_study, shared_transaction, transaction
+from data.database import CONNECTIONS, open_study, shared_transaction, transaction
 from data.errors import MedjuryError, NoStudy, NotAllowed
 from data.queries import next_task, situation
 from data.queries.record import verify
@@ -70,6 +70,21 @@ def test_no_submission_is_lost_or_doubled_when_all_submit_at_once(ward: Engine) 
     assert sum(stored) == showings
     assert counts(ward) == (showings, showings * len(SCORES), showings)
     assert verify(ward).findings == ()
+
+
+def test_connections_that_were_used_at_once_are_kept_for_later(ward: Engine) -> None:
+    opened_anew: list[object] = []
+    event.listen(ward, "connect", lambda connection, _: opened_anew.append(connection))
+    together = threading.Barrier(CONNECTIONS)
+
+    def look(_: int) -> None:
+        with ward.connect():
+            together.wait()
+
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        for _ in range(3):
+            list(pool.map(look, range(CONNECTIONS)))
+    assert len(opened_anew) <= CONNECTIONS
 
 
 def test_the_chain_is_one_while_others_write_alone(ward: Engine) -> None:
