@@ -51,6 +51,7 @@ SCREENS = (
     Screen("Agreement", "agreement"),
     Screen("Juries", "juries"),
     Screen("Monitoring", "monitoring"),
+    Screen("Ward", "ward"),
     Screen("Models", "models"),
     Screen("Rubrics", "rubrics"),
     Screen("Jury lab", "lab"),

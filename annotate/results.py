@@ -7,6 +7,7 @@ from typing import Any
 from calibration.decision import Decision
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
 from calibration.planning.rows import PlanOptions
+from calibration.routing.values import Harm
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions, Note
 
@@ -219,6 +220,28 @@ class PredictionsAnswer:
 
     decision: Decision
     tables: tuple[Table, ...]
+    told: tuple[str, ...]
+    csv: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingQuestion:
+    """What is harmful, at what bound, and whose scores decide; None is every juror and benchmark."""
+
+    harm: Harm
+    bound: float
+    confidence: float
+    jurors: tuple[str, ...] | None = None
+    benchmark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingAnswer:
+    """What came of routing: in a sentence, both rules, what is to be known, a row a response as CSV."""
+
+    is_certified: bool
+    headline: str
+    table: Table
     told: tuple[str, ...]
     csv: bytes
 

@@ -68,7 +68,7 @@ def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
 def of_models(engine: Engine, person: Person) -> tuple[Jury, ModelsRequest]:
     """Ask for jury and criterion; return the jury, and what is to be compared by it."""
     first, second, *_ = st.columns(4)
-    jury = _panel_or_one(first, engine, person)
+    jury = panel_or_one(first, engine, person)
     criterion = criterion_of(engine, person, second)
     return jury, ModelsRequest(AnalysisOptions(jurors=jury.jurors, criterion=criterion))
 
@@ -88,7 +88,7 @@ def of_monitoring(engine: Engine, person: Person) -> MonitoringQuestion:
         )
         rate = chosen(alarms, "False alarms a year", [*RATES], "false_alarms")
         places = st.columns(4)
-        jury = _panel_or_one(places[1], engine, person)
+        jury = panel_or_one(places[1], engine, person)
         benchmark, criterion = benchmark_and_criterion(engine, person, places)
         options = AnalysisOptions(
             jurors=jury.jurors,
@@ -179,7 +179,7 @@ def _panel_or_some(
     return Jury(tuple(seated)) if seated else Jury()
 
 
-def _panel_or_one(
+def panel_or_one(
     column: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
 ) -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or a single juror."""

@@ -42,6 +42,16 @@ def headline(found: Routed, *, simulated: bool = False) -> str:
     return f"{made_up}read all: no rule reaches this bound with these ratings; {more} ({told})"
 
 
+def work_lines(found: Routed, unread: int, hours: float) -> tuple[str, ...]:
+    """Return which ratings chose and certified, what the jury left out, and the work that is left."""
+    missing = f"{counted(found.not_scored, 'response')} the jury has not scored: to be read"
+    return (
+        *([missing] if found.not_scored else []),
+        f"{found.n_train} rated responses chose the rule, {found.n_certify} certified it",
+        f"to read, rated by no clinician yet: {counted(unread, 'response')}, about {hours:.1f} hours",
+    )
+
+
 def rules_table(found: Routed, face: Typeface = TERMINAL) -> Table:
     """Return both rules, the one that decides first."""
     other = found.low_score if found.used is found.learned else found.learned

@@ -20,7 +20,7 @@ from medjury.cli.options import (
     named_jurors,
     study_of,
 )
-from medjury.cli.output import counted, progress, say, seat_words, show_table
+from medjury.cli.output import progress, say, seat_words, show_table
 
 if TYPE_CHECKING:
     from calibration.routing.values import Harm
@@ -108,7 +108,7 @@ def _harm(at_most: float | None, off_by: float | None, criterion: str | None) ->
 
 def _show(routes: "StudyRoutes", json_to: Path | None) -> None:
     """Print what came of it, who sits on the jury, both rules, and the work that is left."""
-    from calibration.tables.routing import headline, rules_table
+    from calibration.tables.routing import headline, rules_table, work_lines
 
     found = routes.routes.found
     say(headline(found, simulated=bool(routes.simulated)), json_to)
@@ -117,16 +117,9 @@ def _show(routes: "StudyRoutes", json_to: Path | None) -> None:
         say(f"simulated: {', '.join(routes.simulated)}", json_to)
     if routes.silent:
         say(seat_words(routes.silent, named=False), json_to)
-    if found.not_scored:
-        say(f"{counted(found.not_scored, 'response')} the jury has not scored: to be read", json_to)
     say("", json_to)
     show_table(rules_table(found), json_to)
-    parts = f"{found.n_train} rated responses chose the rule, {found.n_certify} certified it"
-    say(parts, json_to)
-    say(
-        f"to read, rated by no clinician yet: {counted(routes.unread, 'response')}, about "
-        f"{routes.hours:.1f} hours",
-        json_to,
-    )
+    for line in work_lines(found, routes.unread, routes.hours):
+        say(line, json_to)
     for line in routes.told:
         say(line, json_to)
