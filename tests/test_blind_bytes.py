@@ -67,6 +67,10 @@ CALLS: Mapping[str, Calls] = {
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "watch": (
+        ("watch", "{nowhere}", "--show"),
+        ("watch", "-", "--show"),
+    ),
     "plan": (("plan", *SEATS, *JSON),),
     "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
     "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
