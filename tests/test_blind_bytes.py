@@ -79,6 +79,9 @@ CALLS: Mapping[str, Calls] = {
     "study survey close": (("study", "survey", "close", *JSON),),
     "study survey results": (("study", "survey", "results", *FAST, *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
+    "study points draft": (
+        ("study", "points", "draft", "simulated", "--benchmark", "cases", "--estimate", *JSON),
+    ),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
     "analyse points": (("analyse", "points", *JSON),),
     "protocol set": (("protocol", "set", "--margin", "0.1"),),

@@ -60,6 +60,7 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "survey_answer": schema.SurveyAnswer,
     "attempt": schema.Attempt,
     "reference_check": schema.ReferenceCheck,
+    "point_call": schema.PointCall,
     "claim_list": schema.ClaimList,
     "claim_split": schema.ClaimSplit,
     "composition": schema.Composition,
