@@ -56,6 +56,10 @@ def at_the_survey(
     page = context.new_page()
     page.goto(server.address)
     page.locator(".mj-survey").wait_for()
+    box = page.locator(".mj-survey").bounding_box()
+    assert box is not None
+    assert box["width"] > 0.75 * width  # it fills the page
+    assert page.evaluate("document.querySelector('.mj-body').scrollWidth") <= width
     yield page
     context.close()
 
@@ -69,6 +73,7 @@ def place_next(page: Page, name: str, way: str) -> str:
         page.keyboard.press(f"{number}")
     elif way == "touch":
         button.tap()
+        expect(page.locator(".mj-card")).to_be_in_viewport()
     else:
         button.click()
     expect(page.locator(".mj-card h2")).not_to_have_text(card)
@@ -120,6 +125,7 @@ def test_eight_clinicians_answer_the_survey_each_in_their_way(
             page.keyboard.press("u")
             expect(page.locator(".mj-placed")).to_have_text("21 of 22 placed")
             place_next(page, name, "keys")
+            shot(page, f"survey-{name}-placed")
             assert screens.violations(page, axe) == []
             finish(page, "keys", 4)
             told = b"\n".join(heard)

@@ -11,7 +11,7 @@ from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from annotate.rating import room
-from annotate.rating.answers import ENDED, take_in_survey
+from annotate.rating.answers import ENDED, take_in, take_in_survey
 from calibration.report.survey_page import survey_page
 from data.errors import BadInput, Conflict, NotAllowed, Unknown
 from data.person import Person
@@ -196,7 +196,7 @@ def test_what_cannot_be_opened_or_asked_is_refused(
         begin_survey(Person(7, "R", Role.RESEARCHER), engine, MEDHELM, "tasks", 0, "account 7")
 
 
-def test_a_survey_comes_before_the_responses_and_can_wait(engine: Engine) -> None:
+def test_a_survey_comes_before_the_responses_or_after_them_if_it_waits(engine: Engine) -> None:
     codes = build(engine, [row(1, "A note.")], ["dr_a"], rubric())
     person = person_of(engine, codes["dr_a"])
     open_survey(engine, MEDHELM, "subcategories", 7, "coordinator")
@@ -204,10 +204,13 @@ def test_a_survey_comes_before_the_responses_and_can_wait(engine: Engine) -> Non
     shown = room.arrival(engine, person)["shown"]
     assert (shown["stage"], shown["later"]) == ("survey", True)
     later = take_in_survey(engine, person.rater or 0, entered(engine, person, go="next"))
-    assert room.shown(engine, person, later)["stage"] == "rate"
+    response = room.shown(engine, person, later)
+    assert response["stage"] == "rate"
+    rated = take_in(engine, person, message(response["code"], submit=True))
+    assert room.shown(engine, person, rated)["stage"] == "survey"
     done = take_in_survey(engine, person.rater or 0, entered(engine, person, seq=5, submit=True))
-    assert room.shown(engine, person, done)["stage"] == "rate"
-    assert room.arrival(engine, person)["shown"]["stage"] == "rate"
+    assert room.shown(engine, person, done)["stage"] == "note"
+    assert room.arrival(engine, person)["shown"]["stage"] == "note"
 
 
 def test_two_rounds_say_what_changed(engine: Engine, write: Callable[[str, str], Path]) -> None:

@@ -77,33 +77,7 @@ class Life {
     if (!isSaved(this.entry)) this.send();
   }
 
-  // Put the card that is shown into a category, and show the next.
-  place(category) {
-    const { entry } = this;
-    const name = cardOf(entry);
-    if (name === null || !score(entry, name, category)) return;
-    nextCard(entry, name);
-    this.view.card.focus({ preventScroll: true });
-    this.sendSoon();
-  }
-
-  turn(direction) {
-    const { entry } = this;
-    const names = entry.survey.cards.map((one) => one.name);
-    const at = names.indexOf(cardOf(entry));
-    const next = at < 0 ? (direction > 0 ? 0 : names.length - 1) : (at + direction + names.length) % names.length;
-    this.bring(names[next]);
-  }
-
-  bring(name) {
-    this.entry.active = name;
-    this.refresh();
-    this.view.card.focus();
-  }
-
-  writeNote() { (this.view.note.hidden ? this.view.comment : this.view.note).focus(); }
-
-  leaveNote() { this.view.card.focus(); }
+  onCard(act) { act(this); }
 
   note({ title, text, back }) {
     const words = node("div", {}, node("h1", {}, title), node("p", {}, text));

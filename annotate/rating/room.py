@@ -217,7 +217,8 @@ def _rating(engine: Engine, rater: int, house: RoomState, answer: Answer | None)
     if task is None and answer is not None and survey.is_survey(answer.code):
         return counted | _survey_end(answer)
     if task is None:
-        return counted | _end(engine, rater, current.progress)
+        postponed = _survey(engine, rater, None) if answer else None
+        return counted | (postponed or _end(engine, rater, current.progress))
     after = answer is not None and answer.after and answer.at == task.card.code
     if after or not task.opened:
         store.opened(engine, rater, task.card.code, reference=after)

@@ -27,6 +27,35 @@ function nextCard(entry, name) {
   entry.active = [...names.slice(at + 1), ...names.slice(0, at)].find((one) => !(one in entry.scores)) ?? null;
 }
 
+// Put the card that is shown into a category, and show the next.
+function placeCard(life, category) {
+  const { entry } = life;
+  const name = cardOf(entry);
+  if (name === null || !score(entry, name, category)) return;
+  nextCard(entry, name);
+  life.view.card.focus({ preventScroll: true });
+  life.sendSoon();
+}
+
+function turnCard(life, direction) {
+  const names = life.entry.survey.cards.map((one) => one.name);
+  const at = names.indexOf(cardOf(life.entry));
+  const next = at < 0 ? (direction > 0 ? 0 : names.length - 1) : (at + direction + names.length) % names.length;
+  bringCard(life, names[next]);
+}
+
+function bringCard(life, name) {
+  life.entry.active = name;
+  life.refresh();
+  life.view.card.focus();
+}
+
+function rateWhole(life, name, point) {
+  if (score(life.entry, name, point)) life.sendSoon();
+}
+
+function writeOnCard({ view }) { (view.note.hidden ? view.comment : view.note).focus(); }
+
 function placedCount(entry) {
   return entry.survey.cards.filter(({ name }) => name in entry.scores).length;
 }
@@ -59,6 +88,7 @@ function drawSurvey(life) {
     before: button("Card before", { "data-turn": -1 }),
     after: button("Next card", { "data-turn": 1 }),
     back: tool("Undo", "U", { "data-undo": "" }),
+    keys: tool("Keys", "?", { "data-help": "" }),
     places: categories.map((one, at) => categoryButton(one, at + 1)),
     piles: categories.map((one) => node("ul", { class: "chips", "aria-label": one.name })),
     wholes: Object.entries(questions).map(([name, question]) => scaleRow(name, entry.criteria.find((one) => one.name === name).label, question, entry.points)),
@@ -76,7 +106,7 @@ function drawSurvey(life) {
     node("p", { class: "mj-intro" }, `Round ${round}: place ${cards.length} cards, each where you would put it yourself. Press a category, or its number. What you enter is saved as you go.`),
     view.count,
     node("div", { class: "mj-sort" },
-      node("div", { class: "mj-deal" }, view.card, view.note, node("div", { class: "tools" }, view.before, view.after, view.back)),
+      node("div", { class: "mj-deal" }, view.card, view.note, node("div", { class: "tools" }, view.before, view.after, view.back, view.keys)),
       node("div", { class: "mj-places", role: "group", "aria-label": "Categories" }, ...view.places)),
     node("h2", {}, "Placed so far"), node("p", { class: "mj-intro" }, "Press a card to place it anew."), node("div", { class: "mj-piles" }, ...piles),
     node("h2", {}, "On the whole"), ...view.wholes, view.comment,
@@ -95,17 +125,18 @@ function listenSurvey(life, view) {
     const made = event.target.closest("button");
     if (!made) return;
     const { place, turn, card, choice } = made.dataset;
-    if (place) life.place(Number(place));
-    else if (turn) life.turn(Number(turn));
-    else if (card) life.bring(card);
+    if (place) placeCard(life, Number(place));
+    else if (turn) turnCard(life, Number(turn));
+    else if (card) bringCard(life, card);
     else if ("undo" in made.dataset) life.undo();
+    else if ("help" in made.dataset) life.help();
     else if ("later" in made.dataset) life.go("next");
     else if (choice === "mine") life.putBack();
     else if (choice === "stored") life.letGo();
   });
   form.addEventListener("change", (event) => {
     const whole = event.target.closest("[data-whole]");
-    if (whole && score(life.entry, whole.dataset.whole, Number(event.target.value))) life.sendSoon();
+    if (whole) rateWhole(life, whole.dataset.whole, Number(event.target.value));
   });
   view.note.addEventListener("input", () => {
     const { entry } = life;
@@ -161,7 +192,7 @@ function showCard(view, entry) {
   if (view.drawn !== drawn) {
     view.drawn = drawn;
     const detail = card?.detail.length ? [node("ul", {}, ...card.detail.map((line) => node("li", {}, line)))] : [];
-    view.card.replaceChildren(...(card ? [node("h2", {}, card.text), ...detail] : [node("h2", {}, "All cards are placed")]));
+    view.card.replaceChildren(...(card ? [node("h2", {}, card.text), ...detail] : [node("h2", {}, "All cards are placed"), node("p", {}, "Rate the two questions on the whole below, and submit.")]));
   }
   view.note.hidden = !card;
   const about = card ? entry.comments[card.name] ?? "" : "";
@@ -199,17 +230,31 @@ function surveyRefusal(entry) {
   return told.length > 0 ? `Not answered yet: ${told.join(", ")}` : "";
 }
 
-// Digits place the card, arrows turn to another, C writes a comment on it, U undoes.
+// Digits place the card, arrows turn to another, C writes a comment on it, U undoes, Ctrl and Enter
+// submit.
 function surveyCommand(event, target, life) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return null;
-  if (isWritten(target)) return event.key === "Escape" ? { does: "leaveNote" } : null;
-  if (isElement(target, "input[type=radio]") || life.keysOff) return null;
-  const { entry } = life;
+  if (event.isComposing || event.altKey) return null;
+  if (event.ctrlKey || event.metaKey) return event.key === "Enter" && !event.repeat ? { does: "submit" } : null;
+  if (isWritten(target)) return event.key === "Escape" ? onCard(({ view }) => view.card.focus()) : null;
+  if (life.keysOff) return null;
+  const { survey, points } = life.entry;
   const digit = Number(event.key);
-  if (!event.repeat && digit >= 1 && digit <= entry.survey.categories.length) return { does: "place", with: digit };
-  if (event.key === "ArrowRight") return { does: "turn", with: 1 };
-  if (event.key === "ArrowLeft") return { does: "turn", with: -1 };
-  const letter = event.key.toLowerCase();
+  const whole = isElement(target, "input[type=radio]") ? target.closest("[data-whole]").dataset.whole : null;
+  if (whole && points.includes(digit)) return onCard(() => rateWhole(life, whole, digit));
+  if (!whole && !event.repeat && digit >= 1 && digit <= survey.categories.length) return onCard(() => placeCard(life, digit));
+  if (!whole) {
+    if (event.key === "ArrowRight") return onCard(() => turnCard(life, 1));
+    if (event.key === "ArrowLeft") return onCard(() => turnCard(life, -1));
+  }
   if (event.repeat) return null;
-  return { u: { does: "undo" }, c: { does: "writeNote" }, g: { does: "guide" } }[letter] ?? null;
+  return { u: { does: "undo" }, c: onCard(writeOnCard), g: { does: "guide" }, "?": { does: "help" } }[event.key.toLowerCase()] ?? null;
 }
+
+function surveyKeys({ points, survey }) {
+  return [keyLine("place the card in a category, and go to the next", "1", "–", `${survey.categories.length}`),
+    keyLine("the card before, the next card", "←", "→"), keyLine("undo the last entry", "U"),
+    keyLine("comment on the card; Esc leaves it", "C"), keyLine("rate, in a row on the whole", `${points[0]}`, "–", `${points.at(-1)}`),
+    keyLine("submit", "Ctrl", "Enter"), keyLine("what the study is about, and its guideline", "G"), keyLine("this list", "?")];
+}
+
+function onCard(act) { return { does: "onCard", with: act }; }

@@ -5,14 +5,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, bindparam
 from sqlmodel import Session, col, desc, select
 
-from data.database import reading
+from data.database import glance, reading
 from data.person import asking
 from data.schema import Rater, Role, Survey, SurveyAnswer, SurveyInvitation
 from data.survey import Form, Item, form_of, items_of, read_answer
 from data.taxonomy import Taxonomy
+
+# Made once: each clinician who arrives asks it.
+_OWN = (
+    select(SurveyInvitation, Survey)
+    .join(Survey)
+    .where(SurveyInvitation.rater == bindparam("rater"))
+    .order_by(desc(Survey.round))
+    .limit(1)
+)
+_ASKED = _OWN.where(col(Survey.closed).is_(None), SurveyInvitation.revision == 0)
+_BY_CODE = _OWN.where(SurveyInvitation.code == bindparam("code"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +84,9 @@ def survey_task(engine: Engine, rater: int, code: str | None = None) -> SurveyTa
 
     None if there is none, or the code is not theirs.
     """
-    query = (
-        select(SurveyInvitation, Survey)
-        .join(Survey)
-        .where(SurveyInvitation.rater == rater)
-        .order_by(desc(Survey.round))
-    )
-    if code is None:
-        query = query.where(col(Survey.closed).is_(None), SurveyInvitation.revision == 0)
-    else:
-        query = query.where(SurveyInvitation.code == code)
-    with reading(engine) as session:
-        found = session.exec(query.limit(1)).first()
+    asked = {"rater": rater} if code is None else {"rater": rater, "code": code}
+    with glance(engine) as session:
+        found = session.execute(_ASKED if code is None else _BY_CODE, asked).first()
         return None if found is None else _task(*found)
 
 

@@ -14,7 +14,8 @@ from data.person import asking
 from data.safe_text import short
 from data.schema import Account, Kind, Rater, Role, Survey, SurveyAnswer, SurveyInvitation, now
 from data.store.audit import log, refuse_locked, sealed, write_rows
-from data.store.submissions import CHANGED, FormState, next_number
+from data.store.form_state import FormState, next_number
+from data.store.submissions import CHANGED
 from data.survey import CODE, ITEMS, Form, form_of, items_of
 from data.taxonomy import Taxonomy
 

@@ -43,7 +43,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_survey_invitation")),
         sa.UniqueConstraint("code", name=op.f("uq_survey_invitation_code")),
-        sa.UniqueConstraint("survey", "rater", name=op.f("uq_survey_invitation_survey")),
+        sa.UniqueConstraint("survey", "rater", name=op.f("uq_survey_invitation_survey_rater")),
     )
     op.create_index(op.f("ix_survey_invitation_survey"), "survey_invitation", ["survey"])
     op.create_index(op.f("ix_survey_invitation_rater"), "survey_invitation", ["rater"])
