@@ -10,6 +10,7 @@ from calibration.planning.rows import PlanOptions
 from calibration.routing.values import Harm
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions, Note
+from data.person import Person
 
 MOST_JURIES = 100  # rows of a ranking that a screen shows
 Fact = tuple[str, str]
@@ -244,6 +245,40 @@ class RoutingAnswer:
     table: Table
     told: tuple[str, ...]
     csv: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LookQuestion:
+    """Who looks, at which goal (an ICC, or None: the protocol's), with how many planned."""
+
+    by: Person
+    icc: float | None = None
+    planned: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LookAnswer:
+    """What a look says, and a table of what to rate next; None where nothing is."""
+
+    is_shown: bool
+    headline: str
+    told: tuple[str, ...]
+    next: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class TransportAsked:
+    """A comparison of the rated responses with the others is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransportAnswer:
+    """Whether all notes are alike, in a sentence and in tables."""
+
+    is_alike: bool
+    headline: str
+    tables: tuple[Table, ...]
+    told: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

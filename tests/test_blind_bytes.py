@@ -67,6 +67,8 @@ CALLS: Mapping[str, Calls] = {
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
+    "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
     "plan": (("plan", *SEATS, *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
