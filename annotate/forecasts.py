@@ -25,7 +25,6 @@ from annotate.results import (
     TransportAsked,
     Whole,
 )
-from calibration.stopping import Verdict
 from calibration.tables import stopping as stopping_words
 from calibration.tables import transport as transport_words
 from calibration.tables.numbers import PAGE
@@ -41,6 +40,7 @@ from calibration.tables.planning import (
 from calibration.tables.routing import headline, rules_table, work_lines
 from calibration.tables.spec import Group, Table
 from calibration.values import AnalysisOptions
+from calibration.ward_values import Verdict
 from data.csv_files import csv_bytes
 from data.queries import benchmarks
 from data.store.moving import BackedUp, back_up

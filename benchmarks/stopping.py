@@ -17,7 +17,8 @@ from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.like_for_like import held_replicates, like_for_like
 from calibration.rating_matrix import RatingMatrix
-from calibration.stopping import Look, Verdict, judge
+from calibration.stopping import judge
+from calibration.ward_values import Look, Verdict
 
 CLINICIANS, MARGIN, REPS = 3, 0.1, 300
 # Noise of the jury's mean, in standard deviations of the cases; a clinician's is 0.7.

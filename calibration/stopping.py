@@ -5,76 +5,17 @@ far the study is, so that looks need not be planned; all of them have to be coun
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import t as student
 
+from calibration.ward_values import Look, Stopping, Verdict
+
 CONFIDENCE = 0.95
 POINTS = 1201  # at which the density of the statistic is followed from look to look
 REACH = 9.0  # standard errors of a look that the points span
 HOPELESS = 0.1  # chance to show it with all that is planned, under which it is called out of reach
-
-
-class Verdict(StrEnum):
-    """What a look says."""
-
-    SHOWN = "shown"
-    REFUTED = "refuted"
-    GO_ON = "go_on"
-    OUT_OF_REACH = "out_of_reach"
-    ENDED = "ended"
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether more ratings can still change it."""
-        return self in (Verdict.GO_ON, Verdict.OUT_OF_REACH)
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One look at a study.
-
-    Attributes
-    ----------
-    rated, planned : responses rated so far, and to be rated at most
-    estimate, error : of the goal's figure, and its standard error
-    target : the goal is to show that the figure is above it
-    instances : that these responses are of, which the error rests on
-    """
-
-    rated: int
-    planned: int
-    estimate: float
-    error: float
-    target: float
-    instances: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stopping:
-    """What a look says, with the interval that holds under stopping.
-
-    Attributes
-    ----------
-    verdict
-    low, high : the interval that holds at this look and all before it together
-    fixed_low, fixed_high : the one that would hold if nobody had looked before, for comparison
-    critical : half of the interval's width, in standard errors
-    more : responses until it is likely to be shown; None where it is decided or out of reach
-    chance : to show it with all that is planned, if the figure is what it is estimated to be
-    """
-
-    verdict: Verdict
-    low: float
-    high: float
-    fixed_low: float
-    fixed_high: float
-    critical: float
-    more: int | None
-    chance: float
 
 
 def spent(fraction: float, alpha: float = 1 - CONFIDENCE) -> float:

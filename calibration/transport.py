@@ -6,31 +6,17 @@ validation does not speak for these notes; that nothing differs does not show th
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 
 from calibration.differences import holm
 from calibration.scores import Array, Flags, Integers
+from calibration.ward_values import LEAST, Compared, GroupStanding, Standing, Transported
 
 SHUFFLES = 1999
 MOST = 1500  # instances of a side that are compared; of texts fewer, since all pairs are
 MOST_TEXTS = 300
-LEAST = 20  # instances of a group on a side, below which it is not compared
-ALPHA = 0.05
-SMALLEST_GAP = (
-    0.1  # share of the notes: a smaller difference changes no verdict, however sure it is
-)
 ALL = "all"
-
-
-class Standing(StrEnum):
-    """What is known of a group of notes."""
-
-    ALIKE = "alike"
-    DIFFERENT = "different"
-    NOT_RATED = "not_rated"
-    FEW = "few"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,62 +45,6 @@ class Notes:
             {name: [own[place] for place in places] for name, own in self.groups.items()},
             None if self.texts is None else self.texts[rows],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One property of the notes of a group, those the jury was validated on and the new ones.
-
-    Attributes
-    ----------
-    group : "all", or the group's name and value
-    what : the figure's name, "text", or "mix of NAME"
-    validated, new : means of the figures; NaN for texts and mixes
-    difference, low, high : of the means, new minus validated, with its 95 % interval
-    gap : the largest difference of the shares at or under any value, of the shares of groups, or of
-        texts the energy distance, 0 to 1
-    p, p_holm : by permutation of instances; adjusted for all that is compared
-    """
-
-    group: str
-    what: str
-    validated: float
-    new: float
-    difference: float
-    low: float
-    high: float
-    gap: float
-    p: float
-    p_holm: float = float("nan")
-
-    @property
-    def differs(self) -> bool:
-        """Whether it differs for sure, and by enough to matter."""
-        return self.p_holm < ALPHA and self.gap >= SMALLEST_GAP
-
-
-@dataclass(frozen=True, slots=True)
-class GroupStanding:
-    """A group of notes: how many instances of it the clinicians rated, how many are new, what differs."""
-
-    group: str
-    validated: int
-    new: int
-    standing: Standing
-    differs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Transported:
-    """The standing of each group, and all comparisons; `all_alike` if no group stands otherwise."""
-
-    groups: tuple[GroupStanding, ...]
-    compared: tuple[Compared, ...]
-
-    @property
-    def all_alike(self) -> bool:
-        """Whether nothing was found that the jury is not validated for."""
-        return all(one.standing is Standing.ALIKE for one in self.groups)
 
 
 def transported(validated: Notes, new: Notes, seed: int = 0) -> Transported:

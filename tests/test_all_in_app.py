@@ -47,6 +47,9 @@ IN_THE_APP = {
     "study protocol set": ("study_design", "Fix the protocol"),
     "study protocol show": ("study_design", "Protocol"),
     "study protocol check": ("study", "Overview"),
+    "study taxonomy show": ("taxonomy", "Coverage"),
+    "study taxonomy check": ("taxonomy", "Check this file"),
+    "study taxonomy use": ("taxonomy", "Use this file"),
     "study rubric list": ("rubrics", "Read"),
     "study rubric show": ("rubrics", "Read"),
     "study rubric add": ("rubrics", "Copy to a new version"),
@@ -81,6 +84,7 @@ IN_THE_APP = {
     "rate next": ("ward_next", "Look now"),
     "analyse monitor": ("monitoring", "Monitoring"),
     "share export": ("study_files", "Pack the study"),
+    "share dossier": ("handover_dossier", "Make the files"),
     "share rubric": ("rubrics", "Export"),
 }
 IN_THE_TERMINAL = {
@@ -91,6 +95,7 @@ IN_THE_TERMINAL = {
     "study blind": "it prints the names of authors, which the app never shows while a study is blind",
     "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
     "study move": "it makes another database than the one that is open",
+    "analyse claims": "no screen has the figures yet; the workbench shows a response's claims",
     "rate people specialty": "no screen has it yet",
     "rate training": "expert scores come by file, on the server; no screen has it yet",
     "rate flags": "no screen has the list of flags yet",

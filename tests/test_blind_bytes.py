@@ -70,6 +70,8 @@ CALLS: Mapping[str, Calls] = {
     "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
     "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
     "plan": (("plan", *SEATS, *JSON),),
+    "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
+    "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
     "analyse points": (("analyse", "points", *JSON),),
@@ -107,6 +109,10 @@ CALLS: Mapping[str, Calls] = {
         ("import", "{same.csv}", "--guess"),
     ),
     "ratings": (("ratings", "{more.csv}"), ("ratings", "{unknown.csv}")),
+    "dossier": (
+        ("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier}", *JSON),
+        ("dossier", "--to", "grras", "--questions", *FAST),
+    ),
     "rubric used": (("rubric", "used"),),
     "rubric export": (("rubric", "export", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
     "export": (
@@ -120,6 +126,10 @@ CALLS: Mapping[str, Calls] = {
     "jury run": (
         ("jury", "run", "medhelm", "--estimate", *JSON),
         ("jury", "run", "simulated", "--benchmark", "visits", *JSON),
+    ),
+    "analyse claims": (
+        ("jury", "run", "simulated_claims", "--benchmark", "visits", *JSON),
+        ("analyse", "claims", "simulated_claims", *FAST, *ONE, *JSON),
     ),
     "jury references": (("jury", "references", "simulated", *JSON),),
     "improve": (

@@ -33,6 +33,7 @@ STUDY = (
     *("study import", "study describe", "study settings", "study plan", "study blind"),
     *("study rubric list", "study rubric show", "study rubric add", "study rubric used"),
     *("study rubric import-helm", "study protocol set", "study protocol show"),
+    *("study taxonomy show", "study taxonomy check", "study taxonomy use"),
     *("rate people add", "rate people list", "rate people renew", "rate people end"),
     *("rate training", "rate assign", "rate people email", "rate people specialty"),
     *("rate remind", "rate flags", "rate ratings", "rate adjudicate", "status"),
@@ -45,7 +46,10 @@ STUDY = (
     "study verify",
 )
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.
-ALONE = {"demo", "serve", "study points add", "study points show", "analyse points"}
+ALONE = {
+    *("demo", "serve", "study points add", "study points show", "analyse points"),
+    "analyse claims",
+}
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 
 
@@ -335,6 +339,7 @@ def write_files(folder: Path) -> None:
         "experts.csv": ["response_id,accuracy,completeness,clarity,why", "r99-0,4,4,4,Whole."],
         "raters.txt": ["dr_a", "dr_b"],
         "study.toml": ['title = "Notes"', 'purpose = "To compare notes."'],
+        "our_taxonomy.toml": ['name = "Ours"', "[[category]]", 'name = "Notes"'],
         "our_rubric/rubric.toml": [
             *('name = "ward"', 'version = "1"', 'audience = "nurses"', 'gold = "never"'),
             *("[scale]", "min = 1", "max = 2", "[[criterion]]", 'name = "kindness"'),

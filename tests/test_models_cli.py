@@ -14,7 +14,7 @@ from data.errors import BadInput
 from data.person import is_blind
 from data.queries.ledger import compositions_tried
 from data.queries.record import acts
-from data.queries.study import categories
+from data.queries.taxonomy import categories
 from medjury.services.model_costs import read_costs
 
 Write = Callable[[str, str], Path]
@@ -77,7 +77,7 @@ def test_a_reopened_study_is_blind_again(run: Run, rated: Engine) -> None:
 def test_figures_have_their_parts_in_order(run: Run, rated: Engine) -> None:
     body = figures(run, *LIFT)
     names = ["reps", "seed", "jury", "benchmarks", "rows", "categories", "detectable", "costs"]
-    assert list(body) == [*names, "decision"]
+    assert list(body) == [*names, "decision", "measured"]
 
 
 def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Engine) -> None:

@@ -11,8 +11,9 @@ from kit.studies import Run
 from kit.ward_study import fill
 from sqlalchemy import Engine
 
-from calibration.stopping import Look, Verdict, boundaries, judge, spent
+from calibration.stopping import boundaries, judge, spent
 from calibration.tables.stopping import headline
+from calibration.ward_values import Look, Verdict
 from data.person import OPERATOR
 from data.queries.record import verify
 from medjury.services.stopping import NextQuestion, next_to_rate

@@ -29,7 +29,6 @@ from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR, Person
 from data.queries.record import acts, verify
-from data.queries.study import taxonomy
 from data.schema import Response, Role, now
 from data.store import add_people, end_access, invite, recuse, steering, submit
 from data.store.responses import TaxonomyPlace
@@ -167,11 +166,6 @@ def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Eng
     lock_study(OPERATOR, small_study)
     with pytest.raises(NotAllowed, match="locked"):
         set_place(OPERATOR, small_study, "visits", TaxonomyPlace())
-
-
-def test_the_taxonomy_has_5_categories_and_22_subcategories() -> None:
-    assert len(taxonomy()) == 5
-    assert sum(map(len, taxonomy().values())) == 22
 
 
 def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: Engine) -> None:

@@ -10,7 +10,8 @@ from kit.ward_study import fill
 from scipy.stats import ks_2samp
 from sqlalchemy import Engine
 
-from calibration.transport import Notes, Standing, energy_test, gap_test, transported
+from calibration.transport import Notes, energy_test, gap_test, transported
+from calibration.ward_values import Standing
 
 
 def notes(random: np.random.Generator, cases: int, shift: float = 0.0, start: int = 0) -> Notes:

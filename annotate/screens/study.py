@@ -28,7 +28,7 @@ from data import queries
 from data.person import Person, only
 from data.queries import Material, StudyStanding
 from data.queries.record import Verified
-from data.queries.study import taxonomy
+from data.queries.taxonomy import subcategories, taxonomy_for
 from data.schema import Role, now
 from data.store.responses import TaxonomyPlace
 from data.store.steering import lock_study, reopen_study, set_place
@@ -41,6 +41,7 @@ PARTS = (
 )
 ACTS = ("Import", "Design")  # of a coordinator only
 OVERVIEW = PARTS[0]
+PART, SHOWN_PART = "part", "study-part"
 OF_RESPONSES = (OVERVIEW, "Progress", "Differences", "Material", "Design")
 NONE_YET = "This study has no responses yet."
 FIRST = {
@@ -58,7 +59,7 @@ ABOUT_METRICS = (
     "so that Agreement compares them with the clinicians like any juror."
 )
 TOLD = (
-    '<p class="mj-said">A category in brackets is where MedHELM has the benchmark of this name; it '
+    '<p class="mj-said">A category in brackets is where the taxonomy has the benchmark of this name; it '
     "counts until "
     "another is set. <b>References</b> are instances with a reference text, <b>Masked</b> "
     "are responses in which the author's name is hidden from raters. Training responses are "
@@ -106,18 +107,15 @@ def show(engine: Engine, person: Person) -> None:
 
 
 def _chosen(person: Person) -> str:
-    """Ask which part; it stands in the URL, so that it can be shared."""
+    """Ask which part; it stands in the address, so that it can be shared, and "Back" leads to it."""
     mine = [part for part in PARTS if person.role == Role.COORDINATOR or part not in ACTS]
+    frame.take_from_address(PART, SHOWN_PART, mine)
     chosen = st.segmented_control(
-        "Part of the study",
-        mine,
-        default=mine[0],
-        required=True,
-        key="part",
-        bind="query-params",
-        label_visibility="collapsed",
+        "Part of the study", mine, required=True, key=SHOWN_PART, label_visibility="collapsed"
     )
-    return chosen if chosen in mine else mine[0]
+    shown = chosen if chosen in mine else mine[0]
+    frame.keep_in_address(PART, shown, mine)
+    return shown
 
 
 def _facts(
@@ -188,7 +186,7 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
     views = {material.view.name: material for material in materials}
     name = columns[0].selectbox("Benchmark", list(views), key="place-of")
     own = views[name].view
-    places = taxonomy()
+    places = subcategories(taxonomy_for(person, engine))
     category = columns[1].selectbox(
         "Category", ["", *places], _at(["", *places], own.category), _named, key=f"category-{name}"
     )

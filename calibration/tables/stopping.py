@@ -1,8 +1,8 @@
 """What a look at a study says, in words."""
 
 from calibration.messages.form import counted
-from calibration.stopping import Look, Stopping, Verdict
 from calibration.tables.numbers import fixed, interval
+from calibration.ward_values import Look, Stopping, Verdict
 
 GOALS = {
     "non_inferior": "like for like (the jury's ICC less a clinician's) over {:g}",

@@ -2,7 +2,7 @@
 
 from calibration.tables.numbers import TERMINAL, Typeface, chance, fixed, interval
 from calibration.tables.spec import Group, Table, TableNote
-from calibration.transport import ALPHA, LEAST, Compared, GroupStanding, Standing, Transported
+from calibration.ward_values import ALPHA, LEAST, Compared, GroupStanding, Standing, Transported
 
 STANDINGS = {
     Standing.ALIKE: "no difference found",

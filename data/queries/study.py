@@ -1,19 +1,16 @@
-"""Benchmarks, responses, settings and counts of a study, and MedHELM's taxonomy."""
+"""Benchmarks, responses, settings and counts of a study."""
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from sqlalchemy import Engine, and_, func
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, desc, select
 
-import data
 from data.card import SETTLING, THIRD, reading_of_pass
 from data.database import reading
 from data.queries.authors import authors_unless_blind, number_of_authors
@@ -55,8 +52,6 @@ _READ = (
     .distinct()
 )
 
-TAXONOMY = Path(data.__file__).parent / "taxonomy.toml"
-
 COUNTED = (Response, Rating, Attempt)
 LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT, VIEW_SAVED, VIEW_FORGOTTEN, REVIEWED)
 
@@ -81,6 +76,8 @@ class ReferencePair:
     response_id: str
     text: str
     reference: str | None
+    benchmark: str = ""
+    instance_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +133,17 @@ def simulated_raters(engine: Engine) -> frozenset[str]:
 def pairs(engine: Engine) -> Iterator[ReferencePair]:
     """Yield every response with its reference, grouped by instance; training responses left out."""
     query = (
-        select(Response.id, Response.response_id, Response.text, Instance.reference)
+        select_columns(
+            *(col(Response.id), col(Response.response_id), col(Response.text)),
+            *(col(Instance.reference), col(Instance.benchmark), col(Instance.instance_id)),
+        )
         .join(Instance)
         .where(FOR_STUDY)
         .order_by(col(Response.instance), col(Response.id))
     )
     with reading(engine) as session:
-        for key, name, text, reference in session.exec(query).yield_per(200):
-            yield ReferencePair(key or 0, name, text, reference)
+        for row in session.execute(query.execution_options(yield_per=200)):
+            yield ReferencePair(*row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,37 +227,6 @@ def study_id(engine: Engine) -> str:
     """
     with reading(engine) as session:
         return session.exec(select(Event.sha256).order_by(col(Event.id)).limit(1)).first() or ""
-
-
-def categories(engine: Engine) -> dict[str, str]:
-    """Return benchmark -> category: its own, else that of MedHELM's benchmark of this name, or ""."""
-    taxonomy_places = known_places()
-    with reading(engine) as session:
-        rows = session.exec(select(Benchmark.name, Benchmark.category))
-        return {name: category or taxonomy_places.get(name, ("", ""))[0] for name, category in rows}
-
-
-def taxonomy() -> dict[str, list[str]]:
-    """Return MedHELM's categories with their subcategories, in its order."""
-    return {
-        category["name"]: [part["name"] for part in category["subcategory"]]
-        for category in _taxonomy()["category"]
-    }
-
-
-def known_places() -> Mapping[str, tuple[str, str]]:
-    """Return category and subcategory of MedHELM's benchmarks, by name."""
-    return {
-        benchmark: (category["name"], part["name"])
-        for category in _taxonomy()["category"]
-        for part in category["subcategory"]
-        for benchmark in part["benchmarks"]
-    }
-
-
-@cache
-def _taxonomy() -> dict[str, Any]:
-    return tomllib.loads(TAXONOMY.read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from data.description import Description
 from data.errors import BadInput, Unknown
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, asking, only
-from data.queries.study import taxonomy
+from data.queries.taxonomy import study_taxonomy, subcategories
 from data.queries.validation import study_rubrics
 from data.rubric import Rubric
 from data.schema import Benchmark, Role
@@ -99,9 +99,10 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) 
         If the taxonomy has no such category, or the category no such subcategory. A
         category alone, or neither, is allowed.
     """
-    parts = taxonomy().get(place.category, [])
-    if place.category and place.category not in taxonomy():
-        raise BadInput(f"category {place.category!r}: choose from {', '.join(taxonomy())}")
+    places = subcategories(study_taxonomy(engine))
+    parts = places.get(place.category, [])
+    if place.category and place.category not in places:
+        raise BadInput(f"category {place.category!r}: choose from {', '.join(places)}")
     if place.subcategory and place.subcategory not in parts:
         raise BadInput(f"subcategory {place.subcategory!r}: is not one of {place.category!r}")
     with transaction(engine) as session:

@@ -68,6 +68,15 @@ def refuse_untold(panel: Panel) -> None:
     refuse_order(panel)
 
 
+def refuse_claims(panel: Panel) -> None:
+    """Raise BadInput if a panel judges claims: no file that is exported does."""
+    if panel.claims is not None:
+        raise BadInput(
+            f"panel {panel.name}: derives {panel.claims.criterion} from claims, which an export does not "
+            "write; give --panel with one without [claims], validated as it is"
+        )
+
+
 def refuse_order(panel: Panel) -> None:
     """Refuse a juror whose question or scores are not those of the rubric as other tools know it.
 
@@ -92,8 +101,8 @@ def program(name: str) -> str:
     return (files("jury.exports") / f"{name}.txt").read_text("utf-8")
 
 
-def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> None:
-    """Write all files into a new or empty folder, or none; `option` is what named it.
+def write_folder(out: Path, texts: Mapping[str, str | bytes], option: str = "--out") -> None:
+    """Write all files, text or bytes, into a new or empty folder, or none; `option` is what named it.
 
     Raises
     ------
@@ -108,7 +117,8 @@ def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> 
         folder = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
         for name, text in texts.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+            content = text.encode("utf-8") if isinstance(text, str) else text
+            (folder / name).write_bytes(content)
         folder.chmod(0o755)
         if out.exists():
             out.rmdir()

@@ -34,6 +34,7 @@ GROUPS = {
     "study": "Set up, freeze, check and copy a study.",
     "study protocol": "Fix before the rating what the study is to show, and check whether it does.",
     "study points": "Points of the case: what each instance's responses should and should not do.",
+    "study taxonomy": "Taxonomies: categories of tasks, and the benchmarks that stand in them.",
     "study rubric": "Rubrics: the criteria, scales and prompts that clinicians and jurors share.",
     "rate": "Clinicians: who rates what, their training, their differences and flags.",
     "rate people": "People who may sign in, and how.",
@@ -41,7 +42,12 @@ GROUPS = {
     "analyse": "Agreement with the clinicians, the choice of a jury, the models compared.",
     "share": "Write files for others: the study as CSV, a validated rubric for another tool.",
 }
-FORMER_GROUPS = {"protocol": "study protocol", "rubric": "study rubric", "people": "rate people"}
+FORMER_GROUPS = {
+    "protocol": "study protocol",
+    "rubric": "study rubric",
+    "people": "rate people",
+    "taxonomy": "study taxonomy",
+}
 
 COMMANDS = (
     Command(
@@ -132,6 +138,27 @@ COMMANDS = (
         "points:show_",
         "Show the points that the instances of a benchmark are rated by.",
         "--benchmark visits",
+    ),
+    Command(
+        "study taxonomy show",
+        "taxonomy:show_",
+        "Show the taxonomy of tasks, and how many benchmarks stand in each part of it.",
+        "--benchmarks",
+        "taxonomy show",
+    ),
+    Command(
+        "study taxonomy check",
+        "taxonomy:check",
+        "Check a taxonomy of your own: a TOML file of categories, as deep as you like.",
+        "our_taxonomy.toml",
+        "taxonomy check",
+    ),
+    Command(
+        "study taxonomy use",
+        "taxonomy:use",
+        "Have the study use a taxonomy of its own, from a file.",
+        "our_taxonomy.toml",
+        "taxonomy use",
     ),
     Command(
         "study rubric used",
@@ -326,7 +353,7 @@ COMMANDS = (
     Command(
         "analyse measure",
         "metrics:measure",
-        "Score every response against its reference with ROUGE-L and BERTScore.",
+        "Score responses by metrics: against references, or answers by their key as HELM does.",
         "rouge-l",
         "measure",
     ),
@@ -335,6 +362,12 @@ COMMANDS = (
         "points:points",
         "Compare jury and clinicians point by point, and what they catch of critical points missed.",
         "--reps 200",
+    ),
+    Command(
+        "analyse claims",
+        "claims:claims",
+        "Compare the jury that judges claims with the plain one: gain, price, claims per response.",
+        "simulated_claims --reps 200",
     ),
     Command(
         "analyse juries",
@@ -390,6 +423,13 @@ COMMANDS = (
         "Write a rubric, its jury and its validation for the tool that runs evaluations.",
         "generic --to medjury --out bundle --panel simulated --reps 200",
         "rubric export",
+    ),
+    Command(
+        "share dossier",
+        "dossier:dossier",
+        'Fill in a reporting guideline from the study: each item with its evidence, or "not done".',
+        "--to tripod-llm --out dossier --reps 200",
+        "dossier",
     ),
 )
 

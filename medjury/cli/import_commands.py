@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput, Conflict
 from data.importers.grades import Grades, rubric_of_grades
+from data.importers.helm.answers import helm_answers
 from data.importers.package import Package
 from data.importers.published import (
     MedhelmFile,
@@ -59,7 +60,7 @@ from medjury.services.record import authors_for
 
 GENERIC = "generic"
 BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
-CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
+CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog, "helm-answers": helm_answers}
 IMPORTER = "researcher"
 
 

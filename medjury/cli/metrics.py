@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,9 +11,10 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries import ReferencePair
 from data.store import import_ratings
+from medjury.cli.answers import ANSWER_METRICS, AnswerQuestion, measure_answers, refuse_mixed
 from medjury.cli.dask_connect import On, computing
 from medjury.cli.files import write_json
-from medjury.cli.options import Db, Json, study_of
+from medjury.cli.options import BenchmarkOption, Db, Json, study_of
 from medjury.cli.output import counted, progress, say
 from medjury.services.measuring import (
     IN_PART,
@@ -32,8 +34,9 @@ def measure(
     metrics: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[rouge-l] [bertscore]",
-            help="Metrics to compute; by default both, as far as installed.",
+            metavar="[METRIC]...",
+            help="rouge-l and bertscore, as far as installed; or metrics of answers that have a key: "
+            f"{', '.join(ANSWER_METRICS)}.",
         ),
     ] = None,
     model: Annotated[
@@ -52,15 +55,38 @@ def measure(
             help="BERTScore: read the first 512 word pieces, as HELM does, or the whole text in windows.",
         ),
     ] = "truncate",
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of answers: a table with instance_id and key, or runs of HELM; by default the references.",
+        ),
+    ] = None,
+    benchmark: BenchmarkOption = None,
+    database: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="ehrsql: the SQLite file to ask; it is only read."),
+    ] = None,
+    pattern: Annotated[
+        str, typer.Option(metavar="REGEX", help="chosen-option: finds the letter in an answer.")
+    ] = "",
     on: On = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Score every response against its reference with ROUGE-L and BERTScore."""
-    unknown = [name for name in metrics or () if name not in METRICS]
+    """Score responses by metrics: against references, or answers by their key as HELM does."""
+    unknown = [name for name in metrics or () if name not in (*METRICS, *ANSWER_METRICS)]
     if unknown:
-        raise BadInput(f"metric {unknown[0]!r}: choose from {' and '.join(METRICS)}")
+        raise BadInput(
+            f"metric {unknown[0]!r}: choose from {', '.join((*METRICS, *ANSWER_METRICS))}"
+        )
     study = study_of(context, db)
+    of_answers = tuple(name for name in metrics or () if name in ANSWER_METRICS)
+    if of_answers or keys or database or pattern or benchmark:
+        refuse_mixed(metrics or (), of_answers)
+        question = AnswerQuestion(of_answers, benchmark, keys, database, pattern)
+        write_json(measure_answers(study, question, json_to), json_to)
+        return
     chosen = metrics or (measurable() if model is None and on is None else METRICS)
     chosen_metrics = {name: way(name, model, engine, long_texts) for name in chosen}
     pairs_to_score = with_reference_of(study, next(iter(chosen_metrics)))

@@ -95,7 +95,7 @@ def study_facts(
         engine, CalibrationQuestion(AnalysisOptions(reps=reps), reference=False), tick=tick
     )
     scores = calibration.scores
-    readings, incomplete = _readings(scores)
+    readings, incomplete = readings_of(scores)
     rated = set(scores.ratings.loc[scores.ratings["kind"] == "clinician", "response_id"])
     counts = facts(engine)
     return StudyFacts(
@@ -135,7 +135,7 @@ def _told(engine: Engine, rated: Collection[str]) -> ParticipantInformation | No
     )
 
 
-def _readings(scores: "Scores") -> tuple[int, int]:
+def readings_of(scores: "Scores") -> tuple[int, int]:
     """Return how many readings clinicians gave, and how many of them lack a criterion."""
     by_clinicians = scores.ratings[scores.ratings["kind"] == "clinician"]
     criteria = by_clinicians.groupby(["benchmark", "response_id", "rater", "pass_"])[

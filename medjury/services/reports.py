@@ -96,7 +96,7 @@ def facts_of(engine: Engine, calibration: Calibration) -> Study:
         needed=looked.needed,
         references=options.references,
         fingerprint=next((entry.fingerprint for entry in ledger if entry.key in keys), ""),
-        jurors=[_juror(name, profiles.get(name, {})) for name in looked.jurors],
+        jurors=[juror_of_report(name, profiles.get(name, {})) for name in looked.jurors],
         silent=calibration.silent,
         rubrics=[
             _rubric(benchmark)
@@ -153,7 +153,8 @@ def _pair(paired: Paired) -> dict[str, Any]:
     }
 
 
-def _juror(name: str, profile: Mapping[str, Any]) -> ReportedJuror:
+def juror_of_report(name: str, profile: Mapping[str, Any]) -> ReportedJuror:
+    """Return a juror as a report names it; without settings where the study has none."""
     if not profile:
         return ReportedJuror(name)
     settings = json.dumps(dict(profile), sort_keys=True)

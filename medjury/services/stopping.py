@@ -10,8 +10,9 @@ from sqlalchemy import Engine
 from calibration.json_values import json_value
 from calibration.scope import AgreementRow
 from calibration.scores import Scores
-from calibration.stopping import Look, Stopping, judge
+from calibration.stopping import judge
 from calibration.values import COMBINED, AnalysisOptions
+from calibration.ward_values import Look, Stopping
 from data.errors import BadInput, TooFew
 from data.person import Person, only
 from data.schema import Role

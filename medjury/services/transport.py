@@ -14,7 +14,8 @@ from calibration.criterion_scores import criterion_scores
 from calibration.json_values import json_value
 from calibration.rating_matrix import mean_of_given
 from calibration.scores import Scores
-from calibration.transport import Notes, Transported, one_of_each, transported
+from calibration.transport import Notes, one_of_each, transported
+from calibration.ward_values import Transported
 from data.importers.responses import ResponseFile
 from data.importers.rows import ResponseRow
 from data.importers.table import TableFile

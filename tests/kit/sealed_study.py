@@ -7,7 +7,9 @@ from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.card import Marked, Reply
+from data.claims import Claim
 from data.description import Description
+from data.guidelines import Answer
 from data.importers.points import PointRow
 from data.importers.ratings import ExpertRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
@@ -18,8 +20,10 @@ from data.queries.jury import BatchRequest
 from data.queries.rating_room import Exercise, situation
 from data.rubric import read_rubric
 from data.schema import (
+    AnswerKind,
     Assignment,
     Attempt,
+    ClaimSplit,
     Kind,
     Proposal,
     Rater,
@@ -58,6 +62,8 @@ from data.store import (
 from data.store.access import pseudonym_key, signing_key
 from data.store.batches import prepare
 from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
+from data.store.claims import correct_claims
+from data.store.dossiers import keep_answers
 from data.store.improvements import (
     begin_improvement,
     end_improvement,
@@ -211,6 +217,7 @@ def _jury(engine: Engine) -> None:
         )  # fmt: skip
         record_steps(engine, [Step(check=check)])
     _learned(engine, jurors["j1"])
+    _split(engine, jurors["j1"])
     carry_over(engine)
     metric = [
         RatingRow(FROM, f"visits-r{n}", "rouge", Kind.METRIC, "rouge-l", f"{(n * 7 % 10) / 10}")
@@ -235,6 +242,19 @@ def _learned(engine: Engine, juror: int) -> None:
         keep_learned(engine, key, better)
         open_test(engine, key)
         end_improvement(engine, key, {"outcome": "better", "gain": 0.1 * (1 + seed)})
+
+
+def _split(engine: Engine, juror: int) -> None:
+    """Split two responses, one of them in vain first, and correct a list."""
+    for response, status in ((1, Status.NOT_IN_TEXT), (1, Status.OK), (2, Status.OK)):
+        call = ClaimSplit(
+            response=response, rater=juror, status=status, request_sha256="4" * 64, usd=0.03,
+            sent={"model": "x"}, raw="{}",
+        )  # fmt: skip
+        claims = [Claim(claim=f"It is {response - 1}", quote=f"answer {response - 1}")]
+        found = claims if status == Status.OK else None
+        record_steps(engine, [Step(split=(call, found, "j1"))])
+    correct_claims(OPERATOR, engine, 1, "j1", [{"claim": "It is 0 of it", "quote": "answer 0"}])
 
 
 def _verdict(name: str, juror: int, number: int) -> Step:
@@ -281,6 +301,8 @@ def _looked_at(engine: Engine) -> None:
     change_tags(OPERATOR, engine, 1, put_on=["too short", "unsafe"])
     change_tags(OPERATOR, engine, 1, taken_off=["unsafe"])
     keep_note(OPERATOR, engine, 1, "ask the clinicians")
+    keep_answers(OPERATOR, engine, {"funding": Answer("a grant"), "ethics": Answer("waived")})
+    keep_answers(OPERATOR, engine, {"ethics": Answer("none needed", AnswerKind.NOT_APPLICABLE)})
     for name in ("mine", "other"):
         keep_panel(OPERATOR, engine, name, f'name = "{name}"')
     forget_panel(OPERATOR, engine, "other")

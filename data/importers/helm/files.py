@@ -100,9 +100,10 @@ class HelmQuestion(HelmText):
 
 
 class Reference(RunPart):
-    """A gold answer."""
+    """A gold answer, right where it is tagged "correct"."""
 
     output: HelmText
+    tags: list[str] = Field(default_factory=list)
 
 
 class HelmInstance(RunPart):
@@ -128,6 +129,7 @@ class RequestState(RunPart):
     instance: HelmInstance
     train_trial_index: int = 0
     result: HelmResult | None = None
+    output_mapping: dict[str, str] | None = None
     annotations: dict[str, Any] | None = None
 
     @property

@@ -208,7 +208,7 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     key = _annotator(spec, states)
     if key is None:
         raise NoJury("no jury took part in it: HELM's other figures are no ratings")
-    own_name = _benchmark(spec)
+    own_name = benchmark_of(spec)
     benchmark = benchmark or own_name
     taken, left_out = ratable_answers(states)
     if not taken:
@@ -303,7 +303,7 @@ def _checklist(instance: HelmInstance) -> str:
     return checklist_of(items if isinstance(items, list) else ())
 
 
-def _benchmark(spec: RunSpec) -> str:
+def benchmark_of(spec: RunSpec) -> str:
     """Return the benchmark: the run's name with the scenario's arguments only."""
     base, *parts = PARTS.split(spec.name)
     pairs = (part.partition("=") for part in parts)

@@ -1,0 +1,203 @@
+"""A dossier: the items of a reporting guideline, each with what of the study answers it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from calibration.decision import Decision
+from calibration.json_values import decision_json, json_value
+from data.guidelines import AnswerKind, EvidenceCode, Guideline, GuidelineItem
+
+
+class ItemStatus(StrEnum):
+    """How far an item is answered; PEOPLE is one that only people can answer and nobody has."""
+
+    DONE = "done"
+    PARTLY = "partly"
+    NOT_DONE = "not_done"
+    PEOPLE = "people"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class EvidenceKind(StrEnum):
+    """What answers an item."""
+
+    FIGURE = "figure"
+    HASH = "hash"
+    FILE = "file"
+    ANSWER = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing that answers an item.
+
+    Attributes
+    ----------
+    name
+        What it is a figure, hash or file of; `calibration.messages.dossier` has its words. The
+        name of the question, of an answer.
+    of
+        Whom or what it is about: a juror, a rubric, a subgroup; "" where it is the study.
+    value, low, high
+        A figure with its 95 % interval where it has one; None where it is undefined.
+    text
+        A date, a word, the SHA-256, the name of the file, or the answer.
+    by, at
+        Who answered, as the record's events name people, and when (ISO 8601, UTC).
+    """
+
+    kind: EvidenceKind
+    name: str
+    of: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    by: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DossierItem:
+    """An item with its status; `missing` is the evidence that the study lacks."""
+
+    item: GuidelineItem
+    status: ItemStatus
+    evidence: tuple[Evidence, ...] = ()
+    missing: tuple[EvidenceCode, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """A guideline filled in from a study.
+
+    Attributes
+    ----------
+    decision
+        What the study may say of its jury.
+    simulated
+        Raters behind whom nobody stands: with any, no evidence makes an item done.
+    blind
+        Whether the study was blind when it was made.
+    made
+        When, as text in UTC.
+    record
+        SHA-256 of the last event of the record.
+    agreement
+        The agreement table as CSV, "" where there is none.
+    warnings
+        What went wrong without touching a figure.
+    """
+
+    guideline: Guideline
+    items: tuple[DossierItem, ...]
+    decision: Decision
+    simulated: tuple[str, ...]
+    blind: bool
+    made: str
+    record: str
+    agreement: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def count(self, status: ItemStatus) -> int:
+        """Return how many items have a status."""
+        return sum(item.status is status for item in self.items)
+
+
+def dossier_items(
+    items: Sequence[GuidelineItem],
+    evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
+    answers: Mapping[str, tuple[AnswerKind, Evidence]],
+    simulated: Collection[str] = (),
+) -> tuple[DossierItem, ...]:
+    """Return each item with what answers it.
+
+    Parameters
+    ----------
+    items
+        Of a guideline.
+    evidence
+        What the study has; a code that is absent, or has nothing, is missing.
+    answers
+        Name of a question -> what people said to it.
+    simulated
+        Raters behind whom nobody stands.
+    """
+    return tuple(_filled(item, evidence, answers.get(item.ask), bool(simulated)) for item in items)
+
+
+def _filled(
+    item: GuidelineItem,
+    evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
+    answer: tuple[AnswerKind, Evidence] | None,
+    simulated: bool,
+) -> DossierItem:
+    missing = tuple(code for code in item.evidence if not evidence.get(code))
+    found = tuple(one for code in item.evidence for one in evidence.get(code, ()))
+    status = item_status(item, missing, answer and answer[0], simulated=simulated)
+    return DossierItem(item, status, (*found, *([answer[1]] if answer else [])), missing)
+
+
+def item_status(
+    item: GuidelineItem,
+    missing: Collection[EvidenceCode],
+    answer: AnswerKind | None,
+    *,
+    simulated: bool = False,
+) -> ItemStatus:
+    """Return how far an item is answered.
+
+    Without any of its evidence it is not done, whatever people say, unless they say that it does
+    not apply; with some of it, or without the answer of people that it needs, it is partly done.
+    Evidence of a study with simulated raters never makes it done.
+    """
+    if answer is AnswerKind.NOT_APPLICABLE:
+        return ItemStatus.NOT_APPLICABLE
+    if not item.evidence:
+        return ItemStatus.PEOPLE if answer is None else ItemStatus.DONE
+    if len(missing) == len(item.evidence):
+        return ItemStatus.NOT_DONE
+    complete = not missing and (answer is not None or not item.ask) and not simulated
+    return ItemStatus.DONE if complete else ItemStatus.PARTLY
+
+
+def to_json(dossier: Dossier) -> dict[str, Any]:
+    """Return a dossier as `share dossier --json` has it."""
+    guideline = dossier.guideline
+    return {
+        "guideline": guideline.name,
+        "title": guideline.title,
+        "version": guideline.version,
+        "source": guideline.source,
+        "note": guideline.note,
+        "made": dossier.made,
+        "record": dossier.record,
+        "blind": dossier.blind,
+        "simulated": list(dossier.simulated),
+        "decision": decision_json(dossier.decision),
+        "counts": {status.value: dossier.count(status) for status in ItemStatus},
+        "items": [_item_json(item, guideline) for item in dossier.items],
+    }
+
+
+def _item_json(filled: DossierItem, guideline: Guideline) -> dict[str, Any]:
+    item = filled.item
+    return {
+        "number": item.number,
+        "section": item.section,
+        "about": item.about,
+        "status": filled.status.value,
+        "evidence": [_evidence_json(one) for one in filled.evidence],
+        "missing": [code.value for code in filled.missing],
+        "ask": item.ask,
+        "source": guideline.source,
+    }
+
+
+def _evidence_json(one: Evidence) -> dict[str, Any]:
+    whole: dict[str, Any] = json_value(one)
+    figure = one.kind is EvidenceKind.FIGURE and not one.text
+    kept = ("kind", "name", *(("value",) if figure else ()))
+    return {name: value for name, value in whole.items() if name in kept or value not in (None, "")}

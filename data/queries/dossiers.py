@@ -1,0 +1,43 @@
+"""What people answered to reporting guidelines, the newest answer to each question."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Engine, func
+from sqlmodel import Session, col, select
+
+from data.database import reading
+from data.guidelines import Answer
+from data.schema import AnswerKind, DossierAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """The answer that counts, with who gave it, as the record's events name people, and when."""
+
+    question: str
+    answer: Answer
+    author: str
+    at: datetime
+
+
+def dossier_answers(engine: Engine) -> dict[str, KeptAnswer]:
+    """Return the answers that stand, by the name of their question."""
+    with reading(engine) as session:
+        return answers_in(session)
+
+
+def answers_in(session: Session) -> dict[str, KeptAnswer]:
+    """Return the answers that stand, within a transaction."""
+    newest = select(func.max(DossierAnswer.id)).group_by(col(DossierAnswer.question))
+    rows = session.exec(
+        select(DossierAnswer)
+        .where(col(DossierAnswer.id).in_(newest), DossierAnswer.kind != AnswerKind.WITHDRAWN)
+        .order_by(col(DossierAnswer.id))
+    ).all()
+    return {
+        row.question: KeptAnswer(
+            row.question, Answer(row.text, AnswerKind(row.kind)), row.author, row.at
+        )
+        for row in rows
+    }

@@ -1,0 +1,67 @@
+"""A reporting guideline filled in from a study: figures, hashes, files, and what people answered."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from calibration.dossier import Dossier, Evidence, EvidenceKind, dossier_items
+from data.guidelines import AnswerKind, guideline
+from data.person import is_blind
+from data.queries.dossiers import KeptAnswer, dossier_answers
+from data.queries.record import present_head
+from data.schema import now
+from medjury.services.evidence import study_evidence
+
+REPS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class DossierQuestion:
+    """Which guideline (`data.guidelines.GUIDELINES`) to fill in, with how many resamples."""
+
+    guideline: str
+    reps: int = REPS
+
+
+@dataclass(frozen=True, slots=True)
+class DossierFiles:
+    """A dossier as files: name -> content. `told` says what could not be written, and why."""
+
+    guideline: str
+    files: Mapping[str, bytes]
+    told: tuple[str, ...] = ()
+
+
+def dossier(
+    engine: Engine, question: DossierQuestion, tick: Callable[[float], None] | None = None
+) -> Dossier:
+    """Return a guideline filled in from a study.
+
+    Raises
+    ------
+    Unknown
+        If there is no such guideline.
+    """
+    chosen = guideline(question.guideline)
+    evidence = study_evidence(engine, question.reps, tick)
+    answers = {name: _said(kept) for name, kept in dossier_answers(engine).items()}
+    return Dossier(
+        chosen,
+        dossier_items(chosen.items, evidence.found, answers, evidence.simulated),
+        evidence.decision,
+        evidence.simulated,
+        is_blind(engine),
+        f"{now():%Y-%m-%d %H:%M} UTC",
+        present_head(engine).sha256,
+        evidence.agreement,
+        evidence.warnings,
+    )
+
+
+def _said(kept: KeptAnswer) -> tuple[AnswerKind, Evidence]:
+    """Return what people said to a question, as evidence."""
+    words = kept.answer.text
+    at = f"{kept.at:%Y-%m-%dT%H:%M:%SZ}"
+    said = Evidence(EvidenceKind.ANSWER, kept.question, text=words, by=kept.author, at=at)
+    return kept.answer.kind, said
