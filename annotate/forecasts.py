@@ -50,7 +50,7 @@ from medjury.services.points import PointsQuestion, points_agreement, tables_of
 from medjury.services.predicting import PredictQuestion, csv_of, predict
 from medjury.services.routing import RouteQuestion, route
 from medjury.services.routing import csv_of as csv_of_routes
-from medjury.services.stopping import NextQuestion, next_to_rate
+from medjury.services.stopping import NextQuestion, look_at
 from medjury.services.study_files import files_of, write_package
 from medjury.services.transport import TransportQuestion, transport
 
@@ -149,9 +149,9 @@ def looked(engine: Engine, question: LookQuestion) -> LookAnswer:
     Raises
     ------
     BadInput, TooFew, Unrated
-        As `medjury.services.stopping.next_to_rate`.
+        As `medjury.services.stopping.look_at`.
     """
-    result = next_to_rate(question.by, engine, NextQuestion(question.icc, question.planned))
+    result = look_at(engine, question.actor, NextQuestion(question.icc, question.planned))
     rows = tuple((one.response, one.benchmark) for one in result.responses)
     listed = Table(
         "To rate next, drawn at random within benchmarks",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calibration.decision import Decision
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
@@ -10,9 +10,6 @@ from calibration.planning.rows import PlanOptions
 from calibration.routing.values import Harm
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions, Note
-
-if TYPE_CHECKING:
-    from data.person import Person
 
 MOST_JURIES = 100  # rows of a ranking that a screen shows
 Fact = tuple[str, str]
@@ -253,7 +250,7 @@ class RoutingAnswer:
 class LookQuestion:
     """Who looks, at which goal (an ICC, or None: the protocol's), with how many planned."""
 
-    by: "Person"
+    actor: str
     icc: float | None = None
     planned: int | None = None
 

@@ -30,7 +30,7 @@ def show(engine: Engine, person: Person) -> None:
     planned = places[2].number_input("Responses planned", 0, 1_000_000, 0, help=PLANNED)
     if places[3].button("Look now", type="primary", key="look-now", width="stretch"):
         own = None if goal == PROTOCOL else round(icc, 4)
-        st.session_state[ASKED] = LookQuestion(person, own, planned or None)
+        st.session_state[ASKED] = LookQuestion(person.actor, own, planned or None)
     asked: LookQuestion | None = st.session_state.get(ASKED)
     if asked is None:
         return

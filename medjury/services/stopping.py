@@ -76,6 +76,11 @@ class NextToRate:
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
 def next_to_rate(by: Person, engine: Engine, question: NextQuestion) -> NextToRate:
+    """Look at the goal for those who steer a study: see `look_at`."""
+    return look_at(engine, by.actor, question)
+
+
+def look_at(engine: Engine, actor: str, question: NextQuestion) -> NextToRate:
     """Look at the goal, which the record counts, and list what to rate next.
 
     Responses are drawn at random within benchmarks, so many of each as its share of what is left:
@@ -115,7 +120,7 @@ def next_to_rate(by: Person, engine: Engine, question: NextQuestion) -> NextToRa
         "jury": sorted(found.jury),
         "criterion": options.criterion,
     }
-    looks = record_look(engine, by.actor, about, row.n_responses, planned)
+    looks = record_look(engine, actor, about, row.n_responses, planned)
     decided = judge(looks[:-1], look)
     left = _next(found.scores, question) if decided.verdict.goes_on else ()
     return NextToRate(goal, look, decided, tuple(looks), left, simulated)
