@@ -304,15 +304,15 @@ def run_lock(engine: Engine, waiting: Callable[[], None] = lambda: None) -> Iter
         with _advisory(engine, waiting):
             yield
     elif engine.dialect.name == "sqlite" and path and path != ":memory:":
-        with _beside(f"{path}-jury", waiting):
+        with lock_beside(f"{path}-jury", waiting):
             yield
     else:
         yield
 
 
 @contextmanager
-def _beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold an exclusive lock on an empty database beside the study's."""
+def lock_beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold an exclusive lock on an empty database beside the study's; `waiting` as in `run_lock`."""
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         if not _taken(connection):

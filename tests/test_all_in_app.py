@@ -83,6 +83,7 @@ IN_THE_APP = {
     "analyse transport": ("ward_transport", "Compare"),
     "rate next": ("ward_next", "Look now"),
     "analyse monitor": ("monitoring", "Monitoring"),
+    "analyse watch": ("ward_watch", "Acknowledge"),
     "share export": ("study_files", "Pack the study"),
     "share dossier": ("handover_dossier", "Make the files"),
     "share rubric": ("rubrics", "Export"),

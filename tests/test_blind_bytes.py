@@ -69,6 +69,10 @@ CALLS: Mapping[str, Calls] = {
     ),
     "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
     "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
+    "watch": (
+        ("watch", "{nowhere}", "--show"),
+        ("watch", "-", "--show"),
+    ),
     "plan": (("plan", *SEATS, *JSON),),
     "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
     "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),

@@ -6,7 +6,14 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import worker
-from annotate.screens import frame, study_home, ward_next, ward_routing, ward_transport
+from annotate.screens import (
+    frame,
+    study_home,
+    ward_next,
+    ward_routing,
+    ward_transport,
+    ward_watch,
+)
 from data import queries
 from data.person import Person
 
@@ -18,6 +25,7 @@ PARTS: Mapping[str, Callable[[Engine, Person], None]] = {
     "Routing": ward_routing.show,
     "Next to rate": ward_next.show,
     "Transport": ward_transport.show,
+    "Watch": ward_watch.show,
 }
 
 

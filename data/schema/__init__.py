@@ -46,3 +46,4 @@ from data.schema.study import (
     Table,
     now,
 )
+from data.schema.watch import Alarm, AlarmStep, Intake, Outcome, StepKind

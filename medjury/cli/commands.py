@@ -411,6 +411,13 @@ COMMANDS = (
         "monitor",
     ),
     Command(
+        "analyse watch",
+        "watch:watch",
+        "Watch a ward: take in outputs as they come, have them rated, raise an alarm when agreement falls.",
+        "drops --settings watch.toml --once",
+        "watch",
+    ),
+    Command(
         "share export",
         "export:export",
         "Write the study as CSV with a data dictionary; authors only on request.",
