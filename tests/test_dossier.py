@@ -1,15 +1,17 @@
 """Reporting guidelines filled in from a study: an item is done only with its evidence."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from docx import Document
 from kit.sealed_study import fill_all
 from kit.studies import Run
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from calibration.dossier import Evidence, EvidenceKind, ItemStatus, dossier_items
-from calibration.messages.dossier import FIGURES, MISSING, WORDS
+from calibration.messages.dossier import FIGURES, MISSING, SIMULATED, WORDS
 from data.errors import BadInput, NotAllowed, Unknown
 from data.guidelines import (
     GUIDELINES,
@@ -26,6 +28,7 @@ from data.queries.record import verify
 from data.schema import Role
 from data.store.dossiers import keep_answers
 from data.store.study import lock
+from medjury.services.evidence import study_evidence
 
 FIGURE = Evidence(EvidenceKind.FIGURE, "responses", value=1)
 ALL = dict.fromkeys(EvidenceCode, (FIGURE,))
@@ -128,6 +131,55 @@ def test_a_study_of_responses_alone_is_filled_in_too(
     assert items["1"]["status"] == "people"
 
 
+# What is taken out of a full study -> the evidence that goes with it.
+REMOVED = {
+    "DELETE FROM event WHERE action = 'protocol set'": {EvidenceCode.PROTOCOL},
+    "DELETE FROM report": {EvidenceCode.MONITORING},
+    "DELETE FROM composition": {EvidenceCode.LEDGER},
+    "UPDATE improvement SET result = '{}'": {EvidenceCode.IMPROVEMENT},
+    "UPDATE instance SET reference = NULL": {EvidenceCode.REFERENCES},
+    "DELETE FROM drill": {EvidenceCode.TRAINING},
+    "DELETE FROM event WHERE action = 'study described'": {EvidenceCode.DESCRIPTION},
+    "DELETE FROM setting WHERE key LIKE 'consent:%'": set(),
+    "DELETE FROM setting WHERE key = 'per_response'": {EvidenceCode.ALLOCATION},
+    "DELETE FROM subgroup": {EvidenceCode.SUBGROUPS},
+    "DELETE FROM rating WHERE rater IN (SELECT id FROM rater WHERE kind = 'metric')": {
+        EvidenceCode.METRICS
+    },
+    "DELETE FROM rating WHERE rater IN (SELECT id FROM rater WHERE kind = 'juror')": {
+        EvidenceCode.JURORS,
+        EvidenceCode.AGREEMENT,
+        EvidenceCode.LIKE_FOR_LIKE,
+        EvidenceCode.DECISION,
+    },
+    "DELETE FROM rating WHERE rater IN (SELECT id FROM rater WHERE kind = 'clinician')": {
+        EvidenceCode.CLINICIANS,
+        EvidenceCode.READINGS,
+        EvidenceCode.BLINDING,
+        EvidenceCode.MISSING,
+        EvidenceCode.CLINICIAN_AGREEMENT,
+        EvidenceCode.DATES,
+        EvidenceCode.TABLE,
+    },
+}
+
+
+def test_evidence_goes_when_what_it_rests_on_is_taken_out(engine: Engine) -> None:
+    fill_all(engine)
+    before = {code for code, own in study_evidence(engine, 5).found.items() if own}
+    items = [item for name in GUIDELINES for item in guideline(name).items]
+    for statement, gone in REMOVED.items():
+        with engine.begin() as connection:
+            connection.execute(text(statement))
+        found = study_evidence(engine, 5).found
+        assert gone <= before, (statement, gone - before)
+        for code in gone - {EvidenceCode.LEDGER}:  # looking notes the jury again
+            assert not found.get(code), (statement, code)
+        for filled in dossier_items(items, found, ANSWERS):
+            if {*filled.item.evidence} & (gone - {EvidenceCode.LEDGER}):
+                assert filled.status is not ItemStatus.DONE, (statement, filled.item.number)
+
+
 def test_a_full_study_has_every_evidence(engine: Engine, run: Run, tmp_path: Path) -> None:
     fill_all(engine)
     folder = tmp_path / "dossier"
@@ -137,4 +189,35 @@ def test_a_full_study_has_every_evidence(engine: Engine, run: Run, tmp_path: Pat
     body = json.loads(out)
     assert body["counts"]["not_done"] == 0
     assert {path.name for path in folder.iterdir()} == {*body["files"]}
-    assert "model-1" not in out
+    document = Document(folder / "dossier-tripod-llm.docx")
+    rows = [row.cells for table in document.tables for row in table.rows[1:]]
+    assert [row[0].text for row in rows] == [item["number"] for item in body["items"]]
+    page = (folder / "dossier-tripod-llm.html").read_text("utf-8")
+    markdown = (folder / "dossier-tripod-llm.md").read_text("utf-8")
+    for text_of in (out, page, markdown, "".join(row[2].text for row in rows)):
+        assert "model-1" not in text_of
+    assert body["decision"]["headline"] in {one.text for one in document.paragraphs}
+
+
+def test_a_simulated_study_says_so_in_every_file_and_on_every_page(
+    engine: Engine, run: Run, tmp_path: Path
+) -> None:
+    fill_all(engine)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr_a'"))
+    folder = tmp_path / "dossier"
+    code, out, err = run(
+        "dossier", "--to", "grras", "--reps", "5", "--out", str(folder), "--json", "-"
+    )
+    assert code == 0, err
+    assert json.loads(out)["simulated"] == ["dr_a"]
+    document = Document(folder / "dossier-grras.docx")
+    assert all(SIMULATED in one.header.paragraphs[0].text for one in document.sections)
+    page = (folder / "dossier-grras.html").read_text("utf-8")
+    assert page.count(SIMULATED) >= 2
+    assert "<title>SIMULATED" in page
+    headings = re.findall(
+        "^##? .*$", (folder / "dossier-grras.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert headings
+    assert all(SIMULATED in line for line in headings)
