@@ -186,6 +186,10 @@ SEALS: Mapping[str, Sealed] = {
         How.KEYS, ("id", "rater", "response", "rubric_sha256", "replicate", *CALL, "distribution")
     ),
     "reference_check": Sealed(How.KEYS, ("id", "instance", "rater", "absent", "facts", *CALL)),
+    "claim_list": Sealed(
+        How.ACT, ("response", "splitter", "claims", "origin", "author", "at"), ACT
+    ),
+    "claim_split": Sealed(How.KEYS, ("id", "response", "rater", *CALL)),
     "improvement": Sealed(
         How.KEYS, ("id", "at", "rubric_sha256", "asked", "split", "opened", "learned", "result")
     ),

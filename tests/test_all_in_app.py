@@ -93,6 +93,7 @@ IN_THE_TERMINAL = {
     "study blind": "it prints the names of authors, which the app never shows while a study is blind",
     "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
     "study move": "it makes another database than the one that is open",
+    "analyse claims": "no screen has the figures yet; the workbench shows a response's claims",
     "rate people specialty": "no screen has it yet",
     "rate training": "expert scores come by file, on the server; no screen has it yet",
     "rate flags": "no screen has the list of flags yet",

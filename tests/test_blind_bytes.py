@@ -125,6 +125,10 @@ CALLS: Mapping[str, Calls] = {
         ("jury", "run", "medhelm", "--estimate", *JSON),
         ("jury", "run", "simulated", "--benchmark", "visits", *JSON),
     ),
+    "analyse claims": (
+        ("jury", "run", "simulated_claims", "--benchmark", "visits", *JSON),
+        ("analyse", "claims", "simulated_claims", *FAST, *ONE, *JSON),
+    ),
     "jury references": (("jury", "references", "simulated", *JSON),),
     "improve": (
         ("improve", "simulated", "--benchmark", "visits", "--estimate", *JSON),

@@ -77,7 +77,7 @@ def test_a_reopened_study_is_blind_again(run: Run, rated: Engine) -> None:
 def test_figures_have_their_parts_in_order(run: Run, rated: Engine) -> None:
     body = figures(run, *LIFT)
     names = ["reps", "seed", "jury", "benchmarks", "rows", "categories", "detectable", "costs"]
-    assert list(body) == [*names, "decision"]
+    assert list(body) == [*names, "decision", "measured"]
 
 
 def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Engine) -> None:

@@ -17,7 +17,7 @@ import pytest
 from kit import agreement_screen, screens, wiretap
 from kit.browsers import LAPTOP, PATIENCE_MS, new_context, sign_in, wait_for_count, wait_settled
 from kit.jurors import Do, Seen, Stub, verdict
-from kit.servers import Server, free_port
+from kit.servers import Server, created
 from kit.studies import HEAD
 from playwright.sync_api import Browser, Page, expect
 
@@ -51,7 +51,6 @@ def juror(seen: Seen) -> Do:
 
 
 pytestmark = pytest.mark.e2e
-CODE = re.compile(r"\b\w{4}(?:-\w{4}){3}\b")
 CLINICIANS = ("dr-one", "dr-two")
 HIDDEN = (*MODELS, "inst-hidden", "resp-hidden", "Lindqvist")
 PLACE = "Documenting Patient Visits"
@@ -77,18 +76,8 @@ class Begun:
 @pytest.fixture
 def begun(tmp_path: Path) -> Iterator[Begun]:
     """Run `medjury serve --create` in an empty folder until the test is over."""
-    server = Server(f"sqlite:///{tmp_path / 'study.db'}", free_port())
-    call = [sys.executable, "-m", "medjury", "serve", "--create", "--port", f"{server.port}"]
-    said = tmp_path / "said"
-    with said.open("w") as out:
-        env = os.environ | {"MEDJURY_DB": server.db_url}
-        server.process = subprocess.Popen([*call], env=env, stdout=out)
-    try:
-        server.ready()
-        [code] = CODE.findall(said.read_text())
+    with created(tmp_path) as (server, code):
         yield Begun(server, code, tmp_path)
-    finally:
-        server.stop()
 
 
 def test_a_study_is_taken_from_nothing_to_its_report_in_the_app_alone(
@@ -152,6 +141,8 @@ def design(page: Page) -> None:
     wait_settled(page)
     page.get_by_role("link", name="Study").click()
     page.get_by_role("heading", name="Study", exact=True).wait_for()
+    # Where the study was left at another part, the link at the top still leads to what comes next.
+    expect(page.get_by_role("radio", name="Overview", exact=True)).to_be_checked()
     screens.open_part(page, "Design")
     page.get_by_role("button", name="Show the plan").click()
     plan = page.get_by_role("table", name="Work of each clinician as planned")

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 HERE = files("annotate") / "screens"
 STYLE = appearance.COLOURS + (HERE / "frame.css").read_text("utf-8")
 VIEW = "view"
-VIEW_IN_ADDRESS = "view-in-address"
+IN_ADDRESS = "-in-address"  # after the parameter: what the address said when it was last read
 NONE = '<span aria-label="none">\N{EM DASH}</span>'
 
 
@@ -86,25 +86,32 @@ def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
     The tabs are not bound to the address, since a bound widget replaces the entry in the
     browser's history; what is set here adds one.
     """
-    first = next(iter(views))
-    requested = st.query_params.get(VIEW, first)
-    if requested != st.session_state.get(VIEW_IN_ADDRESS):
-        st.session_state[VIEW] = requested if requested in views else first
+    take_from_address(VIEW, VIEW, [*views])
     tabs = st.tabs([*views], key=VIEW, on_change="rerun")
     for (name, draw), tab in zip(views.items(), tabs, strict=True):
         if tab.open:
-            _address(name, first)
+            keep_in_address(VIEW, name, [*views])
             with tab:
                 draw()
 
 
-def _address(name: str, first: str) -> None:
-    """Keep the open view in the address; the first one needs no word."""
-    st.session_state[VIEW_IN_ADDRESS] = name
-    if name != first and st.query_params.get(VIEW) != name:
-        st.query_params[VIEW] = name
-    elif name == first and VIEW in st.query_params:
-        del st.query_params[VIEW]
+def take_from_address(parameter: str, key: str, options: Sequence[str]) -> None:
+    """Have a widget show what the address names, where the address has changed; the first without it.
+
+    Who comes by a link without the parameter, such as the one at the top, is at the first option.
+    """
+    requested = st.query_params.get(parameter, options[0])
+    if key not in st.session_state or requested != st.session_state.get(f"{parameter}{IN_ADDRESS}"):
+        st.session_state[key] = requested if requested in options else options[0]
+
+
+def keep_in_address(parameter: str, chosen: str, options: Sequence[str]) -> None:
+    """Keep what is chosen in the address; the first option needs no word."""
+    st.session_state[f"{parameter}{IN_ADDRESS}"] = chosen
+    if chosen != options[0] and st.query_params.get(parameter) != chosen:
+        st.query_params[parameter] = chosen
+    elif chosen == options[0] and parameter in st.query_params:
+        del st.query_params[parameter]
 
 
 Cell = str | int | None

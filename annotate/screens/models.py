@@ -29,7 +29,12 @@ from medjury.services.models import ModelsRequest, lift
 ABOUT = (
     "Which model is better? By the clinicians' ratings, by the jury's, and by the jury's corrected."
 )
-WAYS = {"clinicians": "clinicians", "jury": "jury", "corrected": "jury corrected"}
+WAYS = {
+    "clinicians": "clinicians",
+    "jury": "jury",
+    "corrected": "jury corrected",
+    "paper": "metric or jury",
+}
 KINDS = ("win rate", "macro-average")
 TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}
 SIMULATED = "Some raters of this study are simulated: nothing that rests on them is evidence."

@@ -41,6 +41,7 @@ PARTS = (
 )
 ACTS = ("Import", "Design")  # of a coordinator only
 OVERVIEW = PARTS[0]
+PART, SHOWN_PART = "part", "study-part"
 OF_RESPONSES = (OVERVIEW, "Progress", "Differences", "Material", "Design")
 NONE_YET = "This study has no responses yet."
 FIRST = {
@@ -106,18 +107,15 @@ def show(engine: Engine, person: Person) -> None:
 
 
 def _chosen(person: Person) -> str:
-    """Ask which part; it stands in the URL, so that it can be shared."""
+    """Ask which part; it stands in the address, so that it can be shared, and "Back" leads to it."""
     mine = [part for part in PARTS if person.role == Role.COORDINATOR or part not in ACTS]
+    frame.take_from_address(PART, SHOWN_PART, mine)
     chosen = st.segmented_control(
-        "Part of the study",
-        mine,
-        default=mine[0],
-        required=True,
-        key="part",
-        bind="query-params",
-        label_visibility="collapsed",
+        "Part of the study", mine, required=True, key=SHOWN_PART, label_visibility="collapsed"
     )
-    return chosen if chosen in mine else mine[0]
+    shown = chosen if chosen in mine else mine[0]
+    frame.keep_in_address(PART, shown, mine)
+    return shown
 
 
 def _facts(

@@ -9,6 +9,7 @@ COMPARED_BY = {
     "clinicians": "rated by clinicians",
     "jury": "scored by the jury",
     "corrected": ("scored by the jury, corrected with the clinicians' ratings of {rated} of them"),
+    "paper": "scored by each benchmark's own metric, or else by the jury",
 }
 REASONS: Mapping[Code, Message] = {
     Code.FEW_RATED_BY_BOTH: ("fewer than {least} instances that clinicians and jury both scored"),

@@ -10,11 +10,18 @@ from calibration.decision import Decision, DecisionKind
 from calibration.models.estimates import model_means, resampled_figures
 from calibration.models.gaps import LEAST_RESAMPLES, Gap, detectable_row, gaps
 from calibration.models.model_rows import category_rows, model_rows
-from calibration.models.model_scores import ModelScores, check_names, model_scores
+from calibration.models.model_scores import (
+    ModelScores,
+    check_measured,
+    check_names,
+    model_scores,
+)
 from calibration.models.rows import (
+    ALL_WAYS,
     CLINICIANS,
     CORRECTED,
     JURY,
+    PAPER,
     WAYS,
     CategoryRow,
     DetectableRow,
@@ -74,8 +81,8 @@ def deciding_way(rows: Sequence[ModelRow]) -> str:
     if len(corrected) > 1 and as_many and not _doubt(corrected):
         return CORRECTED
     ways = {row.by for row in rows}
-    if ways == {JURY}:
-        return JURY
+    if ways <= {JURY, PAPER}:
+        return JURY if JURY in ways else PAPER
     by_clinicians = CLINICIANS in ways and (len(clinical) > 1 or len(corrected) < 2)
     return CLINICIANS if by_clinicians else CORRECTED
 
@@ -124,7 +131,7 @@ def _figures(gap: Gap) -> dict[str, float]:
 def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> DecisionKind:
     if simulated_in(ranked):
         return DecisionKind.SIMULATED
-    if gap is None or ranked[0].by == JURY:
+    if gap is None or ranked[0].by in (JURY, PAPER):
         return DecisionKind.INCONCLUSIVE
     if not gap.is_trusted:
         return DecisionKind.TOO_FEW
@@ -138,7 +145,7 @@ def _reasons(
     leader = ranked[0]
     if raters := simulated_in(ranked):
         yield note(Code.SIMULATED, raters=raters)
-    if leader.by == JURY:
+    if leader.by in (JURY, PAPER):
         yield note(Code.BY_JURY_ALONE)
     if gap is not None:
         yield from _of_gap(kind, leader, gap)
@@ -206,7 +213,7 @@ def _next(kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None) -> No
     """Return the next useful action."""
     if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if ranked[0].by == JURY:
+    if ranked[0].by in (JURY, PAPER):
         return note(Code.DO_COMPARE_WITH_CLINICIANS)
     if kind is DecisionKind.TOLD_APART:
         return None
@@ -266,6 +273,7 @@ def compare_models(
     options: AnalysisOptions,
     by: Sequence[str] = WAYS,
     *,
+    measured: Mapping[str, str] | None = None,
     tick: Callable[[float], None] = lambda share: None,
 ) -> ModelComparison:
     """Compare the models of a study by their responses' scores.
@@ -279,7 +287,8 @@ def compare_models(
     authors : response_id -> model
     categories : benchmark -> category; absent or "" for none
     options : of which jurors (None for clinicians alone), criterion, reps and seed are used
-    by : some of "clinicians", "jury" and "corrected"
+    by : some of "clinicians", "jury", "corrected" and "paper"
+    measured : benchmark -> the metric that scores it; of "paper"
     tick : called with the share of the work done, in (0, 1]
 
     Raises
@@ -288,8 +297,8 @@ def compare_models(
         If an option is out of range or a jury is needed and there is none; also as
         `model_scores.model_scores`.
     """
-    check_comparison(scores, options, by)
-    table = model_scores(scores, authors, options.jurors or (), options.criterion)
+    check_comparison(scores, options, by, measured)
+    table = model_scores(scores, authors, options.jurors or (), options.criterion, measured)
     both = table.frame[["clinicians", "jury"]].notna().all(axis=1)
     rows: list[ModelRow] = []
     of_categories: list[CategoryRow] = []
@@ -306,7 +315,11 @@ def compare_models(
     return ModelComparison(
         tuple(rows),
         tuple(of_categories),
-        tuple(row for way in by for row in _detectable_rows(table, way, scores.rubrics)),
+        tuple(
+            row
+            for way in by
+            for row in _detectable_rows(table, way, _shapes(scores, way, measured))
+        ),
         tuple(all_gaps),
         decide(rows, all_gaps),
         int(both.sum()),
@@ -314,14 +327,33 @@ def compare_models(
     )
 
 
-def check_comparison(scores: Scores, options: AnalysisOptions, by: Sequence[str] = WAYS) -> None:
+def _shapes(
+    scores: Scores, by: str, measured: Mapping[str, str] | None
+) -> Mapping[str, RubricShape]:
+    """Return the scale of each benchmark's scores; a metric's is from 0 to 1."""
+    if by != PAPER:
+        return scores.rubrics
+    return {
+        name: RubricShape(shape.criteria, 0, 1) if name in (measured or {}) else shape
+        for name, shape in scores.rubrics.items()
+    }
+
+
+def check_comparison(
+    scores: Scores,
+    options: AnalysisOptions,
+    by: Sequence[str] = WAYS,
+    measured: Mapping[str, str] | None = None,
+) -> None:
     """Raise the BadInput or Unknown that `compare_models` would, without reading any author."""
+    check_measured(scores, measured or {})
     check_names(scores, options.jurors or (), options.criterion)
     if options.reps < 1 or options.seed < 0:
         raise BadInput(f"reps={options.reps}, seed={options.seed}: at least 1, and 0 or more")
-    if unknown := [way for way in by if way not in WAYS]:
-        raise BadInput(f"by={unknown[0]}: it is {', '.join(WAYS)}")
-    if not options.jurors and {*by} & {JURY, CORRECTED}:
+    if unknown := [way for way in by if way not in ALL_WAYS]:
+        raise BadInput(f"by={unknown[0]}: it is {', '.join(ALL_WAYS)}")
+    needs_jury = {JURY, CORRECTED} if measured else {JURY, CORRECTED, PAPER}
+    if not options.jurors and {*by} & needs_jury:
         raise BadInput("there is no jury to compare by: no juror has rated anything in this study")
 
 

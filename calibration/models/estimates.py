@@ -120,7 +120,7 @@ class ModelMeans:
 
     Attributes
     ----------
-    by : "clinicians", "jury" or "corrected"
+    by : "clinicians", "jury", "corrected" or "paper"
     terms : tuple of ScoreSums
     counted : shape (responses,), True where a response's score enters
     instances : shape (models, benchmarks), instances with a score; of "corrected" those
@@ -150,7 +150,7 @@ class ModelMeans:
 def model_means(table: ModelScores, by: str) -> ModelMeans:
     """Return a model's mean on a benchmark as clinicians, the jury, or both together give it.
 
-    "clinicians" and "jury" are the means over the responses that have such a score.
+    "clinicians", "jury" and "paper" are the means over the responses that have such a score.
     "corrected" is the prediction-powered mean of the model's own responses to the
     benchmark (`prediction_powered.prediction_powered_mean`): the jury's mean on the responses
     that no clinician rated, corrected by the difference of clinicians and jury on those that

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.clustered_intervals import clustered_mean
-from calibration.models.rows import CLINICIANS, JURY
+from calibration.models.rows import CLINICIANS, JURY, PAPER
 from calibration.rating_matrix import composites, required_criteria
 from calibration.scores import Array, Flags, Integers, Scores
 from calibration.values import NAN
@@ -204,9 +204,10 @@ class ModelScores:
     frame : DataFrame
         response_id, benchmark, instance (numbered from 0 within its benchmark), model
         (its number in `layout.models`), clinicians and jury: means of composites from 0,
-        the worst, to 1, the best; NaN where there is none.
+        the worst, to 1, the best; NaN where there is none. `paper` is the benchmark's metric where
+        it has one, else the jury's score.
     layout : ModelLayout
-    simulated : "clinicians" or "jury" -> simulated raters whose scores are in that column
+    simulated : "clinicians", "jury" or "paper" -> simulated raters whose scores are in that column
     left_out : benchmarks whose rubric lacks the criterion
     """
 
@@ -231,6 +232,7 @@ def model_scores(
     authors: Mapping[str, str],
     jurors: Sequence[str],
     criterion: str | None = None,
+    measured: Mapping[str, str] | None = None,
 ) -> ModelScores:
     """Return every response with its model, the clinicians' mean and the jury's.
 
@@ -243,6 +245,7 @@ def model_scores(
     authors : response_id -> model, of every response
     jurors : the jury; empty for none
     criterion : a criterion to use instead of the composite; benchmarks without it are left out
+    measured : benchmark -> the metric, from 0 to 1, that takes the jury's place in `paper`
 
     Raises
     ------
@@ -269,7 +272,8 @@ def model_scores(
         author=responses["response_id"].map(dict(authors)),
     )
     clinicians = frozenset(values.loc[values["kind"] == "clinician", "rater"])
-    raters_of = {"clinicians": clinicians, "jury": frozenset(jurors)}
+    frame[PAPER] = _as_in_the_paper(frame, values, measured or {})
+    raters_of = {"clinicians": clinicians, "jury": frozenset(jurors), PAPER: frozenset(jurors)}
     simulated = {column: raters & scores.simulated for column, raters in raters_of.items()}
     left_out = tuple(benchmark for benchmark in scores.benchmarks if benchmark not in names)
     return replace(_with_numbers(frame, simulated), left_out=left_out)
@@ -284,6 +288,44 @@ def check_names(scores: Scores, jurors: Sequence[str], criterion: str | None) ->
     criteria = dict.fromkeys(name for rubric in scores.rubrics.values() for name in rubric.criteria)
     if criterion is not None and criterion not in criteria:
         raise Unknown(f"no rubric has the criterion {criterion}: they have {', '.join(criteria)}")
+
+
+def check_measured(scores: Scores, measured: Mapping[str, str]) -> None:
+    """Refuse a metric that a benchmark was not scored by, or whose scores leave 0 to 1.
+
+    Raises
+    ------
+    Unknown
+        If the study has no such benchmark, or no score of the metric on it.
+    BadInput
+        If a score is below 0 or above 1.
+    """
+    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
+    for benchmark, metric in measured.items():
+        if benchmark not in scores.rubrics:
+            known = ", ".join(scores.benchmarks)
+            raise Unknown(f"no benchmark {benchmark} in this study: it has {known}")
+        on_it = of_metrics[of_metrics["benchmark"] == benchmark]
+        own = on_it.loc[on_it["rater"] == metric, "score"]
+        if not len(own):
+            names = ", ".join(sorted(on_it["rater"].unique())) or "none"
+            raise Unknown(f"{benchmark} has no scores by the metric {metric}: it has {names}")
+        if own.min() < 0 or own.max() > 1:
+            raise BadInput(f"{metric} on {benchmark} leaves the range from 0 to 1")
+
+
+def _as_in_the_paper(
+    frame: pd.DataFrame, composites: pd.DataFrame, measured: Mapping[str, str]
+) -> pd.Series:
+    """Return each response's score by its benchmark's metric, or by the jury where it has none."""
+    of_metrics = composites[composites["kind"] == "metric"]
+    by_metric = of_metrics.set_index(["rater", "response_id"])["composite"]
+    paper = frame["jury"].copy()
+    for benchmark, metric in measured.items():
+        own = frame["benchmark"] == benchmark
+        points = by_metric.loc[metric].reindex(frame.loc[own, "response_id"])
+        paper[own] = points.to_numpy(dtype=np.float64)
+    return paper
 
 
 def _clinicians_composites(composites: pd.DataFrame) -> pd.Series:
@@ -316,7 +358,7 @@ def _with_numbers(frame: pd.DataFrame, simulated: Mapping[str, frozenset[str]]) 
     ]
     sizes = tuple(int(numbers.max()) + 1 for numbers in codes)
     numbered = frame.assign(model=model, instance=pd.concat(codes).astype(np.int64))
-    columns = ["response_id", "benchmark", "instance", "model", "clinicians", "jury"]
+    columns = ["response_id", "benchmark", "instance", "model", "clinicians", "jury", PAPER]
     layout = ModelLayout(tuple(map(str, models)), benchmarks, sizes)
     return ModelScores(numbered[columns].reset_index(drop=True), layout, simulated)
 

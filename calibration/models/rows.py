@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from calibration.values import Noted
 
-CLINICIANS, JURY, CORRECTED = "clinicians", "jury", "corrected"
+CLINICIANS, JURY, CORRECTED, PAPER = "clinicians", "jury", "corrected", "paper"
 WAYS = (CLINICIANS, JURY, CORRECTED)  # of scoring a model's responses
+ALL_WAYS = (*WAYS, PAPER)  # the paper's: each benchmark by its own metric, or else by the jury
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class ModelRow(Noted):
     Attributes
     ----------
     model, by : str
-        `by` is "clinicians", "jury" or "corrected".
+        `by` is "clinicians", "jury", "corrected" or "paper".
     win_rate, win_rate_low, win_rate_high : float
         Share of the other models beaten on a benchmark, mean over benchmarks; percentile
         95 % interval over instances, Wilson's where it has no width (`gaps.share_interval`).
@@ -102,7 +103,7 @@ class DetectableRow(Noted):
     Attributes
     ----------
     benchmark, by : str
-        Whose scores: "clinicians" or "jury".
+        Whose scores: "clinicians", "jury" or "paper".
     mde : float
         As in the paper: 2.80 sd(d) / sqrt(n) of paired differences d of score / (top of the
         scale), sd with ddof 0, mean over pairs of models. At least 0; NaN without a pair.

@@ -19,9 +19,9 @@ from calibration.report.chart_style import (
 JURY_WIDTH, JURY_HEIGHT = 620, 300
 FAINT = 0.35
 NAME_AWAY, NAME_LIMIT = 8, 240  # pixels
-WAYS = ("clinicians", "jury", "corrected")
-COLOURS = (INK, ACCENT, "#b35900")
-SHAPES = ("triangle-up", "circle", "diamond")
+WAYS = ("clinicians", "jury", "corrected", "paper")
+COLOURS = (INK, ACCENT, "#b35900", "#4d7f3f")
+SHAPES = ("triangle-up", "circle", "diamond", "square")
 RANKING_WIDTH, LANE, CELL = 520, 15, 30
 # The share of the range from which words are white: both kinds then stand out by 4.5 to 1.
 DARK, BLACK = 0.695, "#000000"

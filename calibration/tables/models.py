@@ -17,6 +17,7 @@ BY = {
     "clinicians": "by clinicians",
     "jury": "by the jury, uncorrected",
     "corrected": "by the jury, corrected with the clinicians' ratings",
+    "paper": "as in the MedHELM paper: by a benchmark's own metric, else by the jury",
 }
 MEANING = (
     "Rank: by win rate; models that cannot be distinguished share a range of ranks. "

@@ -54,6 +54,8 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "drill": schema.Drill,
     "attempt": schema.Attempt,
     "reference_check": schema.ReferenceCheck,
+    "claim_list": schema.ClaimList,
+    "claim_split": schema.ClaimSplit,
     "composition": schema.Composition,
     "report": schema.Report,
     "setting": schema.Setting,

@@ -13,6 +13,7 @@ from data.queries.base import Columns, columns_of
 from data.queries.study import settings
 from data.schema import (
     Attempt,
+    ClaimSplit,
     Instance,
     Intent,
     Kind,
@@ -167,10 +168,10 @@ class JurorCost:
 
 
 def spending(engine: Engine) -> Spending:
-    """Return what verdicts, checks of references and proposals have cost; probes store none."""
+    """Return what verdicts, checks of references, claims and proposals have cost; probes store none."""
     usd, unknown, calls = 0.0, 0, 0
     with reading(engine) as session:
-        for table in (Attempt, ReferenceCheck, Proposal):
+        for table in (Attempt, ReferenceCheck, ClaimSplit, Proposal):
             query = columns_of(func.count(), func.count(col(table.usd)), func.sum(table.usd))
             number, priced, total = session.exec(query.where(table.number > 0)).one()
             usd, unknown, calls = usd + (total or 0.0), unknown + number - priced, calls + number

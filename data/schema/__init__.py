@@ -7,6 +7,7 @@ raters ever reads.
 
 from data.calls import Status
 from data.guidelines import AnswerKind
+from data.schema.claims import ClaimList, ClaimOrigin, ClaimSplit
 from data.schema.handover import DossierAnswer
 from data.schema.jury import Attempt, Intent, ReferenceCheck
 from data.schema.learning import Improvement, Proposal

@@ -358,6 +358,12 @@ COMMANDS = (
         "--reps 200",
     ),
     Command(
+        "analyse claims",
+        "claims:claims",
+        "Compare the jury that judges claims with the plain one: gain, price, claims per response.",
+        "simulated_claims --reps 200",
+    ),
+    Command(
         "analyse juries",
         "juries:juries",
         "Rank every possible jury of the jurors that have rated, corrected for having chosen the best of many.",

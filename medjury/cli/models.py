@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from calibration.models.rows import CLINICIANS, WAYS
+from calibration.models.rows import ALL_WAYS, PAPER, WAYS
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.queries import simulated_raters
@@ -68,10 +68,17 @@ def models(
     by: Annotated[
         str,
         typer.Option(
-            metavar="[clinicians|jury|corrected|all]",
-            help="Whose scores compare the models; corrected: the jury's, by the clinicians'.",
+            metavar="[clinicians|jury|corrected|paper|all]",
+            help="Whose scores compare the models; corrected: the jury's, by the clinicians'; paper: each "
+            "benchmark's own metric where it was measured, else the jury; all: the first three.",
         ),
     ] = "all",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="BENCHMARK=METRIC", help="Of --by paper: the metric that scores a benchmark."
+        ),
+    ] = None,
     criterion: Criterion = None,
     reps: Reps = 2000,
     seed: Seed = 0,
@@ -91,15 +98,16 @@ def models(
     db: Db = None,
 ) -> None:
     """Compare the models: win rates, mean scores, detectable differences, cost. Unblinds."""
-    if by not in (*WAYS, "all"):
-        raise typer.BadParameter(f"{by!r} is not {', '.join(WAYS)} or all", param_hint="--by")
+    if by not in (*ALL_WAYS, "all"):
+        raise typer.BadParameter(f"{by!r} is not {', '.join(ALL_WAYS)} or all", param_hint="--by")
+    measured = _named_metrics(metric or (), by)
     if unblind != bool(reason.strip()):
         raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
     who_sits, seats = named_jurors(panel, jurors), read_panel(panel) if panel else None
     prices = read_costs(costs) if costs else {}
     engine = study_of(context, db)
     options = AnalysisOptions(jurors=who_sits, criterion=criterion, reps=reps, seed=seed)
-    task = prepared(engine, ModelsRequest(options, WAYS if by == "all" else (by,)))
+    task = prepared(engine, ModelsRequest(options, WAYS if by == "all" else (by,), measured))
     refuse_blind(engine, reason)  # before it is told whether a model is in the study
     refuse_unknown(prices, author_names(engine))
     lift(engine, reason, who)
@@ -112,6 +120,17 @@ def models(
     for line in steered(engine):
         say(line, json_to)
     write_json(_to_json(result, *spent), json_to)
+
+
+def _named_metrics(named: Sequence[str], by: str) -> dict[str, str]:
+    """Return benchmark -> metric as --metric names them."""
+    if named and by != PAPER:
+        raise typer.BadParameter("belongs to --by paper", param_hint="--metric")
+    pairs = [name.rpartition("=")[::2] for name in named]
+    for name, (benchmark, metric) in zip(named, pairs, strict=True):
+        if not (benchmark and metric):
+            raise typer.BadParameter(f"{name!r} is not BENCHMARK=METRIC", param_hint="--metric")
+    return dict(pairs)
 
 
 def _jury_cost(engine: "Engine", result: ModelsResult, panel: Panel | None) -> JuryCost | None:
@@ -137,6 +156,7 @@ def _to_json(
         "detectable": json_value(result.detectable),
         "costs": {"models": json_value(of_models), "jury": json_value(of_jury)},
         "decision": decision_json(result.decision),
+        "measured": dict(result.measured),
     }
 
 
@@ -172,8 +192,9 @@ def _whose_scores(result: ModelsResult, named: tuple[str, ...] | None) -> list[s
     lines = []
     if result.silent:
         lines.append(seat_words(result.silent, named=bool(named)))
-    if {row.by for row in result.rows} == {CLINICIANS}:
-        return [*lines, "by clinicians alone"]
+    lines += [f"{name}: by {metric}" for name, metric in sorted(result.measured.items())]
+    if not result.jury:
+        return lines if result.measured else [*lines, "by clinicians alone"]
     return [*lines, f"jury: {', '.join(result.jury)}"]
 
 

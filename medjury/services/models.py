@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from data.errors import NotAllowed
+from data.errors import BadInput, NotAllowed
 from data.person import is_blind
 from data.queries import benchmarks
 from data.queries.authors import authors
@@ -18,11 +18,11 @@ from medjury.services.scores import all_jurors, scores_of
 
 if TYPE_CHECKING:
     from calibration.models.model_scores import BenchmarkMean
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from calibration.models.rows import CLINICIANS, JURY, WAYS
+from calibration.models.rows import CLINICIANS, JURY, PAPER, WAYS
 from calibration.values import COMBINED, AnalysisOptions
 from data.queries.ledger import fingerprint
 from data.queries.record import locked_since
@@ -44,14 +44,26 @@ BLIND = (
     "in every later report"
 )
 SHAPES = ("helm", "every-eval-ever")
+MAIN_METRICS = (  # of the paper's closed-ended benchmarks
+    *("exact-match", "chosen-option", "medcalc", "medec-flag", "ehrsql-execution"),
+    "icd-codes-f1",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelsRequest:
-    """What a comparison is asked for: jurors, criterion, reps and seed, and the ways of scoring."""
+    """What a comparison is asked for.
+
+    Attributes
+    ----------
+    options : jurors, criterion, reps and seed
+    by : ways of scoring
+    measured : of "paper": benchmark -> its metric; of those not named `MAIN_METRICS` are taken
+    """
 
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     by: tuple[str, ...] = WAYS
+    measured: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,12 +76,14 @@ class ModelsTask:
     options : with the jurors who sit, none where clinicians alone score
     by : the ways of scoring that there are
     silent : jurors who were asked and gave no rating
+    measured : benchmark -> the metric that scores it, of "paper"
     """
 
     scores: "Scores"
     options: AnalysisOptions
     by: tuple[str, ...]
     silent: tuple[str, ...]
+    measured: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,7 @@ class ModelsResult:
     """What a comparison came to: its decision, its rows, and what was compared.
 
     `not_noted` says why the jury could not be noted in the ledger of juries tried, or "".
+    `measured` is benchmark -> the metric that scored it, of the way "paper".
     """
 
     decision: "Decision"
@@ -87,6 +102,7 @@ class ModelsResult:
     options: AnalysisOptions
     silent: tuple[str, ...] = ()
     not_noted: str = ""
+    measured: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def jury(self) -> tuple[str, ...]:
@@ -104,15 +120,42 @@ def prepared(engine: Engine, request: ModelsRequest) -> ModelsTask:
     """
     from calibration.models.comparison import check_comparison
 
-    scores = scores_of(engine)
+    scores = scores_of(engine, unrated=set(request.by) == {PAPER})
     silent = silent_jurors(engine, scores)
     if request.options.jurors:
         scores = replace(scores, silent=frozenset(silent))
     jury = tuple(dict.fromkeys(request.options.jurors or all_jurors(scores)))
     by = request.by if jury or request.by != WAYS else (CLINICIANS,)
+    measured = measured_by(scores, jury, request.measured) if PAPER in by else {}
     options = replace(request.options, jurors=() if by == (CLINICIANS,) else jury)
-    check_comparison(scores, options, by)
-    return ModelsTask(scores, options, by, tuple(silent))
+    check_comparison(scores, options, by, measured)
+    return ModelsTask(scores, options, by, tuple(silent), measured)
+
+
+def measured_by(scores: "Scores", jury: Sequence[str], named: Mapping[str, str]) -> dict[str, str]:
+    """Return benchmark -> the metric that scores it: as named, or the main one that was measured.
+
+    A benchmark that a juror of the jury has rated is scored by the jury unless a metric is named.
+
+    Raises
+    ------
+    BadInput
+        If several metrics of a benchmark could be its main one.
+    """
+    judged = scores.ratings[scores.ratings["rater"].isin(list(jury))]
+    by_jury = set(judged["benchmark"].unique())
+    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
+    measured = dict(named)
+    for benchmark, own in of_metrics.groupby("benchmark", observed=True):
+        main = [name for name in MAIN_METRICS if name in set(own["rater"])]
+        if benchmark in measured or benchmark in by_jury or not main:
+            continue
+        if len(main) > 1:
+            raise BadInput(
+                f"{benchmark} was scored by {' and '.join(main)}: name one, such as --metric {benchmark}={main[0]}"
+            )
+        measured[str(benchmark)] = main[0]
+    return measured
 
 
 def lift(engine: Engine, reason: str, who: str) -> None:
@@ -160,8 +203,10 @@ def compared(
         raise NotAllowed(BLIND)
     of = authors(engine), categories(engine)
     with threadpool_limits(1):
-        comparison = compare_models(task.scores, *of, task.options, task.by, tick=tick)
-    beside_clinicians = task.options.jurors and {*task.by} != {JURY}
+        comparison = compare_models(
+            task.scores, *of, task.options, task.by, measured=task.measured, tick=tick
+        )
+    beside_clinicians = task.options.jurors and not {*task.by} <= {JURY, PAPER}
     return ModelsResult(
         comparison.decision,
         comparison.rows,
@@ -171,6 +216,7 @@ def compared(
         task.options,
         task.silent,
         _remembered(engine, task, comparison.n_both) if beside_clinicians else "",
+        task.measured,
     )
 
 

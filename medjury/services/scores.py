@@ -27,16 +27,17 @@ if TYPE_CHECKING:
 REFERENCES = ("all", "sound")
 
 
-def scores_of(engine: Engine, *, of_clinicians: bool = False) -> "Scores":
+def scores_of(engine: Engine, *, of_clinicians: bool = False, unrated: bool = False) -> "Scores":
     """Return the study's ratings as the statistics take them, all of one moment.
 
     `of_clinicians`: of responses that no clinician has rated only who scored what.
+    `unrated`: also of a study that no clinician has rated; else it is refused.
     """
     with one_moment(engine):
-        return _scores(engine, of_clinicians)
+        return _scores(engine, of_clinicians, unrated)
 
 
-def _scores(engine: Engine, of_clinicians: bool) -> "Scores":
+def _scores(engine: Engine, of_clinicians: bool, unrated: bool) -> "Scores":
     from calibration.scores import RatedAlike, RubricShape, Scores
 
     used = {benchmark.name: benchmark.rubric for benchmark in benchmarks(engine)}
@@ -46,7 +47,7 @@ def _scores(engine: Engine, of_clinicians: bool) -> "Scores":
     }
     ratings = ratings_frame(engine, of_clinicians=of_clinicians)
     elsewhere = ratings_elsewhere(engine) if of_clinicians else {}
-    if not (ratings["kind"] == "clinician").any():
+    if not unrated and not (ratings["kind"] == "clinician").any():
         raise Unrated(
             "no clinician has rated anything in this study yet: `medjury rate assign` and `medjury serve` "
             "let them rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
@@ -141,7 +142,8 @@ def panel_families(panel: str | None) -> dict[str, str]:
         return {}
     from jury.panel import read_panel
 
-    return {juror.name: juror.family for juror in read_panel(panel).juror}
+    asked = read_panel(panel)
+    return {juror.name: juror.family for juror in (*asked.juror, *asked.judging)}
 
 
 @dataclass(frozen=True, slots=True)

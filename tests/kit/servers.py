@@ -1,6 +1,8 @@
 """The real server in a process of its own, and plain requests to it."""
 
 import http.client
+import os
+import re
 import socket
 import subprocess
 import sys
@@ -8,11 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
 START_SECONDS = 90
+
+CODE = re.compile(r"\b\w{4}(?:-\w{4}){3}\b")
 
 
 @dataclass
@@ -65,6 +70,27 @@ def serving(db_url: str) -> Iterator[Server]:
     server = Server(db_url, free_port()).start()
     try:
         yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def created(folder: Path, root: Path | None = None) -> Iterator[tuple[Server, str]]:
+    """Run `medjury serve --create` in an empty folder; yield its server and the code it printed.
+
+    `root` is another checkout whose app is run, in this environment.
+    """
+    server = Server(f"sqlite:///{folder / 'study.db'}", free_port())
+    call = [sys.executable, "-m", "medjury", "serve", "--create", "--port", f"{server.port}"]
+    env = os.environ | {"MEDJURY_DB": server.db_url}
+    env |= {"PYTHONPATH": f"{root}"} if root else {}
+    printed = folder / "printed"
+    with printed.open("w") as out:
+        server.process = subprocess.Popen(call, env=env, stdout=out, cwd=root)
+    try:
+        server.ready()
+        [code] = CODE.findall(printed.read_text())
+        yield server, code
     finally:
         server.stop()
 

@@ -1,0 +1,112 @@
+"""Models compared as the paper does: closed-ended benchmarks by their metric, others by the jury."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from kit.studies import Run
+
+from calibration.models.comparison import compare_models
+from calibration.models.rows import PAPER
+from calibration.scores import RubricShape, Scores
+from calibration.values import AnalysisOptions
+from data.errors import BadInput, Unknown
+
+HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+COLUMNS = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
+
+
+def scores(metric_of: Callable[[str, int], float]) -> tuple[Scores, dict[str, str]]:
+    """Return two models on an open benchmark, rated by a juror, and a closed one, measured."""
+    responses, ratings, authors = [], [], {}
+    for benchmark in ("notes", "exam"):
+        for number in range(6):
+            for model in ("a", "b"):
+                name, instance = f"{benchmark}-{number}-{model}", f"{benchmark}-{number}"
+                responses.append((name, instance, benchmark))
+                authors[name] = model
+                if benchmark == "notes":
+                    points = 5.0 if model == "a" else 3.0
+                    ratings.append((name, instance, benchmark, "j", "juror", "quality", points))
+                else:
+                    ratings.append(
+                        (
+                            name,
+                            instance,
+                            benchmark,
+                            "exact-match",
+                            "metric",
+                            "score",
+                            metric_of(model, number),
+                        )
+                    )
+    table = pd.DataFrame(ratings, columns=COLUMNS).assign(pass_=0, replicate=0)
+    of = pd.DataFrame(responses, columns=COLUMNS[:3])
+    shape = RubricShape(("quality",), 1, 5)
+    return Scores(table, of, {"notes": shape, "exam": shape}), authors
+
+
+def test_a_models_average_is_of_its_metric_and_its_jury_score_on_one_scale() -> None:
+    table, authors = scores(lambda model, number: float(model == "b" or number < 2))
+    found = compare_models(
+        *(table, authors, {}, AnalysisOptions(jurors=("j",), reps=50), (PAPER,)),
+        measured={"exam": "exact-match"},
+    )
+    means = {row.model: row.macro_average for row in found.rows}
+    # a: (5 - 1) / 4 = 1 by the jury and 2 of 6 right; b: (3 - 1) / 4 = .5 and 6 of 6.
+    assert means == pytest.approx({"a": (1 + 2 / 6) / 2, "b": (0.5 + 1) / 2})
+    assert {row.model: row.win_rate for row in found.rows} == {"a": 0.5, "b": 0.5}
+    assert {row.benchmark for row in found.detectable} == {"notes", "exam"}
+    exam = next(row for row in found.detectable if row.benchmark == "exam")
+    difference = np.array([0.0] * 2 + [1.0] * 4)
+    assert exam.mde == pytest.approx(2.8 * difference.std() / np.sqrt(6), rel=1e-2)
+
+
+def test_by_metric_and_jury_alone_no_model_leads() -> None:
+    table, authors = scores(lambda model, _: float(model == "a"))
+    found = compare_models(
+        *(table, authors, {}, AnalysisOptions(jurors=("j",), reps=200), (PAPER,)),
+        measured={"exam": "exact-match"},
+    )
+    assert found.decision.kind == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("measured", "value", "error", "said"),
+    [
+        ({"exam": "medcalc"}, 1.0, Unknown, "no scores by the metric medcalc: it has exact-match"),
+        ({"other": "exact-match"}, 1.0, Unknown, "no benchmark other"),
+        ({"exam": "exact-match"}, 1.5, BadInput, "leaves the range from 0 to 1"),
+    ],
+)
+def test_a_metric_that_cannot_score_is_refused(
+    measured: dict[str, str], value: float, error: type[Exception], said: str
+) -> None:
+    table, authors = scores(lambda *_: value)
+    with pytest.raises(error, match=said):
+        compare_models(
+            *(table, authors, {}, AnalysisOptions(jurors=("j",)), (PAPER,)), measured=measured
+        )
+
+
+def test_a_study_without_jury_is_compared_by_what_was_measured(
+    run: Run, write: Callable[[str, str], Path]
+) -> None:
+    rows = [
+        f"i{number},exam,,p,Yes,{model}{number},{model},{'Yes' if model == 'a' or number < 3 else 'No'}\n"
+        for number in range(8)
+        for model in "ab"
+    ]
+    run("import", str(write("r.csv", HEAD + "".join(rows))))
+    run("measure", "exact-match", "quasi-exact-match")
+    words = ("models", "--by", "paper", "--reps", "50", "--unblind", "--reason", "ended")
+    code, out, err = run(*words, "--json", "-")
+    assert code == 0, err
+    body = json.loads(out)
+    assert body["measured"] == {"exam": "exact-match"}
+    assert {row["model"]: row["macro_average"] for row in body["rows"]} == {"a": 1.0, "b": 0.375}
+    code, _, err = run(*words, "--metric", "exam")
+    assert (code, "is not BENCHMARK=METRIC" in " ".join(err.split())) == (2, True)
