@@ -134,6 +134,12 @@ COMMANDS = (
         "points.csv --benchmark visits",
     ),
     Command(
+        "study points draft",
+        "points:draft",
+        "Ask a juror to draft points of cases, from source, task and reference; people correct them.",
+        "simulated --benchmark visits",
+    ),
+    Command(
         "study points show",
         "points:show_",
         "Show the points that the instances of a benchmark are rated by.",
@@ -397,6 +403,13 @@ COMMANDS = (
         "Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.",
         "--reps 200",
         "monitor",
+    ),
+    Command(
+        "analyse watch",
+        "watch:watch",
+        "Watch a ward: take in outputs as they come, have them rated, raise an alarm when agreement falls.",
+        "drops --settings watch.toml --once",
+        "watch",
     ),
     Command(
         "share export",
