@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -44,13 +45,14 @@ from data.queries import names_of_actors
 from data.queries.dossiers import dossier_answers
 from data.queries.record import verify
 from data.queries.study import facts
+from data.queries.watch import Intakes
 from data.schema import Role
 from data.store import add_people
 from data.store.dossiers import keep_answers
 from data.store.study import lock, set_protocol
 from medjury.services import evidence, evidence_figures
 from medjury.services.dossier import DossierQuestion, dossier
-from medjury.services.evidence import recorded_evidence, study_evidence
+from medjury.services.evidence import recorded_evidence, study_evidence, watched
 from medjury.services.evidence_figures import (
     agreement,
     decided,
@@ -176,12 +178,12 @@ RECORDED = {
     "DELETE FROM composition": {EvidenceCode.LEDGER},
     "UPDATE improvement SET result = '{}'": {EvidenceCode.IMPROVEMENT},
     "DELETE FROM drill": {EvidenceCode.TRAINING},
-    "DELETE FROM consent WHERE rater IN (SELECT id FROM rater WHERE handle = 'dr_b')": {
+    "DELETE FROM event WHERE id IN (SELECT max(id) FROM event WHERE action = 'consent given')": {
         EvidenceCode.CONSENT
     },
     "DELETE FROM setting WHERE key = 'per_response'": {EvidenceCode.ALLOCATION},
     "UPDATE attempt SET status = 'timeout'": {EvidenceCode.INFERENCE},
-    "DELETE FROM attempt": {EvidenceCode.COSTS},
+    "DELETE FROM intake WHERE id > 1": {EvidenceCode.WATCH},
 }
 RATED = {
     "DELETE FROM rating WHERE rater IN (SELECT id FROM rater WHERE kind <> 'clinician')": {
@@ -209,11 +211,11 @@ def test_evidence_goes_when_what_it_rests_on_is_taken_out(engine: Engine) -> Non
     lacking = {*EvidenceCode} - {*whole}
     assert lacking >= {  # a report is frozen, a text is kept, but no month and no page is there
         EvidenceCode.MONITORING,
-        EvidenceCode.WATCH,
         EvidenceCode.DESCRIPTION,
     }
-    (watched,) = [item for item in ITEMS if item.number == "MEASURE 2.4"]
-    assert dossier_items([watched], whole, ANSWERS)[0].status is ItemStatus.NOT_DONE
+    (in_use,) = [item for item in ITEMS if item.number == "MEASURE 2.4"]
+    filled = dossier_items([in_use], whole, ANSWERS)[0]
+    assert (filled.status, filled.missing) == (ItemStatus.PARTLY, (EvidenceCode.MONITORING,))
     for statement, gone in (RECORDED | RATED).items():
         with engine.begin() as connection:
             connection.execute(text(statement))
@@ -248,9 +250,16 @@ def test_only_a_finding_on_two_periods_or_more_is_evidence_of_monitoring() -> No
 
 
 def test_use_is_watched_in_part_where_only_the_study_was_monitored() -> None:
-    (watched,) = [item for item in ITEMS if item.number == "MEASURE 2.4"]
-    (filled,) = dossier_items([watched], {EvidenceCode.MONITORING: (FIGURE,)}, ANSWERS)
+    (in_use,) = [item for item in ITEMS if item.number == "MEASURE 2.4"]
+    (filled,) = dossier_items([in_use], {EvidenceCode.MONITORING: (FIGURE,)}, ANSWERS)
     assert (filled.status, filled.missing) == (ItemStatus.PARTLY, (EvidenceCode.WATCH,))
+
+
+def test_a_watch_that_took_in_one_drop_or_only_refused_some_is_no_evidence() -> None:
+    ran = Intakes(2, 0, 30, 0, 6, datetime(2026, 3, 1))
+    assert len([*watched(ran, [])]) == 6
+    for change in ({"drops": 1}, {"responses": 0}, {"drops": 0, "refused": 5}):
+        assert not [*watched(replace(ran, **change), [])]
 
 
 def test_what_is_undefined_or_too_little_is_no_evidence() -> None:
