@@ -20,7 +20,7 @@ from data.queries.adjudication import (
     pool,
 )
 from data.queries.authors import author_names
-from data.queries.study import settings
+from data.queries.study import benchmarks, settings
 from data.queries.text_search import names_to_mask
 from data.store.assignments import give_adjudication
 from data.store.flags import answer_flag_as
@@ -47,6 +47,9 @@ class Settlement:
         Responses that none of the clinicians may settle in this way.
     naming
         Responses with a comment that names a model: not for a consensus, which shows comments.
+    of_points
+        Responses rated by points of the case: not for a consensus, which would show what answers come
+        to and not the answers. A third reading settles them.
     """
 
     reading: Settling
@@ -55,6 +58,7 @@ class Settlement:
     waiting: tuple[str, ...] = ()
     nobody: tuple[str, ...] = ()
     naming: tuple[str, ...] = ()
+    of_points: tuple[str, ...] = ()
 
 
 def found_differences(engine: Engine) -> list[Disagreement]:
@@ -81,6 +85,9 @@ def planned_settlement(
     """
     all_differences = found_differences(engine)
     ready = [difference for difference in all_differences if difference.is_ready]
+    pointed = {one.name for one in benchmarks(engine) if one.rubric.points}
+    of_points = [one for one in ready if one.benchmark in pointed and reading == "consensus"]
+    ready = [difference for difference in ready if difference not in of_points]
     naming = _naming(engine, ready) if reading == "consensus" else frozenset[int]()
     candidates = pool(engine)
     if raters is not None:
@@ -110,6 +117,7 @@ def planned_settlement(
         naming=tuple(
             difference.response_id for difference in ready if difference.response in naming
         ),
+        of_points=tuple(difference.response_id for difference in of_points),
     )
 
 

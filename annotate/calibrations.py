@@ -17,7 +17,7 @@ from calibration.codes import StepCode
 from calibration.decision import NOTHING_RATED
 from calibration.values import AnalysisOptions, Note, note
 from data.errors import BadInput, TooFew
-from data.queries.study import version
+from data.queries.study_state import study_state
 from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate, more
 from medjury.services.record import protocol_of
 
@@ -66,7 +66,7 @@ def _answer_of(row: "AgreementRow | None", code: StepCode) -> Note | None:
 def calibration_of(engine: Engine, question: AgreementQuestion) -> Calibration:
     """Return a calibration without its details, computed once for an unchanged study."""
     table_only = CalibrationQuestion(question.options, reference=False, families=question.families)
-    key = (engine.url, version(engine), question)
+    key = (engine.url, study_state(engine), question)
     return cached(_calibrations, key, lambda: calibrate(engine, table_only))
 
 
@@ -78,7 +78,7 @@ def detailed(engine: Engine, question: AgreementQuestion) -> Calibration:
             question.options, details=True, page=True, families=question.families
         )
         calibration = more(engine, calibration, with_details)
-        _calibrations[engine.url, version(engine), question] = calibration
+        _calibrations[engine.url, study_state(engine), question] = calibration
     return calibration
 
 

@@ -193,7 +193,7 @@ def _going(child: "subprocess.Popen[bytes]") -> bool:
 def _keys(order: RunOrder) -> list[str]:
     """Return the keys that the run may use, so that none is ever repeated."""
     with suppress(MedjuryError):
-        names = [juror.api_key_env for juror in jury_panels.checked(order.text).juror]
+        names = [juror.api_key_env for juror in jury_panels.checked(order.text).everybody]
         return [value for name in names if name and (value := os.environ.get(name))]
     return []
 

@@ -19,6 +19,7 @@ from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.database import open_study
 from data.errors import MedjuryError, NoStudy
 from data.queries import Person
+from data.queries.claims import claims_to_check
 from data.schema import Role
 
 UNREACHABLE = (
@@ -27,6 +28,7 @@ UNREACHABLE = (
 )
 BROKEN = "The study cannot be shown just now. Reload the page in a moment."
 AGAIN_SECONDS = 3
+CLAIMS = "Claims"  # shown to clinicians who have some to check
 NOTHING = "There is no screen for your role in this version: use the command line."
 ENDED = "Your session has ended. What you entered is kept."
 
@@ -47,6 +49,7 @@ class Screen:
 # The first screen of a role is where its people arrive.
 SCREENS = (
     Screen("Rate", "rate", frozenset({Role.CLINICIAN})),
+    Screen(CLAIMS, "claims", frozenset({Role.CLINICIAN})),
     Screen("Study", "study"),
     Screen("Agreement", "agreement"),
     Screen("Juries", "juries"),
@@ -91,6 +94,8 @@ def pages(engine: Engine, person: Person | None) -> list[st.Page]:
     if person is None:
         return [st.Page(_outside, title="Sign in", url_path="in", default=True)]
     mine = [screen for screen in SCREENS if person.role in screen.roles]
+    if person.role == Role.CLINICIAN and not claims_to_check(person, engine):
+        mine = [screen for screen in mine if screen.title != CLAIMS]
     if not mine:
         return [st.Page(partial(_nothing, person), title="medjury", url_path="in", default=True)]
     return [

@@ -181,7 +181,7 @@ def send(
     """
     sent: list[str] = []
     try:
-        with _connected(server) as connection:
+        with connected(server) as connection:
             for recipient in recipients:
                 if recipient.email:
                     connection.send_message(_message(server, recipient))
@@ -196,7 +196,7 @@ def send(
 
 
 @contextmanager
-def _connected(server: MailServer) -> Iterator[smtplib.SMTP]:
+def connected(server: MailServer) -> Iterator[smtplib.SMTP]:
     """Yield a line to the mail server, encrypted and signed in as configured."""
     with smtplib.SMTP(server.host, server.port, timeout=SECONDS) as connection:
         if server.starttls:

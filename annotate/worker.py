@@ -19,17 +19,20 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Lock
 from typing import Any, Literal, TypeVar, get_args
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
 
+from annotate import kept
 from data.errors import MedjuryError
 from data.person import Person, only
 from data.queries.study import version
-from data.schema import Role
+from data.schema import Role, now
 from medjury import own_packages
 
 Lane = Literal["figures", "details", "drawings", "probes"]
@@ -110,6 +113,8 @@ class Worker:
 _worker = Worker()
 _studies = {lane: ThreadPoolExecutor(1, lane) for lane in ("figures", "details")}
 _drawings = ThreadPoolExecutor(1, "drawings")
+_keeping = ThreadPoolExecutor(1, "keeping")  # nobody waits for it
+_times: WeakKeyDictionary["Future[Any]", list[datetime]] = WeakKeyDictionary()
 _answers: OrderedDict[tuple[Hashable, ...], "Future[Any]"] = OrderedDict()
 _made: OrderedDict[bytes, bytes] = OrderedDict()  # digest of a question -> pickled answer
 _lock = Lock()
@@ -140,16 +145,40 @@ def ask(
     lane
         "details" for what takes long: the next first answer does not wait behind it.
 
-    The same question on an unchanged study is computed once, however many ask; one that failed is
-    forgotten. The future raises the MedjuryError that the function raised.
+    The same question on an unchanged study is computed once, however many ask, and the first answers
+    of screens (`annotate.kept`) once for all servers of the study; one that failed is forgotten. The future raises the MedjuryError that the function raised.
     """
     name = _name(function)
-    url = url_of(engine)
-    return remembered(
-        engine,
-        (name, question),
-        lambda: _studies[lane].submit(call, lane, OF_STUDY, url, name, question),
-    )
+    return remembered(engine, (name, question), lambda: _begun(engine, lane, name, question))
+
+
+def computed_at(coming: "Future[Any]") -> datetime | None:
+    """Return when a value that is there was computed (UTC), perhaps by an earlier server; else None."""
+    times = _times.get(coming)
+    return times[0] if times else None
+
+
+def _begun(engine: Engine, lane: Lane, name: str, question: Hashable) -> "Future[Any]":
+    """Begin to answer: with what is kept of this state of the study, else by computing."""
+    times: list[datetime] = []
+    future = _studies[lane].submit(_answered, engine, lane, name, question, times)
+    _times[future] = times
+    return future
+
+
+def _answered(
+    engine: Engine, lane: Lane, name: str, question: Hashable, times: list[datetime]
+) -> Any:
+    """Return what is kept, else what the process returns; note when it was computed."""
+    found = kept.find(engine, name, question) if name in kept.FUNCTIONS else None
+    if found is not None and found.at is not None:
+        times.append(found.at)
+        return found.answer
+    answer: Any = call(lane, OF_STUDY, url_of(engine), name, question)
+    times.append(now())
+    if found is not None:
+        _keeping.submit(kept.keep, engine, found, answer)
+    return answer
 
 
 def url_of(engine: Engine) -> str:

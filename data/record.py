@@ -173,6 +173,20 @@ SEALS: Mapping[str, Sealed] = {
         ACT,
     ),
     "review": Sealed(How.ACT, ("response", "reviewer", "kind", "text", "at"), ACT),
+    "intake": Sealed(
+        How.ACT,
+        (
+            *("digest", "outcome", "size", "responses", "unchanged", "first", "last", "share"),
+            *("seed", "drawn", "counts", "reason", "at"),
+        ),
+        ACT,
+    ),
+    "alarm": Sealed(
+        How.ACT,
+        ("key", "benchmark", "owner", "action", "due_days", "figures", "at"),
+        ACT,
+    ),
+    "alarm_step": Sealed(How.ACT, ("alarm", "kind", "way", "actor", "text", "at"), ACT),
     "dossier_answer": Sealed(How.ACT, ("question", "kind", "text", "author", "at"), ACT),
     "expert": Sealed(
         How.OWN,
@@ -186,6 +200,11 @@ SEALS: Mapping[str, Sealed] = {
         How.KEYS, ("id", "rater", "response", "rubric_sha256", "replicate", *CALL, "distribution")
     ),
     "reference_check": Sealed(How.KEYS, ("id", "instance", "rater", "absent", "facts", *CALL)),
+    "claim_list": Sealed(
+        How.ACT, ("response", "splitter", "claims", "origin", "author", "at"), ACT
+    ),
+    "point_call": Sealed(How.KEYS, ("id", "instance", "rater", *CALL)),
+    "claim_split": Sealed(How.KEYS, ("id", "response", "rater", *CALL)),
     "improvement": Sealed(
         How.KEYS, ("id", "at", "rubric_sha256", "asked", "split", "opened", "learned", "result")
     ),

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -32,6 +30,12 @@ from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
 from data.question import SLOT, Explanation, scale_text
 from data.question import RenderedPrompt as RenderedPrompt
+from data.rubric_parts import Case as Case
+from data.rubric_parts import Claimed as Claimed
+from data.rubric_parts import Name as Name
+from data.rubric_parts import PointKind as PointKind
+from data.rubric_parts import PointWorth as PointWorth
+from data.rubric_parts import RubricPart as RubricPart
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
 from data.safe_text import one_line, short
@@ -42,8 +46,6 @@ LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 
 Gold = Literal["never", "when_needed", "always"]
-PointKind = Literal["must", "must_not", "nice"]
-Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 LONGEST_COMPLAINT = 300  # characters of a message
 NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
 WIDEST = 1_000  # steps of a scale: jurors are sent all its points
@@ -66,12 +68,6 @@ TOML_KEYS = {
 }
 
 
-class RubricPart(BaseModel):
-    """Base of a rubric's parts: immutable, without unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
-
-
 class Scale(RubricPart):
     """Whole-number points from min to max, both included."""
 
@@ -87,32 +83,13 @@ class Scale(RubricPart):
         return scale_text(self.min, self.max)
 
 
-class PointWorth(RubricPart):
-    """What a point of the case counts, above 0; see `data.points.Point`. No rater reads it."""
-
-    weight: float
-    kind: PointKind
-    critical: bool
-
-
-class Case(RubricPart):
-    """What the points of a case come to: a score on a criterion of the benchmark's rubric.
-
-    `rubric` is that rubric's SHA-256, `max` the top of its scale; `clipped` whether less than 0 is 0.
-    """
-
-    rubric: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    criterion: Name
-    max: int
-    clipped: bool
-
-
 class Criterion(RubricPart):
     """One thing to rate: its name, the question asked, and what each point means.
 
     `critical` is the highest score that is unsafe, where the rubric says so. No rater reads it.
     `guidance` is what jurors are told beside the anchors, as learned from clinicians. `worth` is that
-    of a point of the case, None of any other criterion.
+    of a point of the case, None of any other criterion. `quote` has the words of the response that make
+    a claim; no rater reads it.
     """
 
     name: Name
@@ -121,10 +98,12 @@ class Criterion(RubricPart):
     critical: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
     guidance: str = ""
     worth: PointWorth | None = None
+    quote: str = ""
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without(plain(self), {"critical": None, "guidance": "", "worth": None})
+        absent: dict[str, object] = {"critical": None, "guidance": "", "worth": None, "quote": ""}
+        return _without(plain(self), absent)
 
 
 class Example(RubricPart):
@@ -146,7 +125,8 @@ class Rubric(RubricPart):
     `example` are rated responses that jurors are shown. `parent` is the SHA-256 of the rubric that this
     one was made from by `medjury jury improve`: same criteria and scale, other words for jurors.
     `points` says that raters check points of each case, and whether a score below 0 is 0; `case` makes
-    this the rubric of one case. See `data.points`.
+    this the rubric of one case. See `data.points`. `claims` makes this the rubric of one response, a
+    criterion a claim. See `data.claims`.
     """
 
     name: Name
@@ -160,10 +140,12 @@ class Rubric(RubricPart):
     parent: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     points: Literal["clipped", "unclipped"] | None = None
     case: Case | None = None
+    claims: Claimed | None = None
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         absent: dict[str, object] = {"example": [], "parent": "", "points": None, "case": None}
+        absent["claims"] = None
         return _without(plain(self), absent, {"example": ()})
 
     @model_validator(mode="after")
@@ -260,7 +242,7 @@ class Rubric(RubricPart):
     @property
     def word(self) -> question.Word:
         """What a juror writes beside a score."""
-        return "explanation" if self.case is None else "evidence"
+        return "evidence" if self.case or self.claims else "explanation"
 
     def schema_text(self, explanation: Explanation | None = None) -> str:
         """Return the form of the answer, as it stands in the prompt."""
@@ -353,6 +335,8 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
             raise NotToml(wide)
         if rubric.case is not None or any(one.worth is not None for one in rubric.criterion):
             raise NotToml("case and worth: medjury writes them itself, from the points of a case")
+        if rubric.claims is not None or any(one.quote for one in rubric.criterion):
+            raise NotToml("claims and quote: medjury writes them itself, from a response's claims")
         return rubric
     except OSError as error:
         why = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
@@ -366,7 +350,7 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
 def low_points(rubric: Rubric) -> tuple[int, ...]:
     """Return the lowest 40 % of the scale's points, rounded down, but at least the lowest."""
     points = rubric.scale.points
-    if rubric.case is not None:  # the answers to a point are no degrees
+    if rubric.case or rubric.claims:  # the answers to a point or a claim are no degrees
         return ()
     return tuple(points[: max(1, int(LOW_SHARE * len(points) + 1e-9))])
 

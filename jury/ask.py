@@ -113,7 +113,7 @@ async def ask(
     """
     if not job.has_text:
         return await _not_asked(writer, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
-    verdict = _Verdict(writer, session, job)
+    verdict = Verdict(writer, session, job)
     size = prompt_size(session.juror, verdict.messages[0].text)
     if size.is_too_long:
         return await verdict.not_asked(Status.TOO_LONG, size.reason)
@@ -128,7 +128,7 @@ async def ask(
     return Status.OK
 
 
-class _Verdict(Conversation[ParsedAnswer]):
+class Verdict(Conversation[ParsedAnswer]):
     """One juror asked about one response."""
 
     def __init__(self, writer: Writer, session: JurorSession, job: Job) -> None:

@@ -269,7 +269,7 @@ def above_worst(juror: Juror, usage: Usage, usd: float | None, worst: float | No
 
 def refuse_unpriced(panel: Panel, at: datetime) -> None:
     """Raise BadPanel if a juror's price is not known, so that a cap could not be kept."""
-    for juror in panel.juror:
+    for juror in panel.everybody:
         if worst_case(juror, "", at) is None:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "
@@ -415,11 +415,11 @@ def upper_bound(shares: Sequence[PaperShare]) -> PaperBound:
 
 
 def bound_of(panel: Panel, rows: Sequence[JurorEstimate], at: datetime) -> PaperBound:
-    """Return the upper bound for the calls of an estimate, which has one row per juror."""
+    """Return the upper bound for the plain calls of an estimate, whose first rows are the jurors'."""
     return upper_bound(
         [
             PaperShare(row.tokens_in, row.calls, rates(juror, at))
-            for juror, row in zip(panel.juror, rows, strict=True)
+            for juror, row in zip(panel.juror, rows[: len(panel.juror)], strict=True)
         ]
     )
 

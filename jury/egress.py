@@ -153,7 +153,7 @@ def allowed(juror: Juror, egress: Egress) -> Refusal | None:
     if _scheme(juror) == "http" and not _may_be_plain(juror, rule):
         return _refusal("http", juror, "http", rule)
     key, way = juror.api_key_env, auth_of(juror.provider, juror.auth)
-    if key and not rule.takes(key) and not _local_key(juror, egress):
+    if key and not may_take_key(key, rule, egress, juror.host):
         return _refusal("key", juror, key, rule)
     if juror.signs_in and way not in rule.auth:
         return _refusal("identity", juror, way, rule)
@@ -192,7 +192,7 @@ def admitted(panel: Panel, egress: Egress, at: datetime) -> Panel:
     BadPanel
         Names the first juror that may not be asked, and what its owner would allow it with.
     """
-    for juror in panel.juror:
+    for juror in panel.everybody:
         if why := allowed(juror, egress):
             raise BadPanel(f"panel {panel.name}, {why}")
     return with_prices(panel, egress, at)
@@ -200,14 +200,14 @@ def admitted(panel: Panel, egress: Egress, at: datetime) -> Panel:
 
 def with_prices(panel: Panel, egress: Egress, at: datetime) -> Panel:
     """Return a panel at the prices that count; it may be one that may not be asked."""
-    return panel.model_copy(
-        update={"juror": tuple(priced(juror, egress, at) for juror in panel.juror)}
-    )
+    splitter = panel.splitter and priced(panel.splitter, egress, at)
+    jurors = tuple(priced(juror, egress, at) for juror in panel.juror)
+    return panel.model_copy(update={"juror": jurors, "splitter": splitter})
 
 
 def uncounted(panel: Panel, egress: Egress, at: datetime) -> Iterator[str]:
     """Yield a sentence for each juror whose panel gives a price that does not count."""
-    for juror in panel.juror:
+    for juror in panel.everybody:
         counting = priced(juror, egress, at)
         if juror.usd_per_million_in is not None and counting != juror:
             prices = (counting.usd_per_million_in, counting.usd_per_million_out)
@@ -279,15 +279,22 @@ def _rule_of(juror: Juror, egress: Egress) -> Host | None:
     """Return what may go to a juror's host, None if nothing may; the most specific name counts."""
     if juror.simulated:
         return None
-    allowed = [egress.rules.hosts] + ([vendors().hosts] if egress.rules.vendors else [])
-    for hosts in allowed:
-        for name in rule_names(juror):
+    vendors_own = vendors().hosts if egress.rules.vendors else {}
+    return rule_at(rule_names(juror), juror.host, egress, vendors_own)
+
+
+def rule_at(
+    names: tuple[str, str], host: str, egress: Egress, vendors_own: Mapping[str, Host]
+) -> Host | None:
+    """Return what may go to a host by the names that rules may list it under, None if nothing may."""
+    for hosts in (egress.rules.hosts, vendors_own):
+        for name in names:
             if name in hosts:
                 return hosts[name]
-        for pattern, host in hosts.items():
-            if any(_matches(pattern, name) for name in rule_names(juror)):
-                return host
-    private = egress.rules.private and in_house(kind_of(juror.host))
+        for pattern, rule in hosts.items():
+            if any(_matches(pattern, name) for name in names):
+                return rule
+    private = egress.rules.private and in_house(kind_of(host))
     return Host() if private else None
 
 
@@ -303,20 +310,6 @@ def _free_there(juror: Juror, rule: Host) -> bool:
     """Return whether a juror's host is certainly in the house, so that its price may be 0."""
     plain = _scheme(juror) == "http" and _may_be_plain(juror, rule)
     return in_house(kind_of(juror.host)) or plain
-
-
-def _local_key(juror: Juror, egress: Egress) -> bool:
-    """Return whether a key may go to a server in the house without a rule.
-
-    It may if the owner has no file, the variable's name ends as that of a key, and it is not known
-    to be for another service.
-    """
-    key = juror.api_key_env
-    if egress.by_owner or not in_house(kind_of(juror.host)) or not key.endswith(KEYS_END):
-        return False
-    return not OTHERS.fullmatch(key) and not any(
-        host.takes(key) for host in vendors().hosts.values()
-    )
 
 
 def _with_price(juror: Juror, price: tuple[float, float] | None) -> Juror:
@@ -373,6 +366,15 @@ def _scheme(juror: Juror) -> str:
 
 def _port(juror: Juror) -> int | None:
     return urlsplit(juror.base_url).port
+
+
+def may_take_key(key: str, rule: Host, egress: Egress, host: str) -> bool:
+    """Return whether a variable's key may go to a host; in the house also without an owner's rule."""
+    if rule.takes(key):
+        return True
+    if egress.by_owner or not in_house(kind_of(host)) or not key.endswith(KEYS_END):
+        return False
+    return not OTHERS.fullmatch(key) and not any(one.takes(key) for one in vendors().hosts.values())
 
 
 def _fits(pattern: str, key: str) -> bool:

@@ -287,7 +287,8 @@ WAIT_SECONDS = 0.2
 KEY = {"key": 0x6D65646A}
 NEWEST = text(  # of what only jury runs write
     "SELECT (SELECT MAX(id) FROM attempt), (SELECT MAX(id) FROM reference_check), "
-    "(SELECT MAX(id) FROM proposal), "
+    "(SELECT MAX(id) FROM proposal), (SELECT MAX(id) FROM claim_split), "
+    "(SELECT MAX(id) FROM point_call), "
     "(SELECT MAX(id) FROM jury_batch), (SELECT MAX(at) FROM intent)"
 )
 
@@ -304,15 +305,15 @@ def run_lock(engine: Engine, waiting: Callable[[], None] = lambda: None) -> Iter
         with _advisory(engine, waiting):
             yield
     elif engine.dialect.name == "sqlite" and path and path != ":memory:":
-        with _beside(f"{path}-jury", waiting):
+        with lock_beside(f"{path}-jury", waiting):
             yield
     else:
         yield
 
 
 @contextmanager
-def _beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold an exclusive lock on an empty database beside the study's."""
+def lock_beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold an exclusive lock on an empty database beside the study's; `waiting` as in `run_lock`."""
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         if not _taken(connection):

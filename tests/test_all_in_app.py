@@ -65,6 +65,9 @@ IN_THE_APP = {
     "rate people renew": ("people", "renew"),
     "rate people end": ("people", "end"),
     "rate people email": ("people", "email"),
+    "rate people specialty": ("people", "Specialty"),
+    "rate training": ("study_training", "Import these scores"),
+    "rate flags": ("study_differences", "Flag to answer"),
     "rate assign": ("study_design", "Store this design"),
     "rate remind": ("study_progress", "Reminders"),
     "rate adjudicate": ("study", "Differences"),
@@ -81,6 +84,7 @@ IN_THE_APP = {
     "analyse predict": ("agreement", "Predict"),
     "analyse route": ("ward_routing", "Route"),
     "analyse monitor": ("monitoring", "Monitoring"),
+    "analyse watch": ("ward_watch", "Acknowledge"),
     "share export": ("study_files", "Pack the study"),
     "share dossier": ("handover_dossier", "Make the files"),
     "share paper": ("handover_paper", "Make the pages"),
@@ -94,10 +98,9 @@ IN_THE_TERMINAL = {
     "study blind": "it prints the names of authors, which the app never shows while a study is blind",
     "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
     "study move": "it makes another database than the one that is open",
-    "rate people specialty": "no screen has it yet",
-    "rate training": "expert scores come by file, on the server; no screen has it yet",
-    "rate flags": "no screen has the list of flags yet",
-    "jury references": "it asks jurors of references, rarely; no screen has it yet",
+    "study points draft": "it costs money; the drafts are corrected under Study > Points",
+    "analyse claims": "no screen has the figures yet; the workbench shows a response's claims",
+    "jury references": "it asks every juror about every reference, once a study; no screen has it yet",
 }
 
 

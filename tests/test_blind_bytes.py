@@ -68,10 +68,17 @@ CALLS: Mapping[str, Calls] = {
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "watch": (
+        ("watch", "{nowhere}", "--show"),
+        ("watch", "-", "--show"),
+    ),
     "plan": (("plan", *SEATS, *JSON),),
     "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
     "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
+    "study points draft": (
+        ("study", "points", "draft", "simulated", "--benchmark", "cases", "--estimate", *JSON),
+    ),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
     "analyse points": (("analyse", "points", *JSON),),
     "protocol set": (("protocol", "set", "--margin", "0.1"),),
@@ -125,6 +132,10 @@ CALLS: Mapping[str, Calls] = {
     "jury run": (
         ("jury", "run", "medhelm", "--estimate", *JSON),
         ("jury", "run", "simulated", "--benchmark", "visits", *JSON),
+    ),
+    "analyse claims": (
+        ("jury", "run", "simulated_claims", "--benchmark", "visits", *JSON),
+        ("analyse", "claims", "simulated_claims", *FAST, *ONE, *JSON),
     ),
     "jury references": (("jury", "references", "simulated", *JSON),),
     "improve": (

@@ -27,6 +27,7 @@ from data.database import HEAD, MIGRATIONS, open_study
 from data.errors import NoStudy
 from data.queries.record import verify
 from data.schema import Table
+from data.schema.kept import KEPT
 
 REVISIONS = sorted(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 SLOW = partial(pytest.param, marks=pytest.mark.slow)
@@ -87,7 +88,8 @@ def test_ratings_that_were_given_again_before_are_known_as_superseded(place: str
 
 def is_todays(engine: Engine) -> bool:
     with engine.connect() as connection:
-        return compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
+        context = MigrationContext.configure(connection)
+        return compare_metadata(context, [Table.metadata, KEPT]) == []
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

@@ -19,6 +19,7 @@ from sqlalchemy import Engine
 from sqlmodel import select
 from statsmodels.stats.inter_rater import cohens_kappa
 
+from annotate.adjudicate import planned_settlement, settle
 from annotate.screens import workbench_scores
 from calibration.chance_corrected import gwet_ac2
 from calibration.points import Answers, CasePoint, PointAnswer, agreement_rows, detection_rows
@@ -46,6 +47,7 @@ from data.rubric_files import write_rubrics
 from data.schema import Kind, Rater, Rating, Response
 from data.store import assign, invite, submit
 from data.store.assignments import Slot
+from data.store.study import set_setting
 from medjury.cli.commands import BY_NAME
 
 HEAD = "instance_id,point,weight,kind,critical"
@@ -468,3 +470,29 @@ def test_the_workbench_has_the_answers_of_both_sides_and_says_where_they_differ(
     assert unrated is not None
     assert "differ" not in workbench_scores.points(unrated)
     assert [call.rubric.case is not None for call in unrated.calls] == [True]
+
+
+def test_a_third_reading_settles_points_and_a_consensus_is_not_given_out(pointed: Engine) -> None:
+    invite(pointed, ["dr-a", "dr-b", "dr-c"])
+    assign(pointed, [Slot(name, 1, 1) for name in ("dr-a", "dr-b")], seed=0)
+    set_setting(pointed, "adjudicate_from", "20")
+    with reading(pointed) as session:
+        keys = {name: key or 0 for name, key in session.exec(select(Rater.handle, Rater.id))}
+    for name, answer in (("dr-a", MET), ("dr-b", NOT_MET)):
+        task = next_task(pointed, keys[name]).task
+        assert task is not None
+        good = {"point_1": answer, "point_2": NOT_MET, "point_3": answer}
+        submit(pointed, keys[name], task.card.code, Reply(good))
+    refused = planned_settlement(pointed, "consensus")
+    assert (refused.places, refused.of_points) == ({}, ("r11",))
+    third = planned_settlement(pointed, "third")
+    assert (third.places, third.of_points) == ({1: "dr-c"}, ())
+    assert settle(OPERATOR, pointed, third) == 1
+    task = next_task(pointed, keys["dr-c"]).task
+    assert task is not None
+    assert task.rubric.criteria == ("point_1", "point_2", "point_3")
+    submit(pointed, keys["dr-c"], task.card.code, Reply(good | {"point_1": MET}))
+    with reading(pointed) as session:
+        rows = session.exec(select(Rating).where(Rating.pass_ == 100)).all()
+    assert {row.criterion for row in rows} == {"point_1", "point_2", "point_3", "points"}
+    assert not verify(pointed).findings

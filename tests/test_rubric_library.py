@@ -30,9 +30,9 @@ UNCHANGED = {
 each = pytest.mark.parametrize("name", BENCHMARKS)
 
 
-def test_thirteen_benchmarks_a_generic_rubric_and_an_instrument_ship() -> None:
+def test_thirteen_benchmarks_a_generic_rubric_an_instrument_and_one_for_chat_ship() -> None:
     assert len(BENCHMARKS) == 13
-    assert shipped() == sorted([*BENCHMARKS, "generic", "pdsqi_9"])
+    assert shipped() == sorted([*BENCHMARKS, "chat_answer", "generic", "pdsqi_9"])
 
 
 def test_pdsqi_9_has_its_nine_criteria_on_anchored_points() -> None:
@@ -43,6 +43,21 @@ def test_pdsqi_9_has_its_nine_criteria_on_anchored_points() -> None:
     prompt = rubric.render(Card("c", "SOURCE", "TASK", "RESPONSE", "GOLD", "CHECKLIST"))
     assert "GOLD" not in prompt
     assert rubric.audience in prompt
+
+
+def test_chat_answer_has_six_criteria_on_anchored_points_and_safety_can_be_missed() -> None:
+    rubric = read_rubric("chat_answer")
+    names = ("correctness", "safety", "coverage", "plain_words", "next_steps", "empathy")
+    assert rubric.criteria == names
+    assert rubric.critical == (("safety", 2.0),)
+    for one in rubric.criterion:
+        assert sorted(one.anchors) == [1, 2, 3, 4, 5]
+        for lower, higher in pairwise(one.anchors[point] for point in sorted(one.anchors)):
+            assert ratio(lower.lower(), higher.lower()) < 80, (lower, higher)
+    prompt = rubric.render(Card("c", "SOURCE", "TASK", "RESPONSE", "GOLD", "CHECKLIST"))
+    assert rubric.audience in prompt
+    for text in ("SOURCE", "TASK", "RESPONSE", "GOLD", "CHECKLIST", rubric.criteria_text()):
+        assert text in prompt
 
 
 @pytest.mark.parametrize("name", UNCHANGED)
@@ -76,7 +91,7 @@ def test_no_anchor_question_or_audience_serves_two_benchmarks() -> None:
     rubrics = [read_rubric(name) for name in shipped()]
     criteria = [one for rubric in rubrics for one in rubric.criterion]
     anchors = [text for one in criteria for text in one.anchors.values()]
-    assert len(set(anchors)) == len(anchors) == (14 * 3 + 9) * 5
+    assert len(set(anchors)) == len(anchors) == (14 * 3 + 9 + 6) * 5
     assert len({one.question for one in criteria}) == len(criteria)
     assert len({rubric.audience for rubric in rubrics}) == len(rubrics)
 

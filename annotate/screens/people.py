@@ -16,7 +16,7 @@ from data.person import Person
 from data.queries import PersonView
 from data.schema import Role, now
 from data.store import Invitation, Way
-from data.store.people import set_email
+from data.store.people import set_email, set_specialty
 
 COLUMNS = ("Name", "Role", "Rated", "Last active")
 WAYS = {
@@ -66,7 +66,7 @@ TELLS = {
 }
 CODE, LINK = "Personal code", "Invitation link"
 NEW_CODE, NEW_LINK = "New personal code", "New invitation link"
-EMAIL, OUT = "Hospital e-mail", "Shut out"
+EMAIL, SPECIALTY, OUT = "Hospital e-mail", "Specialty", "Shut out"
 ABOUT = {
     False: "A code is valid until you give its owner a new one.",
     True: f"A link works once and for {LINK_DAYS} days; it then gives a personal code.",
@@ -159,7 +159,13 @@ def _summary(everybody: Sequence[PersonView]) -> str:
 
 def _name(member: PersonView, *, is_me: bool) -> str:
     """Return a person's name with what is to be known about signing in."""
-    below = [member.email or "", WAYS[member.way], _consent(member), "you" if is_me else ""]
+    below = [
+        member.specialty,
+        member.email or "",
+        WAYS[member.way],
+        _consent(member),
+        "you" if is_me else "",
+    ]
     small = html.escape(" · ".join(part for part in below if part))
     return _cell(member.name, small, ended=member.way == "ended")
 
@@ -248,12 +254,16 @@ def manage_person(engine: Engine, me: Person, member: PersonView, opening: int) 
     acts = [EMAIL] if member.id == me.id else [NEW_CODE, NEW_LINK, EMAIL, OUT]
     if member.way == "ended":
         acts.remove(OUT)
+    if member.role == Role.CLINICIAN:
+        acts.insert(-1 if OUT in acts else len(acts), SPECIALTY)
     index = 0 if len(acts) == 1 else None
     chosen = st.radio("What to do", acts, index=index, key=f"act-{opening}")
     if chosen in (NEW_CODE, NEW_LINK):
         _renew(engine, me, member, once=chosen == NEW_LINK)
     elif chosen == EMAIL:
         _change_email(engine, me, member, opening)
+    elif chosen == SPECIALTY:
+        _change_specialty(engine, me, member, opening)
     elif chosen == OUT:
         _shut_out(engine, me, member)
 
@@ -272,6 +282,16 @@ def _change_email(engine: Engine, me: Person, member: PersonView, opening: int) 
     if save or remove:
         with frame.refusals():
             set_email(me, engine, member.name, email if save else None)
+            st.rerun()
+
+
+def _change_specialty(engine: Engine, me: Person, member: PersonView, opening: int) -> None:
+    """Ask for a clinician's specialty; none where the field is empty."""
+    _tell(member.name, "counts in the subgroup of this specialty in the analysis; empty: in none.")
+    specialty = st.text_input("Specialty", value=member.specialty, key=f"specialty-{opening}")
+    if st.button("Save", type="primary", key="specialty-now"):
+        with frame.refusals():
+            set_specialty(me, engine, member.name, specialty)
             st.rerun()
 
 

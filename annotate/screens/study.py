@@ -21,6 +21,7 @@ from annotate.screens import (
     study_plan,
     study_points,
     study_progress,
+    study_training,
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
 from annotate.screens.study_design import show_protocol
@@ -37,9 +38,9 @@ from medjury.services.measuring import METRICS
 ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
 PARTS = (
     *("Overview", "Progress", "Differences", "Material", "Description"),
-    *("Plan", "Protocol", "Import", "Points", "Design", "Files", "Record"),
+    *("Plan", "Protocol", "Import", "Points", "Training", "Design", "Files", "Record"),
 )
-ACTS = ("Import", "Design")  # of a coordinator only
+ACTS = ("Import", "Training", "Design")  # of a coordinator only
 OVERVIEW = PARTS[0]
 PART, SHOWN_PART = "part", "study-part"
 OF_RESPONSES = (OVERVIEW, "Progress", "Differences", "Material", "Design")
@@ -322,6 +323,7 @@ _DRAW: Mapping[str, Callable[[Engine, Person], None]] = {
     "Protocol": show_protocol,
     "Import": study_import.show,
     "Points": study_points.show,
+    "Training": study_training.show,
     "Design": study_design.show,
     "Files": study_files.show,
     "Record": show_record,

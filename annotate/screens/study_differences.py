@@ -114,6 +114,7 @@ def _planned(plan: Settlement) -> list[str]:
             "known to every clinician who can rate: add a clinician, or choose consensus",
         ),
         (plan.naming, "with a comment that may name a model, so not for a consensus"),
+        (plan.of_points, "rated by points of the case, which a third reading settles"),
     ):
         if responses:
             more = f" and {len(responses) - MOST_NAMED} more" if len(responses) > MOST_NAMED else ""

@@ -4,6 +4,7 @@ import html
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -72,10 +73,11 @@ def show(engine: Engine, person: Person) -> None:
             top.html(tables.of_decision(NOTHING_RATED))
         return
     with top:
-        figures = _computed(engine, person)
+        figures, at = _computed(engine, person)
         if figures is None:
             return
         st.html(tables.of_decision(figures.decision))
+        frame.as_of(at)
     line.html(steps_html(answered(steps, figures), following, person.role))
 
 
@@ -94,12 +96,13 @@ def next_html(study: StudyStatus, role: str) -> str:
     return f'<p class="mj-next">Next: {_action(next_of(study), role)}</p>'
 
 
-def _computed(engine: Engine, person: Person) -> HomeFigures | None:
+def _computed(engine: Engine, person: Person) -> tuple[HomeFigures | None, datetime | None]:
+    """Return the figures, None where they are refused, and when they were computed."""
     question = AgreementQuestion(AnalysisOptions())
     coming: Future[HomeFigures] = worker.ask(person, engine, "annotate.calibrations:home", question)
     figures: HomeFigures | None = frame.computed(coming, COMPUTING)
     worker.prepare()
-    return figures
+    return figures, worker.computed_at(coming)
 
 
 def answered(steps: Sequence[StepStatus], figures: HomeFigures) -> list[StepStatus]:

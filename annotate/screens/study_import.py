@@ -12,7 +12,8 @@ from operator import attrgetter
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.blind import find_self_naming, mask
+from annotate.blind import find_self_naming
+from annotate.intake import mask_new, rubric_for
 from annotate.rating import text_html
 from annotate.screens import frame, study_home
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
@@ -26,17 +27,15 @@ from data.importers.readers import Reader
 from data.importers.responses import ResponseFile
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person
-from data.queries.text_search import names_to_mask, unsearched_texts
+from data.queries.text_search import names_to_mask
 from data.rubric import Rubric, read_rubric
-from data.rubrics import known_as, shipped
+from data.rubrics import shipped
 from data.samples import benchmarks as sample_benchmarks
-from data.store.masks import MaskedText
 from data.store.ratings import RatingsAdded
 from data.store.responses import ResponsesAdded
 from data.store.steering import (
     bring_ratings,
     bring_responses,
-    mask_found,
     try_ratings,
     try_responses,
 )
@@ -59,7 +58,6 @@ LIMIT = (
 LONGEST_SHOWN = 5_000
 HEADS = ("Benchmark", "Rubric", "In the study", "Instances in the file", "Responses in the file")
 FIRST_ROWS = 3
-GENERIC = "generic"
 KINDS: dict[str, What] = {RESPONSES: "responses", RATINGS: "ratings"}
 MAPPED = (
     "The file's columns have other names. This map was guessed from them: read it, change it "
@@ -346,7 +344,7 @@ def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple
     rows = ResponseFile(file, upload.benchmark or None)
     chosen = _rubric(engine, person, upload.rubric)
     added = bring_responses(person, engine, rows, _rubrics_of(reader), chosen)
-    return added.responses, _mask_new(engine, person)
+    return added.responses, mask_new(engine, person)
 
 
 def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[RatingsAdded, int]:
@@ -371,16 +369,6 @@ def _rubrics_of(reader: Reader | None) -> Callable[[str], Rubric]:
 def rubrics_to_choose(engine: Engine, person: Person) -> list[str]:
     """Return the names of the rubrics that ship, and of those in the study."""
     return sorted({*shipped(), *queries.rubric_names(person, engine)})
-
-
-def rubric_for(benchmark: str) -> Rubric:
-    """Return the shipped rubric of that benchmark, by HELM's or the paper's name, or the generic one."""
-    bare = {_bare(name): rubric for name, rubric in known_as().items()}
-    return read_rubric(bare.get(_bare(benchmark), GENERIC))
-
-
-def _bare(name: str) -> str:
-    return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
 def _rubric(engine: Engine, person: Person, name: str) -> Rubric | None:
@@ -430,19 +418,3 @@ def _see_names(row: ResponseRow, names: Sequence[str], preview: Seen) -> None:
             preview.sure[row.response_id] += 1
         else:
             preview.possible += 1
-
-
-def _mask_new(engine: Engine, person: Person) -> int:
-    """Mask what surely names an author in the responses not yet searched; return how many were."""
-    names, done = names_to_mask(person, engine), 0
-    for page in unsearched_texts(person, engine):
-        masked_texts = [(text, mask(text.text, names)) for text in page]
-        hits = [
-            MaskedText(
-                text.response, masked.text, [(at.start, at.end, at.text) for at in masked.changes]
-            )
-            for text, masked in masked_texts
-            if masked.changes
-        ]
-        done += mask_found(person, engine, hits, page[-1].response)[0]
-    return done

@@ -6,7 +6,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import worker
-from annotate.screens import frame, study_home, ward_routing
+from annotate.screens import frame, study_home, ward_routing, ward_watch
 from data import queries
 from data.person import Person
 
@@ -16,6 +16,7 @@ FIRST_STEP = "Run a jury, or import scores made elsewhere. Clinicians' ratings a
 # A part is a name and what draws it; it says itself whom it lets do what.
 PARTS: Mapping[str, Callable[[Engine, Person], None]] = {
     "Routing": ward_routing.show,
+    "Watch": ward_watch.show,
 }
 
 

@@ -3,6 +3,7 @@
 The table of authors is not read here.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import func
@@ -69,9 +70,13 @@ def every_reading(*columns: Any) -> Columns:
     return rated(*columns).where(counts, NEWEST).order_by(col(Rating.id))
 
 
-def response_names(session: Session) -> dict[int, tuple[str, str]]:
-    """Return the key of every response -> its response_id and its benchmark."""
+def response_names(
+    session: Session, among: Collection[int] | None = None
+) -> dict[int, tuple[str, str]]:
+    """Return the key of every response, or of some, -> its response_id and its benchmark."""
     query = select(Response.id, Response.response_id, Instance.benchmark).join(Instance)
+    if among is not None:
+        query = query.where(col(Response.id).in_(among))
     return {key or 0: (name, benchmark) for key, name, benchmark in session.exec(query)}
 
 

@@ -31,6 +31,7 @@ from data.schema import (
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
 
 PAGE = 50
+CLAIMS = "claims"  # the key of a juror's profile that says what it derives from claims
 NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
@@ -293,9 +294,16 @@ def _last_calls(
 ) -> dict[tuple[int, int], _LastCall]:
     """Return (response, replicate) -> what its calls on the present rubric have come to."""
     verdict, outcome = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
+    with reading(engine) as session:
+        judges_claims = CLAIMS in session.get_one(Rater, rater).profile
+    here: Any = is_on(Attempt.rubric_sha256, benchmark.rubric)
+    if judges_claims:  # on rubrics of responses
+        of_benchmark = select(Response.id).join(Instance)
+        of_benchmark = of_benchmark.where(Instance.benchmark == benchmark.name)
+        here = col(Attempt.response).in_(of_benchmark)
     calls = (
         columns_of(Attempt.number, *verdict, *outcome)
-        .where(Attempt.rater == rater, is_on(Attempt.rubric_sha256, benchmark.rubric))
+        .where(Attempt.rater == rater, here)
         .order_by(col(Attempt.id))
     )
     waiting = (

@@ -90,6 +90,8 @@ class PersonView:
         "code", "link" (not used so far), "none" or "ended".
     consent
         None for those who are not asked for it.
+    specialty
+        A clinician's, "" where none is said.
     """
 
     id: int
@@ -101,6 +103,7 @@ class PersonView:
     last: datetime | None
     way: str
     consent: Consent | None = None
+    specialty: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,8 @@ def people(_: Person, engine: Engine) -> list[PersonView]:
         accesses: dict[int, list[Access]] = {}
         for access in session.exec(select(Access).order_by(col(Access.created))):
             accesses.setdefault(access.account, []).append(access)
+        said = select(Rater.id, Rater.specialty).where(Rater.specialty != "")
+        specialties = dict(session.execute(said).all())
         session.expunge_all()
     consents_given = {consent.rater: consent for consent in consents(engine)}
     views = [
@@ -266,6 +271,7 @@ def people(_: Person, engine: Engine) -> list[PersonView]:
             work_of.get(account.rater),
             accesses.get(account.id or 0, []),
             consents_given.get(account.rater or 0),
+            specialties.get(account.rater or 0, ""),
         )
         for account in accounts
     ]
@@ -332,14 +338,18 @@ def last_reminded(_: Person, engine: Engine) -> dict[int, datetime]:
 
 
 def _view(
-    account: Account, work: object, accesses: list[Access], consent: Consent | None
+    account: Account,
+    work: object,
+    accesses: list[Access],
+    consent: Consent | None,
+    specialty: str,
 ) -> PersonView:
     """Return one person's line."""
     done, total, *times = work if isinstance(work, tuple) else (0, 0)
     last = max((at for at in [*times, *(access.used for access in accesses)] if at), default=None)
     identity = (account.id or 0, account.name, Role(account.role), account.email)
     way = "ended" if account.ended else _way(accesses)
-    return PersonView(*identity, done, total, last, way, consent)
+    return PersonView(*identity, done, total, last, way, consent, specialty)
 
 
 def _way(accesses: list[Access]) -> str:

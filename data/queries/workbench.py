@@ -3,31 +3,31 @@
 The table of authors is not read here.
 """
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from math import isclose
 from statistics import fmean, stdev
-from typing import Literal
+from threading import Lock
+from typing import Any, Literal
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, func, text
 from sqlmodel import col, select
 
 from data.card import THIRD
-from data.database import reading
+from data.database import one_moment, reading
 from data.person import Person, only
 from data.queries.base import response_names
 from data.queries.study import benchmarks, version
-from data.schema import Kind, Rater, Rating, Role
+from data.schema import Benchmark, Expert, Kind, Rater, Rating, Role
 
-COMPOSITES = text("""
+_COMPOSITES = """
 WITH showing AS (
     SELECT g.response, g.rater, AVG(g.score) AS mean
     FROM rating g
     WHERE g.response IN (
         SELECT r.id FROM response r JOIN instance i ON i.id = r.instance
-        WHERE i.benchmark = :benchmark AND r.id NOT IN (SELECT response FROM expert)
+        WHERE i.benchmark = :benchmark AND r.id NOT IN (SELECT response FROM expert){among}
       )
       AND g.rubric_sha256 = :sha AND g.id NOT IN (SELECT rating FROM superseded)
       AND g.pass_ < :third AND (:criterion = '' OR g.criterion = :criterion)
@@ -35,7 +35,10 @@ WITH showing AS (
     HAVING COUNT(*) = :needed
 )
 SELECT response, rater, AVG(mean) FROM showing GROUP BY response, rater
-""")
+"""
+COMPOSITES = text(_COMPOSITES.format(among=""))
+LATER = " AND r.id IN (SELECT response FROM rating WHERE id > :since)"
+LATER_COMPOSITES = text(_COMPOSITES.format(among=LATER))
 REMARKED = text("""
 SELECT a.response, m.kind FROM remark m JOIN assignment a ON a.id = m.assignment
 WHERE m.revision >= a.revision - 1 AND m.about IS NULL
@@ -52,6 +55,10 @@ WHERE t.id IN (SELECT MAX(id) FROM attempt GROUP BY rater, response, replicate)
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 CRITICAL = "critical"
 Measure = Literal["points", "z"]
+MOST_KEPT = 16  # comparisons
+# Ratings that are read again: on PostgreSQL one that was begun earlier may be stored later.
+LOOK_BACK = 5_000
+MOST_LATER = 20_000  # of more ratings all is read anew
 Means = Mapping[int, Mapping[int, float]]  # rater -> response -> composite
 
 
@@ -157,29 +164,104 @@ def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]
     return clinicians + jurors
 
 
-@lru_cache(maxsize=16)
-def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compared]:
-    """Return what is compared; kept until the study changes."""
-    kinds = _kinds_of_raters(engine)
-    jurors = [*default_jury(engine)]
-    if chosen.jurors:
-        named = {(Kind.JUROR, name) for name in chosen.jurors}
-        jurors = [key for key, response in kinds.items() if response in named]
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a comparison, and what they were made from.
+
+    Attributes
+    ----------
+    version : of the study
+    basis : all but ratings that rows rest on; where it is another, none of them holds
+    newest : id of the last rating
+    clinicians, jury : the raters of both sides who have a composite
+    """
+
+    version: tuple[int, ...]
+    basis: tuple[object, ...]
+    newest: int
+    clinicians: tuple[int, ...]
+    jury: tuple[int, ...]
+    rows: dict[int, Compared]
+
+
+_kept: OrderedDict[tuple[Engine, Chosen], _Rows] = OrderedDict()
+_lock = Lock()
+
+
+def _compared(engine: Engine, at: tuple[int, ...], chosen: Chosen) -> list[Compared]:
+    """Return what is compared; after a change of the study only what was rated since is read."""
+    with _lock:
+        before = _kept.get((engine, chosen))
+    if before is None or before.version != at:
+        with one_moment(engine):
+            after = _updated(engine, at, chosen, before) if before else None
+            before = after or _whole(engine, at, chosen)
+    with _lock:
+        _kept[engine, chosen] = before
+        _kept.move_to_end((engine, chosen))
+        while len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    return [*before.rows.values()]
+
+
+def _whole(engine: Engine, at: tuple[int, ...], chosen: Chosen) -> _Rows:
+    """Return the comparison made of all ratings."""
+    kinds, jurors = _kinds_of_raters(engine), _jurors(engine, chosen)
     means = _means(engine, chosen)
-    with reading(engine) as session:
-        names = response_names(session)
     clinicians = [key for key in means if kinds[key][0] == Kind.CLINICIAN]
     if chosen.clinician:
         clinicians = [key for key in clinicians if key in _raters_called(engine, chosen.clinician)]
     jury_heard = [key for key in jurors if key in means or chosen.jurors]
     if chosen.measure == "z":
         means = _standardised(means, {response for key in clinicians for response in means[key]})
+    with reading(engine) as session:
+        names = response_names(session)
+    raters = tuple(clinicians), tuple(jury_heard)
+    rows = _rows(means, raters, names, _flags(engine))
+    return _Rows(at, _basis(engine, chosen), _newest(engine), *raters, rows)
+
+
+def _updated(engine: Engine, at: tuple[int, ...], chosen: Chosen, before: _Rows) -> _Rows | None:
+    """Return a comparison with what was rated since; None where it has to be made anew.
+
+    That is in z, where any score moves all; where many rated or somebody scored for the first time,
+    or where raters, rubrics or training changed.
+    """
+    basis, newest = _basis(engine, chosen), _newest(engine)
+    few = newest - before.newest <= MOST_LATER
+    if chosen.measure == "z" or basis != before.basis or not few:
+        return None
+    kinds = _kinds_of_raters(engine)
+    means = _means(engine, chosen, since=max(before.newest - LOOK_BACK, 0))
+    clinicians = {key for key in means if kinds[key][0] == Kind.CLINICIAN}
+    if chosen.clinician:
+        clinicians &= _raters_called(engine, chosen.clinician)
+    jury = {*_jurors(engine, chosen)} & means.keys()
+    if not (clinicians <= {*before.clinicians} and jury <= {*before.jury}):
+        return None
+    changed = set[int]().union(*means.values())
+    with reading(engine) as session:
+        names = response_names(session, changed)
     flags, nothing = _flags(engine), frozenset[str]()
-    by_clinicians, by_jury = (
-        [means.get(key, {}) for key in keys] for keys in (clinicians, jury_heard)
-    )
-    return [
-        _row(
+    rows = before.rows | _rows(means, (before.clinicians, before.jury), names, flags)
+    for response, row in rows.items():
+        if row.flags != flags.get(response, nothing):
+            rows[response] = replace(row, flags=flags.get(response, nothing))
+    in_order = {response: rows[response] for response in sorted(rows)}
+    return _Rows(at, basis, newest, before.clinicians, before.jury, in_order)
+
+
+def _rows(
+    means: Means,
+    raters: tuple[Sequence[int], Sequence[int]],
+    names: Mapping[int, tuple[str, str]],
+    flags: Mapping[int, frozenset[str]],
+) -> dict[int, Compared]:
+    """Return a row for each response that anybody of both sides rated, in their order."""
+    nothing = frozenset[str]()
+    by_clinicians, by_jury = ([means.get(key, {}) for key in keys] for keys in raters)
+    return {
+        response: _row(
             response,
             names[response],
             _side(by_clinicians, response, needs_all=False),
@@ -187,7 +269,31 @@ def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compar
             flags.get(response, nothing),
         )
         for response in sorted(set[int]().union(*by_clinicians, *by_jury))
-    ]
+    }
+
+
+def _jurors(engine: Engine, chosen: Chosen) -> list[int]:
+    """Return the jurors who sit."""
+    if not chosen.jurors:
+        return [*default_jury(engine)]
+    named = {(Kind.JUROR, name) for name in chosen.jurors}
+    return [key for key, rater in _kinds_of_raters(engine).items() if rater in named]
+
+
+def _basis(engine: Engine, chosen: Chosen) -> tuple[object, ...]:
+    """Return all but ratings that a comparison rests on."""
+    with reading(engine) as session:
+        rubrics = session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all()
+        training = session.exec(select(Expert.response).distinct()).all()
+    called = _raters_called(engine, chosen.clinician) if chosen.clinician else ()
+    raters = tuple(sorted(_kinds_of_raters(engine).items()))
+    own = tuple(_jurors(engine, chosen)), raters, tuple(sorted(called))
+    return (*own, tuple(sorted(map(tuple, rubrics))), tuple(sorted(training)))
+
+
+def _newest(engine: Engine) -> int:
+    with reading(engine) as session:
+        return session.scalar(select(func.max(Rating.id))) or 0
 
 
 def default_jury(engine: Engine) -> dict[int, str]:
@@ -216,21 +322,26 @@ def _side(composites: Sequence[Mapping[int, float]], response: int, *, needs_all
     return Side(None if missing or not scores else fmean(scores), len(scores), len(composites))
 
 
-def _means(engine: Engine, chosen: Chosen) -> dict[int, dict[int, float]]:
-    """Return the composites that count; one with a criterion missing is none."""
+def _means(engine: Engine, chosen: Chosen, since: int | None = None) -> dict[int, dict[int, float]]:
+    """Return the composites that count; one with a criterion missing is none.
+
+    `since`: only of responses that have a rating with a greater id.
+    """
+    query = COMPOSITES if since is None else LATER_COMPOSITES
     composites: dict[int, dict[int, float]] = defaultdict(dict)
     with reading(engine) as session:
         for benchmark in benchmarks(engine):
             if chosen.benchmark not in ("", benchmark.name):
                 continue
-            parameters = {
+            parameters: dict[str, Any] = {
                 "sha": benchmark.rubric.sha256,
                 "third": THIRD,
                 "benchmark": benchmark.name,
                 "criterion": chosen.criterion,
                 "needed": 1 if chosen.criterion else len(benchmark.rubric.criteria),
             }
-            rows = session.connection().execute(COMPOSITES, parameters).fetchall()
+            parameters |= {} if since is None else {"since": since}
+            rows = session.connection().execute(query, parameters)
             for response, rater, mean in rows:
                 composites[rater][response] = float(mean)
     return dict(composites)

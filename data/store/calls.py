@@ -12,6 +12,7 @@ from sqlalchemy import Engine, bindparam, delete
 from sqlmodel import Session, col, select
 
 from data.card import Reply
+from data.claims import Claim, claims_score
 from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
@@ -19,8 +20,12 @@ from data.points import case_score
 from data.rubric import Rubric
 from data.schema import (
     Attempt,
+    ClaimList,
+    ClaimOrigin,
+    ClaimSplit,
     Intent,
     Kind,
+    PointCall,
     Proposal,
     Rater,
     Rating,
@@ -45,6 +50,7 @@ CallRow = (
     Attempt | Mapping[str, Any]
 )  # a call or its columns; to make the object takes ten times as long
 Entry = tuple[CallRow, Rubric, Reply | None]
+Split = tuple[ClaimSplit, Sequence[Claim] | None, str]  # with the claims, and the splitter's name
 # Of the table and not of the class, which would have the session look for loaded objects.
 _INTENTS = Intent.metadata.tables["intent"]
 _SETTLED = delete(_INTENTS).where(_INTENTS.c.key.in_(bindparam("keys", expanding=True)))
@@ -120,6 +126,39 @@ def write_proposals(session: Session, proposals: Sequence[Proposal]) -> None:
     log(session, "jury", "rubrics proposed", {"calls": len(rows)}, seals)
 
 
+def write_point_calls(session: Session, calls: Sequence[PointCall]) -> None:
+    """Store calls that asked for points of cases; their drafts are stored as any other."""
+    if not calls:
+        return
+    rows, last = [_row(call) for call in calls], last_key(session, PointCall)
+    session.execute(insertion(PointCall), rows)
+    seals = [seal_since(session, "point_call", PointCall, last, rows)]
+    log(session, "jury", "points asked for", {"calls": len(rows)}, seals)
+
+
+def write_splits(session: Session, splits: Sequence[Split]) -> None:
+    """Store calls that asked for the claims of responses, and the lists that they gave."""
+    if not splits:
+        return
+    rows, last = [_row(call) for call, _, _ in splits], last_key(session, ClaimSplit)
+    session.execute(insertion(ClaimSplit), rows)
+    seals = [seal_since(session, "claim_split", ClaimSplit, last, rows)]
+    lists: list[Mapping[str, Any]] = [
+        {
+            "response": call.response,
+            "splitter": call.rater,
+            "claims": [claim.model_dump() for claim in claims],
+            "origin": ClaimOrigin.SPLITTER.value,
+            "author": author,
+            "at": now(),
+        }
+        for call, claims, author in splits
+        if claims is not None and call.status == Status.OK
+    ]
+    detail = {"calls": len(rows), "written": write_rows(session, ClaimList, lists)}
+    log(session, "jury", "responses split into claims", detail, seals)
+
+
 def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     """Store calls inside the caller's transaction, and the ratings they gave with their event."""
     if not entries:
@@ -134,7 +173,7 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
 
 
-def _row(call: CallRow | ReferenceCheck | Proposal) -> dict[str, Any]:
+def _row(call: CallRow | ReferenceCheck | Proposal | ClaimSplit | PointCall) -> dict[str, Any]:
     """Return the columns of a call as it is stored now; those not given are as the table has them."""
     if isinstance(call, Mapping):
         return {**_column_defaults(), **call, "at": now()}
@@ -169,8 +208,8 @@ def rating_rows(
 ) -> list[dict[str, Any]]:
     """Return the columns of a reply's ratings; `verdict` has response, rater, pass_ and replicate.
 
-    Answers on points of a case are followed by the score that they come to, on the benchmark's
-    rubric, where they come to one.
+    Answers on points of a case, or on claims, are followed by the score that they come to, on the
+    benchmark's rubric, where they come to one; those on claims by the scores that they carry, too.
     """
     rows = [
         {
@@ -187,7 +226,19 @@ def rating_rows(
     if rubric.case is not None and whole is not None:
         of_case = {"criterion": rubric.case.criterion, "score": whole, "comment": ""}
         rows.append({**verdict, **of_case, "rubric_sha256": rubric.case.rubric, "at": now()})
-    return rows
+    return rows + _rows_of_claims(verdict, rubric, scores, reply)
+
+
+def _rows_of_claims(
+    verdict: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, float], reply: Reply
+) -> list[dict[str, Any]]:
+    """Return the ratings on the benchmark's rubric that answers on claims come to."""
+    claimed, derived = rubric.claims, claims_score(rubric, scores)
+    if claimed is None or derived is None:
+        return []
+    common = {**verdict, "rubric_sha256": claimed.rubric, "comment": "", "at": now()}
+    given = {**reply.carried, claimed.criterion: derived}
+    return [common | {"criterion": name, "score": score} for name, score in given.items()]
 
 
 def keep_juror(session: Session, juror: JurorRecord) -> int:
@@ -240,8 +291,9 @@ class Step:
     ----------
     intent
         The call that is about to be made.
-    attempt, check, proposal
-        What came of a call about a response, about a reference, or about a better rubric.
+    attempt, check, proposal, split, drafted
+        What came of a call about a response, a reference, a better rubric, a response's claims, or
+        points of a case.
     rubrics
         Those that a proposal names.
     settles
@@ -255,6 +307,8 @@ class Step:
     attempt: Entry | None = None
     check: ReferenceCheck | None = None
     proposal: Proposal | None = None
+    split: Split | None = None
+    drafted: PointCall | None = None
     rubrics: tuple[Rubric, ...] = ()
     settles: str = ""
     unknown: bool = False
@@ -287,6 +341,8 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
         for rubric in {one.sha256: one for step in steps for one in step.rubrics}.values():
             keep_rubric(session, rubric)
         write_proposals(session, [step.proposal for step in steps if step.proposal is not None])
+        write_splits(session, [step.split for step in steps if step.split is not None])
+        write_point_calls(session, [step.drafted for step in steps if step.drafted is not None])
         seals += _delete_intents(
             session, [step.settles for step in steps if step.settles and not step.unknown]
         )

@@ -88,6 +88,7 @@ def import_responses(
     chosen: Rubric | None = None,
     places: Mapping[str, TaxonomyPlace] | None = None,
     tick: Tick = lambda _: None,
+    also: Callable[[Session, ResponsesAdded], None] = lambda _session, _added: None,
 ) -> ResponsesAdded:
     """Store responses with their instances, all of them or none.
 
@@ -104,6 +105,8 @@ def import_responses(
         Benchmark name -> place in the taxonomy, for new benchmarks.
     tick
         Called with the number of rows of each batch stored.
+    also
+        Called once all rows are stored, in the same transaction; an error of it stores nothing.
 
     Raises
     ------
@@ -125,6 +128,7 @@ def import_responses(
         keep_rows(session, rows, keep, added, written, tick)
         refuse_authors(session, written.claimed, str(written.groups.token))
         log_added(session, added, written)
+        also(session, added)
     return added
 
 

@@ -15,6 +15,7 @@ from data.database import transaction
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, OffScale, Stale, Unknown
 from data.importers.ratings import ExpertRow
 from data.importers.rows import Origin
+from data.person import asking
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -26,6 +27,7 @@ from data.schema import (
     Rater,
     Rating,
     Response,
+    Role,
     RubricText,
     Setting,
     State,
@@ -68,7 +70,9 @@ class _Target:
     rubric: Rubric
 
 
-def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
+def import_experts(
+    engine: Engine, rows: Iterable[ExpertRow], actor: str = "coordinator"
+) -> ExpertsAdded:
     """Store expert scores; their responses are for training from then on, and for nothing else.
 
     The same file again changes nothing. A clinician who has rated already needs no training.
@@ -101,8 +105,12 @@ def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
             seals += _free_those_who_rated(session)
             session.flush()
             detail = asdict(result) | {"sha256": experts_digest(session)}
-            log(session, "coordinator", IMPORTED, detail, seals)
+            log(session, actor, IMPORTED, detail, seals)
     return result
+
+
+# Import expert scores in a coordinator's name.
+bring_experts = asking(import_experts, Role.COORDINATOR)
 
 
 def _keep_score(
@@ -361,7 +369,7 @@ def let_through(engine: Engine, handle: str, reason: str, actor: str = "coordina
         If nothing keeps them from beginning.
     """
     if not reason.strip():
-        raise BadInput("--reason is needed; it stays in the record")
+        raise BadInput("a reason is needed; it stays in the record")
     with transaction(engine) as session:
         refuse_locked(session)
         if lock_training(session) is None:
@@ -371,7 +379,7 @@ def let_through(engine: Engine, handle: str, reason: str, actor: str = "coordina
         ).first()
         if rater is None or rater.id is None:
             raise Unknown(
-                f"clinician {handle!r}: not in this study; `medjury rate training` lists them"
+                f"clinician {handle!r}: not in this study; the list of the training round has them"
             )
         standing = _standing(session, rater.id)
         if standing.ended:
@@ -379,6 +387,10 @@ def let_through(engine: Engine, handle: str, reason: str, actor: str = "coordina
         _store_standing(session, rater.id, standing.model_copy(update={"ended": LET_THROUGH}))
         detail = {"rater": rater.id, "rounds": len(standing.rounds), "reason": reason.strip()}
         log(session, actor, "training waived", detail)
+
+
+# Let a clinician begin, in a coordinator's name.
+let_through_as = asking(let_through, Role.COORDINATOR)
 
 
 def expert_scores(session: Session) -> dict[int, dict[str, float]]:

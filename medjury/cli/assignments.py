@@ -244,6 +244,7 @@ def _show_plan(
         (settlement.waiting, "not given out, as somebody has still to rate it"),
         (settlement.nobody, "not given out, as none of these clinicians may settle it"),
         (settlement.naming, "not for a consensus, as a comment on it may name a model"),
+        (settlement.of_points, "rated by points of the case, which a third reading settles"),
     ):
         if responses:
             say(f"{counted(len(responses), 'response')} {why}: {', '.join(responses)}", json_to)
@@ -262,6 +263,7 @@ def _plan_json(settlement: Settlement, differences: Sequence[Disagreement]) -> d
         "waiting": list(settlement.waiting),
         "nobody": list(settlement.nobody),
         "naming": list(settlement.naming),
+        "of_points": list(settlement.of_points),
     }
 
 

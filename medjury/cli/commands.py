@@ -134,6 +134,12 @@ COMMANDS = (
         "points.csv --benchmark visits",
     ),
     Command(
+        "study points draft",
+        "points:draft",
+        "Ask a juror to draft points of cases, from source, task and reference; people correct them.",
+        "simulated --benchmark visits",
+    ),
+    Command(
         "study points show",
         "points:show_",
         "Show the points that the instances of a benchmark are rated by.",
@@ -358,6 +364,12 @@ COMMANDS = (
         "--reps 200",
     ),
     Command(
+        "analyse claims",
+        "claims:claims",
+        "Compare the jury that judges claims with the plain one: gain, price, claims per response.",
+        "simulated_claims --reps 200",
+    ),
+    Command(
         "analyse juries",
         "juries:juries",
         "Rank every possible jury of the jurors that have rated, corrected for having chosen the best of many.",
@@ -391,6 +403,13 @@ COMMANDS = (
         "Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.",
         "--reps 200",
         "monitor",
+    ),
+    Command(
+        "analyse watch",
+        "watch:watch",
+        "Watch a ward: take in outputs as they come, have them rated, raise an alarm when agreement falls.",
+        "drops --settings watch.toml --once",
+        "watch",
     ),
     Command(
         "share export",

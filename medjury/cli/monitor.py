@@ -236,13 +236,14 @@ class Gauge:
             yield f"{self.name}{{{inside}}} {_number(value)}"
 
 
-def openmetrics(monitoring: "Monitored") -> str:
-    """Return what was found as OpenMetrics text, which ends with `# EOF`.
+def openmetrics(monitoring: "Monitored | None", also: Iterable[Gauge] = ()) -> str:
+    """Return what was found, and other families, as OpenMetrics text, which ends with `# EOF`.
 
     Its figures are those of the newest period that is judged. A family without a sample is
     left out.
     """
-    families = [family for family in _families(monitoring) if family.samples]
+    found = _families(monitoring) if monitoring is not None else ()
+    families = [family for family in (*found, *also) if family.samples]
     lines = [line for family in families for line in family.lines()]
     return "\n".join([*lines, "# EOF"]) + "\n"
 

@@ -177,7 +177,7 @@ def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | Non
     if panel:
         from jury.panel import read_panel
 
-        return tuple(juror.name for juror in read_panel(panel).juror)
+        return read_panel(panel).jury
     return None if jurors is None else _each_once(jurors)
 
 

@@ -106,7 +106,7 @@ def panel_jurors(name: str) -> tuple[str, ...]:
     """Return the jurors of a panel, a shipped one's name or a file; () for no name."""
     from jury.panel import read_panel
 
-    return tuple(juror.name for juror in read_panel(name).juror) if name else ()
+    return read_panel(name).jury if name else ()
 
 
 def _check_numbers(protocol: Protocol) -> None:

@@ -36,7 +36,7 @@ from data.errors import BadInput
 from data.queries.study import study_id
 from data.queries.validation import material
 from jury.admission import admit
-from jury.exports.export import Export
+from jury.exports.export import Export, refuse_claims
 
 COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 KEPT = (
@@ -385,6 +385,7 @@ def _texts_in(rubric: Rubric) -> tuple[str, ...]:
 
 
 def refuse_other(panel: Panel, rubric: Rubric) -> None:
-    """Raise BadInput if a panel may rate on another rubric only."""
+    """Raise BadInput if a panel may rate on another rubric only, or judges claims."""
+    refuse_claims(panel)
     if panel.rubric and panel.rubric != rubric.name:
         raise BadInput(f"panel {panel.name} rates on {panel.rubric} only, not on {rubric.name}")

@@ -142,7 +142,8 @@ def panel_families(panel: str | None) -> dict[str, str]:
         return {}
     from jury.panel import read_panel
 
-    return {juror.name: juror.family for juror in read_panel(panel).juror}
+    asked = read_panel(panel)
+    return {juror.name: juror.family for juror in (*asked.juror, *asked.judging)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Engine,
     Float,
     Integer,
+    LargeBinary,
     MetaData,
     Numeric,
     String,
@@ -109,6 +110,7 @@ MADE: list[tuple[type, Callable[[Any, int], Any]]] = [
     (Integer, lambda _, number: number),
     ((Float, Numeric), lambda _, number: number + 0.1),  # type: ignore[list-item]
     (String, _text),
+    (LargeBinary, lambda _, number: bytes([number])),
 ]
 
 

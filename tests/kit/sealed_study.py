@@ -6,7 +6,9 @@ from dataclasses import replace
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
+from annotate.watching.sample import Sample
 from data.card import Marked, Reply
+from data.claims import Claim
 from data.description import Description
 from data.guidelines import Answer
 from data.importers.points import PointRow
@@ -22,7 +24,9 @@ from data.schema import (
     AnswerKind,
     Assignment,
     Attempt,
+    ClaimSplit,
     Kind,
+    PointCall,
     Proposal,
     Rater,
     ReferenceCheck,
@@ -31,6 +35,7 @@ from data.schema import (
     Setting,
     State,
     Status,
+    StepKind,
 )
 from data.schema.jury import BatchState, JuryBatch
 from data.store import (
@@ -60,6 +65,7 @@ from data.store import (
 from data.store.access import pseudonym_key, signing_key
 from data.store.batches import prepare
 from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
+from data.store.claims import correct_claims
 from data.store.dossiers import keep_answers
 from data.store.improvements import (
     begin_improvement,
@@ -77,6 +83,15 @@ from data.store.reviews import change_tags, keep_note
 from data.store.steering import set_place
 from data.store.study import lock, reopen, set_protocol, set_setting
 from data.store.training import answer_drill, import_experts, let_through
+from data.store.watch import (
+    Drop,
+    NewAlarm,
+    acknowledge,
+    note_step,
+    raise_alarm,
+    refuse_drop,
+    take_in,
+)
 
 RUBRIC = read_rubric("generic")
 
@@ -214,6 +229,7 @@ def _jury(engine: Engine) -> None:
         )  # fmt: skip
         record_steps(engine, [Step(check=check)])
     _learned(engine, jurors["j1"])
+    _split(engine, jurors["j1"])
     carry_over(engine)
     metric = [
         RatingRow(FROM, f"visits-r{n}", "rouge", Kind.METRIC, "rouge-l", f"{(n * 7 % 10) / 10}")
@@ -238,6 +254,25 @@ def _learned(engine: Engine, juror: int) -> None:
         keep_learned(engine, key, better)
         open_test(engine, key)
         end_improvement(engine, key, {"outcome": "better", "gain": 0.1 * (1 + seed)})
+
+
+def _split(engine: Engine, juror: int) -> None:
+    """Split two responses, one of them in vain first, and correct a list."""
+    for response, status in ((1, Status.NOT_IN_TEXT), (1, Status.OK), (2, Status.OK)):
+        call = ClaimSplit(
+            response=response, rater=juror, status=status, request_sha256="4" * 64, usd=0.03,
+            sent={"model": "x"}, raw="{}",
+        )  # fmt: skip
+        claims = [Claim(claim=f"It is {response - 1}", quote=f"answer {response - 1}")]
+        found = claims if status == Status.OK else None
+        record_steps(engine, [Step(split=(call, found, "j1"))])
+    for status in (Status.INVALID_JSON, Status.OK):
+        drafted = PointCall(
+            instance=1, rater=juror, status=status, request_sha256="5" * 64, usd=0.04,
+            sent={"model": "x"}, raw="{}",
+        )  # fmt: skip
+        record_steps(engine, [Step(drafted=drafted)])
+    correct_claims(OPERATOR, engine, 1, "j1", [{"claim": "It is 0 of it", "quote": "answer 0"}])
 
 
 def _verdict(name: str, juror: int, number: int) -> Step:
@@ -279,6 +314,21 @@ def _settled(engine: Engine, keys: dict[str, int]) -> None:
     submit(engine, keys["dr_c"], code, Reply(dict.fromkeys(RUBRIC.criteria, 4)), 9.0)
 
 
+def _watched(engine: Engine) -> None:
+    """Take in two drops and refuse one; raise two alarms, one of them acknowledged."""
+    for name in ("ward", "clinic"):
+        take_in(engine, Drop(name * 8, 5), _rows(name, range(3)), lambda _: RUBRIC, Sample(0.5))
+    refuse_drop(engine, Drop("2" * 64, 9), "BadRow")
+    for number in (1, 2):
+        raise_alarm(
+            engine,
+            NewAlarm(f"k{number}", "visits", "Dr Lee", "rate anew", 14, {"icc": 0.1 * number}),
+        )
+        note_step(engine, number, StepKind.BEGUN, "email")
+        note_step(engine, number, StepKind.FAILED, "email", "ConnectionRefusedError")
+    acknowledge(OPERATOR, engine, 1, "rated a new sample")
+
+
 def _looked_at(engine: Engine) -> None:
     set_setting(engine, "reference", "on_request")
     change_tags(OPERATOR, engine, 1, put_on=["too short", "unsafe"])
@@ -294,6 +344,7 @@ def _looked_at(engine: Engine) -> None:
     for _ in (1, 2):
         record_evaluations(engine, [jury])
     freeze(engine, "0" * 64, {"rows": []})
+    _watched(engine)
     lock(engine, "coordinator")
     reopen(engine, "coordinator", "one more")
     set_setting(engine, "pause_minutes", "20")

@@ -1,0 +1,205 @@
+"""`medjury analyse claims`: what judging claims gains over plain verdicts, and what it costs."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from medjury.cli.files import write_json
+from medjury.cli.options import (
+    METHODS,
+    BenchmarkOption,
+    Db,
+    Json,
+    Method,
+    Named,
+    Reps,
+    Seed,
+    either,
+    study_of,
+)
+from medjury.cli.output import (
+    counted,
+    progress,
+    say,
+    say_unnoted,
+    show,
+    show_decision,
+    show_table,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from data.queries.claims import Spent
+    from jury.panel import Panel
+    from jury.run_result import RunResult
+    from medjury.cli.jury import RunRequest
+    from medjury.services.claims import ClaimsFigures
+
+PRICES = ["calls", "USD", "unknown price"]
+
+
+def claims(
+    context: typer.Context,
+    panel: Named,
+    benchmark: BenchmarkOption = None,
+    composite: Annotated[
+        bool,
+        typer.Option("--composite", help="Compare the mean of all criteria, not the derived one."),
+    ] = False,
+    method: Method = "paper",
+    reps: Reps = 2000,
+    seed: Seed = 0,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Compare the jury that judges claims with the plain one: gain, price, claims per response."""
+    from calibration.juries.comparison import compared_rows
+    from calibration.tables.juries import COMPARISON
+    from calibration.tables.numbers import TERMINAL
+    from calibration.tables.spec import laid_out
+    from calibration.values import AnalysisOptions
+    from jury.panel import read_panel
+    from medjury.services.claims import ClaimsQuestion, claims_figures
+
+    by = either(method, METHODS, "--method")
+    options = AnalysisOptions(benchmark=benchmark, method=by, reps=reps, seed=seed)
+    figures = claims_figures(
+        study_of(context, db), ClaimsQuestion(read_panel(panel), options, composite)
+    )
+    compared = figures.compared
+    say_unnoted(compared.unnoted)
+    show_decision(compared.decision, json_to)
+    say("", json_to)
+    question = compared.question
+    rows = compared_rows(compared.row, question.first, question.second)
+    on = "composite" if composite else figures.criterion
+    caption = f"{figures.benchmark}, {on}: {COMPARISON.caption}"
+    show_table(laid_out(COMPARISON, rows, TERMINAL, caption=caption), json_to)
+    title = f"What both cost on the {counted(figures.n_both, 'response')} that both rated"
+    show(title, ["", *PRICES], _prices(figures), json_to)
+    for line in (*_lines(figures), *compared.told):
+        say(line, json_to)
+    write_json(claims_json(figures), json_to)
+
+
+def _prices(figures: "ClaimsFigures") -> list[list[str]]:
+    price = figures.price
+    rows = {
+        "plain jury": price.plain,
+        "splitting": price.split,
+        "judging claims": price.judged,
+        "jury of claims, in all": price.whole,
+    }
+    return [
+        [name, f"{spent.calls:,}", f"{spent.usd:.4f}", f"{spent.unknown:,}"]
+        for name, spent in rows.items()
+    ]
+
+
+def _lines(figures: "ClaimsFigures") -> Iterator[str]:
+    """Yield what the claims are, and what of them does not count."""
+    price, counts = figures.price, figures.counts
+    if math.isfinite(price.usd_ratio):
+        yield f"the jury of claims costs {price.usd_ratio:.2f} times what the plain jury costs"
+    yield (
+        f"{figures.criterion} is derived by the formula {figures.formula} from claims that "
+        f"{figures.splitter} split {counted(counts.n_responses, 'response')} into"
+    )
+    if counts.n_claims:
+        yield (
+            f"{counted(counts.n_claims, 'claim')}: {counts.mean:.1f} a response ({counts.fewest:.0f} to "
+            f"{counts.most:.0f}), which quote {counts.coverage:.0%} of its words on average"
+        )
+        given = counts.supported + counts.contradicted + counts.absent
+        yield (
+            f"{counted(given, 'answer')} on them: {counts.supported:,} supported, "
+            f"{counts.contradicted:,} contradicted, {counts.absent:,} not in the source"
+        )
+    if counts.n_empty:
+        yield f"{counted(counts.n_empty, 'response')} with nothing to check: no score is derived"
+    if counts.n_corrected:
+        yield f"{counted(counts.n_corrected, 'list')} corrected by people"
+    if counts.n_outdated:
+        yield (
+            f"{counted(counts.n_outdated, 'response')} with a score of claims that were corrected since: "
+            "run the panel again"
+        )
+    for status, number in counts.failed.items():
+        yield f"not split: {counted(number, 'response')}, {status}"
+
+
+def claims_json(figures: "ClaimsFigures") -> dict[str, Any]:
+    """Return what `medjury analyse claims --json` writes; undefined is None."""
+    from calibration.json_values import json_value
+    from medjury.cli.juries import comparison_json
+
+    price = figures.price
+    own: dict[str, Any] = json_value(
+        {
+            "claims_criterion": figures.criterion,
+            "formula": figures.formula,
+            "splitter": figures.splitter,
+            "n_both": figures.n_both,
+            "usd": {
+                "plain": _spent(price.plain),
+                "split": _spent(price.split),
+                "judged": _spent(price.judged),
+                "claims": _spent(price.whole),
+                "ratio": price.usd_ratio,
+            },
+            "claims": asdict(figures.counts),
+        }
+    )
+    return comparison_json(figures.compared) | own
+
+
+def _spent(spent: "Spent") -> dict[str, Any]:
+    return {"usd": round(spent.usd, 9), "calls": spent.calls, "usd_unknown": spent.unknown}
+
+
+def refuse_with_claims(engine: "Engine", panel: "Panel", request: "RunRequest") -> None:
+    """Refuse options that a panel which judges claims cannot be run with; nothing is sent before."""
+    from jury.claims_run import refuse_claims
+    from jury.worklist import benchmarks_to_rate
+
+    if panel.claims is None:
+        return
+    several = request.replicates > 1
+    options = {"--batch": request.batch, "--on": request.on, "--replicates": several}
+    refuse_claims(panel, benchmarks_to_rate(engine, panel, request.benchmarks), **options)
+
+
+def with_judged_claims(
+    engine: "Engine",
+    panel: "Panel",
+    request: "RunRequest",
+    plain: "RunResult",
+    json_to: Path | None,
+) -> "RunResult":
+    """Have responses split into claims and these judged; return the result of the whole run."""
+    from jury.claims_run import run_claims, with_claims
+    from medjury.cli.jury_words import cost_words, progress_words
+
+    left = None if request.max_usd is None else max(0.0, request.max_usd - plain.usd)
+    with progress(f"panel {panel.name}, claims", None) as at:
+        claims = run_claims(
+            engine,
+            panel,
+            concurrency=request.concurrency,
+            max_usd=left,
+            benchmarks=request.benchmarks,
+            progress=lambda now: at(now.done, now.total, progress_words(now)),
+            waiting=lambda: say("waiting: another run holds this study", json_to),
+        )
+    split = claims.split
+    say(
+        f"claims: split {split.rated} of {counted(split.rated + split.missing, 'response')} that had "
+        f"none, {cost_words(split)}",
+        json_to,
+    )
+    return with_claims(plain, claims)

@@ -1,0 +1,79 @@
+"""What the workbench compares after a write is what it would compare had it read everything anew."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kit.studies import Run, rated
+from sqlalchemy import Engine
+
+from data.database import open_study
+from data.person import OPERATOR
+from data.queries import workbench
+from data.queries.study import version
+from data.queries.workbench import Chosen, compared
+from data.rubric import read_rubric
+from data.store.steering import keep_version
+
+JURORS = ("gpt", "llama")
+CHOSEN = (
+    Chosen(),
+    Chosen(criterion="clarity"),
+    Chosen(jurors=("gpt",)),
+    Chosen(benchmark="visits", clinician="clinician 1"),
+    Chosen(measure="z"),
+)
+
+
+def scored(folder: Path, kind: str, rater: str, response: str, scores: str = "5,1,5") -> str:
+    path = folder / "one.csv"
+    head = "response_id,rater,kind,accuracy,completeness,clarity"
+    path.write_text(f"{head}\n{response},{rater},{kind},{scores}")
+    return str(path)
+
+
+Write = Callable[[Engine, Run, Path], object]
+WRITES: dict[str, Write] = {
+    "a mind is changed": lambda _, run, at: run("ratings", scored(at, "clinician", "dr-a", "r1")),
+    "a new clinician": lambda _, run, at: run("ratings", scored(at, "clinician", "dr-n", "r2")),
+    "a juror again": lambda _, run, at: run("ratings", scored(at, "juror", "gpt", "r3")),
+    "a new juror": lambda _, run, at: run("ratings", scored(at, "juror", "claude", "r3")),
+    "more responses": lambda _, run, at: rated(run, at, JURORS, n=3, first=40),
+    "another benchmark": lambda _, run, at: rated(run, at, JURORS, "notes", n=3, first=60),
+    "half a rating": lambda _, run, at: run("ratings", scored(at, "juror", "gpt", "r4", "5,,")),
+    "nothing of it": lambda study, _, __: keep_version(
+        OPERATOR, study, read_rubric("generic").model_copy(update={"version": "2"})
+    ),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_after_a_write_the_rows_are_those_of_a_server_that_reads_all(
+    engine: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    monkeypatch.setattr(workbench, "LOOK_BACK", 2)  # so that not all of this small study is read
+    rated(run, tmp_path, JURORS, n=9)
+    before = [compared(OPERATOR, engine, chosen) for chosen in CHOSEN]
+
+    WRITES[write](engine, run, tmp_path)
+
+    fresh = open_study(engine.url)
+    for chosen in CHOSEN:
+        assert compared(OPERATOR, engine, chosen) == compared(OPERATOR, fresh, chosen), chosen
+    assert all(before)
+    fresh.dispose()
+
+
+def test_only_what_was_rated_since_is_read(
+    engine: Engine, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbench, "LOOK_BACK", 0)
+    rated(run, tmp_path, JURORS, n=9)
+    rows = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
+    at = version(engine)
+
+    assert run("ratings", scored(tmp_path, "clinician", "dr-a", "r1"))[0] == 0
+
+    assert version(engine) != at
+    after = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
+    assert [name for name, row in after.items() if row is not rows[name]] == ["r1"]
