@@ -365,7 +365,7 @@ def _detectable(result: ModelsResult) -> PaperPage:
     return PaperPage(
         *(Page.DETECTABLE, columns, rows, (laid_out(DETECTABLE, result.detectable),)),
         differs=(Differs.DDOF,),
-        simulated=_simulated(result.detectable),
+        simulated=_simulated(result.rows),
     )
 
 
