@@ -83,6 +83,8 @@ IN_THE_APP = {
     "analyse models": ("models", "Models"),
     "analyse predict": ("agreement", "Predict"),
     "analyse route": ("ward_routing", "Route"),
+    "analyse transport": ("ward_transport", "Compare"),
+    "rate next": ("ward_next", "Look now"),
     "analyse monitor": ("monitoring", "Monitoring"),
     "analyse watch": ("ward_watch", "Acknowledge"),
     "share export": ("study_files", "Pack the study"),

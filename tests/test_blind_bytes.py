@@ -68,6 +68,8 @@ CALLS: Mapping[str, Calls] = {
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
+    "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
     "watch": (
         ("watch", "{nowhere}", "--show"),
         ("watch", "-", "--show"),

@@ -300,6 +300,12 @@ COMMANDS = (
         "adjudicate",
     ),
     Command(
+        "rate next",
+        "ward:next_",
+        "Say whether to go on rating, with an interval that holds under stopping, and what to rate next.",
+        "--icc 0.5 --number 5",
+    ),
+    Command(
         "rate ratings",
         "import_commands:ratings",
         "Import ratings made elsewhere: by clinicians, jurors or metrics; also REDCap and MedHELM.",
@@ -396,6 +402,12 @@ COMMANDS = (
         "Say which responses the jury may pass and which a clinician must read, with a bound that holds.",
         "--at-most 3 --bound 0.3 --csv routes.csv",
         "route",
+    ),
+    Command(
+        "analyse transport",
+        "ward:transport",
+        "Say whether notes look like those the jury was validated on, group by group.",
+        "--no-texts",
     ),
     Command(
         "analyse monitor",
