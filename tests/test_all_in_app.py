@@ -89,6 +89,7 @@ IN_THE_APP = {
     "analyse watch": ("ward_watch", "Acknowledge"),
     "share export": ("study_files", "Pack the study"),
     "share dossier": ("handover_dossier", "Make the files"),
+    "share paper": ("handover_paper", "Make the pages"),
     "share rubric": ("rubrics", "Export"),
 }
 IN_THE_TERMINAL = {
