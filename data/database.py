@@ -36,6 +36,8 @@ from data import DEFAULT_STUDY_URL
 from data.errors import BadInput, NoStudy
 
 BUSY_SECONDS = 10
+# To PostgreSQL, that a process keeps open: a new one costs the server a process with empty caches.
+CONNECTIONS = 15
 # The lock of PostgreSQL that whoever writes to a study holds: clinicians who rate share it.
 WRITER = 6_337_590
 LAST = "last statements"
@@ -97,9 +99,9 @@ def open_study(url: str | URL = DEFAULT_STUDY_URL, create: bool = False) -> Engi
     Parameters
     ----------
     url
-        Any SQLAlchemy URL. One process writes at a time, on PostgreSQL as on SQLite (which
+        Any SQLAlchemy URL. One transaction writes at a time, on PostgreSQL as on SQLite (which
         runs in WAL mode), and the others wait up to 10 seconds; on PostgreSQL, clinicians who
-        rate different responses do not wait for each other.
+        rate different responses wait for each other only while the event is appended.
     create
         Make the study if there is none yet; otherwise a missing one is an error.
 
@@ -294,7 +296,9 @@ def _engine(url: str | URL) -> Engine:
     """Return an engine with the settings each kind of database needs."""
     sqlite = make_url(url).get_backend_name() == "sqlite"
     by_psycopg = make_url(url).get_dialect().driver == "psycopg"
-    settings: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}} if sqlite else {}
+    settings: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_use_lifo": True}
+    if sqlite:
+        settings = {"connect_args": {"timeout": BUSY_SECONDS}}
     engine = create_engine(url, **settings, pool_pre_ping=not sqlite and not by_psycopg)
     _opened.add(engine)
     if sqlite:

@@ -203,6 +203,7 @@ SEALS: Mapping[str, Sealed] = {
     "claim_list": Sealed(
         How.ACT, ("response", "splitter", "claims", "origin", "author", "at"), ACT
     ),
+    "point_call": Sealed(How.KEYS, ("id", "instance", "rater", *CALL)),
     "claim_split": Sealed(How.KEYS, ("id", "response", "rater", *CALL)),
     "improvement": Sealed(
         How.KEYS, ("id", "at", "rubric_sha256", "asked", "split", "opened", "learned", "result")

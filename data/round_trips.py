@@ -19,13 +19,20 @@ from sqlmodel import Session
 IDLE_SECONDS = 60  # after which a connection is asked whether it lives, as firewalls forget it
 _CHECKED_IN = "medjury: when it was last used"
 _first: WeakKeyDictionary[psycopg.Connection[Any], Sequence[str]] = WeakKeyDictionary()
+_last: WeakKeyDictionary[psycopg.Connection[Any], list[str]] = WeakKeyDictionary()
 
 
 class TogetherCursor(psycopg.Cursor[Any]):
     """A cursor whose first statement of a transaction travels with what `send_first` was given."""
 
     def execute(self, *arguments: Any, **options: Any) -> Self:
-        """Execute one statement, after those that wait for it, in one round trip."""
+        """Execute one statement, after those that wait for it, in one round trip.
+
+        Inside `together` it is only noted, its values written into it.
+        """
+        if (last := _last.get(self.connection)) is not None:
+            last.append(psycopg.ClientCursor(self.connection).mogrify(*arguments))
+            return self
         statements = _first.pop(self.connection, ())
         if not statements:
             return super().execute(*arguments, **options)
@@ -37,6 +44,10 @@ class TogetherCursor(psycopg.Cursor[Any]):
 
     def executemany(self, *arguments: Any, **options: Any) -> None:
         """Execute one statement with many rows, after those that wait for it."""
+        if (last := _last.get(self.connection)) is not None:
+            write = psycopg.ClientCursor(self.connection).mogrify
+            last += [write(arguments[0], values) for values in arguments[1]]
+            return
         for statement in _first.pop(self.connection, ()):
             self.connection.execute(statement)
         super().executemany(*arguments, **options)
@@ -56,9 +67,10 @@ def send_first(connection: psycopg.Connection[Any], statements: Sequence[str]) -
 
 @contextmanager
 def together(session: Session) -> Iterator[None]:
-    """Send what is executed inside at once, and wait for all answers at the end.
+    """Send what is executed inside as one message at the end, and wait for its answer.
 
-    Nothing inside may read a result or how many rows were changed.
+    Nothing inside may read a result or how many rows were changed. A lock that is taken inside is
+    held while the server works, and not while this process, with all its threads, writes the rest.
 
     Raises
     ------
@@ -70,9 +82,11 @@ def together(session: Session) -> Iterator[None]:
     if not isinstance(raw, psycopg.Connection):
         yield
         return
+    statements = _last[raw] = [*_first.pop(raw, ())]
     try:
-        with raw.pipeline():
-            yield
+        yield
+        del _last[raw]
+        raw.execute("; ".join(statements).encode(raw.info.encoding), prepare=False)
     except psycopg.Error as error:
         dialect = connection.dialect
         lost = dialect.is_disconnect(error, raw, None)  # type: ignore[arg-type] # it asks psycopg's own attributes
@@ -81,13 +95,15 @@ def together(session: Session) -> Iterator[None]:
         raise DBAPIError.instance(
             None, None, error, psycopg.Error, connection_invalidated=lost, dialect=dialect
         ) from error
+    finally:
+        _last.pop(raw, None)
 
 
 def commit_here(session: Session) -> None:
     """Commit inside `together`, in its round trip; the session's own commit then sends nothing."""
     raw = session.connection().connection.driver_connection
     if isinstance(raw, psycopg.Connection):
-        raw.execute("COMMIT")  # its own `commit` would wait once more
+        raw.execute("COMMIT")  # its own `commit` would be sent by itself
 
 
 def _set_up(connection: Any, _: Any) -> None:

@@ -97,6 +97,7 @@ IN_THE_TERMINAL = {
     "study blind": "it prints the names of authors, which the app never shows while a study is blind",
     "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
     "study move": "it makes another database than the one that is open",
+    "study points draft": "it costs money; the drafts are corrected under Study > Points",
     "analyse claims": "no screen has the figures yet; the workbench shows a response's claims",
     "jury references": "it asks every juror about every reference, once a study; no screen has it yet",
 }

@@ -75,6 +75,9 @@ CALLS: Mapping[str, Calls] = {
     "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
     "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
+    "study points draft": (
+        ("study", "points", "draft", "simulated", "--benchmark", "cases", "--estimate", *JSON),
+    ),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
     "analyse points": (("analyse", "points", *JSON),),
     "protocol set": (("protocol", "set", "--margin", "0.1"),),

@@ -47,7 +47,7 @@ STUDY = (
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.
 ALONE = {
     *("demo", "serve", "study points add", "study points show", "analyse points"),
-    *("analyse claims", "analyse watch"),
+    *("analyse claims", "analyse watch", "study points draft"),
 }
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 

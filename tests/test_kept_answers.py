@@ -22,6 +22,7 @@ from calibration.decision import NOTHING_RATED
 from calibration.values import AnalysisOptions
 from data.database import open_study
 from data.person import OPERATOR
+from data.queries.rating_columns import BY_CLINICIANS
 from data.queries.record import verify
 from data.queries.study_state import state_in, study_state
 from data.rubric import read_rubric
@@ -80,6 +81,10 @@ def test_any_row_taken_out_moves_the_state(made: Engine, table: str) -> None:
     key = key_of(TABLES[table])
     with Session(made) as session:
         rows = rows_of(session, TABLES[table])
+        if table == "rating" and made.dialect.name == "postgresql":  # docs/scale.md has the rest
+            by_clinicians = {*session.scalars(BY_CLINICIANS)}
+            rows = [row for row in rows if row["response"] in by_clinicians]
+    assert rows
     for row in rows:
         with attacked(made) as session:
             before = state_in(session)

@@ -1,6 +1,7 @@
 """Many clinicians who rate at once are stored in one chain, none lost and none doubled."""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -8,18 +9,20 @@ from functools import partial
 import pytest
 from kit import postgres
 from kit.rating_study import build, codes_of, row, rubric
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, func, text
 from sqlmodel import Session, col, select
 
 from data import database
 from data.card import Reply
-from data.database import open_study, shared_transaction, transaction
+from data.database import CONNECTIONS, open_study, shared_transaction, transaction
 from data.errors import MedjuryError, NoStudy, NotAllowed
 from data.queries import next_task, situation
 from data.queries.record import verify
+from data.round_trips import together
 from data.schema import Event, Setting, Submission
 from data.store import FormState, save_draft, submit
 from data.store.assignments import opened, own
+from data.store.audit import CHAIN
 from data.store.study import lock, set_setting
 
 SCORES = {"accuracy": 4, "completeness": 3}
@@ -69,6 +72,43 @@ def test_no_submission_is_lost_or_doubled_when_all_submit_at_once(ward: Engine) 
     showings = len(NAMES) * RESPONSES
     assert sum(stored) == showings
     assert counts(ward) == (showings, showings * len(SCORES), showings)
+    assert verify(ward).findings == ()
+
+
+def test_connections_that_were_used_at_once_are_kept_for_later(ward: Engine) -> None:
+    opened_anew: list[object] = []
+    event.listen(ward, "connect", lambda connection, _: opened_anew.append(connection))
+    together = threading.Barrier(CONNECTIONS)
+
+    def look(_: int) -> None:
+        with ward.connect():
+            together.wait()
+
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        for _ in range(3):
+            list(pool.map(look, range(CONNECTIONS)))
+    assert len(opened_anew) <= CONNECTIONS
+
+
+def test_the_record_is_not_locked_while_a_process_writes_what_it_will_send(ward: Engine) -> None:
+    held = text(f"SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = {CHAIN}")  # noqa: S608 a number
+    with Session(ward) as session, together(session):
+        session.execute(select(func.pg_advisory_xact_lock(CHAIN)))
+        time.sleep(0.2)
+        with ward.connect() as other:
+            assert other.scalar(held) == 0
+
+
+def test_what_a_clinician_writes_is_stored_sign_by_sign(ward: Engine) -> None:
+    comment = (
+        "5% of O'Hara's \"%s\" %(score)s; COMMIT; \\x41 \\' $1 {} \t\n\u00e9 \U0001f600 -- end"
+    )
+    code, _ = codes_of(ward, "dr-0")[:2]
+    submit(ward, 1, code, Reply(SCORES, {"accuracy": comment[::-1]}, comment), 1e-7)
+    with ward.connect() as connection:
+        stored = connection.execute(text("SELECT comment, seconds FROM submission")).one()
+        own = connection.scalar(text("SELECT comment FROM rating WHERE criterion = 'accuracy'"))
+    assert (*stored, own) == (comment, 1e-7, comment[::-1])
     assert verify(ward).findings == ()
 
 

@@ -5,6 +5,7 @@ import multiprocessing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.sharedctypes import Synchronized
 from typing import Any
 
@@ -15,6 +16,7 @@ class Way:
 
     port: int
     waits: Any
+    process: int
 
     def round_trips(self) -> int:
         """Return how often a client has sent something after an answer."""
@@ -31,34 +33,67 @@ def delayed(socket: str, milliseconds: float) -> Iterator[Way]:
     while not port.value:
         process.join(0.01)
     try:
-        yield Way(port.value, waits)
+        yield Way(port.value, waits, process.pid or 0)
     finally:
         process.terminate()
         process.join()
 
 
+class _Side(asyncio.Protocol):
+    """One end of a connection: what it reads is written to the other end a while later."""
+
+    def __init__(self, seconds: float, waits: "Synchronized[int]") -> None:
+        self.loop, self.seconds, self.waits = asyncio.get_running_loop(), seconds, waits
+        self.other: _Side | None = None  # of a client, until the server is reached
+        self.is_client, self.spoke_last = True, False
+        self.kept: list[bytes] = []
+
+    def connection_made(self, transport: Any) -> None:
+        """Note where to write."""
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on what came."""
+        if self.other is None:
+            self.kept.append(data)
+            return
+        if self.is_client and not self.spoke_last:
+            self.waits.value += 1
+        self.spoke_last, self.other.spoke_last = True, False
+        self.loop.call_later(self.seconds, self.other.transport.write, data)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """Close the other end."""
+        if self.other is not None:
+            self.loop.call_later(self.seconds, self.other.transport.close)
+
+
+class _Client(_Side):
+    """The end of a client, for which a way to the server is opened."""
+
+    def __init__(self, socket: str, seconds: float, waits: "Synchronized[int]") -> None:
+        super().__init__(seconds, waits)
+        self.socket = socket
+
+    def connection_made(self, transport: Any) -> None:
+        """Reach the server, and pass on what came meanwhile."""
+        super().connection_made(transport)
+        self.reaching = self.loop.create_task(self._reach())
+
+    async def _reach(self) -> None:
+        side = partial(_Side, self.seconds, self.waits)
+        _, server = await self.loop.create_unix_connection(side, self.socket)
+        server.is_client, server.other, self.other = False, self, server
+        for data in self.kept:
+            self.data_received(data)
+
+
 def _serve(
     socket: str, seconds: float, port: "Synchronized[int]", waits: "Synchronized[int]"
 ) -> None:
-    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        to_server = await asyncio.open_unix_connection(socket)
-        turn = {"server": False}
-
-        async def carry(
-            source: asyncio.StreamReader, sink: asyncio.StreamWriter, asks: bool
-        ) -> None:
-            loop = asyncio.get_running_loop()
-            while data := await source.read(1 << 16):
-                if asks and not turn["server"]:
-                    waits.value += 1
-                turn["server"] = asks
-                loop.call_later(seconds, sink.write, data)
-            loop.call_later(seconds, sink.close)
-
-        await asyncio.gather(carry(reader, to_server[1], True), carry(to_server[0], writer, False))
-
     async def serve() -> None:
-        server = await asyncio.start_server(connect, "127.0.0.1", 0)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(partial(_Client, socket, seconds, waits), "127.0.0.1", 0)
         port.value = server.sockets[0].getsockname()[1]
         await server.serve_forever()
 

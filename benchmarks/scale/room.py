@@ -4,11 +4,15 @@
 
 First what each message of a clinician costs: statements, and how often the app waits for the
 database. Then clinicians who think between their messages: how long they wait. Then as many
-submissions as go, by one replica (a process) and by two. What the room's messages call is called
-directly: no browser, no HTTP. To compare commits, put another work tree first in PYTHONPATH.
+submissions as go, by one replica (a process) and by two, with the processor time that a submission
+takes of replicas, database and the way there, and how much of the time the record was locked. With
+--share 0.25 each replica has a quarter of a processor, so that what they share is not this machine.
+What the room's messages call is called directly: no browser, no HTTP. To compare commits, put
+another work tree first in PYTHONPATH.
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import random
@@ -16,12 +20,14 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from delayed import Way, delayed
 from kit import postgres
 from kit.rating_study import build, message, row, rubric
+from processors import held_to, locks_watched, used_by, used_by_server
 from sqlalchemy import Engine, event, make_url
 
 from annotate.rating import requests
@@ -41,10 +47,12 @@ def main() -> None:
     parser.add_argument("--clinicians", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--think", type=float, default=2)
+    parser.add_argument("--share", type=float, default=0, help="of a processor, for each replica")
+    parser.add_argument("--rounds", type=int, default=2, help="of one replica and two")
     options = parser.parse_args()
     here = postgres.new_study()
     names = [f"dr-{n}" for n in range(options.clinicians)]
-    codes = build(open_study(here), [row(n, WORDS) for n in range(1, 401)], names, rubric(*SCORES))
+    codes = build(open_study(here), [row(n, WORDS) for n in range(1, 801)], names, rubric(*SCORES))
     socket = f"{make_url(here).query['host']}/.s.PGSQL.5432"
     with delayed(socket, options.ms) as way:
         far = f"postgresql+psycopg://postgres@127.0.0.1:{way.port}/{make_url(here).database}"
@@ -53,9 +61,9 @@ def main() -> None:
         waits = _replica(far, list(codes.values()), options.seconds, options.think)
         print(f"{len(names)} clinicians, {options.think} s think time, {options.ms} ms each way:")
         print(f"  {_spread(waits)}; load {os.getloadavg()[0]:.1f}")
-        for replicas in (1, 2, 1, 2):
-            rate = _throughput(far, list(codes.values()), replicas, options.seconds / 2)
-            print(f"{replicas} replica(s): {rate:.1f} submissions/s; load {os.getloadavg()[0]:.1f}")
+        place = Place(far, make_url(here).query["host"], way.process)
+        for replicas in (1, 2) * options.rounds:
+            _throughput(place, list(codes.values()), replicas, options)
     print("findings:", verify(open_study(here)).findings)
 
 
@@ -83,13 +91,73 @@ def _costs(engine: Engine, way: Way, code: str) -> None:
         print(name, len(statements) - asked, way.round_trips() - before, f"{took:.0f}", sep=" | ")
 
 
-def _throughput(url: str, codes: Sequence[str], replicas: int, seconds: float) -> float:
-    """Return how many submissions a second so many replicas store, clinicians never thinking."""
+@dataclass(frozen=True)
+class Place:
+    """Where the database is, for replicas; its folder, and the process that is the way to it."""
+
+    url: str
+    folder: Any
+    way: int
+
+    def used(self) -> tuple[float, float]:
+        """Return the processor seconds of database and way."""
+        return used_by_server(self.folder), used_by(self.way)
+
+
+def _throughput(
+    place: Place, codes: Sequence[str], replicas: int, options: argparse.Namespace
+) -> None:
+    """Print how many submissions a second so many replicas store, clinicians never thinking."""
     context = multiprocessing.get_context("spawn")
-    shares = [codes[n::replicas] for n in range(replicas)]
-    with context.Pool(replicas) as pool:
-        jobs = [pool.apply_async(_replica, (url, share, seconds, 0.0, 0)) for share in shares]
-        return sum(len(job.get()) for job in jobs) / seconds
+    gate = context.Barrier(replicas + 1)
+    with (
+        context.Pool(replicas, _enter, (gate,)) as pool,
+        locks_watched(place.folder, make_url(place.url).database or "") as looks,
+    ):
+        about = (options.seconds / 2, options.share)
+        shares = [codes[n::replicas] for n in range(replicas)]
+        jobs = [pool.apply_async(_full_speed, (place.url, share, *about)) for share in shares]
+        gate.wait()
+        before = place.used()
+        looks.all = looks.held = looks.waiting = 0
+        stored, used = map(sum, zip(*(job.get() for job in jobs), strict=True))
+        server, way = (now - then for now, then in zip(place.used(), before, strict=True))
+    each = " + ".join(f"{1000 * seconds / stored:.1f}" for seconds in (used, server, way))
+    print(
+        f"{replicas} replica(s): {2 * stored / options.seconds:.1f} submissions/s; processor ms each, "
+        f"of replicas, database and way: {each}; record locked {looks.held / looks.all:.0%} of the "
+        f"time, awaited {looks.waiting / looks.all:.0%}; load {os.getloadavg()[0]:.1f}",
+        flush=True,
+    )
+
+
+def _enter(gate: Any) -> None:
+    """Keep the gate at which all replicas wait for each other."""
+    globals()["_gate"] = gate
+
+
+def _full_speed(url: str, codes: Sequence[str], seconds: float, share: float) -> tuple[int, float]:
+    """Submit as fast as goes; return how many submissions, and the processor seconds they took."""
+    engine = open_study(url)
+    people = [_person(engine, code) for code in codes]
+    with ThreadPoolExecutor(len(people)) as pool:
+        list(pool.map(lambda person: _rate(engine, person, 0), people))
+        with held_to(share):
+            globals()["_gate"].wait()
+            used, until = time.process_time(), time.monotonic() + seconds
+            stored = sum(pool.map(partial(_submit, engine, until), people))
+            used = time.process_time() - used
+    engine.dispose()
+    return stored, used
+
+
+def _submit(engine: Engine, until: float, person: Person) -> int:
+    """Submit what is next, as the page does: each answer says what that is."""
+    shown, stored = _next(engine, person), 0
+    while time.monotonic() < until:
+        shown = _send(engine, person, shown, 1, submit=True)
+        stored += 1
+    return stored
 
 
 def _replica(
@@ -128,13 +196,17 @@ def _rate(
     return waits
 
 
-def _send(engine: Engine, person: Person, code: str, number: int, submit: bool) -> None:
-    """Do what the server does for a message: whose it is, and what becomes of it."""
+def _send(engine: Engine, person: Person, code: str, number: int, submit: bool) -> str:
+    """Do what the server does for a message: whose it is, and what becomes of it.
+
+    Return the code of what is shown next, "" where it is the same.
+    """
     queries.session_state(engine, person.access, 10**9)
     payload: dict[str, Any] = message(code, number, scores=SCORES, submit=submit)
     answer = requests._message(engine, person, payload)
     if b'"error":""' not in bytes(answer.body):
         raise SystemExit(bytes(answer.body[:500]))
+    return str(json.loads(answer.body).get("shown", {}).get("code", ""))
 
 
 def _next(engine: Engine, person: Person) -> str:

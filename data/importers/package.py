@@ -57,6 +57,7 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "drill": schema.Drill,
     "attempt": schema.Attempt,
     "reference_check": schema.ReferenceCheck,
+    "point_call": schema.PointCall,
     "claim_list": schema.ClaimList,
     "claim_split": schema.ClaimSplit,
     "composition": schema.Composition,

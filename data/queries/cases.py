@@ -118,6 +118,39 @@ def newest_points(session: Session, instance: int, origin: PointOrigin) -> Point
 
 
 @dataclass(frozen=True, slots=True)
+class CaseToDraft:
+    """An instance (primary key) as a model gets it to draft points; no response is in it."""
+
+    instance: int
+    instance_id: str
+    context: str
+    prompt: str
+    reference: str | None
+
+
+def to_draft(engine: Engine, benchmark: str, rubric: Rubric) -> list[CaseToDraft]:
+    """Return a benchmark's instances that have responses and neither points nor a draft on a rubric."""
+    have = select(PointSet.instance).where(PointSet.benchmark_rubric == rubric.sha256)
+    query = (
+        columns_of(
+            *(Instance.id, Instance.instance_id, Instance.context, Instance.prompt),
+            Instance.reference,
+        )
+        .select_from(Instance)
+        .where(Instance.benchmark == benchmark, col(Instance.id).not_in(have))
+        .where(col(Instance.id).in_(select(Response.instance).where(FOR_STUDY)))
+        .order_by(col(Instance.id))
+    )
+    with reading(engine) as session:
+        rows = session.execute(query).all()
+    shows = rubric.gold != "never"
+    return [
+        CaseToDraft(key, name, context, prompt, reference if shows else None)
+        for key, name, context, prompt, reference in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class GivenAnswer:
     """One rater's answer to a point of a response; `criterion` is the point's name in `rubric`."""
 

@@ -17,6 +17,7 @@ from data.schema import (
     Instance,
     Intent,
     Kind,
+    PointCall,
     Proposal,
     Rater,
     ReferenceCheck,
@@ -168,10 +169,10 @@ class JurorCost:
 
 
 def spending(engine: Engine) -> Spending:
-    """Return what verdicts, checks of references, claims and proposals have cost; probes store none."""
+    """Return what all calls have cost, whatever was asked; probes store none."""
     usd, unknown, calls = 0.0, 0, 0
     with reading(engine) as session:
-        for table in (Attempt, ReferenceCheck, ClaimSplit, Proposal):
+        for table in (Attempt, ReferenceCheck, ClaimSplit, PointCall, Proposal):
             query = columns_of(func.count(), func.count(col(table.usd)), func.sum(table.usd))
             number, priced, total = session.exec(query.where(table.number > 0)).one()
             usd, unknown, calls = usd + (total or 0.0), unknown + number - priced, calls + number

@@ -25,6 +25,7 @@ from data.schema import (
     ClaimSplit,
     Intent,
     Kind,
+    PointCall,
     Proposal,
     Rater,
     Rating,
@@ -125,6 +126,16 @@ def write_proposals(session: Session, proposals: Sequence[Proposal]) -> None:
     log(session, "jury", "rubrics proposed", {"calls": len(rows)}, seals)
 
 
+def write_point_calls(session: Session, calls: Sequence[PointCall]) -> None:
+    """Store calls that asked for points of cases; their drafts are stored as any other."""
+    if not calls:
+        return
+    rows, last = [_row(call) for call in calls], last_key(session, PointCall)
+    session.execute(insertion(PointCall), rows)
+    seals = [seal_since(session, "point_call", PointCall, last, rows)]
+    log(session, "jury", "points asked for", {"calls": len(rows)}, seals)
+
+
 def write_splits(session: Session, splits: Sequence[Split]) -> None:
     """Store calls that asked for the claims of responses, and the lists that they gave."""
     if not splits:
@@ -162,7 +173,7 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
 
 
-def _row(call: CallRow | ReferenceCheck | Proposal | ClaimSplit) -> dict[str, Any]:
+def _row(call: CallRow | ReferenceCheck | Proposal | ClaimSplit | PointCall) -> dict[str, Any]:
     """Return the columns of a call as it is stored now; those not given are as the table has them."""
     if isinstance(call, Mapping):
         return {**_column_defaults(), **call, "at": now()}
@@ -280,8 +291,9 @@ class Step:
     ----------
     intent
         The call that is about to be made.
-    attempt, check, proposal, split
-        What came of a call about a response, a reference, a better rubric, or a response's claims.
+    attempt, check, proposal, split, drafted
+        What came of a call about a response, a reference, a better rubric, a response's claims, or
+        points of a case.
     rubrics
         Those that a proposal names.
     settles
@@ -296,6 +308,7 @@ class Step:
     check: ReferenceCheck | None = None
     proposal: Proposal | None = None
     split: Split | None = None
+    drafted: PointCall | None = None
     rubrics: tuple[Rubric, ...] = ()
     settles: str = ""
     unknown: bool = False
@@ -329,6 +342,7 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
             keep_rubric(session, rubric)
         write_proposals(session, [step.proposal for step in steps if step.proposal is not None])
         write_splits(session, [step.split for step in steps if step.split is not None])
+        write_point_calls(session, [step.drafted for step in steps if step.drafted is not None])
         seals += _delete_intents(
             session, [step.settles for step in steps if step.settles and not step.unknown]
         )

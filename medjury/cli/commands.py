@@ -134,6 +134,12 @@ COMMANDS = (
         "points.csv --benchmark visits",
     ),
     Command(
+        "study points draft",
+        "points:draft",
+        "Ask a juror to draft points of cases, from source, task and reference; people correct them.",
+        "simulated --benchmark visits",
+    ),
+    Command(
         "study points show",
         "points:show_",
         "Show the points that the instances of a benchmark are rated by.",

@@ -26,6 +26,7 @@ from data.schema import (
     Attempt,
     ClaimSplit,
     Kind,
+    PointCall,
     Proposal,
     Rater,
     ReferenceCheck,
@@ -265,6 +266,12 @@ def _split(engine: Engine, juror: int) -> None:
         claims = [Claim(claim=f"It is {response - 1}", quote=f"answer {response - 1}")]
         found = claims if status == Status.OK else None
         record_steps(engine, [Step(split=(call, found, "j1"))])
+    for status in (Status.INVALID_JSON, Status.OK):
+        drafted = PointCall(
+            instance=1, rater=juror, status=status, request_sha256="5" * 64, usd=0.04,
+            sent={"model": "x"}, raw="{}",
+        )  # fmt: skip
+        record_steps(engine, [Step(drafted=drafted)])
     correct_claims(OPERATOR, engine, 1, "j1", [{"claim": "It is 0 of it", "quote": "answer 0"}])
 
 

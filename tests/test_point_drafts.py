@@ -1,0 +1,132 @@
+"""Points drafted by a juror: from the case alone, stored as drafts, and nothing changed by nonsense."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import HASTY, panel_at
+from kit.jury_runs import run as run_jury
+from kit.studies import Run
+from sqlalchemy import Engine
+from sqlmodel import select
+
+from data.database import reading
+from data.errors import BadInput, Conflict
+from data.person import OPERATOR
+from data.points import points_of, points_rubric
+from data.queries.cases import drafts_of, without_points
+from data.queries.costs import study_spending
+from data.queries.record import verify
+from data.queries.study import benchmarks
+from data.schema import PointCall
+from jury.panel import panel_toml
+from jury.point_drafts import DraftQuestion, draft_estimate, draft_points
+from medjury.cli.commands import BY_NAME
+
+PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
+POINT = {"point": "Says that there is no fever", "weight": 5, "kind": "must", "critical": True}
+GOOD = json.dumps({"points": [POINT, POINT | {"point": "Says so twice", "kind": "must_not"}]})
+
+
+def asked(stub: Stub, juror: str = "", **settings: Any) -> DraftQuestion:
+    return DraftQuestion(panel_at(stub, **PRICED | settings), juror, "visits", points_rubric())
+
+
+def test_a_juror_drafts_points_from_the_case_and_never_from_a_response(
+    small_study: Engine, stub: Stub
+) -> None:
+    stub.script = lambda _: Do(GOOD)
+    expected = draft_estimate(small_study, asked(stub))
+    assert (expected.calls, stub.seen) == (2, [])
+    result = draft_points(small_study, asked(stub), patience=HASTY)
+    assert (result.rated, result.missing, len(stub.seen)) == (2, 0, 2)
+    for seen in stub.seen:
+        assert not any(text in seen.prompt for text in ("denies fever", "has fever", "Mild pain."))
+    assert sum("Any fever?" in seen.prompt for seen in stub.seen) == 1
+    assert sum("No fever." in seen.prompt for seen in stub.seen) == 1  # the reference of one
+    drafts = drafts_of(OPERATOR, small_study, "visits")
+    assert [(one.instance_id, one.author) for one in drafts] == [("i1", "a"), ("i2", "a")]
+    assert points_of(drafts[0].rubric)[0].critical
+    assert without_points(small_study, "visits") == ["i1", "i2"]
+    with pytest.raises(BadInput, match="have no points yet"):
+        run_jury(small_study, panel_at(stub))
+    assert draft_points(small_study, asked(stub), patience=HASTY).calls == 0
+    assert study_spending(small_study).usd == pytest.approx(result.usd) != 0
+    assert verify(small_study).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (Do("I would rather not."), "invalid_json"),
+        (Do('{"points": [{"point": "Says'), "invalid_json"),
+        (Do('{"points": []}'), "invalid_json"),
+        (Do(json.dumps({"points": [POINT | {"weight": None}]})), "invalid_json"),
+        (Do(json.dumps({"points": [{"point": "Says it"}]})), "invalid_json"),
+        (Do(json.dumps({"points": [POINT | {"weight": -1}]})), "invalid_json"),
+        (Do(json.dumps({"points": [POINT | {"kind": "must_not"}]})), "invalid_json"),
+        (Do(GOOD + ' {"points": []}'), "two_verdicts"),
+        (Do(finish="truncated", text=GOOD), "truncated"),
+        (Do(drop=True), "request_failed"),
+    ],
+)
+def test_a_drafter_that_answers_nonsense_or_breaks_off_changes_nothing_and_its_money_is_told(
+    small_study: Engine, stub: Stub, answer: Do, status: str
+) -> None:
+    stub.script = lambda _: answer
+    before = [one.rubric.sha256 for one in benchmarks(small_study)]
+    result = draft_points(small_study, asked(stub), patience=HASTY)
+    assert (result.rated, result.by_status) == (0, {status: 2})
+    assert drafts_of(OPERATOR, small_study, "visits") == []
+    assert [one.rubric.sha256 for one in benchmarks(small_study)] == before
+    with reading(small_study) as session:
+        calls = session.exec(select(PointCall)).all()
+    assert len(calls) == len(stub.seen)
+    assert all(call.reason for call in calls)
+    if status == "invalid_json":
+        assert result.usd > 0
+    assert verify(small_study).findings == ()
+
+
+def test_what_cannot_be_put_on_points_is_refused_before_anything_is_sent(
+    small_study: Engine, stub: Stub
+) -> None:
+    with pytest.raises(BadInput, match="the jurors are a"):
+        draft_points(small_study, asked(stub, "z"))
+    run_jury(small_study, panel_at(stub))
+    calls = len(stub.seen)
+    with pytest.raises(Conflict, match="has ratings on generic"):
+        draft_points(small_study, asked(stub, name="b"))
+    assert len(stub.seen) == calls
+
+
+def test_a_cap_is_kept_and_texts_of_the_case_are_data(small_study: Engine, stub: Stub) -> None:
+    stub.script = lambda _: Do(GOOD)
+    result = draft_points(small_study, asked(stub), max_usd=0.0, patience=HASTY)
+    assert (result.by_status, stub.seen) == ({"budget_stopped": 2}, [])
+    draft_points(small_study, asked(stub), patience=HASTY)
+    for seen in stub.seen:
+        assert seen.prompt.count("</context>") == 1
+
+
+def test_the_command_estimates_drafts_and_tells_what_is_missing(
+    small_study: Engine, run: Run, tmp_path: Path, stub: Stub
+) -> None:
+    def script(seen: Seen) -> Do:
+        return Do(GOOD if "fever" in seen.prompt else "No.")
+
+    stub.script = script
+    path = tmp_path / "p.toml"
+    path.write_text(panel_toml(panel_at(stub, **PRICED)))
+    call = ("study", "points", "draft", str(path), "--benchmark", "visits")
+    code, out, err = run(*call, "--estimate", "--json", "-")
+    assert (code, json.loads(out)["calls"], stub.seen) == (0, 2, []), err
+    code, out, err = run(*call, "--json", "-")
+    body = json.loads(out)
+    assert (code, body["drafted"], body["missing"]) == (1, 1, {"invalid_json": 1}), err
+    assert body["usd"] > 0
+    name = "study points draft"
+    assert run(*name.split(), *shlex.split(BY_NAME[name].example))[0] == 0
