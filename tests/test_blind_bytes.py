@@ -63,10 +63,13 @@ CALLS: Mapping[str, Calls] = {
     "juries": (("juries", *SEATS, *FAST, *ONE, *JSON),),
     "monitor": (("monitor", *SEATS, *FAST, *JSON),),
     "models": (("models", *FAST), ("models", "--costs", "{costs.csv}"), ("models", *JSON)),
+    "paper": (("paper", "--out", "{pages}", *FAST, *JSON),),
     "predict": (("predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
+    "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
     "watch": (
         ("watch", "{nowhere}", "--show"),
         ("watch", "-", "--show"),
