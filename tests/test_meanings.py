@@ -111,6 +111,7 @@ PLAIN = {
         "Times",
         "US dollars",
         "USD",
+        "What",
         "What to quote it for",
         "k",
         "Agreement",
