@@ -75,8 +75,8 @@ CALLS: Mapping[str, Calls] = {
         ("watch", "-", "--show"),
     ),
     "plan": (("plan", *SEATS, *JSON),),
-    "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
-    "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
+    "taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
+    "taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points draft": (
         ("study", "points", "draft", "simulated", "--benchmark", "cases", "--estimate", *JSON),
@@ -159,6 +159,7 @@ LEFT_OUT: Mapping[str, str] = {
     "rubric show": "knows no study",
     "rubric add": "reads a folder into the study, and nothing of the study",
     "rubric import-helm": "knows no study",
+    "taxonomy check": "reads a file, and knows no study",
 }
 
 

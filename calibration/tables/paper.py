@@ -18,8 +18,8 @@ TABLE_1 = TableSpec(
             for column in MODELS.columns
             if column.heading in ("Win rate, 95 %", "Macro-average, 95 %")
         ),
-        number("SD of win rate", "win_rate_sd"),
-        number("SD of means", "macro_average_sd"),
+        number("SD over opponents", "win_rate_sd"),
+        number("SD over benchmarks", "macro_average_sd"),
         count("Benchmarks", "n_benchmarks"),
     ),
     in_columns=MODELS.in_columns,
@@ -31,10 +31,10 @@ TABLE_1_OF_LEADERBOARD = TableSpec(
     "Model",
     (
         number("Win rate", "win_rate"),
-        number("SD of win rate", "win_rate_sd"),
-        number("the same, ties lost", "win_rate_sd_strict"),
+        number("SD over opponents", "win_rate_sd"),
+        number("SD, ties lost", "win_rate_sd_strict"),
         number("Macro-average", "macro_average"),
-        number("SD of means", "macro_average_sd"),
+        number("SD over benchmarks", "macro_average_sd"),
         count("Benchmarks", "n_benchmarks"),
     ),
     named=str,
