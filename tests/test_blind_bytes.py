@@ -63,21 +63,24 @@ CALLS: Mapping[str, Calls] = {
     "juries": (("juries", *SEATS, *FAST, *ONE, *JSON),),
     "monitor": (("monitor", *SEATS, *FAST, *JSON),),
     "models": (("models", *FAST), ("models", "--costs", "{costs.csv}"), ("models", *JSON)),
+    "paper": (("paper", "--out", "{pages}", *FAST, *JSON),),
     "predict": (("predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
+    "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
     "watch": (
         ("watch", "{nowhere}", "--show"),
         ("watch", "-", "--show"),
     ),
     "plan": (("plan", *SEATS, *JSON),),
-    "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
-    "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
-    "study survey open": (("study", "survey", "open", *JSON),),
-    "study survey invite": (("study", "survey", "invite", *JSON),),
-    "study survey close": (("study", "survey", "close", *JSON),),
-    "study survey results": (("study", "survey", "results", *FAST, *JSON),),
+    "taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
+    "taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
+    "survey open": (("study", "survey", "open", *JSON),),
+    "survey invite": (("study", "survey", "invite", *JSON),),
+    "survey close": (("study", "survey", "close", *JSON),),
+    "taxonomy survey": (("study", "survey", "results", *FAST, *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points draft": (
         ("study", "points", "draft", "simulated", "--benchmark", "cases", "--estimate", *JSON),
@@ -160,6 +163,7 @@ LEFT_OUT: Mapping[str, str] = {
     "rubric show": "knows no study",
     "rubric add": "reads a folder into the study, and nothing of the study",
     "rubric import-helm": "knows no study",
+    "taxonomy check": "reads a file, and knows no study",
 }
 
 
