@@ -123,8 +123,8 @@ def fill_all(engine: Engine) -> None:
     _readings(engine, keys)
     _jury(engine)
     _settled(engine, keys)
-    _looked_at(engine)
     _surveyed(engine, keys)
+    _looked_at(engine)
 
 
 def _rows(name: str, numbers: range) -> Iterator[ResponseRow]:
