@@ -15,7 +15,7 @@ from sqlmodel import Session, col, select
 from data.card import Card, Reply
 from data.claims import CLAIMS
 from data.database import reading
-from data.queries.base import FOR_STUDY, card, columns_of, shown
+from data.queries.base import FOR_STUDY, NEWEST, card, columns_of, shown
 from data.queries.study import BenchmarkView, benchmarks
 from data.rubric import Rubric
 from data.schema import (
@@ -105,6 +105,7 @@ def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[in
     query = (
         select(Rating.response, Rating.replicate)
         .where(Rating.rater == rater, Rating.pass_ == 0, is_on(Rating.rubric_sha256, rubric))
+        .where(NEWEST)
         .group_by(col(Rating.response), col(Rating.replicate))
     )
     if rubric.points is None:
