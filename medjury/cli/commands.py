@@ -398,6 +398,12 @@ COMMANDS = (
         "route",
     ),
     Command(
+        "analyse errors",
+        "errors:errors",
+        "Show which errors clinicians mark, and the worst and most disputed responses in their words.",
+        "--benchmark visits --per-group 3",
+    ),
+    Command(
         "analyse monitor",
         "monitor:monitor",
         "Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.",
