@@ -99,12 +99,11 @@ def errors_found(engine: Engine, asked: ErrorsAsked) -> ErrorsAnswer:
     found = study_errors(engine, question)
     told = (
         f"Jury: {', '.join(found.jury) or 'none has rated'}.",
-        *([f"Simulated, no evidence: {', '.join(found.simulated)}."] if found.simulated else []),
         *([f"Asked, and gave no rating: {', '.join(found.silent)}."] if found.silent else []),
         *(ABOUT, RULE.format(found.per_group)),
         *found.told,
     )
-    return ErrorsAnswer(found.parts, told, csv_bytes(*csv_of_examples(found)))
+    return ErrorsAnswer(found.parts, found.simulated, told, csv_bytes(*csv_of_examples(found)))
 
 
 def predicted(engine: Engine, question: PredictionsQuestion) -> PredictionsAnswer:

@@ -268,10 +268,11 @@ class ErrorsAsked:
 class ErrorsAnswer:
     """Each benchmark's errors and examples, which hold clinicians' words, and what is to be known.
 
-    `csv` has a row an example.
+    `simulated` names the raters that are; `csv` has a row an example.
     """
 
     parts: tuple[tuple[BenchmarkErrors, tuple[Example, ...]], ...]
+    simulated: tuple[str, ...]
     told: tuple[str, ...]
     csv: bytes
 

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from annotate import tables, worker
 from annotate.results import AgreementQuestion, ErrorsAnswer, ErrorsAsked
 from annotate.screens import frame
-from annotate.screens.frame import caption, heading, lead
+from annotate.screens.frame import caption, heading, lead, notice
 from calibration.tables.errors import errors_table, left_out_lines
 from calibration.writers.errors import examples_html
 from data.person import Person
@@ -34,6 +34,8 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     answer = frame.computed(coming, "Errors are being counted")
     if answer is None:
         return
+    if answer.simulated:
+        st.html(notice(f"Simulated, no evidence: {', '.join(answer.simulated)}."))
     for found, examples in answer.parts:
         lines = "".join(map(caption, left_out_lines(found)))
         shown = f'<div class="mj-errors">{examples_html(examples, _link)}</div>'
