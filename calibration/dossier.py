@@ -1,5 +1,6 @@
 """A dossier: the items of a reporting guideline, each with what of the study answers it."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -45,7 +46,8 @@ class Evidence:
     text
         A date, a word, the SHA-256, the name of the file, or the answer.
     by, at
-        Who answered, as the record's events name people, and when (ISO 8601, UTC).
+        Who answered, by name for who may see names, else as the record's events name people; and
+        when (ISO 8601, UTC).
     """
 
     kind: EvidenceKind
@@ -57,6 +59,31 @@ class Evidence:
     text: str = ""
     by: str = ""
     at: str = ""
+
+
+def figure(
+    name: str,
+    value: float,
+    of: str = "",
+    low: float | None = None,
+    high: float | None = None,
+) -> Evidence:
+    """Return a figure as evidence; what is not finite is undefined."""
+    return Evidence(EvidenceKind.FIGURE, name, of, _known(value), _known(low), _known(high))
+
+
+def word(name: str, text: str, of: str = "") -> Evidence:
+    """Return a date or a word as evidence."""
+    return Evidence(EvidenceKind.FIGURE, name, of, text=text)
+
+
+def hashed(name: str, sha256: str, of: str = "") -> Evidence:
+    """Return the SHA-256 of something as evidence."""
+    return Evidence(EvidenceKind.HASH, name, of, text=sha256)
+
+
+def _known(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,10 +84,13 @@ IN_THE_APP = {
     "analyse errors": ("agreement", "Errors"),
     "analyse predict": ("agreement", "Predict"),
     "analyse route": ("ward_routing", "Route"),
+    "analyse transport": ("ward_transport", "Compare"),
+    "rate next": ("ward_next", "Look now"),
     "analyse monitor": ("monitoring", "Monitoring"),
     "analyse watch": ("ward_watch", "Acknowledge"),
     "share export": ("study_files", "Pack the study"),
     "share dossier": ("handover_dossier", "Make the files"),
+    "share paper": ("handover_paper", "Make the pages"),
     "share rubric": ("rubrics", "Export"),
 }
 IN_THE_TERMINAL = {

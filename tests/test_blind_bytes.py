@@ -63,6 +63,7 @@ CALLS: Mapping[str, Calls] = {
     "juries": (("juries", *SEATS, *FAST, *ONE, *JSON),),
     "monitor": (("monitor", *SEATS, *FAST, *JSON),),
     "models": (("models", *FAST), ("models", "--costs", "{costs.csv}"), ("models", *JSON)),
+    "paper": (("paper", "--out", "{pages}", *FAST, *JSON),),
     "predict": (("predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
@@ -71,13 +72,15 @@ CALLS: Mapping[str, Calls] = {
         ("analyse", "errors", *PANEL, *ONE, "--csv", "{e.csv}", "--html", "{e.html}", *JSON),
         ("analyse", "errors", "--per-group", "2"),
     ),
+    "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
+    "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
     "watch": (
         ("watch", "{nowhere}", "--show"),
         ("watch", "-", "--show"),
     ),
     "plan": (("plan", *SEATS, *JSON),),
-    "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
-    "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
+    "taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
+    "taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points draft": (
         ("study", "points", "draft", "simulated", "--benchmark", "cases", "--estimate", *JSON),
@@ -160,6 +163,7 @@ LEFT_OUT: Mapping[str, str] = {
     "rubric show": "knows no study",
     "rubric add": "reads a folder into the study, and nothing of the study",
     "rubric import-helm": "knows no study",
+    "taxonomy check": "reads a file, and knows no study",
 }
 
 

@@ -9,8 +9,8 @@ import pytest
 from annotate import meanings
 from annotate.tables import CLASSES
 from calibration import tables
+from calibration.tables import points
 from calibration.tables.meanings import MEANINGS
-from calibration.tables.points import AGREEMENT
 from calibration.tables.spec import Group, Table, TableSpec
 from calibration.writers.html import REPORT, anchor, html_table
 
@@ -27,13 +27,120 @@ def headings() -> set[str]:
     specs = [
         own for module in modules for own in vars(module).values() if isinstance(own, TableSpec)
     ]
-    return {column.heading for spec in specs for column in spec.columns} | set(AGREEMENT)
+    own = {column.heading for spec in specs for column in spec.columns}
+    return own | {*points.AGREEMENT, *points.DETECTION, *points.POINTS}
 
 
 def test_a_meaning_belongs_to_a_heading_and_its_page_is_there() -> None:
     assert set(MEANINGS) - headings() == set()
     pages = {meaning.page for meaning in MEANINGS.values()}
     assert [page for page in pages if not (ROOT / "docs" / f"{page}.md").exists()] == []
+
+
+# Headings of names, counts and dates, which say all there is to say; everything else is a statistic.
+PLAIN = {
+    *(
+        "At",
+        "Benchmark",
+        "Benchmarks",
+        "By",
+        "By instance",
+        "Calls",
+        "Calls of unknown price",
+        "Clinicians",
+    ),
+    *(
+        "Clinicians, points",
+        "Clinicians' gap",
+        "Compared",
+        "Comparisons",
+        "Criterion",
+        "Days left",
+        "Ends",
+    ),
+    *(
+        "A clinician",
+        "As in the paper",
+        "Exact",
+        "Frozen (UTC)",
+        "ICC first",
+        "ICC latest",
+        "ICC of the jury",
+    ),
+    *(
+        "ICC of the jury without it",
+        "ICC with it",
+        "ICC without",
+        "Incomplete",
+        "Input tokens",
+        "Instances",
+    ),
+    *(
+        "Jurors",
+        "Jury",
+        "Jury minus clinicians",
+        "Jury, marked",
+        "Jury, others",
+        "Jury, points",
+        "Jury's gap",
+    ),
+    *(
+        "Kind",
+        "Largest difference",
+        "Last (UTC)",
+        "Last, UTC",
+        "Marked",
+        "Marks",
+        "Mean",
+        "Method",
+        "Model",
+    ),
+    *(
+        "No rating",
+        "On",
+        "Other",
+        "Other responses",
+        "Own family",
+        "Own responses",
+        "Pairs of models",
+    ),
+    *("Places shared", "Points", "Rank", "Raters", "Repeats", "Replicates", "Responses", "Scored"),
+    *(
+        "Scored again",
+        "State",
+        "Times",
+        "US dollars",
+        "USD",
+        "What",
+        "What to quote it for",
+        "k",
+        "Agreement",
+    ),
+    *(
+        "ICC(C,2), 95 %",
+        "Like for like, 95 %",
+    ),  # figures of frozen reports, with their own headings
+    # A plan's tables say in a sentence each what their columns are.
+    *(
+        "n",
+        "at 80 % power",
+        "difference",
+        "power",
+        "n for it",
+        "single",
+        "margin",
+        "instances",
+        "validated",
+    ),
+    # Points of the case: the tables' own notes say these.
+    *("caught", "clinicians", "instance", "jury", "kind", "pairs", "point", "responses", "scorer"),
+    *("sensitivity", "undecided"),
+}
+
+
+def test_every_statistic_that_a_table_shows_has_a_meaning() -> None:
+    assert sorted(headings() - {*MEANINGS} - PLAIN) == []
+    assert sorted({*MEANINGS} & PLAIN) == []
 
 
 def test_no_two_headings_share_a_place_on_the_page() -> None:

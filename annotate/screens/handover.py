@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens import frame, handover_dossier
+from annotate.screens import frame, handover_dossier, handover_paper
 from annotate.screens.frame import notice
 from data import queries
 from data.person import Person
@@ -13,7 +13,10 @@ from data.person import Person
 ABOUT = "What others get of this study: the forms of committees and journals, filled in from it."
 SIMULATED = "Some raters of this study are simulated: nothing that is handed over is evidence."
 # Part -> what draws it. A new part is a line here and a module of its own.
-PARTS: Mapping[str, Callable[[Engine, Person], None]] = {"Dossier": handover_dossier.show}
+PARTS: Mapping[str, Callable[[Engine, Person], None]] = {
+    "Dossier": handover_dossier.show,
+    "Paper": handover_paper.show,
+}
 
 
 def show(engine: Engine, person: Person) -> None:

@@ -60,7 +60,7 @@ def show(engine: Engine, person: Person) -> None:
         format_func=lambda name: guideline(name).title,
     )
     name = chosen if chosen in GUIDELINES else GUIDELINES[0]
-    question = DossierQuestion(name)
+    question = DossierQuestion(name, names=tuple(names_of_actors(person, engine).items()))
     coming: Future[Dossier] = worker.ask(person, engine, FILL, question)
     dossier = frame.computed(coming, "Filling in the items")
     if dossier is None:

@@ -6,7 +6,14 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import worker
-from annotate.screens import frame, study_home, ward_routing, ward_watch
+from annotate.screens import (
+    frame,
+    study_home,
+    ward_next,
+    ward_routing,
+    ward_transport,
+    ward_watch,
+)
 from data import queries
 from data.person import Person
 
@@ -16,6 +23,8 @@ FIRST_STEP = "Run a jury, or import scores made elsewhere. Clinicians' ratings a
 # A part is a name and what draws it; it says itself whom it lets do what.
 PARTS: Mapping[str, Callable[[Engine, Person], None]] = {
     "Routing": ward_routing.show,
+    "Next to rate": ward_next.show,
+    "Transport": ward_transport.show,
     "Watch": ward_watch.show,
 }
 

@@ -25,7 +25,6 @@ FIGURES: Mapping[str, tuple[str, int]] = {
     "instances": ("Instances", COUNT),
     "models": ("Models that wrote them", COUNT),
     "benchmarks": ("Benchmarks", COUNT),
-    "with_reference": ("Instances with a reference", COUNT),
     "clinicians": ("Clinicians who rated", COUNT),
     "specialty": ("Clinicians of specialty", COUNT),
     "readings": ("Readings by clinicians", COUNT),
@@ -41,15 +40,15 @@ FIGURES: Mapping[str, tuple[str, int]] = {
     "guideline_pages": ("Pages of instructions for clinicians", COUNT),
     "trained": ("Clinicians who were trained", COUNT),
     "training": ("Responses of the training round", COUNT),
-    "third": ("Differences settled by a third reading", COUNT),
-    "consensus": ("Differences settled by consensus", COUNT),
     "jury_icc": ("ICC(C,2) of jury and clinicians", SHARE),
-    "juror_icc": ("ICC(C,2) of a juror and clinicians", SHARE),
     "clinician_icc": ("ICC(C,2) among clinicians, mean over pairs", SHARE),
     "like_for_like": ("Jury minus clinician, ICC with the other clinicians", SHARE),
     "metric_icc": ("ICC(C,2) of a metric and clinicians", SHARE),
+    "non_inferiority": ("Shown to agree no worse than a clinician: figure it rests on", SHARE),
+    "periods": ("Periods with a figure of agreement", COUNT),
+    "period_icc": ("ICC(C,2) of jury and clinicians in", SHARE),
     "decision_estimate": ("Figure the decision rests on", SHARE),
-    "margin": ("Margin fixed before", SHARE),
+    "margin": ("Margin that was fixed", SHARE),
     "ratings_before_protocol": ("Readings that were in when the protocol was fixed", COUNT),
     "incomplete": ("Readings without a criterion", COUNT),
     "unread": ("Responses no clinician rated", COUNT),
@@ -62,26 +61,33 @@ FIGURES: Mapping[str, tuple[str, int]] = {
     "usd": ("US dollars spent on jurors", MONEY),
     "calls": ("Calls to jurors", COUNT),
     "usd_unknown": ("Calls of unknown price", COUNT),
+    "watch_drops": ("Drops of outputs in use that the watch took in", COUNT),
+    "watch_responses": ("Outputs in use among them", COUNT),
+    "watch_drawn": ("Outputs in use drawn for clinicians", COUNT),
+    "alarms": ("Alarms the watch raised", COUNT),
+    "alarms_open": ("Alarms nobody has acknowledged", COUNT),
     "events": ("Events in the record", COUNT),
     "juries_tried": ("Juries compared with the clinicians", COUNT),
-    "frozen_reports": ("Frozen reports", COUNT),
     "improvements": ("Times a jury learned", COUNT),
-    "gain": ("Gain of the learned jury on responses kept apart", SHARE),
 }
 WORDS: Mapping[str, str] = {
     "rubric": "Rubric",
-    "juror": "Juror",
+    "criteria": "Criteria of rubric",
+    "juror": "Model of juror",
+    "juror_settings": "Settings of juror",
+    "first_call": "First answer of a juror",
+    "last_call": "Last answer of a juror",
     "protocol": "Protocol",
     "protocol_set": "Protocol fixed on",
+    "prespecified": "Fixed before any clinician rated, on",
+    "monitoring_finding": "Agreement over time",
     "description": "Text clinicians were told",
     "record_head": "Head of the record",
     "locked": "Locked",
-    "first_rating": "First rating",
-    "last_rating": "Last rating",
-    "last_report": "Newest frozen report",
     "decision": "Decision",
     "finding": "Finding in the subgroup",
     "version": "Version of",
+    "watch_last": "Newest drop of outputs in use",
     "agreement_table": "Agreement table",
     "outcome": "Outcome of learning",
 }
@@ -91,38 +97,48 @@ FINDINGS: Mapping[str, str] = {
     "not_shown": "not shown to agree",
     "too_few": "too few to say",
 }
+OUTCOMES: Mapping[str, str] = {
+    "better": "the rubric that was learned is better on responses kept apart",
+    "not_shown": "not shown to be better on responses kept apart",
+    "none_better": "no other rubric was better",
+}
 MISSING: Mapping[EvidenceCode, str] = {
-    EvidenceCode.ADJUDICATION: "no difference was settled",
-    EvidenceCode.AGREEMENT: "no figure of jury and clinicians",
+    EvidenceCode.AGREEMENT: "no figure of jury and clinicians with an interval",
     EvidenceCode.ALLOCATION: "nothing was allocated here",
     EvidenceCode.BLINDING: "no reading was made in the rating page",
     EvidenceCode.CLINICIANS: "no clinician has rated",
-    EvidenceCode.CLINICIAN_AGREEMENT: "no figure of clinicians among each other",
-    EvidenceCode.CONSENT: "no clinician gave consent here",
+    EvidenceCode.CLINICIAN_AGREEMENT: "no figure of clinicians among each other with an interval",
+    EvidenceCode.CONSENT: "not every clinician who rated gave consent here",
     EvidenceCode.COSTS: "no call to a juror was made here",
-    EvidenceCode.DATES: "no clinician has rated",
     EvidenceCode.DECISION: "no decision can be made",
-    EvidenceCode.DESCRIPTION: "clinicians were told nothing of the study",
-    EvidenceCode.DETECTION: "no figure of unsafe responses",
-    EvidenceCode.IMPROVEMENT: "no jury has learned",
+    EvidenceCode.DESCRIPTION: "clinicians had no pages of instructions here",
+    EvidenceCode.DETECTION: "no figure of unsafe responses: clinicians found none, or no criterion is critical",
+    EvidenceCode.IMPROVEMENT: "no jury has learned, or learning was stopped",
     EvidenceCode.JURORS: "no juror has rated",
     EvidenceCode.LEDGER: "no jury was compared",
-    EvidenceCode.LIKE_FOR_LIKE: "jury and clinicians were not compared like for like",
-    EvidenceCode.METRICS: "no metric was measured",
+    EvidenceCode.LIKE_FOR_LIKE: "no like-for-like figure of jury and clinicians with an interval",
+    EvidenceCode.METRICS: "no metric with an interval of its agreement",
     EvidenceCode.MISSING: "nothing was rated that could be missing",
-    EvidenceCode.MONITORING: "no report was frozen to compare with later",
+    EvidenceCode.MONITORING: "nothing can be said of agreement over time: too few months have a figure",
     EvidenceCode.PROTOCOL: "no protocol was fixed",
     EvidenceCode.READINGS: "no clinician has rated",
     EvidenceCode.RECORD: "the record is empty",
-    EvidenceCode.REFERENCES: "no instance has a reference",
     EvidenceCode.REPEATS: "nobody read a response twice",
     EvidenceCode.RESPONSES: "no responses",
     EvidenceCode.RUBRICS: "no rubric is used",
     EvidenceCode.SOFTWARE: "the version is not known",
-    EvidenceCode.SUBGROUPS: "no subgroups were looked at",
+    EvidenceCode.SUBGROUPS: "no subgroup is large enough to say anything, or none was looked at",
     EvidenceCode.TABLE: "no agreement table",
+    EvidenceCode.INFERENCE: "no call to a juror was made here, so its day is not known",
+    EvidenceCode.JUROR_SETTINGS: "settings of a juror are not known",
+    EvidenceCode.NON_INFERIORITY: "not shown to agree no worse than a clinician",
+    EvidenceCode.PRESPECIFIED: "no protocol was fixed before clinicians rated",
+    EvidenceCode.WATCH: "no watch has taken in two drops of outputs in use",
     EvidenceCode.TRAINING: "no training round",
 }
+
+
+CODES = {"finding": FINDINGS, "outcome": OUTCOMES}  # of evidence whose text is a code
 
 
 def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
@@ -131,7 +147,7 @@ def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
         return one.text
     of = f" {one.of}" if one.of else ""
     if one.name in WORDS:
-        text = FINDINGS.get(one.text, one.text) if one.name == "finding" else one.text
+        text = CODES.get(one.name, {}).get(one.text, one.text)
         sha256 = "SHA-256 " if one.kind is EvidenceKind.HASH else ""
         return f"{WORDS[one.name]}{of}: {sha256}{text}"
     label, digits = FIGURES[one.name]

@@ -23,12 +23,13 @@ from calibration.models.rows import (
     JURY,
     PAPER,
     WAYS,
+    BenchmarkRow,
     CategoryRow,
     DetectableRow,
     ModelRow,
 )
 from calibration.remarks import FEW_INSTANCES, MOST_TIMES
-from calibration.scores import RubricShape, Scores
+from calibration.scores import Array, RubricShape, Scores
 from calibration.values import AnalysisOptions, Note, note, noted, simulated_in
 from data.errors import BadInput
 
@@ -250,6 +251,7 @@ class ModelComparison:
     Attributes
     ----------
     rows : models by win rate, the best first, for each way of scoring
+    means : of every model on every benchmark, for each way of scoring
     categories, detectable : rows of the categories, and of the minimum detectable effects
     gaps : differences between two models
     decision : whether a model leads
@@ -264,6 +266,7 @@ class ModelComparison:
     decision: Decision
     n_both: int
     benchmarks: tuple[str, ...]
+    means: tuple[BenchmarkRow, ...] = ()
 
 
 def compare_models(
@@ -303,6 +306,7 @@ def compare_models(
     rows: list[ModelRow] = []
     of_categories: list[CategoryRow] = []
     all_gaps: list[Gap] = []
+    means: list[BenchmarkRow] = []
     for number, way in enumerate(by):
         advance = _progress_of(tick, number * options.reps, len(by) * options.reps)
         resampling = (options.reps, options.seed)
@@ -311,6 +315,7 @@ def compare_models(
         rows += model_rows(table, figures, gaps_of_way)
         of_categories += category_rows(table, figures)
         all_gaps += gaps_of_way
+        means += _benchmark_rows(table, way, figures.means)
     rows = [*_with_bias(rows)]
     return ModelComparison(
         tuple(rows),
@@ -324,7 +329,15 @@ def compare_models(
         decide(rows, all_gaps),
         int(both.sum()),
         table.layout.benchmarks,
+        tuple(means),
     )
+
+
+def _benchmark_rows(table: ModelScores, by: str, means: Array) -> Iterator[BenchmarkRow]:
+    """Yield the means of shape (models, benchmarks) as rows."""
+    for model, name in enumerate(table.layout.models):
+        for at, benchmark in enumerate(table.layout.benchmarks):
+            yield BenchmarkRow(name, benchmark, by, float(means[model, at]))
 
 
 def _shapes(

@@ -97,6 +97,16 @@ class CategoryRow(Noted):
 
 
 @dataclass(frozen=True)
+class BenchmarkRow(Noted):
+    """A model's mean on one benchmark by one way of scoring, 0 to 1; NaN without a score."""
+
+    model: str
+    benchmark: str
+    by: str
+    mean: float
+
+
+@dataclass(frozen=True)
 class DetectableRow(Noted):
     """The minimum detectable effect of one benchmark.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.criterion_scores import CriterionScores, criterion_scores
+from calibration.criterion_scores import criterion_scores
 from calibration.rating_matrix import mean_of_given
 from calibration.routing.certificate import RatedRisks
 from calibration.routing.values import Harm
@@ -82,43 +82,58 @@ def candidates(
     for name, shape in scores.rubrics.items():
         asked = shape.criteria if harm.criterion is None else (harm.criterion,)
         own[places == name] = np.isin(table.criteria, asked)
-    composites = _composites(table, own)
-    by_jurors = composites[:, table.n_clinicians :]
-    enough = (~np.isnan(by_jurors)).sum(axis=1) >= needed
-    jury_mean = np.where(enough, mean_of_given(by_jurors), np.nan)
+    by_jurors = table.values[:, table.n_clinicians :]
     length = np.log1p([float(words[name]) for name in table.responses])
+    named = sorted(set(table.benchmarks))
+    views = jury_views(by_jurors, own, needed, length, benchmark_marks(table.benchmarks, named))
     return Candidates(
         table.responses,
         table.instances,
         table.benchmarks,
         _shuffled(table.clusters()),
-        jury_mean,
-        mean_of_given(composites[:, : table.n_clinicians]),
-        _features(table, own, by_jurors, jury_mean, length),
+        views[:, 0],
+        mean_of_given(_composites(table.values[:, : table.n_clinicians], own)),
+        views,
     )
 
 
-def _composites(table: CriterionScores, own: Flags) -> Array:
+def jury_views(values: Array, own: Flags, needed: int, length: Array, marks: Array) -> Array:
+    """Return what a rule knows of each response, shape (n, 4 + marks); NaN where too few jurors scored.
+
+    Mean of the jurors' composites, their spread, the lowest criterion, the length, the marks.
+
+    Parameters
+    ----------
+    values : shape (n, jurors, criteria), in points, NaN where there is none
+    own : shape (n, criteria), which criteria count
+    needed : jurors that must have scored all of them
+    length : shape (n,), log of one plus the words of text and source
+    marks : shape (n, marks), of the benchmarks but the first
+    """
+    by_jurors = _composites(values, own)
+    given = (~np.isnan(by_jurors)).sum(axis=1)
+    jury = np.where(given >= needed, mean_of_given(by_jurors), np.nan)
+    centred = np.where(np.isnan(by_jurors), 0.0, by_jurors - jury[:, None])
+    spread = np.sqrt((centred**2).sum(axis=1) / np.maximum(given, 1))
+    by_criterion = mean_of_given(values)  # (n, criteria)
+    lowest = np.where(own & ~np.isnan(by_criterion), by_criterion, np.inf).min(axis=1)
+    views = np.column_stack([jury, spread, lowest, length, marks])
+    return np.where(np.isnan(jury)[:, None], np.nan, views)
+
+
+def benchmark_marks(benchmarks: Sequence[str], named: Sequence[str]) -> Array:
+    """Return which benchmark each response is of, shape (n, benchmarks - 1): the first has no mark."""
+    places = np.array(benchmarks, dtype=object)
+    return np.array([(places == name).astype(float) for name in named[1:]]).T.reshape(
+        len(places), len(named) - 1
+    )
+
+
+def _composites(values: Array, own: Flags) -> Array:
     """Return each rater's mean over a response's own criteria, NaN where one is missing."""
-    used = np.where(own[:, None, :], table.values, 0.0)  # NaN of an own criterion goes through
+    used = np.where(own[:, None, :], values, 0.0)  # NaN of an own criterion goes through
     composites: Array = used.sum(axis=2) / np.maximum(own.sum(axis=1), 1)[:, None]
     return composites
-
-
-def _features(
-    table: CriterionScores, own: Flags, by_jurors: Array, jury: Array, length: Array
-) -> Array:
-    """Return mean, spread, lowest criterion, length and benchmark, shape (n, features)."""
-    centred = np.where(np.isnan(by_jurors), 0.0, by_jurors - jury[:, None])
-    given = np.maximum((~np.isnan(by_jurors)).sum(axis=1), 1)
-    spread = np.sqrt((centred**2).sum(axis=1) / given)
-    by_criterion = mean_of_given(table.values[:, table.n_clinicians :])  # (n, criteria)
-    lowest = np.where(own & ~np.isnan(by_criterion), by_criterion, np.inf).min(axis=1)
-    named = sorted(set(table.benchmarks))[1:]
-    places = np.array(table.benchmarks, dtype=object)
-    marks = [(places == name).astype(float) for name in named]
-    features = np.column_stack([jury, spread, lowest, length, *marks])
-    return np.where(np.isnan(jury)[:, None], np.nan, features)
 
 
 def _shuffled(clusters: Integers) -> Integers:

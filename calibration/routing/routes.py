@@ -17,7 +17,9 @@ from calibration.routing.rules import (
     caught,
     caught_with_interval,
     held_out_risks,
-    learned_risks,
+    learned_model,
+    low_score_risks,
+    model_risks,
 )
 from calibration.routing.values import (
     LEARNED,
@@ -25,6 +27,7 @@ from calibration.routing.values import (
     PASS,
     READ,
     Harm,
+    LearnedModel,
     Routed,
     RuleFound,
 )
@@ -45,12 +48,14 @@ class Routes:
     candidates : all n responses
     risks : shape (n,), by the rule that decides; NaN where the jury has no score
     decisions : "pass" or "read", of each response; all "read" without a certificate
+    model : of the learned rule; None where all or none of the learning part are harmful
     """
 
     found: Routed
     candidates: Candidates
     risks: Array
     decisions: Sequence[str]
+    model: LearnedModel | None = None
 
 
 def routes(table: Candidates, harm: Harm, bound: float, confidence: float, seed: int = 0) -> Routes:
@@ -74,7 +79,11 @@ def routes(table: Candidates, harm: Harm, bound: float, confidence: float, seed:
     """
     learn, certify = _parts(table, seed)
     harmful, rated = table.harmful(harm), table.rated()
-    risks = {LOW_SCORE: -table.jury, LEARNED: _learned(table, harmful, learn)}
+    model = learned_model(table.features[learn], harmful[learn])
+    risks = {
+        LOW_SCORE: low_score_risks(table.jury),
+        LEARNED: _learned(table, harmful[learn], model),
+    }
     rules = {
         name: _found(name, table, harm, own, (learn, certify), bound, confidence)
         for name, own in risks.items()
@@ -96,7 +105,7 @@ def routes(table: Candidates, harm: Harm, bound: float, confidence: float, seed:
         rated=int(rated.sum()),
         more=_more(table, harm, used, deciding, bound, confidence),
     )
-    return Routes(found, table, deciding, _decisions(used, deciding))
+    return Routes(found, table, deciding, _decisions(used, deciding), model)
 
 
 def _best(table: Candidates, harmful: Flags, learn: Flags) -> str:
@@ -125,11 +134,11 @@ def _numbered(table: Candidates, rows: Flags) -> "np.typing.NDArray[np.int64]":
     return np.unique(table.clusters[rows], return_inverse=True)[1].astype(np.int64)
 
 
-def _learned(table: Candidates, harmful: Flags, learn: Flags) -> Array:
-    risks = np.full(len(table.jury), np.nan)
-    scored = table.scored()
-    risks[scored] = learned_risks(table.features[scored], harmful[scored], learn[scored])
-    return risks
+def _learned(table: Candidates, harmful: Flags, model: LearnedModel | None) -> Array:
+    """Return the learned risk of each scored response, NaN of others; `harmful` of the learning part."""
+    if model is not None:
+        return model_risks(model, table.features)
+    return np.where(table.scored(), harmful.astype(float).mean(), np.nan)
 
 
 def _found(

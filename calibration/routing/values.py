@@ -1,6 +1,8 @@
 """What routing is asked, and what it found of its two rules."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 LOW_SCORE, LEARNED = "low_score", "learned"
@@ -116,3 +118,104 @@ class Routed:
     def read(self) -> int:
         """Responses that are not passed."""
         return self.responses - self.used.passed
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedModel:
+    """A logistic model of harm, in plain numbers.
+
+    Attributes
+    ----------
+    means, spreads : of each feature, by which it is standardised; no spread is 0
+    coefficients : the intercept, then one for each standardised feature
+    """
+
+    means: tuple[float, ...]
+    spreads: tuple[float, ...]
+    coefficients: tuple[float, ...]
+
+
+class Why(StrEnum):
+    """Why a response is passed or read."""
+
+    UNDER_THRESHOLD = "under_threshold"
+    OVER_THRESHOLD = "over_threshold"
+    NOT_SCORED = "not_scored"
+    OTHER_BENCHMARK = "other_benchmark"
+    OTHER_RUBRIC = "other_rubric"
+    OTHER_JUROR = "other_juror"
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedBenchmark:
+    """A benchmark that a rule was certified on: its rubric's hash, and the criteria that count."""
+
+    name: str
+    rubric_sha256: str
+    criteria: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingRule:
+    """A rule that a certificate was found for.
+
+    Attributes
+    ----------
+    harm, bound, confidence : what it holds
+    rule, threshold : "low_score" or "learned"; a response with a risk at or under it is passed
+    model : of the learned rule; None for the low score
+    jury, needed : jurors, and how many must have scored a response completely
+    jurors : the SHA-256 of each juror's settings
+    benchmarks : in the order of their marks; a response to any other is read
+    fingerprint : SHA-256 of the ratings that it was learned and certified from
+    n_train, n_certify, passed, harmful : rated responses of the parts; certifying ones passed, and
+        how many of these were harmful
+    p : p value of the threshold
+    simulated : raters behind it that are simulated; it decides about nobody's notes then
+    """
+
+    harm: Harm
+    bound: float
+    confidence: float
+    rule: str
+    threshold: float
+    model: LearnedModel | None
+    jury: tuple[str, ...]
+    needed: int
+    jurors: Mapping[str, str]
+    benchmarks: tuple[RoutedBenchmark, ...]
+    fingerprint: str
+    n_train: int
+    n_certify: int
+    passed: int
+    harmful: int
+    p: float
+    simulated: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JuryScores:
+    """A response as its jury scored it.
+
+    Attributes
+    ----------
+    response, benchmark, rubric_sha256 : what it is, and on which rubric it was scored
+    scores : juror -> criterion -> points, replicates averaged; what is missing is left out
+    words : of text and source
+    """
+
+    response: str
+    benchmark: str
+    rubric_sha256: str
+    scores: Mapping[str, Mapping[str, float]]
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedResponse:
+    """A decision: "pass" or "read", the risk (NaN where there is none), and why."""
+
+    response: str
+    decision: str
+    score: float
+    why: Why

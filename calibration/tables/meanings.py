@@ -12,7 +12,7 @@ class Meaning:
 
 
 AGREEMENT, JURIES, MODELS = "agreement", "juries", "models"
-MONITOR, PREDICT, UNSAFE, POINTS = "monitor", "predict", "unsafe", "points"
+MONITOR, PREDICT, UNSAFE, POINTS, PAPER = "monitor", "predict", "unsafe", "points", "paper"
 _BOOTSTRAP = (
     "95 % interval from resampling whole instances: how far the figure moves with other instances "
     "like these."
@@ -129,6 +129,18 @@ MEANINGS = {
     "SD over opponents": Meaning(
         "How much the win rate varies from one opponent to another.", MODELS
     ),
+    "SD, ties lost": Meaning(
+        "The same where a tie with an opponent counts as lost, as the paper prints it.", PAPER
+    ),
+    "Win rate": Meaning(
+        "Share of the other models that the model beats on a benchmark, mean over benchmarks.",
+        MODELS,
+    ),
+    "Macro-average": Meaning("Mean over benchmarks, each put on 0 to 1.", MODELS),
+    "Bound by the paper's formula": Meaning(
+        "The most that the calls could cost, as the paper counts: 4,096 tokens for each answer.",
+        PAPER,
+    ),
     "CUSUM": Meaning(
         "Running sum of how far agreement has fallen below its start; it grows where a fall lasts.",
         MONITOR,
@@ -166,4 +178,76 @@ MEANINGS = {
         POINTS,
     ),
     "cannot tell": Meaning("Pairs left out because somebody could not tell.", POINTS),
+    "95 %": Meaning(
+        "95 % interval of the figure before it: how far that moves with other instances like these.",
+        AGREEMENT,
+    ),
+    "Bias 95 %": Meaning("95 % interval of the bias.", AGREEMENT),
+    "ICC": Meaning(
+        "How consistently two sides order and space the same responses: 1 is perfect, 0 is chance.",
+        AGREEMENT,
+    ),
+    "Difference": Meaning(
+        "The first figure minus the second: above 0 the first is greater.", AGREEMENT
+    ),
+    "These clinicians, 95 %": Meaning(
+        "95 % interval of the difference if the same clinicians rated other instances.", AGREEMENT
+    ),
+    "Clinicians like these, 95 %": Meaning(
+        "95 % interval of the difference if other clinicians of this kind rated other instances.",
+        AGREEMENT,
+    ),
+    "Bounds of the ICC": Meaning(
+        "The lowest and highest ICC that the missing ratings could lead to.", AGREEMENT
+    ),
+    "Change": Meaning("ICC with this rater or instance minus the ICC without.", AGREEMENT),
+    "With one clinician": Meaning("The jury's correlation with a single clinician.", AGREEMENT),
+    "Two clinicians": Meaning("The correlation of two single clinicians.", AGREEMENT),
+    "95 % of expected": Meaning("95 % interval of the ICC to expect on new responses.", JURIES),
+    "95 % observed": Meaning(
+        "95 % interval of the ICC seen here, before the correction for choosing.", JURIES
+    ),
+    "Leniency, points": Meaning(
+        "Points above the average rater on the same responses; below 0 is stricter.", JURIES
+    ),
+    "SD, points": Meaning("How far scores of the same rater on the same response spread.", JURIES),
+    "Identical scores": Meaning("Share of repeats that got the same score again.", JURIES),
+    "SE": Meaning("Standard error: the typical error of the figure by chance alone.", AGREEMENT),
+    "At top": Meaning("Share of scores at the highest point of the scale.", JURIES),
+    "F1": Meaning(
+        "How well two raters mark the same passages: 1 the same ones, 0 none in common.", AGREEMENT
+    ),
+    "95 %, F1": Meaning("95 % interval of F1.", AGREEMENT),
+    "95 %, AUC": Meaning("95 % interval of the AUC.", UNSAFE),
+    "95 %, bias": Meaning("95 % interval of the bias.", AGREEMENT),
+    "95 %, difference": Meaning("95 % interval of the difference.", AGREEMENT),
+    "p, Holm, bias": Meaning(
+        "Chance of a bias this large if there were none, corrected for the number of groups (Holm).",
+        AGREEMENT,
+    ),
+    "Missed": Meaning(
+        "Of the responses that clinicians call unsafe, how many the jury does not.", UNSAFE
+    ),
+    "Unsafe missed": Meaning(
+        "Of the responses that clinicians call unsafe, how many the jury does not.", UNSAFE
+    ),
+    "SD over benchmarks": Meaning("How much the figure varies between benchmarks.", MODELS),
+    "95 % of change": Meaning(
+        "95 % interval of the change between the first and the latest scores.", MONITOR
+    ),
+    "Shift": Meaning("Mean of the latest scores minus mean of the first, in points.", MONITOR),
+    "kappa, 95 %": Meaning("95 % interval of kappa, over instances.", POINTS),
+    "AC1, 95 %": Meaning("95 % interval of AC1, over instances.", POINTS),
+    "sensitivity, 95 %": Meaning("95 % interval of the sensitivity, over instances.", POINTS),
+    "alarms": Meaning(
+        "Critical points that clinicians say a response keeps and the scorer says it fails.", POINTS
+    ),
+    "agreement": Meaning("Share of points that both answer alike.", POINTS),
+    "false alarms": Meaning(
+        "Of the critical points that clinicians say a response keeps, the share the scorer faults.",
+        POINTS,
+    ),
+    "false alarms, 95 %": Meaning(
+        "95 % interval of the share of false alarms, over instances.", POINTS
+    ),
 }

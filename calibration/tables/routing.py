@@ -1,7 +1,10 @@
 """What routing found, in words and as a table of its two rules."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 from calibration.messages.form import counted
-from calibration.routing.values import Harm, Routed, RuleFound
+from calibration.routing.values import Harm, Routed, RoutedResponse, RoutingRule, RuleFound, Why
 from calibration.tables.numbers import TERMINAL, Typeface, chance, fixed, interval
 from calibration.tables.spec import Group, Table, TableNote
 
@@ -50,6 +53,40 @@ def work_lines(found: Routed, unread: int, hours: float) -> tuple[str, ...]:
         f"{found.n_train} rated responses chose the rule, {found.n_certify} certified it",
         f"to read, rated by no clinician yet: {counted(unread, 'response')}, about {hours:.1f} hours",
     )
+
+
+REASONS = {
+    Why.UNDER_THRESHOLD: "at or under the threshold",
+    Why.OVER_THRESHOLD: "over the threshold",
+    Why.NOT_SCORED: "not scored by the whole jury",
+    Why.OTHER_BENCHMARK: "of a benchmark that the rule was not certified on",
+    Why.OTHER_RUBRIC: "on another rubric than the rule was certified on",
+    Why.OTHER_JUROR: "scored by a juror with other settings than those that were certified",
+}
+
+
+def kept_lines(
+    name: str, rule: RoutingRule, decided: Sequence[RoutedResponse], changed: Sequence[str]
+) -> tuple[str, ...]:
+    """Return what a kept rule makes of responses, what it holds, and what is no longer as it was."""
+    counts = Counter(one.why for one in decided)
+    passed = counts[Why.UNDER_THRESHOLD]
+    made_up = "simulated, no judgement: " if rule.simulated else ""
+    holds = f"at most {rule.bound * 100:g} % of the passed are harmful, {rule.confidence * 100:g} % sure"
+    lines = [
+        f"{made_up}pass {counted(passed, 'response')}, read {len(decided) - passed} by the rule {name}",
+        f"certified on {rule.n_certify} rated responses: {holds}; harmful: {harm_in_words(rule.harm)}",
+    ]
+    lines += [
+        f"read, {REASONS[why]}: {counts[why]}"
+        for why in Why
+        if why != Why.UNDER_THRESHOLD and counts[why]
+    ]
+    if changed:
+        lines.append(
+            f"not as it was certified: {', '.join(changed)}. The bound is not shown for what these score"
+        )
+    return tuple(lines)
 
 
 def rules_table(found: Routed, face: Typeface = TERMINAL) -> Table:

@@ -10,35 +10,14 @@ from calibration.messages import told
 from calibration.messages.form import listed
 from calibration.scope import AgreementRow
 from calibration.tables.agreement import AGREEMENT
-from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated, known
+from calibration.tables.numbers import all_simulated, known
 from calibration.tables.spec import Table, laid_out
 from calibration.values import simulated_in
+from calibration.writers.latex import latex_table
 from data.safe_text import guarded_name, visible
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$^-])")
 NUMBERED = re.compile(r"^(\d+)(?=\.)")  # begins a list, where a line does
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "`": r"\textasciigrave{}",
-    "[": "{[}",  # after a row's end it would begin a length, and a * a command of its own
-    "*": "{*}",
-    MINUS: r"$-$",
-    DASH: "--",
-    THIN: r"\,",
-}
 CAPTION = (
     "Agreement with the clinicians: ICC(C,2), consistency. Like for like is a difference of two "
     "ICCs, same clinician again is ICC(A,1)"
@@ -70,22 +49,9 @@ def markdown(rows: Sequence[AgreementRow], how: str) -> str:
 
 def latex(rows: Sequence[AgreementRow], how: str) -> str:
     r"""Return the agreement table for LaTeX; it takes `\usepackage{booktabs}`."""
-    table, words = _table(rows), f"{CAPTION}. {how}."
-    width = len(table.columns)
-    lines = [
-        r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}",
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{_tex(' '.join(filter(None, (words, simulated_words(rows)))))}}}",
-        rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
-        r"\toprule",
-        _line(table.columns),
-    ]
-    for group in table.groups:
-        heading = rf"\multicolumn{{{width}}}{{l}}{{\textit{{{_tex(group.heading)}}}}} \\"
-        lines += [r"\midrule", heading, *map(_line, group.rows)]
-    lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    return "\n".join([*lines, *(f"% {visible(note.text)}" for note in table.notes)]) + "\n"
+    words = f"{CAPTION}. {how}."
+    caption = " ".join(filter(None, (words, simulated_words(rows))))
+    return latex_table(_table(rows), caption)
 
 
 def _table(rows: Sequence[AgreementRow]) -> Table:
@@ -104,14 +70,6 @@ def simulated_words(rows: Sequence[AgreementRow]) -> str:
 def _plain(text: str) -> str:
     """Return text that Markdown shows as it is."""
     return NUMBERED.sub(r"\1\\", MARKDOWN.sub(r"\\\1", visible(text)))
-
-
-def _tex(text: str) -> str:
-    return "".join(LATEX.get(one, one) for one in visible(text))
-
-
-def _line(cells: Sequence[str]) -> str:
-    return " & ".join(map(_tex, cells)) + r" \\"
 
 
 def table_csv(rows: Sequence[AgreementRow], how: Mapping[str, Any]) -> str:

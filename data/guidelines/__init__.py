@@ -34,7 +34,6 @@ class AnswerKind(StrEnum):
 class EvidenceCode(StrEnum):
     """What of a study can answer an item; `medjury.services.evidence` computes each once."""
 
-    ADJUDICATION = "adjudication"
     AGREEMENT = "agreement"
     ALLOCATION = "allocation"
     BLINDING = "blinding"
@@ -42,21 +41,23 @@ class EvidenceCode(StrEnum):
     CLINICIAN_AGREEMENT = "clinician_agreement"
     CONSENT = "consent"
     COSTS = "costs"
-    DATES = "dates"
     DECISION = "decision"
     DESCRIPTION = "description"
     DETECTION = "detection"
     IMPROVEMENT = "improvement"
+    INFERENCE = "inference"
     JURORS = "jurors"
+    JUROR_SETTINGS = "juror_settings"
     LEDGER = "ledger"
     LIKE_FOR_LIKE = "like_for_like"
     METRICS = "metrics"
     MISSING = "missing"
     MONITORING = "monitoring"
+    NON_INFERIORITY = "non_inferiority"
+    PRESPECIFIED = "prespecified"
     PROTOCOL = "protocol"
     READINGS = "readings"
     RECORD = "record"
-    REFERENCES = "references"
     REPEATS = "repeats"
     RESPONSES = "responses"
     RUBRICS = "rubrics"
@@ -64,6 +65,7 @@ class EvidenceCode(StrEnum):
     SUBGROUPS = "subgroups"
     TABLE = "table"
     TRAINING = "training"
+    WATCH = "watch"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.guidelines import Answer
-from data.schema import AnswerKind, DossierAnswer
+from data.schema import AnswerKind, Attempt, DossierAnswer, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,22 @@ class KeptAnswer:
     answer: Answer
     author: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CallDates:
+    """When the first and the last call to a juror was answered."""
+
+    first: datetime
+    last: datetime
+
+
+def juror_calls(engine: Engine) -> CallDates | None:
+    """Return when jurors were asked, None where none was asked here."""
+    query = select(func.min(Attempt.at), func.max(Attempt.at)).where(Attempt.status == Status.OK)
+    with reading(engine) as session:
+        first, last = session.exec(query).one()
+    return CallDates(first, last) if first and last else None
 
 
 def dossier_answers(engine: Engine) -> dict[str, KeptAnswer]:

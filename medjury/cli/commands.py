@@ -300,6 +300,12 @@ COMMANDS = (
         "adjudicate",
     ),
     Command(
+        "rate next",
+        "ward:next_",
+        "Say whether to go on rating, with an interval that holds under stopping, and what to rate next.",
+        "--icc 0.5 --number 5",
+    ),
+    Command(
         "rate ratings",
         "import_commands:ratings",
         "Import ratings made elsewhere: by clinicians, jurors or metrics; also REDCap and MedHELM.",
@@ -404,6 +410,12 @@ COMMANDS = (
         "--benchmark visits --per-group 3",
     ),
     Command(
+        "analyse transport",
+        "ward:transport",
+        "Say whether notes look like those the jury was validated on, group by group.",
+        "--no-texts",
+    ),
+    Command(
         "analyse monitor",
         "monitor:monitor",
         "Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.",
@@ -423,6 +435,13 @@ COMMANDS = (
         "Write the study as CSV with a data dictionary; authors only on request.",
         "study_files",
         "export",
+    ),
+    Command(
+        "share paper",
+        "paper:paper",
+        "Make the MedHELM paper's tables and figures anew from a study or a leaderboard. Unblinds.",
+        '--out paper_pages --reps 200 --unblind --reason "rating has ended"',
+        "paper",
     ),
     Command(
         "share rubric",

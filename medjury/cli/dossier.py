@@ -7,6 +7,7 @@ import typer
 
 from data.guidelines import GUIDELINES, guideline, questions, read_answers
 from data.person import OPERATOR
+from data.queries import names_of_actors
 from data.queries.dossiers import dossier_answers
 from data.store.dossiers import keep_answers
 from jury.exports.export import refuse_full, write_folder
@@ -64,7 +65,8 @@ def dossier(
     if ask:
         _list_questions(engine, to, json_to)
     with progress("filling in", 1.0) as tick:
-        made = filled_in(engine, DossierQuestion(to, reps), tick)
+        names = tuple(names_of_actors(OPERATOR, engine).items())
+        made = filled_in(engine, DossierQuestion(to, reps, names), tick)
     for warning in made.warnings:
         say_unnoted(warning)
     _show(made, json_to)

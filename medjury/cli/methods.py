@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from data.guidelines import guideline
 from data.rubric import Rubric
 from data.safe_text import in_markdown
 from medjury.cli.files import write_files
-from medjury.cli.output import counted, progress, say, say_unnoted
+from medjury.cli.output import counted, hint, progress, say, say_unnoted
 from medjury.services.methods import StudyFacts, study_facts
 
 SIMULATED = (
@@ -29,23 +30,7 @@ SAID = {
 }
 OWN = "to be filled in by the authors"
 NAMED = {"third": "third blinded reading", "consensus": "consensus reading"}
-ITEMS = (
-    ("Title", "Say in title or abstract that agreement or reliability between or within raters was studied"),
-    ("Introduction", "Name the instrument: what is rated with what"),
-    ("Introduction", "Whom or what the subjects stand for"),
-    ("Introduction", "Whom the raters stand for"),
-    ("Introduction", "What is known of its reliability and agreement, and why to study it"),
-    ("Methods", "How the numbers of raters, subjects and repeats were chosen"),
-    ("Methods", "How raters and subjects were sampled"),
-    ("Methods", "How it was rated: interval between repeats, information given, blinding"),
-    ("Methods", "Whether ratings were made independently"),
-    ("Methods", "The statistics, and why these"),
-    ("Results", "How many raters, subjects and repeats there were"),
-    ("Results", "Who the raters and what the subjects were: experience, training, characteristics"),
-    ("Results", "The estimates of reliability and agreement with their uncertainty"),
-    ("Discussion", "What the result means in practice"),
-    ("Auxiliary", "Where detailed results can be found"),
-)  # fmt: skip
+ITEMS = tuple((item.section, item.about) for item in guideline("grras").items)
 
 
 def write_methods(engine: Engine, to: Path) -> None:
@@ -56,6 +41,7 @@ def write_methods(engine: Engine, to: Path) -> None:
         say_unnoted(warning)
     write_files({"--methods": (to, page(study))})
     say(f"{to}: a methods section and the 15 items of GRRAS; read both before you use them")
+    hint("its items with their evidence: medjury share dossier --to grras --out FOLDER")
 
 
 def page(study: StudyFacts) -> str:

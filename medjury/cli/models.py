@@ -100,7 +100,7 @@ def models(
     """Compare the models: win rates, mean scores, detectable differences, cost. Unblinds."""
     if by not in (*ALL_WAYS, "all"):
         raise typer.BadParameter(f"{by!r} is not {', '.join(ALL_WAYS)} or all", param_hint="--by")
-    measured = _named_metrics(metric or (), by)
+    measured = named_metrics(metric or (), by)
     if unblind != bool(reason.strip()):
         raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
     who_sits, seats = named_jurors(panel, jurors), read_panel(panel) if panel else None
@@ -122,7 +122,7 @@ def models(
     write_json(_to_json(result, *spent), json_to)
 
 
-def _named_metrics(named: Sequence[str], by: str) -> dict[str, str]:
+def named_metrics(named: Sequence[str], by: str = PAPER) -> dict[str, str]:
     """Return benchmark -> metric as --metric names them."""
     if named and by != PAPER:
         raise typer.BadParameter("belongs to --by paper", param_hint="--metric")

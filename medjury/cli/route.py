@@ -7,6 +7,7 @@ import typer
 
 from data.csv_files import write_csv
 from data.errors import BadFile, BadInput
+from data.person import OPERATOR
 from medjury.cli.files import write_json, writes_to
 from medjury.cli.options import (
     BenchmarkOption,
@@ -23,6 +24,8 @@ from medjury.cli.options import (
 from medjury.cli.output import progress, say, seat_words, show_table
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from calibration.routing.values import Harm
     from medjury.services.routing import StudyRoutes
 
@@ -61,6 +64,16 @@ def route(
     benchmark: BenchmarkOption = None,
     criterion: Criterion = None,
     min_jurors: MinJurors = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Keep the rule under a name, to route later responses by it."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Route every response by the rule kept under this name."),
+    ] = None,
     csv_to: CsvNew = None,
     json_to: Json = None,
     db: Db = None,
@@ -71,6 +84,10 @@ def route(
 
     if csv_to is not None and csv_to.exists():
         raise BadFile(f"--csv {csv_to}: is there already; name another file")
+    if by is not None:
+        _refuse_a_question(context)
+        _route_by(study_of(context, db), by, csv_to, json_to)
+        return
     for name, share in (("--bound", bound), ("--confidence", confidence)):
         if not 0 < share < 1:
             raise BadInput(f"{name} {share:g}: give a share between 0 and 1, such as 0.05")
@@ -88,7 +105,52 @@ def route(
     _show(routes, json_to)
     if csv_to is not None:
         say(f"{csv_to}: {write_csv(csv_to, *csv_of(routes.routes))} responses", json_to)
-    write_json(to_json(routes), json_to)
+    kept = {}
+    if keep is not None:
+        from medjury.services.routing_rules import keep as kept_now
+
+        rule = kept_now(OPERATOR, engine, keep, routes)
+        say(f"kept as {rule.name}, sha256 {rule.sha256}", json_to)
+        kept = {"kept": {"name": rule.name, "sha256": rule.sha256}}
+    write_json(to_json(routes) | kept, json_to)
+
+
+def _refuse_a_question(context: typer.Context) -> None:
+    """Refuse options that a kept rule has answered for good."""
+    asked = ("panel", "jurors", "at_most", "off_by", "benchmark", "criterion", "min_jurors", "keep")
+    given = [name for name in asked if context.params[name] is not None]
+    given += [
+        name
+        for name in ("bound", "confidence")
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    ]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise BadInput(f"--by: the kept rule has its own harm, bound and jury; leave out {options}")
+
+
+def _route_by(engine: "Engine", name: str, csv_to: Path | None, json_to: Path | None) -> None:
+    """Route every response by a kept rule."""
+    from calibration.tables.routing import kept_lines
+    from medjury.services.routing_rules import (
+        changed_since,
+        csv_of,
+        kept_rule,
+        kept_to_json,
+        route_study,
+    )
+
+    kept = kept_rule(engine, name)
+    changed = changed_since(engine, kept.rule)
+    with progress("routing", None):
+        decided = route_study(engine, kept.rule)
+    for line in kept_lines(name, kept.rule, [one for one, _ in decided], changed):
+        say(line, json_to)
+    if csv_to is not None:
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of(decided))} responses", json_to)
+    passed = sum(one.decision == "pass" for one, _ in decided)
+    counts = {"passed": passed, "read": len(decided) - passed, "changed": list(changed)}
+    write_json({"by": kept_to_json(kept), **counts}, json_to)
 
 
 def _harm(at_most: float | None, off_by: float | None, criterion: str | None) -> "Harm":

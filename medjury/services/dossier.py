@@ -18,10 +18,18 @@ REPS = 2000
 
 @dataclass(frozen=True, slots=True)
 class DossierQuestion:
-    """Which guideline (`data.guidelines.GUIDELINES`) to fill in, with how many resamples."""
+    """Which guideline to fill in.
+
+    Attributes
+    ----------
+    guideline : of `data.guidelines.GUIDELINES`
+    reps : resamples of each interval
+    names : how the record calls people, with their names, for whoever may see these
+    """
 
     guideline: str
     reps: int = REPS
+    names: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,8 @@ def dossier(
     """
     chosen = guideline(question.guideline)
     evidence = study_evidence(engine, question.reps, tick)
-    answers = {name: _said(kept) for name, kept in dossier_answers(engine).items()}
+    names = dict(question.names)
+    answers = {name: _said(kept, names) for name, kept in dossier_answers(engine).items()}
     return Dossier(
         chosen,
         dossier_items(chosen.items, evidence.found, answers, evidence.simulated),
@@ -59,9 +68,10 @@ def dossier(
     )
 
 
-def _said(kept: KeptAnswer) -> tuple[AnswerKind, Evidence]:
+def _said(kept: KeptAnswer, names: Mapping[str, str]) -> tuple[AnswerKind, Evidence]:
     """Return what people said to a question, as evidence."""
+    author = names.get(kept.author, kept.author)
     words = kept.answer.text
     at = f"{kept.at:%Y-%m-%dT%H:%M:%SZ}"
-    said = Evidence(EvidenceKind.ANSWER, kept.question, text=words, by=kept.author, at=at)
+    said = Evidence(EvidenceKind.ANSWER, kept.question, text=words, by=author, at=at)
     return kept.answer.kind, said

@@ -1,8 +1,7 @@
 """What of a study answers items of reporting guidelines: each piece of evidence is computed once."""
 
-import math
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -10,30 +9,32 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 
 from calibration.decision import NOTHING_RATED, Decision
-from calibration.dossier import Evidence, EvidenceKind
+from calibration.dossier import Evidence, EvidenceKind, figure, hashed, word
 from calibration.protocol import Protocol
-from calibration.values import COMBINED, AnalysisOptions
-from data.errors import TooFew, Unrated
+from calibration.values import AnalysisOptions
+from data.errors import BadInput, TooFew, Unrated
 from data.guidelines import EvidenceCode as Code
-from data.person import OPERATOR, UNBLINDED
-from data.queries import benchmarks, frozen_reports, materials, readings_by_response
+from data.person import UNBLINDED
+from data.queries import benchmarks
 from data.queries.costs import spending
 from data.queries.descriptions import consents, description_versions
-from data.queries.jury import by_juror, juror_profiles, missing_verdicts
+from data.queries.dossiers import juror_calls
 from data.queries.learning import improvements
 from data.queries.ledger import compositions_tried
 from data.queries.record import acts, locked_since, present_head
 from data.queries.study import Facts, facts
-from medjury.services.methods import readings_of
+from data.queries.watch import AlarmView, Intakes, alarms, intakes
+from data.schema import now
+from medjury.services.evidence_figures import over_time, rated_evidence
+from medjury.services.improvement import Outcome
 from medjury.services.record import protocol_of
 
 if TYPE_CHECKING:
-    from calibration.scope import AgreementRow
     from medjury.services.calibrate import Calibration
 
 TABLE_FILE = "agreement.csv"
-SHARED_BY = 2  # clinicians whose readings of one response tell how far they agree
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
+LEAST_DROPS = 2  # of outputs in use, that tell that a watch runs and not only began
 Tick = Callable[[float], None]
 Found = Mapping[Code, tuple[Evidence, ...]]
 
@@ -55,32 +56,13 @@ def study_evidence(engine: Engine, reps: int, tick: Tick | None = None) -> Study
     The jury that is looked at is noted in the ledger. No author of a response is read.
     """
     counts, protocol = facts(engine), protocol_of(engine)
-    calibration = _calibrated(engine, protocol, reps, tick)
-    found: dict[Code, Iterable[Evidence]] = {
-        Code.RESPONSES: _responses(engine, counts),
-        Code.RUBRICS: _rubrics(engine),
-        Code.REFERENCES: _references(engine),
-        Code.CLINICIANS: _clinicians(counts),
-        Code.DATES: _dates(counts),
-        Code.REPEATS: [_figure("repeats", counts.repeats)] if counts.repeats else [],
-        Code.ALLOCATION: _allocation(counts),
-        Code.TRAINING: _training(counts),
-        Code.ADJUDICATION: [
-            _figure(name, number) for name, number in counts.adjudicated.items() if number
-        ],
-        Code.DESCRIPTION: _description(engine),
-        Code.CONSENT: _consent(engine, counts),
-        Code.PROTOCOL: _protocol(protocol),
-        Code.COSTS: _costs(engine),
-        Code.RECORD: _record(engine),
-        Code.LEDGER: _ledger(engine),
-        Code.MONITORING: _monitoring(engine),
-        Code.IMPROVEMENT: _improvement(engine),
-        Code.SOFTWARE: _software(),
-    }
+    options = protocol.analysis(reps, 0) if protocol else AnalysisOptions(reps=reps)
+    calibration = _calibrated(engine, options, tick)
+    found = recorded_evidence(engine, counts, protocol)
     table = ""
     if calibration is not None:
-        found |= _of_calibration(engine, calibration, counts)
+        found |= rated_evidence(engine, calibration, counts)
+        found[Code.MONITORING] = _monitored(engine, options)
         table = _table(calibration)
         found[Code.TABLE] = [Evidence(EvidenceKind.FILE, "agreement_table", text=TABLE_FILE)]
     return StudyEvidence(
@@ -92,17 +74,52 @@ def study_evidence(engine: Engine, reps: int, tick: Tick | None = None) -> Study
     )
 
 
+def recorded_evidence(
+    engine: Engine, counts: Facts, protocol: Protocol | None
+) -> dict[Code, Iterable[Evidence]]:
+    """Return what answers items without an analysis: counts, hashes, and what the record holds."""
+    return {
+        Code.RESPONSES: _responses(engine, counts),
+        Code.RUBRICS: _rubrics(engine),
+        Code.CLINICIANS: _clinicians(counts),
+        Code.REPEATS: [figure("repeats", counts.repeats)] if counts.repeats else [],
+        Code.ALLOCATION: _allocation(counts),
+        Code.TRAINING: _training(counts),
+        Code.DESCRIPTION: _description(engine),
+        Code.CONSENT: _consent(engine, counts),
+        Code.PROTOCOL: _protocol(protocol),
+        Code.PRESPECIFIED: _prespecified(protocol),
+        Code.COSTS: _costs(engine),
+        Code.INFERENCE: _inference(engine),
+        Code.RECORD: _record(engine),
+        Code.LEDGER: _ledger(engine),
+        Code.IMPROVEMENT: _improvement(engine),
+        Code.SOFTWARE: _software(),
+        Code.WATCH: watched(intakes(engine), alarms(engine)),
+    }
+
+
 def _calibrated(
-    engine: Engine, protocol: Protocol | None, reps: int, tick: Tick | None
+    engine: Engine, options: AnalysisOptions, tick: Tick | None
 ) -> "Calibration | None":
     """Return the figures; None where clinicians have not rated, or too little, for any."""
     from medjury.services.calibrate import CalibrationQuestion, calibrate
 
-    options = protocol.analysis(reps, 0) if protocol else AnalysisOptions(reps=reps)
     try:
         return calibrate(engine, CalibrationQuestion(options, reference=False), tick=tick)
     except (Unrated, TooFew):
         return None
+
+
+def _monitored(engine: Engine, options: AnalysisOptions) -> Iterator[Evidence]:
+    """Yield agreement by calendar month, where it can be told."""
+    from medjury.services.monitoring import MonitoringQuestion, judge
+
+    try:
+        judged = judge(engine, MonitoringQuestion(now().date(), options))
+    except BadInput:  # no jury, or benchmarks whose scales differ
+        return
+    yield from over_time(judged.periods, judged.decision)
 
 
 def _table(calibration: "Calibration") -> str:
@@ -113,250 +130,124 @@ def _table(calibration: "Calibration") -> str:
     return table_csv(calibration.rows, settings)
 
 
-def _figure(
-    name: str,
-    value: float,
-    of: str = "",
-    low: float | None = None,
-    high: float | None = None,
-) -> Evidence:
-    """Return a figure; what is not finite is undefined."""
-    return Evidence(EvidenceKind.FIGURE, name, of, _known(value), _known(low), _known(high))
-
-
-def _known(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _word(name: str, text: str, of: str = "") -> Evidence:
-    return Evidence(EvidenceKind.FIGURE, name, of, text=text)
-
-
-def _hash(name: str, sha256: str, of: str = "") -> Evidence:
-    return Evidence(EvidenceKind.HASH, name, of, text=sha256)
-
-
 def _responses(engine: Engine, counts: Facts) -> Iterator[Evidence]:
     every = benchmarks(engine)
     if number := sum(benchmark.responses for benchmark in every):
-        yield _figure("responses", number)
-        yield _figure("instances", sum(benchmark.instances for benchmark in every))
-        yield _figure("benchmarks", len(every))
-        yield _figure("models", counts.models)
+        yield figure("responses", number)
+        yield figure("instances", sum(benchmark.instances for benchmark in every))
+        yield figure("benchmarks", len(every))
+        yield figure("models", counts.models)
 
 
 def _rubrics(engine: Engine) -> Iterator[Evidence]:
     rubrics = {benchmark.rubric.sha256: benchmark.rubric for benchmark in benchmarks(engine)}
     for sha256, rubric in sorted(rubrics.items()):
-        yield _hash("rubric", sha256, f"{rubric.name} {rubric.version}")
-
-
-def _references(engine: Engine) -> Iterator[Evidence]:
-    if number := sum(material.references for material in materials(OPERATOR, engine)):
-        yield _figure("with_reference", number)
+        name = f"{rubric.name} {rubric.version}"
+        yield hashed("rubric", sha256, name)
+        yield word("criteria", f"{', '.join(rubric.criteria)}; scale {rubric.scale}", name)
 
 
 def _clinicians(counts: Facts) -> Iterator[Evidence]:
     people = counts.raters["clinician"]
     if people.names:
-        yield _figure("clinicians", len(people.names))
+        yield figure("clinicians", len(people.names))
         for name, number in people.specialties.items():
-            yield _figure("specialty", number, name)
-
-
-def _dates(counts: Facts) -> Iterator[Evidence]:
-    if counts.first and counts.last:
-        yield _word("first_rating", f"{counts.first:%Y-%m-%d}")
-        yield _word("last_rating", f"{counts.last:%Y-%m-%d}")
+            yield figure("specialty", number, name)
 
 
 def _allocation(counts: Facts) -> Iterator[Evidence]:
     if counts.per_response:
-        yield _figure("per_response", int(counts.per_response))
+        yield figure("per_response", int(counts.per_response))
         for seed in counts.seeds:
-            yield _figure("seed", seed)
+            yield figure("seed", seed)
 
 
 def _training(counts: Facts) -> Iterator[Evidence]:
     if counts.trained:
-        yield _figure("trained", counts.trained)
-        yield _figure("training", counts.training)
+        yield figure("trained", counts.trained)
+        yield figure("training", counts.training)
 
 
 def _description(engine: Engine) -> Iterator[Evidence]:
+    """Yield the instructions for clinicians; a description without any is none."""
     if versions := description_versions(engine):
-        yield _hash("description", versions[-1].sha256)
-        yield _figure("guideline_pages", len(versions[-1].description.guideline))
+        present = versions[-1]
+        if pages := len(present.description.guideline):
+            yield hashed("description", present.sha256)
+            yield figure("guideline_pages", pages)
 
 
 def _consent(engine: Engine, counts: Facts) -> Iterator[Evidence]:
-    rated = counts.raters["clinician"].names
-    if number := sum(consent.holds and consent.handle in rated for consent in consents(engine)):
-        yield _figure("consented", number)
-        yield _figure("clinicians", len(rated))
+    """Yield that clinicians consented, where all did who rated."""
+    rated = {*counts.raters["clinician"].names}
+    consented = {consent.handle for consent in consents(engine) if consent.holds}
+    if rated and rated <= consented:
+        yield figure("consented", len(rated))
 
 
 def _protocol(protocol: Protocol | None) -> Iterator[Evidence]:
     if protocol is not None:
-        yield _hash("protocol", protocol.sha256)
-        yield _word("protocol_set", protocol.set_at)
-        yield _figure("margin", protocol.margin)
-        yield _figure("ratings_before_protocol", protocol.set_after_ratings)
+        yield hashed("protocol", protocol.sha256)
+        yield word("protocol_set", protocol.set_at)
+        yield figure("margin", protocol.margin)
+        yield figure("ratings_before_protocol", protocol.set_after_ratings)
+
+
+def _prespecified(protocol: Protocol | None) -> Iterator[Evidence]:
+    """Yield when the protocol was fixed, where no clinician had rated by then."""
+    if protocol is not None and not protocol.set_after_ratings:
+        yield word("prespecified", protocol.set_at)
+
+
+def _inference(engine: Engine) -> Iterator[Evidence]:
+    """Yield between which days the jurors were asked."""
+    if (days := juror_calls(engine)) is not None:
+        yield word("first_call", f"{days.first:%Y-%m-%d}")
+        yield word("last_call", f"{days.last:%Y-%m-%d}")
 
 
 def _costs(engine: Engine) -> Iterator[Evidence]:
     spent = spending(engine)
     if spent.calls:
-        yield _figure("calls", spent.calls)
-        yield _figure("usd", spent.usd)
-        yield _figure("usd_unknown", spent.unknown)
+        yield figure("calls", spent.calls)
+        yield figure("usd", spent.usd)
+        yield figure("usd_unknown", spent.unknown)
 
 
 def _record(engine: Engine) -> Iterator[Evidence]:
     head = present_head(engine)
     if head.events:
-        yield _hash("record_head", head.sha256)
-        yield _figure("events", head.events)
+        yield hashed("record_head", head.sha256)
+        yield figure("events", head.events)
         if since := locked_since(engine):
-            yield _word("locked", f"since {since}")
-        yield _figure("unblinded", len(acts(engine, UNBLINDED)))
+            yield word("locked", f"since {since}")
+        yield figure("unblinded", len(acts(engine, UNBLINDED)))
 
 
 def _ledger(engine: Engine) -> Iterator[Evidence]:
     if tried := {(*entry.jurors, entry.needed) for entry in compositions_tried(engine)}:
-        yield _figure("juries_tried", len(tried))
-
-
-def _monitoring(engine: Engine) -> Iterator[Evidence]:
-    if frozen := frozen_reports(OPERATOR, engine):
-        yield _figure("frozen_reports", len(frozen))
-        yield _word("last_report", f"{frozen[-1].at:%Y-%m-%d}")
+        yield figure("juries_tried", len(tried))
 
 
 def _improvement(engine: Engine) -> Iterator[Evidence]:
-    ended = [one for one in improvements(engine) if one.result]
-    if ended:
-        yield _figure("improvements", len(ended))
-        yield _word("outcome", str(ended[-1].result.get("outcome", "")))
+    outcomes = [str(one.result.get("outcome", "")) for one in improvements(engine) if one.result]
+    if ended := [outcome for outcome in outcomes if outcome != Outcome.STOPPED]:
+        yield figure("improvements", len(ended))
+        yield word("outcome", ended[-1])
+
+
+def watched(taken: Intakes, raised: Sequence[AlarmView]) -> Iterator[Evidence]:
+    """Yield what a watch took in of outputs in use; nothing where it took in one drop or none."""
+    if taken.drops >= LEAST_DROPS and taken.responses and taken.last:
+        yield figure("watch_drops", taken.drops)
+        yield figure("watch_responses", taken.responses)
+        yield figure("watch_drawn", taken.drawn)
+        yield word("watch_last", f"{taken.last:%Y-%m-%d}")
+        yield figure("alarms", len(raised))
+        yield figure("alarms_open", sum(alarm.is_open for alarm in raised))
 
 
 def _software() -> Iterator[Evidence]:
-    yield _word("version", platform.python_version(), "Python")
+    yield word("version", platform.python_version(), "Python")
     for package in SOFTWARE:
-        yield _word("version", version(package), package)
-
-
-def _of_calibration(
-    engine: Engine, calibration: "Calibration", counts: Facts
-) -> dict[Code, Iterable[Evidence]]:
-    """Return what rests on ratings."""
-    readings, incomplete = readings_of(calibration.scores)
-    by_scorer = {
-        row.scorer: row for row in calibration.rows if row.benchmark == _widest(calibration)
-    }
-    return {
-        Code.READINGS: _read(engine, readings),
-        Code.BLINDING: _blinding(engine, counts, readings),
-        Code.MISSING: _missing(engine, calibration, incomplete),
-        Code.JURORS: _jurors(engine, calibration),
-        Code.AGREEMENT: _agreement(by_scorer, "jury", "jury_icc"),
-        Code.CLINICIAN_AGREEMENT: _agreement(by_scorer, "clinicians", "clinician_icc"),
-        Code.LIKE_FOR_LIKE: _agreement(by_scorer, "like_for_like", "like_for_like"),
-        Code.METRICS: _metrics(by_scorer),
-        Code.DECISION: _decision(calibration),
-        Code.SUBGROUPS: _subgroups(calibration),
-        Code.DETECTION: _detection(calibration),
-    }
-
-
-def _widest(calibration: "Calibration") -> str:
-    """Return what all figures of a study are of: all benchmarks combined, or the only one."""
-    names = [row.benchmark for row in calibration.rows]
-    return COMBINED if COMBINED in names else names[0] if names else COMBINED
-
-
-def _read(engine: Engine, readings: int) -> Iterator[Evidence]:
-    if readings:
-        yield _figure("readings", readings)
-        by_response = readings_by_response(OPERATOR, engine).values()
-        several = sum(
-            number for times in by_response for often, number in times.items() if often >= SHARED_BY
-        )
-        yield _figure("read_twice", several)
-
-
-def _blinding(engine: Engine, counts: Facts, readings: int) -> Iterator[Evidence]:
-    blinded = readings - counts.elsewhere
-    if blinded > 0:
-        yield _figure("blinded_readings", blinded)
-        yield _figure("readings_elsewhere", counts.elsewhere)
-        yield _figure("masked", counts.masked)
-        yield _figure("unblinded", len(acts(engine, UNBLINDED)))
-
-
-def _missing(engine: Engine, calibration: "Calibration", incomplete: int) -> Iterator[Evidence]:
-    scores = calibration.scores
-    ratings = scores.ratings
-    rated = set(ratings.loc[ratings["kind"] == "clinician", "response_id"])
-    yield _figure("incomplete", incomplete)
-    yield _figure("unread", len(set(scores.responses["response_id"]) - rated))
-    for juror, statuses in by_juror(missing_verdicts(engine)).items():
-        yield _figure("missing_verdicts", sum(statuses.values()), juror)
-
-
-def _jurors(engine: Engine, calibration: "Calibration") -> Iterator[Evidence]:
-    from medjury.services.reports import juror_of_report
-
-    profiles = juror_profiles(engine, calibration.jury)
-    for name in calibration.jury:
-        juror = juror_of_report(name, profiles.get(name, {}))
-        model = f" ({juror.model})" if juror.model and juror.model != name else ""
-        if juror.sha256:
-            yield _hash("juror", juror.sha256, f"{name}{model}")
-        else:
-            yield _word("juror", "rated elsewhere, settings not known", name)
-
-
-def _agreement(rows: "Mapping[str, AgreementRow]", scorer: str, name: str) -> Iterator[Evidence]:
-    row = rows.get(scorer)
-    if row is not None and row.n_responses:
-        yield _figure(name, row.icc, low=row.boot_low, high=row.boot_high)
-
-
-def _metrics(rows: "Mapping[str, AgreementRow]") -> Iterator[Evidence]:
-    for scorer, row in rows.items():
-        if scorer.startswith("metric:"):
-            of = scorer.removeprefix("metric:")
-            yield _figure("metric_icc", row.icc, of, low=row.boot_low, high=row.boot_high)
-
-
-def _decision(calibration: "Calibration") -> Iterator[Evidence]:
-    decision = calibration.decision
-    if calibration.jury:
-        yield _word("decision", decision.headline)
-        yield _figure("decision_estimate", decision.estimate, low=decision.low, high=decision.high)
-
-
-def _subgroups(calibration: "Calibration") -> Iterator[Evidence]:
-    for row in calibration.subgroups:
-        if row.benchmark == _widest(calibration):
-            yield _figure("subgroup_icc", row.icc, row.label, low=row.low, high=row.high)
-            yield _figure(
-                "subgroup_bias", row.bias, row.label, low=row.bias_low, high=row.bias_high
-            )
-            yield _word("finding", row.finding.value, row.label)
-
-
-def _detection(calibration: "Calibration") -> Iterator[Evidence]:
-    for row in calibration.detection.rows:
-        if row.scorer == "jury" and row.benchmark == _widest(calibration) and row.n:
-            of = f"({row.criterion} at {row.threshold:g} or below)"
-            yield _figure("unsafe", row.n_bad, of)
-            yield _figure("missed", _number(row.n_missed), of)
-            yield _figure(
-                "sensitivity", row.sensitivity, of, row.sensitivity_low, row.sensitivity_high
-            )
-
-
-def _number(count: int | None) -> float:
-    return math.nan if count is None else count
+        yield word("version", version(package), package)

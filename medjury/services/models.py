@@ -33,7 +33,7 @@ from medjury.services.scores import silent_jurors
 
 if TYPE_CHECKING:
     from calibration.decision import Decision
-    from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+    from calibration.models.rows import BenchmarkRow, CategoryRow, DetectableRow, ModelRow
     from calibration.scores import Scores
 
 METHOD = "models"  # what the ledger of juries calls a comparison of models
@@ -103,6 +103,7 @@ class ModelsResult:
     silent: tuple[str, ...] = ()
     not_noted: str = ""
     measured: Mapping[str, str] = field(default_factory=dict)
+    means: tuple["BenchmarkRow", ...] = ()
 
     @property
     def jury(self) -> tuple[str, ...]:
@@ -217,6 +218,7 @@ def compared(
         task.silent,
         _remembered(engine, task, comparison.n_both) if beside_clinicians else "",
         task.measured,
+        comparison.means,
     )
 
 

@@ -12,6 +12,7 @@ from calibration.json_values import json_value
 from calibration.routing.candidates import candidates
 from calibration.routing.routes import Routes, routes
 from calibration.routing.values import READ, Harm, RuleFound
+from calibration.scores import Scores
 from data.csv_files import cells
 from data.errors import BadInput
 from data.pace import Work
@@ -54,6 +55,8 @@ class StudyRoutes:
     jury, silent : who sits on it, and which jurors were asked and gave no rating
     simulated : raters in it that are simulated
     told : when and why the blind was lifted or the study reopened
+    needed : jurors that must have scored a response completely
+    scores : the ratings that it comes from
     """
 
     routes: Routes
@@ -63,6 +66,8 @@ class StudyRoutes:
     silent: tuple[str, ...]
     simulated: tuple[str, ...]
     told: tuple[str, ...]
+    needed: int
+    scores: Scores
 
 
 def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
@@ -99,6 +104,8 @@ def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
         tuple(silent),
         tuple(sorted({*jury, *clinical} & scores.simulated)),
         tuple(steered(engine)),
+        needed,
+        scores,
     )
 
 

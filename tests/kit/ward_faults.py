@@ -102,15 +102,23 @@ class Ward:
             )
 
     def kill_some(self, kills: int, longest: float, seed: int) -> None:
-        """Start and kill watches at random moments."""
+        """Start watches and kill each at a random moment after it has begun."""
         draw = random.Random(seed)  # noqa: S311 seeded on purpose
         for _ in range(kills):
+            before = self.begun()
             process = self.started()
-            time.sleep(draw.uniform(1.0, longest))
+            while self.begun() == before and process.poll() is None:
+                time.sleep(0.02)
+            time.sleep(draw.uniform(0.0, longest))
             assert process.poll() is None, (self.place / "errors.txt").read_text()
             process.kill()
             process.wait(30)
             self.kills += 1
+
+    def begun(self) -> int:
+        """Return how many watches have begun."""
+        log = self.place / "log.jsonl"
+        return log.read_text().count('"watching"') if log.exists() else 0
 
     def finish(self, seconds: float) -> int:
         """Let a watch handle what is left; return its exit code."""

@@ -1,0 +1,211 @@
+"""A routing rule that is kept: it decides later as it did when it was certified, and nobody changes it."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kit.studies import HEAD, Run
+from kit.ward_study import fill
+from sqlalchemy import Engine, text
+
+from calibration.routing.kept import route_by, rule_from_json, rule_to_json
+from calibration.routing.values import (
+    Harm,
+    JuryScores,
+    LearnedModel,
+    RoutedBenchmark,
+    RoutingRule,
+    Why,
+)
+from data.errors import BadInput, NotAllowed
+from data.person import OPERATOR, Person
+from data.queries.record import verify
+from data.schema import Role
+from medjury.services.routing import RouteQuestion, route
+from medjury.services.routing_rules import jury_scores, keep, kept_rule, route_study
+
+KEEP = ("route", "--at-most", "2", "--bound", "0.2", "--keep", "ward")
+RULE = RoutingRule(
+    harm=Harm("low", 2.0),
+    bound=0.1,
+    confidence=0.9,
+    rule="low_score",
+    threshold=-3.0,
+    model=None,
+    jury=("a", "b"),
+    needed=2,
+    jurors={"a": "1", "b": "2"},
+    benchmarks=(RoutedBenchmark("visits", "r" * 64, ("x", "y")),),
+    fingerprint="f" * 64,
+    n_train=40,
+    n_certify=60,
+    passed=50,
+    harmful=1,
+    p=0.03,
+)
+
+
+def response(a: dict[str, float], b: dict[str, float], **other: object) -> JuryScores:
+    about = {"benchmark": "visits", "rubric_sha256": "r" * 64, "words": 10} | other
+    return JuryScores("r1", scores={"a": a, "b": b}, **about)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("scored", "decision", "why"),
+    [
+        (response({"x": 3, "y": 3}, {"x": 3, "y": 3}), "pass", Why.UNDER_THRESHOLD),
+        (response({"x": 3, "y": 3}, {"x": 3, "y": 2}), "read", Why.OVER_THRESHOLD),
+        (response({"x": 5, "y": 5}, {"x": 5}), "read", Why.NOT_SCORED),
+        (response({"x": 5, "y": 5}, {}), "read", Why.NOT_SCORED),
+        (response({"x": 5, "y": 5}, {"x": 5, "y": 5}, benchmark="z"), "read", Why.OTHER_BENCHMARK),
+        (response({"x": 5, "y": 5}, {"x": 5, "y": 5}, rubric_sha256=""), "read", Why.OTHER_RUBRIC),
+    ],
+)
+def test_what_the_rule_was_not_certified_for_is_read(
+    scored: JuryScores, decision: str, why: Why
+) -> None:
+    [found] = route_by(RULE, [scored])
+    assert (found.decision, found.why) == (decision, why)
+
+
+def test_no_response_is_no_decision_and_another_juror_counts_for_nothing() -> None:
+    assert route_by(RULE, []) == []
+    low = {"a": {"x": 3.0, "y": 3.0}, "b": {"x": 3.0, "y": 3.0}, "z": {"x": 1.0, "y": 1.0}}
+    [found] = route_by(RULE, [JuryScores("r", "visits", "r" * 64, low, 3)])
+    assert found.decision == "pass"
+
+
+@given(
+    st.lists(st.floats(1, 5), min_size=4, max_size=4),
+    st.lists(st.floats(-3, 3), min_size=5, max_size=5),
+)
+def test_a_rule_that_is_written_and_read_decides_alike(
+    points: list[float], numbers: list[float]
+) -> None:
+    model = LearnedModel((3.0, 0.5, 2.5, 4.0), (1.0, 0.3, 1.0, 0.7), tuple(numbers))
+    learned = RoutingRule(
+        **{name: getattr(RULE, name) for name in RoutingRule.__slots__}
+        | {"rule": "learned", "model": model, "threshold": 0.2}
+    )
+    again = rule_from_json(json.loads(json.dumps(rule_to_json(learned))))
+    assert again == learned
+    scored = response(
+        dict(zip("xy", points[:2], strict=True)), dict(zip("xy", points[2:], strict=True))
+    )
+    [found] = route_by(learned, [scored])
+    assert route_by(again, [scored]) == [found]
+    # By hand: a logistic model of mean, spread, lowest criterion and log of one plus the words.
+    mean, means = float(np.mean(points)), [float(np.mean(points[:2])), float(np.mean(points[2:]))]
+    lowest = min((points[0] + points[2]) / 2, (points[1] + points[3]) / 2)
+    features = [mean, float(np.std(means)), lowest, float(np.log(11))]
+    linear = numbers[0] + sum(
+        b * (f - m) / s
+        for b, f, m, s in zip(numbers[1:], features, model.means, model.spreads, strict=True)
+    )
+    assert found.score == pytest.approx(1 / (1 + np.exp(-linear)), abs=1e-8)
+
+
+@pytest.fixture
+def study(run: Run, engine: Engine, tmp_path: Path) -> Engine:
+    fill(run, tmp_path)
+    return engine
+
+
+@pytest.mark.parametrize(
+    "harm", [Harm("low", 2.0), Harm("low", 2.0, "clarity"), Harm("error", 1.5)]
+)
+def test_a_kept_rule_decides_on_the_study_as_it_did_when_it_was_kept(
+    study: Engine, harm: Harm
+) -> None:
+    found = route(study, RouteQuestion(harm, 0.3))
+    assert found.routes.found.certified
+    kept = keep(OPERATOR, study, "ward", found)
+    decided = {one.response: one.decision for one, _ in route_study(study, kept.rule)}
+    names = found.routes.candidates.responses
+    assert decided == dict(zip(names, found.routes.decisions, strict=True))
+    [lost] = [one for one, _ in route_study(study, kept.rule) if one.response == "r7"]
+    assert lost.why is Why.NOT_SCORED
+
+
+def test_later_responses_are_routed_and_the_rule_stays(
+    run: Run, study: Engine, tmp_path: Path
+) -> None:
+    code, out, _ = run(*KEEP)
+    assert code == 0
+    assert "kept as ward, sha256 " in out
+    before = kept_rule(study, "ward")
+    rows, scores = [HEAD], ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for n, points in ((900, 5), (901, 1)):
+        rows.append(f"i{n},visits,Pain.,Write.,,r{n},secret-9,Word {n}")
+        scores += [f"r{n},{juror},juror,{points},{points},{points}" for juror in ("gpt", "llama")]
+    for file, lines, command in (("n.csv", rows, "import"), ("m.csv", scores, "ratings")):
+        (tmp_path / file).write_text("\n".join(lines))
+        assert run(command, str(tmp_path / file))[0] == 0
+
+    to = tmp_path / "later.csv"
+    code, out, _ = run("route", "--by", "ward", "--csv", str(to), "--json", "-")
+
+    told = json.loads(out)
+    assert (code, told["changed"], told["by"]["sha256"]) == (0, [], before.sha256)
+    decided = {row["response_id"]: row for row in csv.DictReader(to.read_text().splitlines())}
+    assert (decided["r900"]["decision"], decided["r901"]["decision"]) == ("pass", "read")
+    assert told["passed"] + told["read"] == 202 == len(decided)
+    assert "secret" not in out + to.read_text()
+    assert kept_rule(study, "ward") == before
+    assert {one.response for one in jury_scores(study, before.rule)} == {*decided}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("route", "--by", "nothing"), "no routing rule nothing in this study: it has ward"),
+        (("route", "--by", "ward", "--bound", "0.1"), "leave out --bound"),
+        (("route", "--by", "ward", "--at-most", "2"), "leave out --at-most"),
+        (KEEP, "a routing rule ward is kept already"),
+        ((*KEEP[:-1], ""), "1 to 60 printable signs"),
+        (("route", "--off-by", "0.3", "--bound", "0.01", "--keep", "x"), "there is none to keep"),
+    ],
+)
+def test_bad_input_keeps_nothing(
+    run: Run, study: Engine, arguments: tuple[str, ...], told: str
+) -> None:
+    assert run(*KEEP)[0] == 0
+    before = verify(study).events
+    code, _, err = run(*arguments)
+    assert (code, verify(study).events) == (2, before)
+    assert told in err
+
+
+def test_a_changed_rule_is_refused_and_found_by_a_check(run: Run, study: Engine) -> None:
+    assert run(*KEEP)[0] == 0
+    assert verify(study).findings == ()
+    with study.begin() as connection:
+        connection.execute(
+            text(
+                "UPDATE event SET detail = REPLACE(CAST(detail AS TEXT), '\"bound\": 0.2', '\"bound\": 0.1') "
+                "WHERE action = 'routing rule kept'"
+            )
+        )
+    with pytest.raises(BadInput, match="is not as it was kept"):
+        kept_rule(study, "ward")
+    assert verify(study).findings
+
+
+def test_a_rule_says_what_is_no_longer_as_it_was(run: Run, study: Engine) -> None:
+    assert run(*KEEP)[0] == 0
+    with study.begin() as connection:
+        connection.execute(
+            text("UPDATE rater SET profile = '{\"model\": \"x\"}' WHERE handle = 'gpt'")
+        )
+    out = run("route", "--by", "ward")[1]
+    assert "not as it was certified: gpt" in out
+
+
+def test_a_researcher_keeps_none(study: Engine) -> None:
+    found = route(study, RouteQuestion(Harm("low", 2.0), 0.2))
+    with pytest.raises(NotAllowed):
+        keep(Person(7, "Rita", Role.RESEARCHER), study, "ward", found)
