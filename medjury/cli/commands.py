@@ -345,7 +345,7 @@ COMMANDS = (
     ),
     Command(
         "jury references",
-        "jury:check_references_of",
+        "references:check_references_of",
         "Ask every juror, once per instance, whether the reference states facts its source lacks.",
         "simulated",
     ),
