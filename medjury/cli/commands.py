@@ -404,6 +404,12 @@ COMMANDS = (
         "route",
     ),
     Command(
+        "analyse errors",
+        "errors:errors",
+        "Show which errors clinicians mark, and the worst and most disputed responses in their words.",
+        "--benchmark visits --per-group 3",
+    ),
+    Command(
         "analyse transport",
         "ward:transport",
         "Say whether notes look like those the jury was validated on, group by group.",
