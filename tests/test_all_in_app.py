@@ -85,6 +85,7 @@ IN_THE_APP = {
     "analyse measure": ("study", "Compute"),
     "analyse juries": ("juries", "Ranking"),
     "analyse models": ("models", "Models"),
+    "analyse errors": ("agreement", "Errors"),
     "analyse predict": ("agreement", "Predict"),
     "analyse route": ("ward_routing", "Route"),
     "analyse transport": ("ward_transport", "Compare"),

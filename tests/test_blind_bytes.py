@@ -68,6 +68,10 @@ CALLS: Mapping[str, Calls] = {
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "analyse errors": (
+        ("analyse", "errors", *PANEL, *ONE, "--csv", "{e.csv}", "--html", "{e.html}", *JSON),
+        ("analyse", "errors", "--per-group", "2"),
+    ),
     "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
     "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
     "watch": (

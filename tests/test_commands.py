@@ -41,7 +41,7 @@ STUDY = (
     *("jury panels", "jury probe", "jury run", "jury missing", "jury references"),
     "jury improve",
     *("analyse measure", "analyse calibrate", "analyse juries", "analyse monitor"),
-    *("rate next", "analyse transport"),
+    *("rate next", "analyse transport", "analyse errors"),
     *("analyse predict", "analyse route", "study protocol check", "share rubric", "share export"),
     *("study backup", "study move", "study lock", "study unblind", "analyse models"),
     "study verify",

@@ -126,7 +126,7 @@ def _lines(figures: "ClaimsFigures") -> Iterator[str]:
         yield f"{counted(counts.n_corrected, 'list')} corrected by people"
     if counts.n_outdated:
         yield (
-            f"{counted(counts.n_outdated, 'response')} with a score of claims that were corrected since: "
+            f"{counted(counts.n_outdated, 'response')} without a score: their claims were corrected since, "
             "run the panel again"
         )
     for status, number in counts.failed.items():

@@ -375,7 +375,7 @@ COMMANDS = (
     ),
     Command(
         "jury references",
-        "jury:check_references_of",
+        "references:check_references_of",
         "Ask every juror, once per instance, whether the reference states facts its source lacks.",
         "simulated",
     ),
@@ -432,6 +432,12 @@ COMMANDS = (
         "Say which responses the jury may pass and which a clinician must read, with a bound that holds.",
         "--at-most 3 --bound 0.3 --csv routes.csv",
         "route",
+    ),
+    Command(
+        "analyse errors",
+        "errors:errors",
+        "Show which errors clinicians mark, and the worst and most disputed responses in their words.",
+        "--benchmark visits --per-group 3",
     ),
     Command(
         "analyse transport",
