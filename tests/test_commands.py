@@ -43,7 +43,8 @@ STUDY = (
     *("analyse measure", "analyse calibrate", "analyse juries", "analyse monitor"),
     *("rate next", "analyse transport", "analyse errors"),
     *("analyse predict", "analyse route", "study protocol check", "share rubric", "share export"),
-    *("study backup", "study move", "study lock", "study unblind", "analyse models"),
+    *("share dossier", "study backup", "study move", "study lock", "study unblind"),
+    *("analyse models", "share paper"),
     "study verify",
 )
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.
