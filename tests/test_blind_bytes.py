@@ -125,10 +125,7 @@ CALLS: Mapping[str, Calls] = {
         ("import", "{same.csv}", "--guess"),
     ),
     "ratings": (("ratings", "{more.csv}"), ("ratings", "{unknown.csv}")),
-    "dossier": (
-        ("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier}", *JSON),
-        ("dossier", "--to", "grras", "--questions", *FAST),
-    ),
+    "dossier": (("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier}", *JSON),),
     "rubric used": (("rubric", "used"),),
     "rubric export": (("rubric", "export", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
     "export": (
@@ -314,7 +311,7 @@ def _placed(folder: Path, word: str) -> str:
 
 def _text(path: Path) -> str:
     """Return a file's bytes as text, those of an archive file by file."""
-    if path.suffix != ".zip":
+    if path.suffix not in (".zip", ".docx"):
         return path.read_bytes().decode("latin-1")
     with zipfile.ZipFile(path) as archive:
         return "\n".join(
