@@ -341,7 +341,10 @@ def write_files(folder: Path) -> None:
         "experts.csv": ["response_id,accuracy,completeness,clarity,why", "r99-0,4,4,4,Whole."],
         "raters.txt": ["dr_a", "dr_b"],
         "study.toml": ['title = "Notes"', 'purpose = "To compare notes."'],
-        "our_taxonomy.toml": ['name = "Ours"', "[[category]]", 'name = "Notes"'],
+        "our_taxonomy.toml": [
+            *('name = "Ours"', "[[category]]", 'name = "Notes"', "[[category.subcategory]]"),
+            *('name = "Visits"', "[[category]]", 'name = "Letters"'),
+        ],
         "our_rubric/rubric.toml": [
             *('name = "ward"', 'version = "1"', 'audience = "nurses"', 'gold = "never"'),
             *("[scale]", "min = 1", "max = 2", "[[criterion]]", 'name = "kindness"'),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from data.queries.claims import Spent
     from jury.panel import Panel
     from jury.run_result import RunResult
-    from medjury.cli.jury import RunRequest
+    from medjury.cli.jury_words import RunRequest
     from medjury.services.claims import ClaimsFigures
 
 PRICES = ["calls", "USD", "unknown price"]

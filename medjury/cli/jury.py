@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -37,6 +37,7 @@ from medjury.cli.files import write_json
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
+    RunRequest,
     advice,
     announcement,
     batch_progress_words,
@@ -116,19 +117,6 @@ def run(
     request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, on, leave_out_too_long)
     if let_rate(engine, chosen, request, json_to).missing:
         raise typer.Exit(MISSING)
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a run is to do, as the command's options say."""
-
-    max_usd: float | None
-    replicates: int
-    benchmarks: list[str] | None
-    concurrency: int
-    batch: bool
-    on: str | None
-    leave_out_too_long: bool = False
 
 
 def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
