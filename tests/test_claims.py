@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 from annotate.screens import claims as claims_screen
 from annotate.screens.workbench_response import prompt_of
 from data.card import Reply
+from data.claims import fault
 from data.errors import BadInput, BadPanel, BadRubric, NotAllowed, Unknown
 from data.person import OPERATOR
 from data.queries import check_code, next_task, opened_response
@@ -35,6 +36,7 @@ from data.store.claims import correct_claims
 from jury.claims_run import run_claims
 from jury.panel import juror_toml, panel_toml, read_panel
 from jury.panel_parts import Claims
+from jury.splitting import likely_claims
 from medjury.cli.commands import BY_NAME
 
 
@@ -46,6 +48,19 @@ def stub() -> Iterator[Stub]:
 
 def asked_to_split(stub: Stub) -> list[Seen]:
     return [seen for seen in stub.seen if seen.prompt.startswith(SPLIT)]
+
+
+def test_the_sentences_of_a_text_are_claims_of_it_with_their_numbers_whole() -> None:
+    text = "Next steps\n1. Stop it: sodium 2.9. Check at once!\n- Dr. Rao agrees?\n2.\n"
+    said = [one.claim for one in likely_claims(text)]
+    assert said == [
+        "Next steps",
+        "Stop it: sodium 2.9.",
+        "Check at once!",
+        "- Dr.",
+        "Rao agrees?",
+    ]
+    assert fault(likely_claims(text), text) == ""
 
 
 def test_claims_repair_a_planted_weakness_and_gain_and_price_stand_side_by_side(
