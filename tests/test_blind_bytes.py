@@ -299,7 +299,7 @@ def said_by_all(url: str, folder: Path) -> dict[str, str]:
         if ".db" not in path.name:
             text = plain(_text(path), folder)
             if path.suffix == ".html":  # juries evaluated within a second stand in either order
-                text = "".join(sorted(re.split("(?=<tr)", text)))
+                text = "".join(sorted(re.split("(?=<tr)|(?<=</tr>)", text)))
             found[plain(str(path.relative_to(folder)), folder)] = text
     assert len(acts(open_study(url), "unblinded")) == 0
     return found
