@@ -29,6 +29,7 @@ from annotate.results import (
     MonitoringBehind,
     Pair,
     Section,
+    ShownClaims,
     ShownComparison,
     ShownRanking,
 )
@@ -58,6 +59,12 @@ from data.queries.costs import recorded_calls
 from data.queries.study import version
 from jury.panel import read_panel
 from medjury.services import model_costs, models
+from medjury.services.claims import (
+    ClaimsQuestion,
+    claims_figures,
+    figures_lines,
+    figures_tables,
+)
 from medjury.services.juries import (
     ComparisonQuestion,
     RankingQuestion,
@@ -200,6 +207,12 @@ def jury_comparison(engine: Engine, question: ComparisonQuestion) -> ShownCompar
     compared = compare_juries(engine, question)
     rows = compared_rows(compared.row, question.first, question.second)
     return ShownComparison(compared.decision, laid_out(COMPARISON, rows), compared.told)
+
+
+def claims_compared(engine: Engine, question: ClaimsQuestion) -> ShownClaims:
+    """Return gain and price of claims, laid out."""
+    figures = claims_figures(engine, question)
+    return ShownClaims(figures.compared.decision, figures_tables(figures), figures_lines(figures))
 
 
 def _of_first(row: "JuryRow") -> dict[str, Any]:
