@@ -1,6 +1,6 @@
 """How often claims are said to gain, where they do and where they cannot, over made studies.
 
-    .venv/bin/python benchmarks/claims.py --seeds 40 --instances 60
+    .venv/bin/python benchmarks/claims.py --seeds 12 --instances 60
 
 Plain jurors on the loopback go by a note's style. With `looks up` each claim is looked up in the source;
 with `guesses` judging claims knows no more than the plain verdict. Prints a row for each kind.

@@ -85,12 +85,12 @@ def drawn(*parts: object) -> int:
     return -1 if share < 0.2 else 1 if share > 0.8 else 0
 
 
-def fill(engine: Engine, folder: Path, seed: int, count: int = 60) -> list[Note]:
+def fill(engine: Engine, folder: Path, seed: int, count: int = 60, author: str = "m") -> list[Note]:
     """Import responses, one an instance, that two clinicians rated."""
     made = notes(seed, count)
     lines = [
         HEAD,
-        *(f'i{n.number},visits,"{n.source}",Write.,,r{n.number},m,"{n.text}"' for n in made),
+        *(f'i{n.number},visits,"{n.source}",Write.,,r{n.number},{author},"{n.text}"' for n in made),
     ]
     path = folder / "responses.csv"
     path.write_text("\n".join(lines), "utf-8")
