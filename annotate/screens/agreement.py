@@ -70,7 +70,9 @@ PREDICTED = "predicted"  # in the session: for which question predictions were a
 OF_A_JURY = ("Criteria", "Responses", "Comparisons", "Jurors", "Predictions")
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
 EACH_BENCHMARK = "Benchmark by benchmark"
-MOST_FAR, MOST_PICKED = 15, 50
+AS_CURVES = "As curves: how many unsafe responses are found when so many are read"
+USE_OF_SCALE = "How often each rater gives each score"
+MOST_FAR, MOST_PICKED = 10, 50
 NEAR = 1e-5
 
 
@@ -183,11 +185,11 @@ def _unsafe(later: Later) -> None:
     if behind := later.found():
         part = behind.sections["11"]
         st.html(heading(part.title) + lead(part.lead))
-        _charts(
-            behind.charts,
-            *{chart.name for chart in behind.charts if chart.name.startswith("unsafe-")},
-        )
+        curves = {chart.name for chart in behind.charts if chart.name.startswith("unsafe-")}
         _tables(part)
+        if curves:
+            with st.expander(AS_CURVES, key="unsafe-curves"):
+                _charts(behind.charts, *curves)
 
 
 def _if_any(later: Later, number: str, otherwise: str) -> None:
@@ -205,13 +207,20 @@ def _hanging(later: Later) -> None:
         st.html(heading(part.title) + lead(part.lead))
         _charts(behind.charts, "influence")
         _tables(part, leave_out=APART)
-        _charts(behind.charts, "scale")
+        with st.expander(USE_OF_SCALE, key="use-of-scale"):
+            _charts(behind.charts, "scale")
 
 
 def _origin(answer: Answer, later: Later) -> None:
+    """Show the definitions, and closed below them what was tried and what it cost."""
     for line in answer.told:
         st.html(lead(line))
-    _sections(later, "7", "8", "9")
+    if behind := later.found():
+        _section(behind.sections["9"])
+        for number in ("7", "8"):
+            part = behind.sections[number]
+            body = lead(part.lead) + "".join(map(tables.of_table, part.tables)) + _facts(part)
+            st.html(tables.folded(part.title, body))
 
 
 def _sections(later: Later, *numbers: str) -> None:
@@ -226,17 +235,26 @@ def _section(part: Section) -> None:
     st.html(heading(part.title) + lead(part.lead))
     _tables(part)
     if part.facts:
-        facts = "".join(
-            f"<dt>{html.escape(term)}</dt><dd>{html.escape(meaning)}</dd>"
-            for term, meaning in part.facts
-        )
-        st.html(f'<dl class="mj-facts">{facts}</dl>')
+        st.html(_facts(part))
+
+
+def _facts(part: Section) -> str:
+    """Return the facts of a section as terms with their meanings; nothing for none."""
+    facts = "".join(
+        f"<dt>{html.escape(term)}</dt><dd>{html.escape(meaning)}</dd>"
+        for term, meaning in part.facts
+    )
+    return f'<dl class="mj-facts">{facts}</dl>' if facts else ""
 
 
 def _tables(part: Section, leave_out: str = "no such caption") -> None:
-    for table in part.tables:
-        if not table.caption.removeprefix("Simulated. ").startswith(leave_out):
-            st.html(tables.of_table(table))
+    """Show the tables of a section, the first open."""
+    shown = [
+        table
+        for table in part.tables
+        if not table.caption.removeprefix("Simulated. ").startswith(leave_out)
+    ]
+    st.html(tables.of_tables(shown))
 
 
 def _charts(drawn: Sequence[Chart], *names: str) -> None:

@@ -11,6 +11,7 @@ from annotate import tables, worker
 from annotate.results import AgreementQuestion, ErrorsAnswer, ErrorsAsked
 from annotate.screens import frame
 from annotate.screens.frame import caption, heading, lead, notice
+from calibration.messages.form import counted
 from calibration.tables.errors import errors_table, left_out_lines
 from calibration.writers.errors import examples_html
 from data.person import Person
@@ -20,6 +21,7 @@ ABOUT = (
     "Which errors clinicians marked, how often, and the responses with the lowest scores and the largest "
     "disagreement, each with what a clinician marked or wrote. A response leads to the workbench."
 )
+EXAMPLES = "{} of {} to read"
 MOST, USUAL = 50, 3
 
 
@@ -39,7 +41,8 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     for found, examples in answer.parts:
         lines = "".join(map(caption, left_out_lines(found)))
         shown = f'<div class="mj-errors">{examples_html(examples, _link)}</div>'
-        st.html(tables.of_table(errors_table(found)) + lines + shown)
+        label = EXAMPLES.format(counted(len(examples), "response"), found.benchmark)
+        st.html(tables.of_table(errors_table(found)) + lines + tables.folded(label, shown))
     st.html("".join(map(caption, answer.told)))
     file = ("Examples as CSV", answer.csv, "errors.csv", "text/csv")
     st.download_button(*file, key="save-errors", on_click="ignore")

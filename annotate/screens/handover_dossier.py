@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from annotate import tables, worker
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
-from calibration.dossier import Dossier, DossierItem, Evidence
+from calibration.dossier import Dossier, DossierItem, Evidence, ItemStatus
 from calibration.messages.dossier import STATUS, answered_words, counts_words
 from calibration.writers.dossier import item_lines, note_lines, sections_of
 from data.guidelines import (
@@ -77,7 +77,11 @@ def show(engine: Engine, person: Person) -> None:
 
 def _section(section: str, items: list[DossierItem]) -> str:
     rows = "".join(map(_row, items))
-    return heading(section) + f'<dl class="mj-items">{rows}</dl>'
+    kinds = [one.status for one in items]
+    counts = ", ".join(
+        f"{kinds.count(kind)} {STATUS[kind].lower()}" for kind in ItemStatus if kind in kinds
+    )
+    return tables.folded(f"{section}: {counts}", f'<dl class="mj-items">{rows}</dl>')
 
 
 def _row(item: DossierItem) -> str:

@@ -57,7 +57,8 @@ SIZES = {
     "1-3": range(1, 4),
     **{f"{size}": range(size, size + 1) for size in range(1, 6)},
 }
-MOST_TRIED = 200
+MOST_TRIED, LAST_TRIED = 200, 20
+EARLIER = "Earlier ones"
 AS_A_CHART = "The first juries as a chart"
 ABOUT_LEDGER = (
     "Every jury that was ever compared with the clinicians, in this app or outside it. The "
@@ -196,7 +197,11 @@ def show_ledger(engine: Engine, person: Person) -> None:
         frame.empty("No jury was compared with the clinicians yet.")
         return
     rows = [_tried_row(entry) for entry in entries[:MOST_TRIED]]
-    tables.sortable("ledger", laid_out(LEDGER, rows, caption=f"Ever tried: {ever_tried(entries)}"))
+    caption = f"Ever tried: {ever_tried(entries)}"
+    tables.sortable("ledger", laid_out(LEDGER, rows[:LAST_TRIED], caption=caption))
+    if earlier := rows[LAST_TRIED:]:
+        with st.expander(f"{EARLIER}: {len(earlier):,}", key="earlier-juries"):
+            tables.sortable("ledger-earlier", laid_out(LEDGER, earlier, caption=EARLIER))
     if len(entries) > MOST_TRIED:
         st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier entries are in the CSV."]))
     st.download_button(
