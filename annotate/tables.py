@@ -26,6 +26,7 @@ Cell = Callable[[Row], str]
 CLASSES = Classes(
     "mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded", "/meanings"
 )
+EACH_BENCHMARK = "Benchmark by benchmark"
 MOST_OPEN = 16  # rows: more are looked up rather than read
 STYLE = (files("annotate") / "tables.css").read_text("utf-8")
 SCRIPT = (files("annotate") / "tables.js").read_text("utf-8")
@@ -87,14 +88,14 @@ def of_tables(several: Sequence[Table]) -> str:
     return opened + "".join(folded(one.caption, of_table(one)) for one in several[1:])
 
 
-def of_long_table(table: Table, label: str = "Benchmark by benchmark") -> str:
+def of_long_table(table: Table) -> str:
     """Return a table with its notes; where it is long, its groups but the last are closed."""
     rows = sum(len(group.rows) for group in table.groups)
     if len(table.groups) == 1 or rows <= MOST_OPEN:
         return of_table(table)
     *each, last = table.groups
     others = replace(table, groups=tuple(each), notes=())
-    return of_table(replace(table, groups=(last,))) + folded(label, of_table(others))
+    return of_table(replace(table, groups=(last,))) + folded(EACH_BENCHMARK, of_table(others))
 
 
 def folded(label: str, body: str, *, is_open: bool = False) -> str:

@@ -50,6 +50,8 @@ ASK = (
     "Choose two juries to compare.",
     "Each comparison is kept in the ledger, and p is corrected for all of them (Holm).",
 )
+RANKING_THEM = "Every combination of jurors is compared with the clinicians, resample by resample"
+COMPARING = "The two juries are compared with the clinicians, resample by resample"
 POOLS, RESPONSES = get_args(Pool), ("own", "common")
 SIZES = {
     "1-5": None,
@@ -77,7 +79,7 @@ def show(engine: Engine, person: Person) -> None:
     worker.wake()
     question = _asked(engine, person)
     coming: Future[ShownRanking] = worker.ask(person, engine, RANK, question)
-    ranking = frame.computed(coming, "Juries are being ranked")
+    ranking = frame.computed(coming, RANKING_THEM)
     if ranking is None:
         return
     st.html(tables.of_decision(ranking.decision))
@@ -179,7 +181,7 @@ def _two_juries(
         return
     question = ComparisonQuestion(options, tuple(first_jury), tuple(second_jury))
     coming: Future[ShownComparison] = worker.ask(person, engine, COMPARE, question)
-    comparison = frame.computed(coming, "The two juries are being compared")
+    comparison = frame.computed(coming, COMPARING)
     if comparison is not None:
         shown = tables.of_decision(comparison.decision), tables.of_table(comparison.table)
         st.html("".join((*shown, tables.noted(comparison.told))))
