@@ -81,6 +81,7 @@ IN_THE_APP = {
     "jury improve": ("lab_improve", "Start learning"),
     "jury probe": ("lab", "Probe the jurors"),
     "jury missing": ("lab_run", "missing"),
+    "jury references": ("study_references", "References checked by jurors"),
     "analyse calibrate": ("agreement", "Overview"),
     "analyse measure": ("study", "Compute"),
     "analyse juries": ("juries", "Ranking"),
@@ -107,7 +108,6 @@ IN_THE_TERMINAL = {
     "study move": "it makes another database than the one that is open",
     "study points draft": "it costs money; the drafts are corrected under Study > Points",
     "analyse claims": "no screen has the figures yet; the workbench shows a response's claims",
-    "jury references": "it asks every juror about every reference, once a study; no screen has it yet",
 }
 
 

@@ -22,6 +22,7 @@ from annotate.screens import (
     study_plan,
     study_points,
     study_progress,
+    study_references,
     study_training,
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
@@ -162,6 +163,7 @@ def show_material(engine: Engine, person: Person) -> None:
     if person.role == Role.COORDINATOR:
         _place(engine, person, materials)
         _measure(engine, person)
+    study_references.show(engine, person)
 
 
 def _row(material: Material) -> list[Cell]:
