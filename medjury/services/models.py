@@ -63,7 +63,9 @@ class ModelsRequest:
 
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     by: tuple[str, ...] = WAYS
-    measured: Mapping[str, str] = field(default_factory=dict)
+    measured: Mapping[str, str] = field(
+        default_factory=dict, hash=False
+    )  # requests are kept by their hash
 
 
 @dataclass(frozen=True)
