@@ -82,6 +82,7 @@ IN_THE_APP = {
     "jury improve": ("lab_improve", "Start learning"),
     "jury probe": ("lab", "Probe the jurors"),
     "jury missing": ("lab_run", "missing"),
+    "jury references": ("study_references", "References checked by jurors"),
     "analyse calibrate": ("agreement", "Overview"),
     "analyse measure": ("study", "Compute"),
     "analyse juries": ("juries", "Ranking"),
@@ -107,7 +108,6 @@ IN_THE_TERMINAL = {
     "study blind": "it prints the names of authors, which the app never shows while a study is blind",
     "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
     "study move": "it makes another database than the one that is open",
-    "jury references": "it asks every juror about every reference, once a study; no screen has it yet",
 }
 
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 import streamlit as st
 
 from annotate import appearance
+from annotate.waiting import waited
 from data.errors import MedjuryError
 from data.person import Person
 
@@ -55,10 +56,7 @@ def refusals() -> Iterator[None]:
 def computed(coming: "Future[Result]", doing: str) -> Result | None:
     """Return a computed value, waiting for it; if it was refused, show why and return None."""
     try:
-        if coming.done():
-            return coming.result()
-        with st.spinner(doing, show_time=True):
-            return coming.result()
+        return waited(coming, doing)
     except MedjuryError as error:
         empty(str(error))
         return None

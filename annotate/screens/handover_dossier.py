@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from annotate import tables, worker
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
-from calibration.dossier import Dossier, DossierItem, Evidence
+from calibration.dossier import Dossier, DossierItem, Evidence, ItemStatus
 from calibration.messages.dossier import STATUS, answered_words, counts_words
 from calibration.writers.dossier import item_lines, note_lines, sections_of
 from data.guidelines import (
@@ -32,6 +32,7 @@ ABOUT = (
     "Each item of a reporting guideline, in our own words, with what of this study answers it: a "
     "figure, a hash or a file. What the study lacks is not done; what only people know is asked below."
 )
+ABOUT_GUIDELINE = "Where these items are from"
 ANSWERED, FILES = "dossier-answered", "dossier-files"
 FILL, MAKE = "medjury.services.dossier:dossier", "medjury.services.dossier_files:dossier_files"
 ABOUT_ANSWERS = (
@@ -62,13 +63,15 @@ def show(engine: Engine, person: Person) -> None:
     name = chosen if chosen in GUIDELINES else GUIDELINES[0]
     question = DossierQuestion(name, names=tuple(names_of_actors(person, engine).items()))
     coming: Future[Dossier] = worker.ask(person, engine, FILL, question)
-    dossier = frame.computed(coming, "Filling in the items")
+    dossier = frame.computed(
+        coming, "The items are filled in: each benchmark is resampled for its figures"
+    )
     if dossier is None:
         return
     st.html(tables.of_decision(dossier.decision))
     st.html(
         paragraph(f"Of {len(dossier.items)} items: {counts_words(dossier)}.")
-        + "".join(map(paragraph, note_lines(dossier)))
+        + tables.folded(ABOUT_GUIDELINE, "".join(map(paragraph, note_lines(dossier))))
     )
     _answer(engine, person, dossier.guideline)
     _offer(engine, person, question)
@@ -77,7 +80,11 @@ def show(engine: Engine, person: Person) -> None:
 
 def _section(section: str, items: list[DossierItem]) -> str:
     rows = "".join(map(_row, items))
-    return heading(section) + f'<dl class="mj-items">{rows}</dl>'
+    kinds = [one.status for one in items]
+    counts = ", ".join(
+        f"{kinds.count(kind)} {STATUS[kind].lower()}" for kind in ItemStatus if kind in kinds
+    )
+    return tables.folded(f"{section}: {counts}", f'<dl class="mj-items">{rows}</dl>')
 
 
 def _row(item: DossierItem) -> str:
@@ -156,7 +163,11 @@ def _offer(engine: Engine, person: Person, question: DossierQuestion) -> None:
     st.html(heading("Files") + paragraph(ABOUT_FILES))
     if st.button("Make the files", key="dossier-make"):
         coming: Future[DossierFiles] = worker.ask(person, engine, MAKE, question)
-        if (made := frame.computed(coming, "Writing the files")) is not None:
+        if (
+            made := frame.computed(
+                coming, "The figures are computed anew, then the files are written"
+            )
+        ) is not None:
             st.session_state[FILES] = made
     made = st.session_state.get(FILES)
     if made is None or made.guideline != question.guideline:

@@ -51,6 +51,8 @@ ASK = (
     "Choose two juries to compare.",
     "Each comparison is kept in the ledger, and p is corrected for all of them (Holm).",
 )
+RANKING_THEM = "Every combination of jurors is compared with the clinicians, resample by resample"
+COMPARING = "The two juries are compared with the clinicians, resample by resample"
 POOLS, RESPONSES = get_args(Pool), ("own", "common")
 SIZES = {
     "1-5": None,
@@ -58,7 +60,8 @@ SIZES = {
     "1-3": range(1, 4),
     **{f"{size}": range(size, size + 1) for size in range(1, 6)},
 }
-MOST_TRIED = 200
+MOST_TRIED, LAST_TRIED = 200, 20
+EARLIER = "Earlier ones"
 AS_A_CHART = "The first juries as a chart"
 ABOUT_LEDGER = (
     "Every jury that was ever compared with the clinicians, in this app or outside it. The "
@@ -77,7 +80,7 @@ def show(engine: Engine, person: Person) -> None:
     worker.wake()
     question = _asked(engine, person)
     coming: Future[ShownRanking] = worker.ask(person, engine, RANK, question)
-    ranking = frame.computed(coming, "Juries are being ranked")
+    ranking = frame.computed(coming, RANKING_THEM)
     if ranking is None:
         return
     st.html(tables.of_decision(ranking.decision))
@@ -181,7 +184,7 @@ def _two_juries(
         return
     question = ComparisonQuestion(options, tuple(first_jury), tuple(second_jury))
     coming: Future[ShownComparison] = worker.ask(person, engine, COMPARE, question)
-    comparison = frame.computed(coming, "The two juries are being compared")
+    comparison = frame.computed(coming, COMPARING)
     if comparison is not None:
         shown = tables.of_decision(comparison.decision), tables.of_table(comparison.table)
         st.html("".join((*shown, tables.noted(comparison.told))))
@@ -199,7 +202,11 @@ def show_ledger(engine: Engine, person: Person) -> None:
         frame.empty("No jury was compared with the clinicians yet.")
         return
     rows = [_tried_row(entry) for entry in entries[:MOST_TRIED]]
-    tables.sortable("ledger", laid_out(LEDGER, rows, caption=f"Ever tried: {ever_tried(entries)}"))
+    caption = f"Ever tried: {ever_tried(entries)}"
+    tables.sortable("ledger", laid_out(LEDGER, rows[:LAST_TRIED], caption=caption))
+    if earlier := rows[LAST_TRIED:]:
+        with st.expander(f"{EARLIER}: {len(earlier):,}", key="earlier-juries"):
+            tables.sortable("ledger-earlier", laid_out(LEDGER, earlier, caption=EARLIER))
     if len(entries) > MOST_TRIED:
         st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier entries are in the CSV."]))
     st.download_button(

@@ -27,6 +27,7 @@ ASK = (
     "Each comparison is kept in the ledger, and p is corrected for all of them (Holm).",
 )
 NOBODY = "Choose at least one juror."
+COMPARING = "Both juries are compared with the clinicians, resample by resample"
 MEAN = "mean of all criteria"
 
 
@@ -71,7 +72,7 @@ def _chosen(juries: Sequence[ClaimsJury]) -> ClaimsJury:
 def _compared(engine: Engine, person: Person, asked: ClaimsQuestion) -> None:
     """Show both juries side by side, what they cost, and the claims."""
     coming: Future[ShownClaims] = worker.ask(person, engine, COMPARED, asked)
-    found = frame.computed(coming, "Both juries are being compared")
+    found = frame.computed(coming, COMPARING)
     if found is not None:
         shown = tables.of_decision(found.decision), *map(tables.of_table, found.tables)
         st.html("".join((*shown, tables.noted(found.told))))

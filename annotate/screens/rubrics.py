@@ -63,6 +63,7 @@ STATED = (
     "Protocol."
 )
 FILES = "rubric-files"
+MAKING = "The agreement of this panel is being resampled, then the files are written"
 ABOUT_EXPORT = (
     "The figures are computed anew from this jury's ratings on exactly this rubric. The "
     "files say validated only if the study's protocol is met (see Evidence); otherwise they "
@@ -253,8 +254,9 @@ def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
         )
         coming = worker.ask(person, engine, exported_rubric, request)
         name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
-        with frame.refusals(), st.spinner("The files are being made", show_time=True):
-            st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
+        made = frame.computed(coming, MAKING)
+        if made is not None:
+            st.session_state[FILES] = Archive(rubric.sha256, name, made)
     archive = st.session_state.get(FILES)
     if archive is not None and archive.sha256 == rubric.sha256:
         _handed(archive)

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from annotate.screens import (
     study_plan,
     study_points,
     study_progress,
+    study_references,
     study_training,
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
@@ -55,6 +57,8 @@ HEADS = (
 )
 NO_PLACE = "not placed"
 MEASURED = "annotate.forecasts:measured"
+MEASURING = "Each response is compared with its reference; nothing is stored before all are"
+CHECKING = "Every event is hashed again, and every row that an event vouches for is compared"
 ABOUT_METRICS = (
     "ROUGE-L and BERTScore compare each response with its reference text. They are stored as raters, "
     "so that Agreement compares them with the clinicians like any juror."
@@ -159,6 +163,7 @@ def show_material(engine: Engine, person: Person) -> None:
     if person.role == Role.COORDINATOR:
         _place(engine, person, materials)
         _measure(engine, person)
+    study_references.show(engine, person)
 
 
 def _row(material: Material) -> list[Cell]:
@@ -208,15 +213,15 @@ def _measure(engine: Engine, person: Person) -> None:
         metrics = st.multiselect("Metrics", METRICS, METRICS[:1], key="metrics")
         pressed = st.button("Compute", key="measure-now", disabled=not metrics)
     if pressed:
-        with frame.refusals(), st.spinner("The metrics are being computed", show_time=True):
-            st.html(good(" ".join(measured(person, engine, tuple(metrics)))))
+        told = frame.computed(measured(person, engine, tuple(metrics)), MEASURING)
+        if told is not None:
+            st.html(good(" ".join(told)))
 
 
 @only(Role.COORDINATOR)
-def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> tuple[str, ...]:
-    """Score and store by some metrics in the worker process; return a sentence a metric."""
-    told: tuple[str, ...] = worker.of_study(engine, MEASURED, MeasureQuestion(metrics))
-    return told
+def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> "Future[tuple[str, ...]]":
+    """Score and store by some metrics in the worker process; return a sentence a metric, to come."""
+    return worker.of_study(engine, MEASURED, MeasureQuestion(metrics))
 
 
 def _at(options: list[str], value: str) -> int:
@@ -261,7 +266,7 @@ def _check(engine: Engine, person: Person) -> None:
         pressed = st.button("Check now", key="verify-now")
     with frame.refusals():
         if pressed:
-            with st.spinner("Checking every event and row"):
+            with st.spinner(CHECKING, show_time=True):
                 verified = queries.checked_record(person, engine, head or None)
             st.session_state[CHECKED] = (verified, now())
         if checked := st.session_state.get(CHECKED):

@@ -127,7 +127,7 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
 def _store(engine: Engine, person: Person, request: DesignRequest, planned: PlannedDesign) -> None:
     """Store the design that was seen, and hand the codes over."""
     with frame.refusals():
-        with st.spinner("Assigning the responses"):
+        with st.spinner("The readings are being stored", show_time=True):
             design = deal(person, engine, request)
             if (design.load, design.overlap, design.repeats) != (
                 planned.load,

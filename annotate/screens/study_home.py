@@ -26,7 +26,7 @@ ABOUT_STEPS = "Steps of the study"
 LEFT_TO_COORDINATORS = "A coordinator does this."
 TO_A_JURY = (Step.RESPONSES, Step.RATING, Step.CLINICIANS, Step.JURY)
 BEFORE_A_JURY = "See how far clinicians and metrics agree; that takes no jury"
-COMPUTING = "Does the jury agree? It is being computed"
+COMPUTING = "Does the jury agree? Each benchmark is resampled 2,000 times to say how sure that is"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,9 @@ def show(engine: Engine, person: Person) -> None:
     if asked is None:
         return
     coming: Future[PlanAnswer] = worker.ask(person, engine, PLANNED, asked, "details")
-    answer = frame.computed(coming, "The plan is being computed")
+    answer = frame.computed(
+        coming, "How many responses and clinicians it takes is being worked out"
+    )
     if answer is not None:
         *needed, reliability = answer.tables
         st.html("".join(map(tables.of_table, needed)))

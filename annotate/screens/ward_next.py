@@ -35,7 +35,7 @@ def show(engine: Engine, person: Person) -> None:
     if asked is None:
         return
     coming: Future[LookAnswer] = worker.ask(person, engine, LOOKED, asked, "details")
-    answer = frame.computed(coming, "The goal is being looked at")
+    answer = frame.computed(coming, "The ratings so far are compared with the goal")
     if answer is not None:
         st.html((good if answer.is_shown else notice)(answer.headline))
         st.html("".join(map(caption, answer.told)))

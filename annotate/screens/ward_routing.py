@@ -39,7 +39,9 @@ def show(engine: Engine, person: Person) -> None:
         st.html(caption(ONE_QUESTION))
         return
     coming: Future[RoutingAnswer] = worker.ask(person, engine, ROUTED, asked, "details")
-    answer = frame.computed(coming, "Responses are being routed")
+    answer = frame.computed(
+        coming, "It is being worked out which responses the jury may pass at this limit"
+    )
     if answer is not None:
         _show(answer)
 

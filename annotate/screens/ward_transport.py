@@ -29,7 +29,7 @@ def show(engine: Engine, person: Person) -> None:
     coming: Future[TransportAnswer] = worker.ask(
         person, engine, COMPARED, TransportAsked(), "details"
     )
-    answer = frame.computed(coming, "Notes are being compared")
+    answer = frame.computed(coming, "The rated responses are compared with the others")
     if answer is not None:
         st.html((good if answer.is_alike else notice)(answer.headline))
         st.html("".join(map(tables.of_table, answer.tables)) + "".join(map(caption, answer.told)))

@@ -40,7 +40,7 @@ from data.queries.jury import juror_cards
 from data.queries.study import BenchmarkView
 from data.schema import Attempt, ClaimOrigin, ClaimSplit
 from jury.panel import Panel
-from medjury.services.juries import ComparedJuries, ComparisonQuestion, compare_juries
+from medjury.services.juries import ComparedJuries, ComparisonQuestion, Tick, compare_juries
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,12 @@ class ClaimsFigures:
     composite: bool = False
 
 
-def claims_figures(engine: Engine, question: ClaimsQuestion) -> ClaimsFigures:
+def claims_figures(
+    engine: Engine, question: ClaimsQuestion, *, tick: Tick | None = None
+) -> ClaimsFigures:
     """Return the gain and the price of claims; the comparison counts in the ledger.
+
+    `tick` is as in `compare_juries`.
 
     Raises
     ------
@@ -180,7 +184,8 @@ def claims_figures(engine: Engine, question: ClaimsQuestion) -> ClaimsFigures:
         )
     criterion = None if question.composite else jury.criterion
     options = replace(options, criterion=criterion)
-    compared = compare_juries(engine, ComparisonQuestion(options, jury.judges, jury.plain))
+    comparison = ComparisonQuestion(options, jury.judges, jury.plain)
+    compared = compare_juries(engine, comparison, tick=tick)
     price = ClaimsPrice(
         spent_on(engine, Attempt, plain, both),
         spent_on(engine, ClaimSplit, [splitter], both),
