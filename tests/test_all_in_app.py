@@ -124,6 +124,7 @@ IN_THE_APP = {
     "study verify": ("study", "Check now"),
     "study backup": ("study_files", "Make a backup"),
     "study points add": ("study_points", "Import these points"),
+    "study points draft": ("study_drafts", "Ask for drafts"),
     "study points show": ("study_points", "Points of the case"),
     "analyse points": ("agreement", "Points"),
     "rate people list": ("people", "Add people"),
@@ -147,6 +148,7 @@ IN_THE_APP = {
     "analyse calibrate": ("agreement", "Overview"),
     "analyse measure": ("study", "Compute"),
     "analyse juries": ("juries", "Ranking"),
+    "analyse claims": ("juries_claims", "Compare with the plain jury"),
     "analyse models": ("models", "Models"),
     "analyse errors": ("agreement", "Errors"),
     "analyse predict": ("agreement", "Predict"),
@@ -168,8 +170,6 @@ IN_THE_TERMINAL = {
     "study blind": "it prints the names of authors, which the app never shows while a study is blind",
     "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
     "study move": "it makes another database than the one that is open",
-    "study points draft": "it costs money; the drafts are corrected under Study > Points",
-    "analyse claims": "no screen has the figures yet; the workbench shows a response's claims",
 }
 
 
