@@ -29,7 +29,15 @@ KINDS = ("Tokens in", "From a cache", "Written to a cache", "Tokens out")
 HEADS = ("Juror", "Failed, and why", "Rated", "Missing", "Failed", "Calls", *KINDS, "USD")
 SHOWN_REASONS = 3
 INTERRUPTED, MISSING, USER_ERROR = 130, 1, 2
-JURORS = ("Juror", "Model", "Family", "Texts go to", "Key in", "Ends", "USD per million in / out")
+JURORS = (
+    "Juror",
+    "Model",
+    "Family",
+    "Texts go to",
+    "Key is in",
+    "Model ends",
+    "US dollars per million tokens, in / out",
+)
 PROBED = (
     *("Juror", "Status", "Answered as", "Form", "Temperature", "Injections", "Fit"),
     *("Ends", "USD"),
