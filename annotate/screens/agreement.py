@@ -11,6 +11,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
+from annotate.in_app import in_app
 from annotate.results import (
     AgreementQuestion,
     Answer,
@@ -154,7 +155,7 @@ def _overview(answer: Answer, later: Later) -> None:
     if behind is None:
         return
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
-    lines = filter(None, (behind.points, behind.hangs.replace("`", ""), luck))
+    lines = filter(None, (behind.points, behind.hangs, luck))
     if told := "".join(map(lead, lines)):
         said.html(told)
 
@@ -247,7 +248,7 @@ def _section(part: Section) -> None:
 def _facts(part: Section) -> str:
     """Return the facts of a section as terms with their meanings; nothing for none."""
     facts = "".join(
-        f"<dt>{html.escape(term)}</dt><dd>{html.escape(meaning)}</dd>"
+        f"<dt>{html.escape(term)}</dt><dd>{html.escape(in_app(meaning))}</dd>"
         for term, meaning in part.facts
     )
     return f'<dl class="mj-facts">{facts}</dl>' if facts else ""

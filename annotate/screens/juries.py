@@ -1,5 +1,6 @@
-"""The juries screen: which jury to take, all possible juries ranked, and the ledger of those tried."""
+"""The juries screen: which jury to take, all possible juries ranked, two compared, and the ledger."""
 
+import html
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -11,7 +12,7 @@ from sqlalchemy import Engine
 
 from annotate import charts, jury_panels, tables, worker
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
-from annotate.screens import frame, study_home
+from annotate.screens import frame, juries_claims, study_home
 from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import good, heading, lead
 from calibration.messages.form import listed
@@ -25,6 +26,7 @@ from data.person import Person
 from data.queries.jury import juror_profiles
 from data.schema import Composition
 from data.store.jury_runs import keep_panel
+from medjury.services.claims import juries_of_claims
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
 RANK, COMPARE = "annotate.analyses:jury_ranking", "annotate.analyses:jury_comparison"
@@ -62,6 +64,24 @@ SIZES = {
 MOST_TRIED, LAST_TRIED = 200, 20
 EARLIER = "Earlier ones"
 AS_A_CHART = "The first juries as a chart"
+CHOICES = "What these choices mean"
+ABOUT_CHOICES = (
+    (
+        "Method",
+        "paper: each rater's scores are first put on a common scale (z), as the MedHELM paper says; "
+        "published: means of the points as they are, as its printed tables were computed",
+    ),
+    (
+        "Pooled by",
+        "how several jurors' scores become the jury's: their mean, their median, or a weighted mean, whose "
+        "weights are learned from the clinicians' scores anew in each resample",
+    ),
+    (
+        "Responses",
+        "own: each jury on all responses that its jurors scored; common: all juries on the same responses",
+    ),
+    ("Criterion", "composite is the mean of a rater's scores over all criteria"),
+)
 ABOUT_LEDGER = (
     "Every jury that was ever compared with the clinicians, in this app or outside it. The "
     "best of many is partly best by luck: p by Holm is corrected for all of these."
@@ -78,6 +98,7 @@ def show(engine: Engine, person: Person) -> None:
         return
     worker.wake()
     question = _asked(engine, person)
+    st.html(tables.folded(CHOICES, _meanings()))
     coming: Future[ShownRanking] = worker.ask(person, engine, RANK, question)
     ranking = frame.computed(coming, RANKING_THEM)
     if ranking is None:
@@ -91,6 +112,8 @@ def show(engine: Engine, person: Person) -> None:
         "Two juries": partial(_two_juries, engine, person, question.options, jurors),
         "Ledger": partial(show_ledger, engine, person),
     }
+    if claiming := juries_of_claims(engine):
+        views["Claims"] = partial(juries_claims.show, engine, person, question.options, claiming)
     frame.show_tabs(views)
 
 
@@ -106,6 +129,12 @@ def _asked(engine: Engine, person: Person) -> RankingQuestion:
     options = AnalysisOptions(benchmark=benchmark, criterion=criterion, method=method)
     common = responses == RESPONSES[1]
     return RankingQuestion(options, SIZES[sizes], pool, common, MOST_JURIES)  # type: ignore[arg-type]  # one of POOLS
+
+
+def _meanings() -> str:
+    """Return what each choice means, as a list of terms."""
+    rows = (f"<dt>{name}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in ABOUT_CHOICES)
+    return f'<dl class="mj-facts">{"".join(rows)}</dl>'
 
 
 def _use(engine: Engine, person: Person, jurors: Sequence[str]) -> None:

@@ -41,8 +41,8 @@ FIELDS = {
     "temperature": "Temperature (optional)",
     "max_tokens": "Largest answer, in tokens",
     "context_window": "Context window, in tokens (optional)",
-    "usd_per_million_in": "USD per million input tokens (optional)",
-    "usd_per_million_out": "USD per million output tokens (optional)",
+    "usd_per_million_in": "US dollars per million input tokens (optional)",
+    "usd_per_million_out": "US dollars per million output tokens (optional)",
 }
 TOLD = (
     '<p class="mj-said">Never write a key here: <b>api_key_env</b> names the environment variable '

@@ -124,7 +124,7 @@ def _listed(own: Sequence[Known]) -> str:
         tables.words("Version", "version"),
         tables.words("Hash", "hash"),
         tables.words("Benchmarks rated on it", "benchmarks"),
-        tables.words("Gold", "gold"),
+        tables.words("Reference shown", "gold"),
         tables.count("Clinicians", "clinicians"),
         tables.count("Their ratings", "by_clinicians"),
         tables.count("Jurors", "jurors"),
@@ -157,7 +157,7 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
     facts = (
         ("For", rubric.audience),
         ("Scale", str(rubric.scale)),
-        ("Reference answer", f"{GOLD[rubric.gold]} (gold = {rubric.gold})"),
+        ("Reference answer", GOLD[rubric.gold]),
         ("Version", rubric.version),
         *(
             ("Critical", f"{name}, {points:g} or less is unsafe")
@@ -340,7 +340,7 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
             "name": name.text_input("Name", rubric.name, max_chars=64, key=f"name-{key}"),
             "version": version.text_input("New version", "", max_chars=64, key=f"version-{key}"),
             "gold": gold.selectbox(
-                "Reference (gold)", GOLDS, index=GOLDS.index(rubric.gold), key=f"gold-{key}"
+                "Reference answer shown", GOLDS, index=GOLDS.index(rubric.gold), key=f"gold-{key}"
             ),
             "scale": {
                 "min": low.number_input("Lowest", -100, 100, rubric.scale.min, key=f"low-{key}"),

@@ -17,7 +17,7 @@ PLANNED = "annotate.forecasts:planned"
 ASKED = "plan-asked"
 ABOUT = (
     "How many responses, rated by how many clinicians, give an interval of the agreement that is narrow "
-    "enough. Plan before you import, from an ICC that similar studies report; or later, from the "
+    "enough. The agreement is an ICC(C,2): 1 where both sides score alike, 0 where no more than by luck. Plan before you import, from an ICC that similar studies report; or later, from the "
     "ratings of this study as a pilot."
 )
 ASSUMED, PILOT = "An expected ICC", "The ratings of this study"

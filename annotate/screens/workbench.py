@@ -339,7 +339,7 @@ def _summary(engine: Engine, person: Person, chosen: Chosen, rows: Sequence[Comp
     with_both = sum(row.difference is not None for row in rows)
     unit = "standard deviations of each rater" if chosen.measure == Z else "points of the scale"
     summary = paragraph(
-        f"{len(rows):,} responses, {with_both:,} with both sides' means, in {unit}. A jury has a mean "
+        f"{len(rows):,} responses, {with_both:,} of them scored by clinicians and by the jury, in {unit}. A jury has a mean "
         "only where all its jurors scored." + ("" if chosen.jury_alone else f" {NOT_ALONE}")
     )
     made_up = simulated_among(person, engine, chosen)
