@@ -11,6 +11,8 @@ from sqlalchemy import Engine
 
 from annotate.results import (
     BackupQuestion,
+    ErrorsAnswer,
+    ErrorsAsked,
     LookAnswer,
     LookQuestion,
     MeasureQuestion,
@@ -27,6 +29,7 @@ from annotate.results import (
 )
 from calibration.tables import stopping as stopping_words
 from calibration.tables import transport as transport_words
+from calibration.tables.errors import ABOUT, RULE
 from calibration.tables.numbers import PAGE
 from calibration.tables.planning import (
     margin_table,
@@ -44,6 +47,8 @@ from calibration.ward_values import Verdict
 from data.csv_files import csv_bytes
 from data.queries import benchmarks
 from data.store.moving import BackedUp, back_up
+from medjury.services.errors import ErrorsQuestion, study_errors
+from medjury.services.errors import csv_of as csv_of_examples
 from medjury.services.measuring import Scored, measure_study
 from medjury.services.planning import Assumption, plan_from_assumption, plan_from_pilot
 from medjury.services.points import PointsQuestion, points_agreement, tables_of
@@ -89,6 +94,25 @@ def points_agreed(engine: Engine, asked: PointsAsked) -> tuple[Table, ...]:
         return ()
     question = PointsQuestion(options.benchmark, options.jurors, options.reps, options.seed)
     return tuple(table for one in points_agreement(engine, question) for table in tables_of(one))
+
+
+def errors_found(engine: Engine, asked: ErrorsAsked) -> ErrorsAnswer:
+    """Return the errors that clinicians marked, and examples in their words.
+
+    Raises
+    ------
+    BadInput, Unknown, Unrated, TooFew
+        As `medjury.services.errors.study_errors`.
+    """
+    question = ErrorsQuestion(asked.benchmark, asked.jurors, None, asked.per_group, asked.criterion)
+    found = study_errors(engine, question)
+    told = (
+        f"Jury: {', '.join(found.jury) or 'none has rated'}.",
+        *([f"Asked, and gave no rating: {', '.join(found.silent)}."] if found.silent else []),
+        *(ABOUT, RULE.format(found.per_group)),
+        *found.told,
+    )
+    return ErrorsAnswer(found.parts, found.simulated, told, csv_bytes(*csv_of_examples(found)))
 
 
 def predicted(engine: Engine, question: PredictionsQuestion) -> PredictionsAnswer:

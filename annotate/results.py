@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.decision import Decision
+from calibration.error_values import BenchmarkErrors, Example
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
 from calibration.planning.rows import PlanOptions
 from calibration.routing.values import Harm
@@ -22,6 +23,14 @@ class AgreementQuestion:
 
     options: AnalysisOptions
     families: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyQuestion:
+    """How often cards of a survey are resampled, and the seed."""
+
+    reps: int = 2000
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +294,29 @@ class PointsAsked:
     """Agreement on points of the case is asked for, on one benchmark or all."""
 
     options: AnalysisOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorsAsked:
+    """Errors are asked for, on one benchmark or all, by which jury, with so many examples a reason."""
+
+    benchmark: str | None = None
+    jurors: tuple[str, ...] | None = None
+    criterion: str | None = None
+    per_group: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorsAnswer:
+    """Each benchmark's errors and examples, which hold clinicians' words, and what is to be known.
+
+    `simulated` names the raters that are; `csv` has a row an example.
+    """
+
+    parts: tuple[tuple[BenchmarkErrors, tuple[Example, ...]], ...]
+    simulated: tuple[str, ...]
+    told: tuple[str, ...]
+    csv: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.like_for_like import held_replicates, like_for_like
 from calibration.rating_matrix import RatingMatrix
-from calibration.stopping import judge
-from calibration.ward_values import Look, Verdict
+from calibration.stopping import judge, statistic_of
+from calibration.ward_values import Look, PastLook, Verdict
 
 CLINICIANS, MARGIN, REPS = 3, 0.1, 300
 # Noise of the jury's mean, in standard deviations of the cases; a clinician's is 0.7.
@@ -62,6 +62,7 @@ def study(noise: float, truth: float, given: argparse.Namespace, seed: int) -> E
     """Look at one study until it ends."""
     grid = cases(given.most, noise, np.random.default_rng([seed, round(noise * 100)]))
     steps = [round(given.most * (n + 1) / given.looks) for n in range(given.looks)]
+    before: list[PastLook] = []
     for place, number in enumerate(steps):
         part = RatingMatrix(
             grid.composites[:number],
@@ -71,7 +72,9 @@ def study(noise: float, truth: float, given: argparse.Namespace, seed: int) -> E
             grid.kinds,
         )
         estimate, error = figure(part, seed)
-        found = judge(steps[:place], Look(number, given.most, estimate, error, -MARGIN, number))
+        look = Look(number, given.most, estimate, error, -MARGIN, number)
+        found = judge(before, look)
+        before.append(PastLook(number, statistic_of(look)))
         if found.verdict is not Verdict.GO_ON or place + 1 == given.looks:
             covers = found.low <= truth <= found.high
             fixed = found.fixed_low <= truth <= found.fixed_high

@@ -5,12 +5,14 @@ far the study is, so that looks need not be planned; all of them have to be coun
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 from scipy.stats import t as student
 
-from calibration.ward_values import Look, Stopping, Verdict
+from calibration.stagewise import stagewise_interval
+from calibration.ward_values import Look, PastLook, Stopping, Verdict
 
 CONFIDENCE = 0.95
 POINTS = 1201  # at which the density of the statistic is followed from look to look
@@ -70,28 +72,28 @@ def boundaries(fractions: Sequence[float], alpha: float = 1 - CONFIDENCE) -> lis
     return found
 
 
-def judge(looks: Sequence[int], look: Look, alpha: float = 1 - CONFIDENCE) -> Stopping:
+def judge(looks: Sequence[PastLook], look: Look, alpha: float = 1 - CONFIDENCE) -> Stopping:
     """Return what a look says, given all looks before it.
 
-    Jennison, Turnbull (1989), Interim analyses: the repeated confidence interval approach, JRSS B 51,
-    305: estimate plus and minus critical value times standard error, which covers at all looks
-    together. The critical value is taken to Student's t with the instances less one.
+    The verdict is that of the repeated interval (Jennison, Turnbull 1989, Interim analyses: the
+    repeated confidence interval approach, JRSS B 51, 305): estimate plus and minus critical value times
+    standard error, which covers at all looks together. Where the study ends by it, the interval is the
+    one of `calibration.stagewise`, with exact coverage. Both are taken to Student's t with the
+    instances less one.
 
     Parameters
     ----------
-    looks : responses that were rated at each earlier look, in any order; more than now count as now
+    looks : each earlier look, in any order; those with more rated than now count as now
     look : this one; `error` above 0
     """
     now = min(look.rated, look.planned)
-    seen = sorted({min(n, now) for n in (*looks, now) if n > 0})
-    critical = boundaries([n / look.planned for n in seen], alpha)[-1]
-    freedom = max(look.instances - 1, 1)
-    wide = float(student.isf(ndtr(-critical), freedom)) if np.isfinite(critical) else float("inf")
-    usual = float(student.isf(alpha / 2, freedom))
+    seen = sorted({min(n, now) for n in (*(one.rated for one in looks), now) if n > 0})
+    critical = boundaries([n / look.planned for n in seen], alpha)
+    wide, usual = _as_student(critical[-1], look), _as_student(float(ndtri(1 - alpha / 2)), look)
     low, high = look.estimate - wide * look.error, look.estimate + wide * look.error
     chance = _chance(look, alpha)
     verdict = _verdict(look, low, high, chance)
-    return Stopping(
+    found = Stopping(
         verdict,
         low,
         high,
@@ -100,6 +102,59 @@ def judge(looks: Sequence[int], look: Look, alpha: float = 1 - CONFIDENCE) -> St
         wide,
         _more(look, alpha) if verdict is Verdict.GO_ON else None,
         chance,
+    )
+    return found if verdict.goes_on else _ordered(found, looks, look, seen, critical, alpha)
+
+
+def statistic_of(look: Look) -> float:
+    """Return how many standard errors the estimate is over the target, as a normal statistic."""
+    distance = (look.estimate - look.target) / look.error
+    tail = max(float(student.sf(abs(distance), max(look.instances - 1, 1))), 1e-300)
+    return float(-np.sign(distance) * ndtri(tail))
+
+
+def _as_student(critical: float, look: Look) -> float:
+    """Return the value of Student's t that is exceeded as often as one of a normal statistic."""
+    return float(student.isf(ndtr(-critical), max(look.instances - 1, 1)))
+
+
+def _ordered(
+    found: Stopping,
+    looks: Sequence[PastLook],
+    look: Look,
+    seen: Sequence[int],
+    critical: Sequence[float],
+    alpha: float,
+) -> Stopping:
+    """Return what a look says with the interval of exact coverage, if the study ends at this look.
+
+    It has none if an earlier look had ended it, or the record does not have what that saw. At the very
+    boundary both intervals end at the target; where integration errs by less than its accuracy, the
+    repeated one's end stays.
+    """
+    bounds = dict(zip(seen, critical, strict=True))
+    for one in looks:
+        if one.rated > seen[-1]:
+            return found  # ratings went, or all that was planned was rated before
+        if not 0 < one.rated < seen[-1]:
+            continue
+        if one.statistic is None or abs(one.statistic) > bounds[one.rated]:
+            return found
+    fractions, statistic = [n / look.planned for n in seen], statistic_of(look)
+    root = float(np.sqrt(fractions[-1]))
+    drifts = stagewise_interval(fractions, critical[:-1], statistic, alpha)
+    ends = [
+        look.estimate - _as_student(statistic - drift * root, look) * look.error for drift in drifts
+    ]
+    same = [
+        (a > look.target) == (b > look.target)
+        for a, b in zip(ends, (found.low, found.high), strict=True)
+    ]
+    return replace(
+        found,
+        low=ends[0] if same[0] else found.low,
+        high=ends[1] if same[1] else found.high,
+        ordered=True,
     )
 
 

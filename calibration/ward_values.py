@@ -51,7 +51,9 @@ class Stopping:
     Attributes
     ----------
     verdict
-    low, high : the interval that holds at this look and all before it together
+    low, high : the interval that holds though others were looked at: `ordered` says which
+    ordered : the study ends here, and the interval has the coverage of 95 %; else it holds at this
+        look and all before it together, and is wider
     fixed_low, fixed_high : the one that would hold if nobody had looked before, for comparison
     critical : half of the interval's width, in standard errors
     more : responses until it is likely to be shown; None where it is decided or out of reach
@@ -66,6 +68,20 @@ class Stopping:
     critical: float
     more: int | None
     chance: float
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PastLook:
+    """An earlier look: responses rated by then, and how far the figure was from its target.
+
+    Attributes
+    ----------
+    statistic : in standard errors, as a normal one; None where the record has none
+    """
+
+    rated: int
+    statistic: float | None = None
 
 
 class Standing(StrEnum):

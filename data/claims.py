@@ -22,6 +22,7 @@ from data.rubrics.injection import disarm
 from data.safe_text import one_line
 
 FOLDER = Path(__file__).with_name("claims_of_response")
+CLAIMS = "claims"  # the key of a juror's profile that says what it derives from claims
 SUPPORTED, CONTRADICTED, ABSENT = 1, 2, 3
 ANSWERS = {
     SUPPORTED: "Supported: the material states it, or it follows without doubt",

@@ -239,10 +239,11 @@ def to_judge(
     if derived is None:
         return
     plain, splitter = (rater_key(engine, name) for name in (derived.of, derived.splitter))
-    done, failures = rated_by(engine, rater), split_failures(engine, splitter)
+    given, failures = rated_by(engine, rater), split_failures(engine, splitter)
     for task in tasks:
         lists = newest_claims(engine, splitter, task.name)
         verdicts = whole_verdicts(engine, plain, task.rubric)
+        derived_of = whole_verdicts(engine, rater, task.rubric)
         for shown in juror_cards(engine, task.name, task.rubric):
             if (own := verdicts.get(shown.response)) is None:
                 continue
@@ -256,7 +257,7 @@ def to_judge(
                 yield JudgeJob(job, carried, why)
                 continue
             rubric = claims_rubric(task.rubric, derived.criterion, derived.formula, stored.claims)
-            is_done = (shown.response, rubric.sha256) in done
+            is_done = (shown.response, rubric.sha256) in given and shown.response in derived_of
             yield JudgeJob(replace(job, rubric=rubric), carried, is_done=is_done)
 
 

@@ -55,7 +55,7 @@ AGAIN = (
 NO_LIST = "the answer holds no list of claims"
 TWO_LISTS = "the answer holds two lists of claims that differ"
 READY_MADE = "the list stands ready-made in the response"
-SENTENCE = re.compile(r"[^.!?\n]*\w[^.!?\n]*")
+BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n")  # no point within a number ends one
 QUESTION = Path(__file__).with_name("split_question.txt").read_text("utf-8").rstrip("\n")
 
 
@@ -189,9 +189,10 @@ def _ready_made(response: str) -> set[str]:
 
 def likely_claims(response: str) -> tuple[Claim, ...]:
     """Return a response's sentences in the place of its claims, to reckon with before there are any."""
-    sentences = [" ".join(one.split()) for one in SENTENCE.findall(response)][:MOST_CLAIMS]
+    parts = (" ".join(one.split()) for one in BETWEEN_SENTENCES.split(response))
+    sentences = [one for one in parts if any(map(str.isalpha, one))]  # "2." is the mark of a list
     texts = dict.fromkeys(one_line(text, LONGEST_CLAIM) for text in sentences)
-    return tuple(Claim(claim=text, quote=text) for text in texts)
+    return tuple(Claim(claim=text, quote=text) for text in texts)[:MOST_CLAIMS]
 
 
 class SimulatedSplitter:

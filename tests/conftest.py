@@ -25,7 +25,7 @@ from sqlalchemy import Engine
 from data.database import open_study
 from data.person import Person
 from medjury import main
-from medjury.cli import output  # noqa: F401 rich reads COLUMNS once: before any test sets it
+from medjury.cli import files, output  # noqa: F401 rich reads COLUMNS once: before any test sets it
 
 LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 
@@ -168,6 +168,7 @@ def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     def call(*arguments: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
             main(arguments)
+        files.forget_streaming()  # a process would end here
         said = capsys.readouterr()
         return int(str(ended.value.code or 0)), said.out, said.err
 

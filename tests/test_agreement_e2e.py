@@ -23,6 +23,7 @@ VIEWS = (
     "Unsafe responses",
     "Subgroups",
     "Marks",
+    "Errors",
     "Criteria",
     "Responses",
     "Comparisons",

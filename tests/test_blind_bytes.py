@@ -68,6 +68,10 @@ CALLS: Mapping[str, Calls] = {
     "route": (
         ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
     ),
+    "analyse errors": (
+        ("analyse", "errors", *PANEL, *ONE, "--csv", "{e.csv}", "--html", "{e.html}", *JSON),
+        ("analyse", "errors", "--per-group", "2"),
+    ),
     "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
     "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
     "watch": (
@@ -77,6 +81,10 @@ CALLS: Mapping[str, Calls] = {
     "plan": (("plan", *SEATS, *JSON),),
     "taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
     "taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
+    "survey open": (("study", "survey", "open", *JSON),),
+    "survey invite": (("study", "survey", "invite", *JSON),),
+    "survey close": (("study", "survey", "close", *JSON),),
+    "taxonomy survey": (("study", "survey", "results", *FAST, *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points draft": (
         ("study", "points", "draft", "simulated", "--benchmark", "cases", "--estimate", *JSON),
@@ -117,10 +125,7 @@ CALLS: Mapping[str, Calls] = {
         ("import", "{same.csv}", "--guess"),
     ),
     "ratings": (("ratings", "{more.csv}"), ("ratings", "{unknown.csv}")),
-    "dossier": (
-        ("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier}", *JSON),
-        ("dossier", "--to", "grras", "--questions", *FAST),
-    ),
+    "dossier": (("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier}", *JSON),),
     "rubric used": (("rubric", "used"),),
     "rubric export": (("rubric", "export", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
     "export": (
@@ -294,7 +299,7 @@ def said_by_all(url: str, folder: Path) -> dict[str, str]:
         if ".db" not in path.name:
             text = plain(_text(path), folder)
             if path.suffix == ".html":  # juries evaluated within a second stand in either order
-                text = "".join(sorted(re.split("(?=<tr)", text)))
+                text = "".join(sorted(re.split("(?=<tr)|(?<=</tr>)", text)))
             found[plain(str(path.relative_to(folder)), folder)] = text
     assert len(acts(open_study(url), "unblinded")) == 0
     return found
@@ -306,7 +311,7 @@ def _placed(folder: Path, word: str) -> str:
 
 def _text(path: Path) -> str:
     """Return a file's bytes as text, those of an archive file by file."""
-    if path.suffix != ".zip":
+    if path.suffix not in (".zip", ".docx"):
         return path.read_bytes().decode("latin-1")
     with zipfile.ZipFile(path) as archive:
         return "\n".join(

@@ -35,14 +35,16 @@ STUDY = (
     *("study rubric import-helm", "study protocol set", "study protocol show"),
     *("study taxonomy show", "study taxonomy check", "study taxonomy use"),
     *("rate people add", "rate people list", "rate people renew", "rate people end"),
+    *("study survey open", "study survey invite", "study survey close", "study survey results"),
     *("rate training", "rate assign", "rate people email", "rate people specialty"),
     *("rate remind", "rate flags", "rate ratings", "rate adjudicate", "status"),
     *("jury panels", "jury probe", "jury run", "jury missing", "jury references"),
     "jury improve",
     *("analyse measure", "analyse calibrate", "analyse juries", "analyse monitor"),
-    *("rate next", "analyse transport"),
+    *("rate next", "analyse transport", "analyse errors"),
     *("analyse predict", "analyse route", "study protocol check", "share rubric", "share export"),
-    *("study backup", "study move", "study lock", "study unblind", "analyse models"),
+    *("share dossier", "study backup", "study move", "study lock", "study unblind"),
+    *("analyse models", "share paper"),
     "study verify",
 )
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.
@@ -339,7 +341,10 @@ def write_files(folder: Path) -> None:
         "experts.csv": ["response_id,accuracy,completeness,clarity,why", "r99-0,4,4,4,Whole."],
         "raters.txt": ["dr_a", "dr_b"],
         "study.toml": ['title = "Notes"', 'purpose = "To compare notes."'],
-        "our_taxonomy.toml": ['name = "Ours"', "[[category]]", 'name = "Notes"'],
+        "our_taxonomy.toml": [
+            *('name = "Ours"', "[[category]]", 'name = "Notes"', "[[category.subcategory]]"),
+            *('name = "Visits"', "[[category]]", 'name = "Letters"'),
+        ],
         "our_rubric/rubric.toml": [
             *('name = "ward"', 'version = "1"', 'audience = "nurses"', 'gold = "never"'),
             *("[scale]", "min = 1", "max = 2", "[[criterion]]", 'name = "kindness"'),

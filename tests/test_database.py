@@ -19,13 +19,15 @@ from data import database
 from data.database import open_study, transaction
 from data.errors import NoStudy
 from data.schema import Setting, Table
+from data.schema.kept import KEPT
 
 OPENED = "from data.database import open_study; study = "
 
 
 def test_migrations_build_exactly_the_tables_of_the_schema(engine: Engine) -> None:
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, [Table.metadata, KEPT]) == []
 
 
 @pytest.mark.usefixtures("study_file")

@@ -13,6 +13,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kit.composites import JURY, scope_of, scores
 from kit.study_place import only_reading
 from sqlalchemy import Engine, event, text
@@ -283,6 +285,33 @@ def test_a_fingerprint_knows_the_ratings_and_not_their_order() -> None:
     assert fingerprint(table.sample(frac=1, random_state=1).assign(more="x")) == mark
     assert fingerprint(table.assign(score=[3.0, 4.0, 0.3333])) != mark
     assert fingerprint(table.iloc[:2]) != mark
+
+
+NAMES = st.sampled_from(["r1", "r 2", 'a "b"', "c,d", "é\u2028", "line\nbreak", "", "Z", "a"])
+
+
+@given(
+    st.lists(
+        st.tuples(NAMES, NAMES, st.integers(0, 2), st.floats(allow_infinity=False)),
+        max_size=30,
+        unique_by=lambda row: row[:3],
+    ),
+    st.booleans(),
+)
+def test_a_fingerprint_is_that_of_the_sorted_ratings_as_csv(
+    rows: list[tuple[str, str, int, float]], as_codes: bool
+) -> None:
+    table = pd.DataFrame(rows, columns=["response_id", "rater", "replicate", "score"])
+    table = table.assign(benchmark="b", criterion="x", pass_=0)
+    if as_codes:
+        table = table.astype({"response_id": "category", "rater": "category"})
+    head = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate", "score"]
+    text = (
+        table[head]
+        .sort_values(head[:-1], ignore_index=True)
+        .to_csv(index=False, float_format="%.17g", lineterminator="\n")
+    )
+    assert fingerprint(table) == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_a_fingerprint_can_be_computed_anew_as_the_documentation_says() -> None:

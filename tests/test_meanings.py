@@ -55,6 +55,7 @@ PLAIN = {
         "Compared",
         "Comparisons",
         "Criterion",
+        "Critical or major",
         "Days left",
         "Ends",
     ),

@@ -48,7 +48,8 @@ def page(
     page.goto(server.address)
     page.get_by_label("Your sign-in code").fill(boss)
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("link", name="People").click()
+    page.get_by_role("link", name="Study").first.wait_for()
+    page.goto(f"{server.address}/people")
     page.get_by_role("table", name="Everybody in this study").wait_for()
     yield page
     context.close()

@@ -99,7 +99,7 @@ def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(
     assert fail_round(study, 1).halted
     leave_outcome(study, 1, 2)
     assert isinstance(situation(study, 1).stage, RoundResult)
-    with pytest.raises(BadInput, match="--reason"):
+    with pytest.raises(BadInput, match="a reason is needed"):
         let_through(study, "dr-a", " ")
     with pytest.raises(Unknown, match="dr-x"):
         let_through(study, "dr-x", "talked")

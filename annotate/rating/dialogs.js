@@ -16,11 +16,11 @@ function keyLine(does, ...keys) {
   return node("div", {}, node("dt", {}, ...keys.map((one) => key(one))), node("dd", {}, does));
 }
 
-function openKeys(root, entry, off, switchKeys) {
+function ratingKeys(entry) {
   const rate = digitKeys(entry.points)
     ? [keyLine("rate, and go to the next criterion", `${entry.points[0]}`, "–", `${entry.points.at(-1)}`)]
     : [keyLine("one point less or more", "←", "→"), keyLine("rate: type the number, such as −2 or 10"), keyLine("next criterion", "Enter")];
-  const list = node("dl", { class: "keys" }, ...rate,
+  return [...rate,
     keyLine("undo the last entry, mark or flag", "U"), keyLine("write a comment; Esc leaves it", "C"),
     keyLine("submit, and go on", "Ctrl", "Enter"), keyLine("mark a stretch of the response", "S"),
     keyLine("while marking: sentence by sentence, word by word", "↑", "↓", "←", "→"),
@@ -30,7 +30,11 @@ function openKeys(root, entry, off, switchKeys) {
     keyLine("flag for the coordinator", "F"), keyLine("recuse yourself", "R"),
     keyLine("the response rated before", "P", "←"), keyLine("back to the next response", "B"),
     keyLine("what the study is about, and its guideline", "G"),
-    keyLine("find in the texts", "/"), keyLine("this list", "?"));
+    keyLine("find in the texts", "/"), keyLine("this list", "?")];
+}
+
+function openKeys(root, entry, off, switchKeys) {
+  const list = node("dl", { class: "keys" }, ...(entry.survey ? surveyKeys(entry) : ratingKeys(entry)));
   const box = node("input", { type: "checkbox" });
   box.checked = !off;
   box.addEventListener("change", () => switchKeys(!box.checked));

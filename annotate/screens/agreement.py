@@ -22,7 +22,7 @@ from annotate.results import (
     PredictionsQuestion,
     Section,
 )
-from annotate.screens import controls, frame
+from annotate.screens import agreement_errors, controls, frame
 from annotate.screens.frame import caption, heading, lead
 from annotate.worker import ask
 from calibration.messages.form import listed
@@ -94,6 +94,7 @@ def show(engine: Engine, person: Person) -> None:
         "Subgroups": partial(_if_any, later, "12", NO_GROUP),
         "Points": partial(_points, engine, person, question),
         "Marks": partial(_if_any, later, "13", NO_MARK),
+        "Errors": partial(agreement_errors.show, engine, person, question),
         "Comparisons": partial(_sections, later, "3", "4"),
         "Sensitivity": partial(_hanging, later),
         "Jurors": partial(_sections, later, "6"),

@@ -2,6 +2,8 @@
 
 import html
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
@@ -9,9 +11,12 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
+from annotate.results import SurveyQuestion
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
+from calibration.report.survey_page import survey_page
 from calibration.tables.numbers import PAGE
+from calibration.tables.spec import Table
 from calibration.tables.taxonomy import (
     catalogue_table,
     counts_in_words,
@@ -20,9 +25,13 @@ from calibration.tables.taxonomy import (
 )
 from data.files import MOST_BYTES
 from data.person import Person, only
+from data.queries.steering import who_can_rate
+from data.queries.surveys import SurveyView, surveys_for
 from data.queries.taxonomy import placed_for, taxonomy_for
 from data.schema import Role
+from data.store.surveys import begin_survey, end_survey, invite_to_survey
 from data.store.taxonomy import choose_taxonomy
+from data.survey import ITEMS
 from data.taxonomy import Part, Taxonomy, read_taxonomy, shipped_taxonomy
 from medjury.services.taxonomy import StudyTaxonomy, coverage, picture_rows
 
@@ -36,6 +45,12 @@ OWN = (
     "A study can have a taxonomy of its own: a TOML file of categories with what stands below them, as "
     "deep as you like. Benchmarks of the study that somebody placed must have their places in it."
 )
+ABOUT_SURVEY = (
+    "Clinicians place the taxonomy's parts, or its tasks, into its categories, each in an order of their "
+    "own and without seeing where the taxonomy has them or what others answered. They find the survey when "
+    "they sign in. A second round after a change of the taxonomy shows what the change did."
+)
+SEED = 0
 CHOSEN = "taxonomy-file"
 FIELDS = (("is about", "definition"), ("counts when", "counts_when"), ("done by", "performer"))
 
@@ -50,6 +65,7 @@ def show(engine: Engine, person: Person) -> None:
             "Coverage": partial(_coverage, known),
             "Tasks": partial(_tasks, known.taxonomy),
             "Benchmarks": partial(_benchmarks, known.taxonomy),
+            "Survey": partial(_survey, engine, person),
             "Your own": partial(_own, engine, person),
         }
     )
@@ -133,6 +149,51 @@ def _benchmarks(taxonomy: Taxonomy) -> None:
     is_medhelm = _is_medhelm(taxonomy)
     table = catalogue_table(taxonomy.benchmarks, taxonomy.place_of(), PAGE, is_medhelm=is_medhelm)
     st.html(tables.of_table(table))
+
+
+def _survey(engine: Engine, person: Person) -> None:
+    """Show how the survey stands and what it found; a coordinator opens, asks and closes."""
+    views = surveys_for(person, engine)
+    st.html(paragraph(ABOUT_SURVEY))
+    if person.role == Role.COORDINATOR:
+        _steer(engine, person, views)
+    if not views:
+        frame.empty("No round was opened yet.")
+        return
+    coming: Future[tuple[Table, ...]] = worker.ask(
+        person, engine, "annotate.survey_results:surveyed", SurveyQuestion()
+    )
+    found = frame.computed(coming, "Counting the answers")
+    if found is None:
+        return
+    for table in found:
+        st.html(tables.of_table(table))
+    body = survey_page(found).encode()
+    st.download_button("The results as a page", body, "survey.html", "text/html", on_click="ignore")
+
+
+def _steer(engine: Engine, person: Person, views: Sequence[SurveyView]) -> None:
+    """Let a coordinator open a round, ask clinicians in it, and close it."""
+    is_open = bool(views) and views[-1].closed is None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if not is_open:
+            kind = st.radio("What clinicians place", ITEMS, key="survey-items", horizontal=True)
+            if st.button("Open a round", key="survey-open"):
+                with frame.refusals():
+                    taxonomy = taxonomy_for(person, engine)
+                    begin_survey(person, engine, taxonomy, kind, SEED, person.actor)
+                    st.rerun()
+            return
+        everybody = who_can_rate(person, engine)
+        names = st.multiselect("Clinicians; all, if you choose none", everybody, key="survey-who")
+        if st.button("Ask clinicians", key="survey-ask"):
+            with frame.refusals():
+                invite_to_survey(person, engine, names, person.actor)
+                st.rerun()
+        if st.button("Close the round", key="survey-close"):
+            with frame.refusals():
+                end_survey(person, engine, person.actor)
+                st.rerun()
 
 
 def _own(engine: Engine, person: Person) -> None:

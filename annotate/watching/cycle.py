@@ -14,6 +14,7 @@ from annotate.watching.drops import Folder, handle_drops
 from annotate.watching.feeds import Feed, Files, Lines
 from annotate.watching.log import Log
 from annotate.watching.messages import Ways, message_of, send
+from annotate.watching.routing import routing_of
 from annotate.watching.sample import Sample, given_out
 from annotate.watching.settings import WatchSettings
 from data.errors import BadInput, Conflict, MedjuryError
@@ -63,6 +64,7 @@ class Watch:
         self.asking = self.panel and Asking(
             self.panel, own.jury, self.log, self.monotonic, self.clock
         )
+        self.routing = routing_of(self.engine, own.routing.rule, self.folder.path, self.log)
         self.agreement = Agreement(
             own.agreement, own.alarm, names, self.log, self.monotonic, self.clock
         )
@@ -79,6 +81,7 @@ class Watch:
         if self._tried("mask", self._mask) is not None:
             self._tried("assign", self.give_out)
             more = bool(self.asking and self._tried("jury", self._ask))
+            self._tried("routing", self._route)
         self._tried("agreement", lambda: self.agreement.look(self.engine))
         self._tried("messages", self.tell)
         return bool(handled) or more
@@ -108,6 +111,9 @@ class Watch:
 
     def _ask(self) -> bool:
         return bool(self.asking and self.asking.work(self.engine))
+
+    def _route(self) -> int:
+        return self.routing.look(self.engine) if self.routing else 0
 
     def give_out(self) -> int:
         """Give the drawn responses that have no reader to clinicians; return how many readings."""

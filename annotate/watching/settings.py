@@ -77,6 +77,12 @@ class SampleSettings(_Part):
     per_response: Annotated[int, Field(ge=1)] | None = None
 
 
+class RoutingSettings(_Part):
+    """Which outputs the jury may pass: `rule` is the name that `analyse route --keep` gave; "" routes none."""
+
+    rule: str = ""
+
+
 class AgreementSettings(_Part):
     """How agreement is watched; the names are those of `analyse monitor`.
 
@@ -140,6 +146,7 @@ class WatchSettings(_Part):
     source: SourceSettings = SourceSettings()
     jury: JurySettings = JurySettings()
     sample: SampleSettings = SampleSettings()
+    routing: RoutingSettings = RoutingSettings()
     agreement: AgreementSettings = AgreementSettings()
     alarm: AlarmSettings = AlarmSettings()
 

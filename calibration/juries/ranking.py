@@ -29,6 +29,8 @@ from calibration.values import NAN, Note, Noted, note, noted
 from data.errors import BadInput, TooFew
 
 PoolName = Literal["mean", "median", "weighted"]
+# Juror -> US dollars a response, None where not known; or what it takes -> that, by the parts' names.
+Prices = Mapping[str, float | Mapping[str, float | None] | None]
 LARGEST = 5  # jurors of a jury, where no sizes are asked for
 MOST_CELLS = 2**26  # juries x resamples: half a gigabyte of replicates
 MOST_WEIGHTED = 10_000_000  # juries x resamples: half a minute
@@ -52,14 +54,15 @@ class RankingOptions:
         How the scores of a jury's members become one.
     common : bool
         Whether only the responses that all jurors of the pool rated are kept.
-    usd : juror -> US dollars a verdict
-        None, or no entry, where the cost is not known.
+    usd : juror -> US dollars a verdict, or those of its parts
+        None, or no entry, where the cost is not known. A part that several members of a jury
+        take is paid once.
     """
 
     sizes: Sizes | None = None
     pool: PoolName = "mean"
     common: bool = False
-    usd: Mapping[str, float | None] = field(default_factory=dict)
+    usd: Prices = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class JuryFigures:
         return tuple(self.names[juror] for juror in self.members(jury))
 
 
-def jury_rows(scope: Scope, figures: JuryFigures, usd: Mapping[str, float | None]) -> list[JuryRow]:
+def jury_rows(scope: Scope, figures: JuryFigures, usd: Prices) -> list[JuryRow]:
     """Return the rows by ICC, the highest first, of equal ones the smaller; undefined ones last."""
     iccs = figures.iccs
     order = np.argsort(-np.nan_to_num(iccs.icc, nan=-np.inf), kind="stable").tolist()
@@ -182,9 +185,16 @@ def winners(rows: Sequence[JuryRow], sizes: Sizes) -> Iterator[Winner]:
             yield Winner(of_size[0], len(of_size))
 
 
-def cost(jurors: Sequence[str], usd: Mapping[str, float | None]) -> float | None:
-    """Return the US dollars of one verdict of each juror together; None if any is not known."""
-    prices = [usd.get(name) for name in jurors]
+def cost(jurors: Sequence[str], usd: Prices) -> float | None:
+    """Return the US dollars of one verdict of each juror together; None if any is not known.
+
+    Of jurors that take several parts, each part counts once: see `Prices`.
+    """
+    parts: dict[str, float | None] = {}
+    for name in jurors:
+        price = usd.get(name)
+        parts |= price if isinstance(price, Mapping) else {name: price}
+    prices = list(parts.values())
     known = [price for price in prices if price is not None]
     return fsum(known) if len(known) == len(prices) else None
 

@@ -143,6 +143,7 @@ class Why(StrEnum):
     NOT_SCORED = "not_scored"
     OTHER_BENCHMARK = "other_benchmark"
     OTHER_RUBRIC = "other_rubric"
+    OTHER_JUROR = "other_juror"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ class Meaning:
 
 AGREEMENT, JURIES, MODELS = "agreement", "juries", "models"
 MONITOR, PREDICT, UNSAFE, POINTS, PAPER = "monitor", "predict", "unsafe", "points", "paper"
+ERRORS = "errors"
 _BOOTSTRAP = (
     "95 % interval from resampling whole instances: how far the figure moves with other instances "
     "like these."
@@ -129,6 +130,11 @@ MEANINGS = {
     "SD over opponents": Meaning(
         "How much the win rate varies from one opponent to another.", MODELS
     ),
+    "Share": Meaning("Of the responses that clinicians read, how many are in this group.", ERRORS),
+    "95 %, share": Meaning("95 % interval of the share, with instances as clusters.", ERRORS),
+    "Gap": Meaning("Mean of the jury's score minus the clinicians', in points.", ERRORS),
+    "95 %, gap": Meaning("95 % interval of the gap, between instances.", ERRORS),
+    "Spread": Meaning("How far the clinicians' scores of a response lie apart, in points.", ERRORS),
     "SD, ties lost": Meaning(
         "The same where a tie with an opponent counts as lost, as the paper prints it.", PAPER
     ),

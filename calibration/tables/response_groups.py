@@ -13,6 +13,7 @@ from calibration.tables.spec import (
     number,
     probability,
     share,
+    signed,
 )
 
 OWN_NAMES = {
@@ -140,17 +141,6 @@ SUBGROUPS = TableSpec(
 )
 
 
-def _gap(heading: str, name: str, *, wide: bool = False) -> Column:
-    """Return a column of differences with their sign."""
-
-    def cell(row: Any, face: Typeface) -> str:
-        value = getattr(row, name)
-        sign = "+" if known(value) and value > 0 else ""
-        return f"{sign}{fixed(value, 2, face)}"
-
-    return Column(heading, cell, (name,), wide=wide)
-
-
 def _how_to_read_marks(_: Sequence[Any]) -> str:
     """Return how the columns are to be read."""
     return (
@@ -167,12 +157,12 @@ MARKS = TableSpec(
     "Mark",
     (
         share("Marked", "n_marked", "n_read"),
-        _gap("Jury's gap", "difference"),
+        signed("Jury's gap", "difference"),
         between("95 %", "low", "high"),
         number("F1", "f1"),
         between("95 %, F1", "f1_low", "f1_high", wide=True),
         share("Places shared", "n_shared", "n_places", wide=True),
-        _gap("Clinicians' gap", "clinicians_difference", wide=True),
+        signed("Clinicians' gap", "clinicians_difference", wide=True),
         number("Jury, marked", "jury_with", wide=True),
         number("Jury, others", "jury_without", wide=True),
         count("Marks", "n_marks", wide=True),

@@ -61,6 +61,7 @@ REASONS = {
     Why.NOT_SCORED: "not scored by the whole jury",
     Why.OTHER_BENCHMARK: "of a benchmark that the rule was not certified on",
     Why.OTHER_RUBRIC: "on another rubric than the rule was certified on",
+    Why.OTHER_JUROR: "scored by a juror with other settings than those that were certified",
 }
 
 

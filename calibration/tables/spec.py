@@ -226,6 +226,17 @@ def number(heading: str, name: str, digits: int = 2, *, wide: bool = False) -> C
     )
 
 
+def signed(heading: str, name: str, *, wide: bool = False) -> Column:
+    """Return a column of differences with their sign."""
+
+    def cell(row: Any, face: Typeface) -> str:
+        value = getattr(row, name)
+        sign = "+" if known(value) and value > 0 else ""
+        return f"{sign}{fixed(value, 2, face)}"
+
+    return Column(heading, cell, (name,), wide=wide)
+
+
 def count(heading: str, name: str, *, wide: bool = False) -> Column:
     """Return a column of counts."""
     return Column(heading, lambda row, face: whole(getattr(row, name), face), (name,), wide=wide)

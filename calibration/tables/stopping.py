@@ -16,6 +16,10 @@ HEADLINES = {
     Verdict.OUT_OF_REACH: "cannot be reached, most likely: with all that is planned the chance is {}",
     Verdict.ENDED: "stop: all that was planned is rated, and the goal is not shown",
 }
+ORDERED = (
+    "The interval is that of a study that ends here, over {} counted in the record: it covers in 95 % of "
+    "studies. Had nobody looked before, it would be {}."
+)
 HOLDS = (
     "The interval holds at all looks together: {} so far, each counted in the record. Read only once, it "
     "would be {}."
@@ -46,4 +50,5 @@ def look_lines(goal: str, look: Look, found: Stopping | None, looks: int) -> tup
     ends = interval(found.low, found.high, 3) or "none yet: the first looks use up next to nothing"
     usual = interval(found.fixed_low, found.fixed_high, 3)
     lines.append(f"estimate {fixed(look.estimate, 3)}, 95 % interval {ends}")
-    return (*lines, HOLDS.format(counted(looks, "look"), usual))
+    holds = ORDERED if found.ordered else HOLDS
+    return (*lines, holds.format(counted(looks, "look"), usual))

@@ -12,11 +12,10 @@ from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.card import FIRST, Card
-from data.claims import Claim, claims_rubric, coverage
+from data.claims import CLAIMS, Claim, claims_rubric, coverage
 from data.database import reading
 from data.person import Person, only
 from data.queries.base import FOR_STUDY, NEWEST, card, columns_of, shown
-from data.queries.jury import CLAIMS
 from data.queries.people import names_of_actors
 from data.rubric import Rubric
 from data.schema import (
@@ -169,7 +168,7 @@ class JudgedClaims:
     derived
         Juror -> the score that was derived on this version.
     outdated
-        Jurors whose derived score is of an earlier version: the next run asks them again.
+        Jurors whose score on an earlier version counts no longer: the next run asks them again.
     coverage
         Share of the response's words, 0 to 1, that the claims quote.
     """
@@ -264,7 +263,7 @@ def _judged(
                 for row in given
             }
             derived |= {judge.handle: score[-1]} if score else {}
-        elif score:
+        if not score and claims and any(row.rubric_sha256 == rubric.sha256 for row in own):
             outdated.append(judge.handle)
     return JudgedClaims(
         *(one.response, name, benchmark, shown_card, splitter.handle, claims, one.origin),

@@ -123,7 +123,7 @@ def marks_frame(engine: Engine) -> "pd.DataFrame":
     Columns response_id, rater, side, start, end, criterion, error, severity; training left out.
     """
     kind = (Span.side, Span.start, Span.end, Span.criterion, Span.error, Span.severity)
-    query = _first_readings(Response.response_id, RATER, *kind).join(Span)
+    query = first_readings(Response.response_id, RATER, *kind).join(Span)
     newest = col(Span.revision) == NEWEST_SUBMISSION
     return _frame(engine, query.where(newest).order_by(col(Span.id)))
 
@@ -132,12 +132,12 @@ def readers(engine: Engine) -> dict[str, frozenset[str]]:
     """Return response_id -> the clinicians who submitted a first reading where marks can be made."""
     raters_of: dict[str, set[str]] = {}
     with reading(engine) as session:
-        for response, rater in session.exec(_first_readings(Response.response_id, RATER)):
+        for response, rater in session.exec(first_readings(Response.response_id, RATER)):
             raters_of.setdefault(response, set()).add(rater)
     return {response: frozenset(raters) for response, raters in raters_of.items()}
 
 
-def _first_readings(*columns: Any) -> Columns:
+def first_readings(*columns: Any) -> Columns:
     """Select from the assignments, hidden repeats left out, that were submitted and stand."""
     query = columns_of(*columns).select_from(Assignment).join(Response).join(Rater)
     ended = col(Assignment.state).in_((State.DONE, State.UNRATED))

@@ -13,8 +13,9 @@ from sqlalchemy import Engine, and_, func, or_
 from sqlmodel import Session, col, select
 
 from data.card import Card, Reply
+from data.claims import CLAIMS
 from data.database import reading
-from data.queries.base import FOR_STUDY, card, columns_of, shown
+from data.queries.base import FOR_STUDY, NEWEST, card, columns_of, shown
 from data.queries.study import BenchmarkView, benchmarks
 from data.rubric import Rubric
 from data.schema import (
@@ -31,9 +32,10 @@ from data.schema import (
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
 
 PAGE = 50
-CLAIMS = "claims"  # the key of a juror's profile that says what it derives from claims
 NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
+OUTDATED = "outdated"
+CORRECTED = "people have corrected the claims since; the next run of the panel asks about them"
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
 NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
 _CALL = (
@@ -103,6 +105,7 @@ def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[in
     query = (
         select(Rating.response, Rating.replicate)
         .where(Rating.rater == rater, Rating.pass_ == 0, is_on(Rating.rubric_sha256, rubric))
+        .where(NEWEST)
         .group_by(col(Rating.response), col(Rating.replicate))
     )
     if rubric.points is None:
@@ -320,6 +323,10 @@ def _last_calls(
         for response, replicate in session.exec(waiting):
             last = last_calls.setdefault((response, replicate), _LastCall())
             last.status, last.reason = IN_FLIGHT, "in a batch"
+    if judges_claims:  # an answer of which no score stands rests on an earlier list
+        for last in last_calls.values():
+            if last.status == Status.OK:
+                last.status, last.reason = OUTDATED, CORRECTED
     return last_calls
 
 

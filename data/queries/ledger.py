@@ -1,6 +1,8 @@
 """The ledger of juries compared with clinicians, frozen reports, and whether any was tampered with."""
 
+import csv
 import hashlib
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,9 +18,11 @@ from data.schema import Composition, Event, Report, Role
 from data.store.ledger import COMBINED, EVALUATED, FROZEN, WITHDRAWN, Evaluation, report_sha256
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
 NEARLY = timedelta(minutes=1)
+AT_ONCE = 65_536  # ratings that are written as text together
 READING = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate", "score"]
 
 
@@ -191,9 +195,42 @@ def fingerprint(ratings: "pd.DataFrame") -> str:
     ratings
         As `queries.frames.ratings_frame` returns them, or some of those rows.
     """
-    rows = ratings[READING].sort_values(READING[:-1], ignore_index=True)
-    text = rows.to_csv(index=False, float_format="%.17g", lineterminator="\n")
-    return hashlib.sha256(text.encode()).hexdigest()
+    import numpy as np
+
+    columns = [_ranked(ratings[name]) for name in READING]
+    order = np.lexsort([ranks for ranks, _ in reversed(columns[:-1])])
+    digest = hashlib.sha256((",".join(READING) + "\n").encode())
+    for start in range(0, len(order), AT_ONCE):
+        rows = order[start : start + AT_ONCE]
+        cells = ([texts[rank] for rank in ranks[rows].tolist()] for ranks, texts in columns)
+        lines = "".join(",".join(line) + "\n" for line in zip(*cells, strict=True))
+        digest.update(lines.encode())
+    return digest.hexdigest()
+
+
+def _ranked(column: "pd.Series") -> "tuple[np.ndarray[Any, Any], list[str]]":
+    """Return each row's rank among the column's different values, and these in order as CSV has them.
+
+    A value is written as text once, however many rows have it: a column has few different ones.
+    """
+    import numpy as np
+    import pandas as pd
+
+    codes, values = pd.factorize(column, use_na_sentinel=False)
+    different = pd.DataFrame({"value": values}).sort_values("value", kind="stable")
+    ranks = np.empty(len(different), dtype=np.int64)
+    ranks[different.index.to_numpy()] = np.arange(len(different))
+    texts = io.StringIO(newline="")
+    writer = csv.writer(texts, lineterminator="\0\n")
+    writer.writerows([_plain(value), ""] for value in different["value"])
+    return ranks[codes], [cell[:-1] for cell in texts.getvalue().split("\0\n")[:-1]]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as its CSV cell has it: a number to all its digits, nothing for a missing one."""
+    if value != value:  # NaN alone
+        return ""
+    return f"{value:.17g}" if isinstance(value, float) else value
 
 
 def ledger_findings(session: Session) -> list[str]:

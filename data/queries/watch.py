@@ -320,6 +320,14 @@ def newest_clinician_rating(engine: Engine) -> int:
         return session.exec(query.where(Rating.pass_ < THIRD)).one() or 0
 
 
+def newest_of_routing(engine: Engine) -> tuple[int, int]:
+    """Return the keys of the newest response and of the newest rating by a juror, 0 without one."""
+    query = select(func.max(Rating.id)).join(Rater).where(Rater.kind == Kind.JUROR)
+    with reading(engine) as session:
+        newest = session.exec(select(func.max(Response.id))).one()
+        return newest or 0, session.exec(query).one() or 0
+
+
 def is_acknowledged(session: Session, alarm: int) -> bool:
     """Tell whether somebody acknowledged an alarm."""
     done = AlarmStep.kind == StepKind.ACKNOWLEDGED

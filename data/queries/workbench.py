@@ -15,9 +15,10 @@ from sqlalchemy import Engine, func, text
 from sqlmodel import col, select
 
 from data.card import THIRD
+from data.claims import CLAIMS
 from data.database import one_moment, reading
 from data.person import Person, only
-from data.queries.base import response_names
+from data.queries.base import OUTDATED, response_names
 from data.queries.study import benchmarks, version
 from data.schema import Benchmark, Expert, Kind, Rater, Rating, Role
 
@@ -288,7 +289,8 @@ def _basis(engine: Engine, chosen: Chosen) -> tuple[object, ...]:
     called = _raters_called(engine, chosen.clinician) if chosen.clinician else ()
     raters = tuple(sorted(_kinds_of_raters(engine).items()))
     own = tuple(_jurors(engine, chosen)), raters, tuple(sorted(called))
-    return (*own, tuple(sorted(map(tuple, rubrics))), tuple(sorted(training)))
+    of_study = tuple(sorted(map(tuple, rubrics))), tuple(sorted(training))
+    return (*own, *of_study, frozenset(_outdated(engine)))
 
 
 def _newest(engine: Engine) -> int:
@@ -297,14 +299,24 @@ def _newest(engine: Engine) -> int:
 
 
 def default_jury(engine: Engine) -> dict[int, str]:
-    """Return the jurors who sit where none are chosen: real ones never sit with simulated ones."""
-    query = select(Rater.id, Rater.handle, Rater.simulated).where(
+    """Return the jurors who sit where none are chosen.
+
+    Real ones never sit with simulated ones, nor those who judge claims with the plain ones they are of.
+    """
+    query = select(Rater).where(
         Rater.kind == Kind.JUROR, col(Rater.id).in_(select(Rating.rater).distinct())
     )
     with reading(engine) as session:
-        rows = session.exec(query).all()
-    real = {key or 0: name for key, name, is_simulated in rows if not is_simulated}
-    return real or {key or 0: name for key, name, _ in rows}
+        heard = session.exec(query).all()
+        own = [one for one in heard if CLAIMS not in one.profile] or heard
+        seated = [one for one in own if not one.simulated] or own
+        return {one.id or 0: one.handle for one in seated}
+
+
+def _outdated(engine: Engine) -> set[tuple[int, int, str]]:
+    """Return response, rater and criterion of the scores whose claims were corrected since."""
+    with reading(engine) as session:
+        return {(response, rater, name) for _, response, rater, name in session.execute(OUTDATED)}
 
 
 def _row(
@@ -344,7 +356,10 @@ def _means(engine: Engine, chosen: Chosen, since: int | None = None) -> dict[int
             rows = session.connection().execute(query, parameters)
             for response, rater, mean in rows:
                 composites[rater][response] = float(mean)
-    return dict(composites)
+    for response, rater, criterion in _outdated(engine):
+        if chosen.criterion in ("", criterion):
+            composites.get(rater, {}).pop(response, None)
+    return {rater: own for rater, own in composites.items() if own}
 
 
 def _standardised(means: Means, analysed: Iterable[int]) -> dict[int, dict[int, float]]:

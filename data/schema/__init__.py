@@ -46,4 +46,5 @@ from data.schema.study import (
     Table,
     now,
 )
+from data.schema.survey import Survey, SurveyAnswer, SurveyInvitation
 from data.schema.watch import Alarm, AlarmStep, Intake, Outcome, StepKind

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, bindparam, delete
 from sqlmodel import Session, col, select
 
 from data.card import Reply
-from data.claims import Claim, claims_score
+from data.claims import CLAIMS, Claim, claims_rubric, claims_score
 from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
@@ -30,6 +30,7 @@ from data.schema import (
     Rater,
     Rating,
     ReferenceCheck,
+    RubricText,
     Status,
     now,
 )
@@ -168,9 +169,46 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     session.execute(insertion(Attempt), rows)
     seals = [seal_since(session, "attempt", Attempt, last, rows)]
     calls = zip(rows, entries, strict=True)
-    scores = [row for call, (_, rubric, reply) in calls for row in _ratings(call, rubric, reply)]
+    scores = [
+        row
+        for call, (_, rubric, reply) in calls
+        for row in _still_derived(session, rubric, _ratings(call, rubric, reply))
+    ]
     [detail] = write_rows(session, Rating, scores) or [{}]
     log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
+
+
+def _still_derived(
+    session: Session, rubric: Rubric, rows: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the ratings of a call without scores derived from claims that were corrected meanwhile."""
+    if rubric.claims is None or not rows or _judges_newest(session, rows[0], rubric):
+        return rows
+    return [row for row in rows if row["rubric_sha256"] == rubric.sha256]
+
+
+def _judges_newest(session: Session, answer: Mapping[str, Any], judged: Rubric) -> bool:
+    """Tell whether a rubric of claims is of the list that counts; `answer` names response and rater."""
+    settings = session.get_one(Rater, answer["rater"]).profile.get(CLAIMS)
+    if settings is None or judged.claims is None:
+        return True
+    query = (
+        select(ClaimList)
+        .join(Rater)
+        .where(ClaimList.response == answer["response"], Rater.handle == settings["splitter"])
+        .order_by(col(ClaimList.id).desc())
+    )
+    newest, text = session.exec(query).first(), session.get(RubricText, judged.claims.rubric)
+    if newest is None or text is None:
+        return True
+    if not newest.claims:
+        return False
+    chosen = (
+        settings["criterion"],
+        settings["formula"],
+        [Claim.model_validate(one) for one in newest.claims],
+    )
+    return claims_rubric(Rubric.from_json(text.body), *chosen).sha256 == judged.sha256
 
 
 def _row(call: CallRow | ReferenceCheck | Proposal | ClaimSplit | PointCall) -> dict[str, Any]:

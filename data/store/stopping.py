@@ -15,9 +15,16 @@ LOOKED = "looked at whether to go on rating"
 
 
 def record_look(
-    engine: Engine, actor: str, goal: Mapping[str, Any], rated: int, planned: int
-) -> list[int]:
+    engine: Engine,
+    actor: str,
+    goal: Mapping[str, Any],
+    rated: int,
+    planned: int,
+    statistic: float,
+) -> list[tuple[int, float | None]]:
     """Count a look at a goal, unless nothing was rated since the last; return all looks there were.
+
+    Each is the responses rated and the statistic, None where it was not kept.
 
     A locked study takes this too: to look again is what must be counted.
 
@@ -25,6 +32,7 @@ def record_look(
     ----------
     goal : plain values that say what is to be shown; looks at another goal do not count
     rated, planned : responses rated now, and at most; what the first look planned holds for all
+    statistic : how far the figure is from its target, in standard errors
 
     Raises
     ------
@@ -42,8 +50,10 @@ def record_look(
                 f"--planned {planned}: the first look planned {own[0]['planned']} responses; an interval "
                 "that holds under stopping keeps to that, whatever is seen"
             )
-        looks = [one["rated"] for one in own]
-        if not looks or looks[-1] != rated:
-            log(session, actor, LOOKED, {"goal": dict(goal), "rated": rated, "planned": planned})
-            looks.append(rated)
+        looks = [(one["rated"], one.get("statistic")) for one in own]
+        if not looks or looks[-1][0] != rated:
+            kept = round(statistic, 6)
+            detail = {"goal": dict(goal), "rated": rated, "planned": planned, "statistic": kept}
+            log(session, actor, LOOKED, detail)
+            looks.append((rated, kept))
         return looks

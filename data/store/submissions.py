@@ -8,7 +8,7 @@ from sqlalchemy import Engine, Select, and_, bindparam, exists, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
-from data.card import Marked, Reply
+from data.card import Reply
 from data.database import shared_transaction, write_last
 from data.errors import NotAllowed, Stale, Unexplained
 from data.rubric import Rubric, low_points
@@ -31,10 +31,10 @@ from data.schema import (
 from data.store.assignments import NOT_YOURS, progress
 from data.store.audit import LOCKED, log, refuse_locked_since, write_rows
 from data.store.calls import rating_rows
+from data.store.form_state import FormState, next_number
 from data.store.rubrics import RatingForm, form_on
 
 STUDY_TEXT = "study_text"
-LAST_NUMBER = 2**31 - 1  # of a state: the greatest that a column holds
 CHANGED = "this response was changed in another window"
 GIVEN_BACK = "you gave this response back; another clinician rates it"
 MARKED = ("criterion", "start", "end", "error", "note", "side", "severity", "linked")
@@ -106,66 +106,6 @@ _STORE = (
     .values({name: bindparam(f"{name}_is") for name in _MOVED})
     .execution_options(synchronize_session=False)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StoredState:
-    """The state of a form that is stored where there is no assignment: what is entered, its number."""
-
-    draft: Mapping[str, Any]
-    draft_seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class FormState:
-    """A state of the form, as a page sends it.
-
-    Attributes
-    ----------
-    draft
-        All that is entered; `by` is the page it was entered in and `seq` that page's own count.
-    base
-        Number of the stored state that the page last knew, which it means to replace; None
-        replaces whatever is stored.
-    appearance
-        Whether the page is light or dark.
-    """
-
-    draft: Mapping[str, Any]
-    seconds: float
-    base: int | None = None
-    appearance: str = "light"
-
-    def reply(self) -> Reply:
-        """Return what is entered as a rater's answer, whole or not."""
-        entered = self.draft
-        spans = tuple(Marked(**span) for span in entered.get("spans", ()))
-        comments, flags = entered.get("comments", {}), tuple(entered.get("flags", ()))
-        return Reply(entered.get("scores", {}), comments, entered.get("comment", ""), spans, flags)
-
-    def follows(self, stored: Assignment | StoredState) -> bool:
-        """Tell whether nobody else has changed what is stored since this page knew it."""
-        return self.base in (None, stored.draft_seq) or self._is_of_same_page(stored)
-
-    def known(self, stored: Assignment | StoredState) -> bool:
-        """Tell whether this state, or a newer one of this page, is stored already.
-
-        What was entered upon the very state that is stored is newer than it, however it counts.
-        """
-        counted = self.draft["seq"] <= stored.draft.get("seq", 0)
-        return counted and self._is_of_same_page(stored) and self.base != stored.draft_seq
-
-    def submitted(self, assignment: Assignment) -> bool:
-        """Tell whether this very submission, or a newer state after one, is stored already."""
-        is_last = self.draft["seq"] == assignment.draft.get("seq", 0)
-        return (
-            bool(assignment.revision)
-            and self.known(assignment)
-            and (assignment.submitted_seq == assignment.draft_seq or not is_last)
-        )
-
-    def _is_of_same_page(self, stored: Assignment | StoredState) -> bool:
-        return bool(self.draft["by"]) and stored.draft.get("by") == self.draft["by"]
 
 
 def previous(session: Session, assignment: Assignment) -> float | None:
@@ -388,11 +328,6 @@ def _keep_state(assignment: Assignment, entered: FormState) -> None:
     _advance(assignment)
     assignment.draft = dict(entered.draft)
     assignment.seconds_active = max(assignment.seconds_active, entered.seconds)
-
-
-def next_number(number: int) -> int:
-    """Return the number of the state after this one; after the last that there is, the first."""
-    return number + 1 if number < LAST_NUMBER else 1
 
 
 def _advance(assignment: Assignment) -> None:

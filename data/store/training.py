@@ -34,8 +34,9 @@ from data.schema import (
 )
 from data.settings import read_settings
 from data.store.audit import Seal, canonical, keep_setting, log, refuse_locked, sealed
+from data.store.form_state import FormState, StoredState, next_number
 from data.store.rubrics import form_of, whole_scores
-from data.store.submissions import CHANGED, FormState, StoredState, next_number, refuse_unexplained
+from data.store.submissions import CHANGED, refuse_unexplained
 from data.training import (
     LET_THROUGH,
     PASSED,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from data.queries.claims import Spent
     from jury.panel import Panel
     from jury.run_result import RunResult
-    from medjury.cli.jury import RunRequest
+    from medjury.cli.jury_words import RunRequest
     from medjury.services.claims import ClaimsFigures
 
 PRICES = ["calls", "USD", "unknown price"]
@@ -126,7 +126,7 @@ def _lines(figures: "ClaimsFigures") -> Iterator[str]:
         yield f"{counted(counts.n_corrected, 'list')} corrected by people"
     if counts.n_outdated:
         yield (
-            f"{counted(counts.n_outdated, 'response')} with a score of claims that were corrected since: "
+            f"{counted(counts.n_outdated, 'response')} without a score: their claims were corrected since, "
             "run the panel again"
         )
     for status, number in counts.failed.items():

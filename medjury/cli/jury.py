@@ -1,8 +1,8 @@
-"""`medjury jury run`, `references`, `missing`: let a panel rate, and see what is missing and what it cost."""
+"""`medjury jury run`, `missing`: let a panel rate, and see what is missing and what it cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +22,6 @@ from data.queries.costs import (
 )
 from data.queries.jury import MissingVerdict, missing_verdicts
 from data.queries.jury import by_juror as verdicts_by_juror
-from data.queries.references import References, references
 from data.queries.text_search import Planted, planted_texts
 from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
@@ -30,7 +29,6 @@ from jury.batch.run import run_batches
 from jury.call import Provider
 from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.providers.executor import with_lost_jurors
-from jury.references import check_references
 from jury.run import run_panel
 from jury.run_result import RunResult
 from medjury.cli.claims import refuse_with_claims, with_judged_claims
@@ -39,6 +37,7 @@ from medjury.cli.files import write_json
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
+    RunRequest,
     advice,
     announcement,
     batch_progress_words,
@@ -67,7 +66,6 @@ from medjury.services.panels import (
     RunEstimate,
     RunScope,
     refuse_beyond_budget,
-    refuse_long_references,
     run_estimate,
 )
 
@@ -76,7 +74,6 @@ MaxUsd = Annotated[
 ]
 Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
-RULE = "marked: more than half of the jurors who answered, at least two, say so"
 MISSING_COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 
 
@@ -120,19 +117,6 @@ def run(
     request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, on, leave_out_too_long)
     if let_rate(engine, chosen, request, json_to).missing:
         raise typer.Exit(MISSING)
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a run is to do, as the command's options say."""
-
-    max_usd: float | None
-    replicates: int
-    benchmarks: list[str] | None
-    concurrency: int
-    batch: bool
-    on: str | None
-    leave_out_too_long: bool = False
 
 
 def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
@@ -261,86 +245,6 @@ def _print_estimate(
 
 def _usd(amount: float | None) -> str:
     return "price unknown" if amount is None else f"{amount:.4f}"
-
-
-def check_references_of(
-    context: typer.Context,
-    panel: Named,
-    max_usd: MaxUsd = None,
-    concurrency: Concurrency = 8,
-    benchmark: Benchmarks = None,
-    json_to: Json = None,
-    db: Db = None,
-) -> None:
-    """Ask every juror, once per instance, whether the reference states facts its source lacks.
-
-    Exit 1 if answers are missing.
-    """
-    chosen = read_panel(panel)
-    engine = study_of(context, db)
-    api_keys(chosen)
-    refuse_ended(chosen, datetime.now(UTC).date())
-    refuse_long_references(engine, chosen, benchmark)
-    for line in (*announcement(chosen), *price_notices(chosen)):
-        say(line, json_to)
-    with progress(f"references, panel {chosen.name}", None) as at:
-        result = check_references(
-            engine,
-            chosen,
-            concurrency=concurrency,
-            max_usd=max_usd,
-            benchmarks=benchmark,
-            progress=lambda now: at(now.done, now.total, progress_words(now)),
-            waiting=lambda: say("waiting: another run holds this study", json_to),
-        )
-    checked = references(engine, [juror.name for juror in chosen.juror], benchmark)
-    _print_references(result, checked, json_to)
-    write_json(_references_json(result, checked), json_to)
-    if result.missing:
-        raise typer.Exit(MISSING)
-
-
-def _print_references(result: RunResult, checked: References, json_to: Path | None) -> None:
-    """Say what the check has come to, and what is not known."""
-    total = result.rated + result.missing
-    lines = [
-        f"{result.panel}: answered {result.rated} of {total} "
-        f"({counted(result.responses, 'reference')} x {counted(result.jurors, 'juror')}), "
-        f"{counted(result.calls, 'call')}, {cost_words(result)}",
-        *(f"missing: {n} {status}" for status, n in result.by_status.items() if status != "ok"),
-        *(f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()),
-        f"{len(checked.marked)} marked, {len(checked.sound)} sound, {len(checked.not_known)} not known; "
-        f"{counted(len(checked.unchecked), 'instance')} without a reference or a context, not asked "
-        "about",
-        f"{RULE}; a tie, or fewer than two answers, is not known",
-    ]
-    if checked.simulated:
-        lines.append("these answers are simulated: they say nothing of the references")
-    lines += [*spending_notes(result), *advice(result)]
-    for line in lines:
-        say(line, json_to)
-
-
-def _references_json(result: RunResult, checked: References) -> dict[str, Any]:
-    """Return the figures and the marked instances' names."""
-    return {
-        "panel": result.panel,
-        "instances": result.responses,
-        "jurors": result.jurors,
-        "answered": result.rated,
-        "missing": result.missing,
-        "by_status": dict(result.by_status),
-        "calls": result.calls,
-        "usd": result.usd,
-        "usd_unknown": result.usd_unknown,
-        "usd_in_flight": result.usd_in_flight,
-        "usd_study": result.usd_study,
-        "marked": sorted(checked.marked),
-        "sound": len(checked.sound),
-        "not_known": sorted(checked.not_known),
-        "unchecked": len(checked.unchecked),
-        "simulated": checked.simulated,
-    }
 
 
 def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:

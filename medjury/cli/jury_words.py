@@ -1,6 +1,7 @@
 """What is said around a jury run: where texts go, what it costs, and what to do next."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -77,6 +78,19 @@ FORM = (
     "the jurors answered, but not in the form asked for: asking again costs as much and is "
     "unlikely to help. Try a larger max_tokens, another schema, or another model"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a run is to do, as the command's options say."""
+
+    max_usd: float | None
+    replicates: int
+    benchmarks: list[str] | None
+    concurrency: int
+    batch: bool
+    on: str | None
+    leave_out_too_long: bool = False
 
 
 def announcement(panel: Panel) -> list[str]:

@@ -134,8 +134,10 @@ def _json(rubric: Rubric) -> dict[str, Any]:
 
 
 def _row(name: str, rubric: Rubric) -> list[str]:
-    first, more = rubric.criteria[:MOST_NAMED], len(rubric.criteria) - MOST_NAMED
-    criteria = ", ".join(first) + (f", +{more}" if more > 0 else "")
+    every = rubric.criteria
+    first = every if len(every) <= MOST_NAMED else every[: MOST_NAMED - 1]  # fits 80 columns
+    more = len(every) - len(first)
+    criteria = ", ".join(first) + (f", +{more}" if more else "")
     return [name, criteria, str(rubric.scale), rubric.gold]
 
 

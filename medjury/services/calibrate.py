@@ -36,6 +36,7 @@ from medjury.services.scores import (
     Readings,
     all_instances,
     all_jurors,
+    claims_seats,
     scores_of,
     silent_jurors,
     sound_only,
@@ -177,7 +178,7 @@ def calibrate(
             detection=detected,
             subgroups=subgroup_rows(*analysis, options.groups, critical),
             readings=ready.readings,
-            told=(*ready.readings.told, *ready.kept.told, *steered(engine)),
+            told=(*ready.readings.told, *ready.kept.told, *steered(engine), *claims_seats(engine)),
         )
         return _with_more(engine, _noted(engine, calibration, ready), ready)
 

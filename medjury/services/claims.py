@@ -1,5 +1,6 @@
 """What claims gain and cost: the jury that judges claims beside the plain one, on the same responses."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -82,7 +83,7 @@ class ClaimCounts:
     supported, contradicted, absent
         Answers of all jurors on the lists that count.
     n_outdated
-        Responses with a score derived from a list that was corrected since: run the panel again.
+        Responses whose list was corrected since a score was derived, which counts no longer: run the panel again.
     failed
         Status -> responses whose splitting ended so.
     """
@@ -195,6 +196,7 @@ def _counts(
     keys = {judge.name: rater_key(engine, judge.name) for judge in judges}
     rated = {name: rated_by(engine, key) for name, key in keys.items()}
     for task in tasks:
+        whole = {name: whole_verdicts(engine, key, task.rubric) for name, key in keys.items()}
         lists = newest_claims(engine, splitter, task.name)
         stored += lists.values()
         texts = {
@@ -203,15 +205,13 @@ def _counts(
         for key, one in lists.items():
             if one.claims and key in texts:
                 shares.append(coverage(one.claims, texts[key].response))
-            for judge in judges:
+            for judge in judges if one.claims else ():
                 sha = _rubric_of(task, judge, one)
-                if sha and (key, sha) in rated[judge.name]:
+                if (key, sha) in rated[judge.name] and key in whole[judge.name]:
                     answers += given_on(engine, keys[judge.name], key, sha)
                 elif (key, task.rubric.sha256) in rated[judge.name]:
                     outdated.add(key)
-    failed: dict[str, int] = {}
-    for status, _ in split_failures(engine, splitter).values():
-        failed[status] = failed.get(status, 0) + 1
+    failed = Counter(status for status, _ in split_failures(engine, splitter).values())
     sizes = [len(one.claims) for one in stored if one.claims]
     return ClaimCounts(
         n_responses=len(stored),

@@ -14,7 +14,7 @@ from calibration.protocol import Protocol
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, TooFew, Unrated
 from data.guidelines import EvidenceCode as Code
-from data.person import UNBLINDED
+from data.person import UNBLINDED, is_blind
 from data.queries import benchmarks
 from data.queries.costs import spending
 from data.queries.descriptions import consents, description_versions
@@ -136,7 +136,8 @@ def _responses(engine: Engine, counts: Facts) -> Iterator[Evidence]:
         yield figure("responses", number)
         yield figure("instances", sum(benchmark.instances for benchmark in every))
         yield figure("benchmarks", len(every))
-        yield figure("models", counts.models)
+        if not is_blind(engine):  # while it is blind nothing that is told comes from authors
+            yield figure("models", counts.models)
 
 
 def _rubrics(engine: Engine) -> Iterator[Evidence]:

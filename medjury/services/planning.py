@@ -32,7 +32,7 @@ from data.queries.export import READINGS, reading_rows
 from data.schema import State
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import all_jurors, claims_seats, scores_of, silent_jurors
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _piloted(
         tuple(varied),
         minutes,
         timed,
-        tuple(steered(engine)),
+        (*steered(engine), *claims_seats(engine)),
     )
     return pilot, _remember(engine, pilot, scores) if jury else "", _sizes(scope)
 

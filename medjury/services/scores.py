@@ -10,6 +10,7 @@ from calibration.messages.form import counted
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.queries import benchmarks, simulated_raters
+from data.queries.costs import judges_of_claims
 from data.queries.frames import (
     ratings_elsewhere,
     ratings_frame,
@@ -63,6 +64,7 @@ def _scores(engine: Engine, of_clinicians: bool, unrated: bool) -> "Scores":
             RatedAlike(benchmark, given, responses)
             for (benchmark, given), responses in elsewhere.items()
         ),
+        derived=frozenset(judges_of_claims(engine)),
     )
 
 
@@ -109,10 +111,25 @@ class Readings:
 
 
 def all_jurors(scores: "Scores") -> list[str]:
-    """Return the jurors who sit where none are named: real ones never sit with simulated ones."""
+    """Return the jurors who sit where none are named.
+
+    Real ones never sit with simulated ones, nor those who judge claims with the plain ones they are of.
+    """
     everybody = scores.raters("juror")
-    real = [name for name in everybody if name not in scores.simulated]
-    return real or list(everybody)
+    own = [name for name in everybody if name not in scores.derived] or list(everybody)
+    real = [name for name in own if name not in scores.simulated]
+    return real or own
+
+
+def claims_seats(engine: Engine) -> tuple[str, ...]:
+    """Return what a reader has to know of jurors who judge claims: nothing where there are none."""
+    names = ", ".join(judges_of_claims(engine))
+    if not names:
+        return ()
+    return (
+        f"{names}: judge claims after plain verdicts of the same models, and sit on a jury only where "
+        "they are named (--panel)",
+    )
 
 
 def silent_jurors(engine: Engine, scores: "Scores") -> list[str]:

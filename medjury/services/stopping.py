@@ -10,9 +10,9 @@ from sqlalchemy import Engine
 from calibration.json_values import json_value
 from calibration.scope import AgreementRow
 from calibration.scores import Scores
-from calibration.stopping import judge
+from calibration.stopping import judge, statistic_of
 from calibration.values import COMBINED, AnalysisOptions
-from calibration.ward_values import Look, Stopping
+from calibration.ward_values import Look, PastLook, Stopping
 from data.errors import BadInput, TooFew
 from data.person import Person, only
 from data.schema import Role
@@ -120,10 +120,12 @@ def look_at(engine: Engine, actor: str, question: NextQuestion) -> NextToRate:
         "jury": sorted(found.jury),
         "criterion": options.criterion,
     }
-    looks = record_look(engine, actor, about, row.n_responses, planned)
+    seen = record_look(engine, actor, about, row.n_responses, planned, statistic_of(look))
+    looks = [PastLook(*one) for one in seen]
     decided = judge(looks[:-1], look)
     left = _next(found.scores, question) if decided.verdict.goes_on else ()
-    return NextToRate(goal, look, decided, tuple(looks), left, simulated)
+    counted = tuple(one.rated for one in looks)
+    return NextToRate(goal, look, decided, counted, left, simulated)
 
 
 def _row(rows: Sequence[AgreementRow], scorer: str) -> AgreementRow:
@@ -173,6 +175,7 @@ def to_json(result: NextToRate) -> dict[str, Any]:
             "high": found.high if found else None,
             "fixed_low": found.fixed_low if found else None,
             "fixed_high": found.fixed_high if found else None,
+            "ordered": found.ordered if found else None,
             "critical": found.critical if found else None,
             "chance": found.chance if found else None,
             "more_responses": found.more if found else None,

@@ -90,10 +90,18 @@ def wait_open(page: Page) -> None:
     page.locator(".mj-room:not([data-quiet]) form.likert:not([data-locked])").wait_for()
 
 
+UNFOLDED = """() => document.getAnimations().every(one => one.playState !== "running"
+    || one.effect.getComputedTiming().endTime === Infinity)"""
+
+
 def wait_settled(page: Page) -> None:
-    """Wait until the page is drawn to its end, so that what listens for keys is in place."""
+    """Wait until the page is drawn to its end, so that what listens for keys is in place.
+
+    What unfolds has unfolded then: a click meanwhile falls where its button is no longer.
+    """
     unsettled = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
     page.locator(unsettled).wait_for(state="detached")
+    page.wait_for_function(UNFOLDED)
 
 
 def wait_saved(page: Page) -> None:

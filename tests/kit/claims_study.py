@@ -10,15 +10,25 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Engine
 
+from calibration.values import AnalysisOptions
 from data.importers.rows import Origin, RatingRow
+from data.person import OPERATOR
+from data.queries.claims import claims_on
 from data.schema import Kind
 from data.store import import_ratings
-from kit.jurors import Do, Seen
+from data.store.claims import correct_claims
+from jury.claims_run import ClaimsRun, run_claims
+from jury.panel import Panel
+from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import HASTY, panel_at
+from kit.jury_runs import run as run_plain
 from kit.studies import HEAD, import_file
+from medjury.services.claims import ClaimsFigures, ClaimsQuestion, claims_figures
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 SPLIT = "Split the response below"
@@ -134,3 +144,32 @@ def judged(prompt: str, who: str, *, blind: bool = False) -> str:
         evidence = f"Finding {finding} was {truth[finding]}"
         answers[name] = {"evidence": evidence, "score": 1 if right else 2}
     return json.dumps(answers)
+
+
+PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
+
+
+def panel_of(stub: Stub, *names: str, **claims: Any) -> Panel:
+    """Return a panel of jurors at the stub, the first of whom splits."""
+    body = panel_at(stub, *(names or ("a", "b")), **PRICED).model_dump(by_alias=True)
+    body["claims"] = {"splitter": names[0] if names else "a"} | claims
+    return Panel.model_validate(body)
+
+
+def judged_run(engine: Engine, panel: Panel, **options: Any) -> ClaimsRun:
+    """Have a panel give its plain verdicts, then split and judge."""
+    run_plain(engine, panel)
+    return run_claims(engine, panel, patience=HASTY, **options)
+
+
+def figures(engine: Engine, panel: Panel, *, composite: bool = False) -> ClaimsFigures:
+    """Return what `analyse claims` says of a panel."""
+    return claims_figures(engine, ClaimsQuestion(panel, AnalysisOptions(reps=200), composite))
+
+
+def correct(engine: Engine, response: int, drop: int = 1) -> None:
+    """Let a coordinator take the last claims of a response out of its list."""
+    [judged] = claims_on(OPERATOR, engine, response)
+    rows = [one.model_dump() for one in judged.claims[:-drop]]
+    assert correct_claims(OPERATOR, engine, response, "a", rows)
+    assert not correct_claims(OPERATOR, engine, response, "a", rows)
