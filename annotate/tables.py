@@ -4,7 +4,7 @@ import csv
 import html
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -86,6 +86,19 @@ def of_decision(decision: Decision) -> str:
         f'{style()}<section class="mj-decision mj-{decision.kind.value}" role="status">'
         f"<h2>{escaped(decision.headline)}</h2>{lines}{rests}{action}</section>"
     )
+
+
+def of_verdict(headline: str, lines: Sequence[str], *, is_good: bool) -> str:
+    """Return what came of a question for `st.html`: a sentence, and what is to be known of it."""
+    first, *more = (escaped(f"{line[:1].upper()}{line[1:]}") for line in (headline, *lines))
+    told = "".join(f"<p>{line}</p>" for line in more)
+    kind = "mj-reached" if is_good else "mj-unreached"
+    return f'{style()}<section class="mj-decision {kind}" role="status"><h2>{first}</h2>{told}</section>'
+
+
+def beside(table: Table) -> str:
+    """Return a table for `st.html` with its notes at its right, where there is room for them."""
+    return f'<div class="mj-beside">{of_table(replace(table, notes=()))}<div>{noted(table.notes)}</div></div>'
 
 
 def sortable(key: str, table: Table) -> None:

@@ -18,7 +18,13 @@ from sqlalchemy import Engine, text
 
 from calibration.decision import Decision, DecisionKind
 from calibration.detection_row import DetectionRow
-from calibration.dossier import Evidence, EvidenceKind, ItemStatus, dossier_items
+from calibration.dossier import (
+    DossierQuestion,
+    Evidence,
+    EvidenceKind,
+    ItemStatus,
+    dossier_items,
+)
 from calibration.messages.dossier import (
     FIGURES,
     FINDINGS,
@@ -51,7 +57,7 @@ from data.store import add_people
 from data.store.dossiers import keep_answers
 from data.store.study import lock, set_protocol
 from medjury.services import evidence, evidence_figures
-from medjury.services.dossier import DossierQuestion, dossier
+from medjury.services.dossier import dossier
 from medjury.services.evidence import recorded_evidence, study_evidence, watched
 from medjury.services.evidence_figures import (
     agreement,

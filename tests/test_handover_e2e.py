@@ -25,6 +25,8 @@ pytestmark = pytest.mark.e2e
 axe = screens.axe
 FIRST_MS = 240_000  # the figures are computed when they are first asked for
 CRITERIA = ("accuracy", "completeness", "clarity")
+TALLEST = 1600  # of the screen on a laptop, before anybody unfolds anything
+TALL = "document.querySelector('[data-testid=stMain]').scrollHeight"
 SHOTS = os.environ.get("SHOTS")  # a folder to keep pictures in
 
 
@@ -53,10 +55,19 @@ def test_a_guideline_is_chosen_answered_and_handed_over(
         item = page.locator(".mj-items > div", has=page.get_by_text("1 Say in title"))
         expect(item.locator(".mj-status")).to_have_text(STATUS["people"])
         _answer(page, "Agreement of a jury with clinicians")
+        page.reload()
+        page.get_by_text("Items after", exact=False).first.wait_for(
+            state="attached", timeout=FIRST_MS
+        )
         expect(item.locator(".mj-status")).to_have_text(STATUS["done"])
         expect(item).to_contain_text("Answered by Boss Lindqvist")
         files = _files(page)
-        assert _broken(page, axe) == []
+        assert page.evaluate(TALL) <= TALLEST, "its sections are folded"
+        page.get_by_text("Title", exact=True).click()
+        expect(item).to_be_visible()
+        assert _broken(page, axe, "dossier") == []
+        _no_pages_while_blind(page, server)
+        assert _broken(page, axe, "paper") == []
     assert [one.rpartition(".")[2] for one in files][:3] == ["html", "md", "docx"]
     for name, body in files.items():
         if name.endswith("docx"):
@@ -71,13 +82,14 @@ def test_a_guideline_is_chosen_answered_and_handed_over(
 
 def _choose_each(page: Page, server: Server) -> None:
     """Choose every guideline, the one to be answered last."""
-    page.goto(f"{server.address}/handover")
-    page.locator(".mj-head").wait_for(timeout=FIRST_MS)
+    screens.opened(page, server, "handover")
     names = [name for name in GUIDELINES if name != "grras"]
     for name in (*names[1:], names[0], "grras"):
-        page.get_by_text("Items after", exact=False).first.wait_for(timeout=FIRST_MS)
+        page.get_by_text("Items after", exact=False).first.wait_for(
+            state="attached", timeout=FIRST_MS
+        )
         choose(page, "Reporting guideline", guideline(name).title)
-        expect(page.get_by_text(f"Items after: {guideline(name).source}")).to_be_visible(
+        expect(page.get_by_text(f"Items after: {guideline(name).source}")).to_be_attached(
             timeout=FIRST_MS
         )
 
@@ -106,7 +118,15 @@ def _files(page: Page) -> dict[str, bytes]:
     return files
 
 
-def _broken(page: Page, axe: str) -> list[str]:
+def _no_pages_while_blind(page: Page, server: Server) -> None:
+    """Open the paper's pages, which tell how good each model is."""
+    page.goto(f"{server.address}/handover?part=Paper")
+    expect(page.get_by_text("this study is blind")).to_be_visible(timeout=FIRST_MS)
+    settle(page)
+    assert page.get_by_role("button", name="Make the pages").count() == 0
+
+
+def _broken(page: Page, axe: str, name: str) -> list[str]:
     """Return what axe finds on the screen, light and dark, on a laptop and a tablet."""
     broken = []
     for size in ("laptop", "tablet"):
@@ -117,7 +137,7 @@ def _broken(page: Page, axe: str) -> list[str]:
             settle(page)
             broken += screens.violations(page, axe)
             if SHOTS:
-                page.screenshot(path=Path(SHOTS) / f"handover-{width}-{scheme}.png", full_page=True)
+                page.screenshot(path=Path(SHOTS) / f"handover-{name}-{width}-{scheme}.png")
     return broken
 
 

@@ -10,8 +10,14 @@ from sqlalchemy import Engine
 from annotate import tables, worker
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
-from calibration.dossier import Dossier, DossierItem, Evidence
-from calibration.messages.dossier import STATUS, answered_words, counts_words
+from calibration.dossier import (
+    Dossier,
+    DossierFiles,
+    DossierItem,
+    DossierQuestion,
+    Evidence,
+)
+from calibration.messages.dossier import STATUS, answered_words, counts_words, statuses_words
 from calibration.writers.dossier import item_lines, note_lines, sections_of
 from data.guidelines import (
     GUIDELINES,
@@ -26,12 +32,12 @@ from data.person import Person
 from data.queries import names_of_actors
 from data.queries.dossiers import KeptAnswer, dossier_answers
 from data.store.dossiers import keep_answers
-from medjury.services.dossier import DossierFiles, DossierQuestion
 
 ABOUT = (
     "Each item of a reporting guideline, in our own words, with what of this study answers it: a "
     "figure, a hash or a file. What the study lacks is not done; what only people know is asked below."
 )
+WHERE_FROM = "Where the items come from"
 ANSWERED, FILES = "dossier-answered", "dossier-files"
 FILL, MAKE = "medjury.services.dossier:dossier", "medjury.services.dossier_files:dossier_files"
 ABOUT_ANSWERS = (
@@ -66,18 +72,23 @@ def show(engine: Engine, person: Person) -> None:
     if dossier is None:
         return
     st.html(tables.of_decision(dossier.decision))
+    notes = "".join(map(paragraph, note_lines(dossier)))
     st.html(
         paragraph(f"Of {len(dossier.items)} items: {counts_words(dossier)}.")
-        + "".join(map(paragraph, note_lines(dossier)))
+        + f'<details class="mj-folded"><summary>{WHERE_FROM}</summary>{notes}</details>'
     )
     _answer(engine, person, dossier.guideline)
     _offer(engine, person, question)
-    st.html("".join(_section(*group) for group in sections_of(dossier)))
+    st.html(heading("Items") + "".join(_section(*group) for group in sections_of(dossier)))
 
 
 def _section(section: str, items: list[DossierItem]) -> str:
+    """Return a section, folded, with how many of its items are done."""
     rows = "".join(map(_row, items))
-    return heading(section) + f'<dl class="mj-items">{rows}</dl>'
+    return (
+        f'<details class="mj-section"><summary>{heading(section)}<span>{statuses_words(items)}</span>'
+        f'</summary><dl class="mj-items">{rows}</dl></details>'
+    )
 
 
 def _row(item: DossierItem) -> str:
