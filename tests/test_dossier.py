@@ -375,6 +375,8 @@ def test_a_simulated_study_says_so_in_every_file_and_on_every_page(
     assert all(SIMULATED in one.header.paragraphs[0].text for one in document.sections)
     page = (folder / "dossier-grras.html").read_text("utf-8")
     assert page.count(SIMULATED) >= 2
+    marked = page.count(f'<thead><tr class="mark"><th colspan="3">{SIMULATED}')
+    assert marked == page.count("<table") > 1, "a printer repeats the head of a table on each page"
     assert "<title>SIMULATED" in page
     headings = re.findall(
         "^##? .*$", (folder / "dossier-grras.md").read_text("utf-8"), re.MULTILINE

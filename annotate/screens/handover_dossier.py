@@ -97,7 +97,7 @@ def _row(item: DossierItem) -> str:
     return (
         f'<div><dt><span class="mj-item">{number}</span> {about}</dt>'
         f'<dd><span class="mj-status mj-{item.status.value}">{STATUS[item.status]}</span>'
-        f"<ul>{lines}</ul></dd></div>"
+        f"{f'<ul>{lines}</ul>' if lines else ''}</dd></div>"
     )
 
 
