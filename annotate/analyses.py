@@ -29,6 +29,7 @@ from annotate.results import (
     MonitoringBehind,
     Pair,
     Section,
+    ShownClaims,
     ShownComparison,
     ShownRanking,
 )
@@ -37,7 +38,6 @@ from calibration.json_values import json_row, json_value
 from calibration.juries.recommendation import recommended_jurors
 from calibration.messages import sentence, told, words
 from calibration.report.chart_monitoring import chart_cusum, chart_periods
-from calibration.report.content import Content
 from calibration.report.figures import Figure, intervals
 from calibration.report.ledger import juries_tried
 from calibration.report.page import in_points, sensitivity
@@ -58,6 +58,13 @@ from data.queries.costs import recorded_calls
 from data.queries.study import version
 from jury.panel import read_panel
 from medjury.services import model_costs, models
+from medjury.services.calibrate import Tick
+from medjury.services.claims import (
+    ClaimsQuestion,
+    claims_figures,
+    figures_lines,
+    figures_tables,
+)
 from medjury.services.juries import (
     ComparisonQuestion,
     RankingQuestion,
@@ -76,6 +83,10 @@ UNRATED = (
     "No clinician has rated a response of this study yet. Let clinicians rate, or import ratings made "
     "elsewhere; then this page compares them."
 )
+UNHEARD = (
+    "No response has been rated by all of these jurors, plainly and claim by claim. Run their panel in the "
+    "Jury lab; it asks for what is missing."
+)
 OF_ICC = (
     "Points are ICC(C,2) of the jury with the clinicians, lines the bootstrap interval over "
     "instances. Baseline periods make the target."
@@ -89,10 +100,10 @@ OF_CUSUM = (
 _judgements: OrderedDict[Key, Judged] = OrderedDict()
 
 
-def agreement(engine: Engine, question: AgreementQuestion) -> Answer:
+def agreement(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) -> Answer:
     """Return the decision, the table of all scorers, and the chart of the last benchmark."""
     try:
-        calibration = calibration_of(engine, question)
+        calibration = calibration_of(engine, question, tick)
     except Unrated as error:
         raise BadInput(UNRATED) from error
     content = content_of(engine, calibration)
@@ -109,9 +120,11 @@ def agreement(engine: Engine, question: AgreementQuestion) -> Answer:
     )
 
 
-def agreement_details(engine: Engine, question: AgreementQuestion) -> Behind:
+def agreement_details(
+    engine: Engine, question: AgreementQuestion, tick: Tick | None = None
+) -> Behind:
     """Return what stands behind the answer."""
-    content = _content(engine, question)
+    content = content_of(engine, detailed(engine, question, tick))
     last = content.benchmarks[-1]
     report_sections = sections(content)
     parts = [_section(section) for section in report_sections]
@@ -128,14 +141,16 @@ def agreement_details(engine: Engine, question: AgreementQuestion) -> Behind:
     )
 
 
-def agreement_reports(engine: Engine, question: AgreementQuestion) -> dict[str, str]:
+def agreement_reports(
+    engine: Engine, question: AgreementQuestion, tick: Tick | None = None
+) -> dict[str, str]:
     """Return the report and the table as texts, by form."""
-    calibration = detailed(engine, question)
+    calibration = detailed(engine, question, tick)
     return {form: report_text(engine, calibration, form) for form in FORMATS}
 
 
-def _content(engine: Engine, question: AgreementQuestion) -> Content:
-    return content_of(engine, detailed(engine, question))
+def _silent(_: float) -> None:
+    """Tell nobody how far it is."""
 
 
 def _report_chart(figure: Figure) -> Chart:
@@ -164,9 +179,11 @@ def _section(section: ReportSection) -> Section:
     return Section(section.number, section.title, section.lead, tables, facts)
 
 
-def jury_ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
+def jury_ranking(
+    engine: Engine, question: RankingQuestion, tick: Tick | None = None
+) -> ShownRanking:
     """Return the ranking that is asked for, laid out."""
-    ranked = rank_juries(engine, question)
+    ranked = rank_juries(engine, question, tick=tick)
     ranking_rows = ranked.ranking
     rows, more = ranking_rows.rows, len(ranking_rows.rows) - MOST_JURIES
     left_out = (f"{more:,} more juries stand in the CSV",) if more > 0 else ()
@@ -193,13 +210,26 @@ def jury_ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
     )
 
 
-def jury_comparison(engine: Engine, question: ComparisonQuestion) -> ShownComparison:
+def jury_comparison(
+    engine: Engine, question: ComparisonQuestion, tick: Tick | None = None
+) -> ShownComparison:
     """Return two juries side by side, laid out."""
     from calibration.juries.comparison import compared_rows
 
-    compared = compare_juries(engine, question)
+    compared = compare_juries(engine, question, tick=tick)
     rows = compared_rows(compared.row, question.first, question.second)
     return ShownComparison(compared.decision, laid_out(COMPARISON, rows), compared.told)
+
+
+def claims_compared(
+    engine: Engine, question: ClaimsQuestion, tick: Tick | None = None
+) -> ShownClaims:
+    """Return gain and price of claims, laid out."""
+    try:
+        figures = claims_figures(engine, question, tick=tick)
+    except Unrated as error:
+        raise BadInput(UNHEARD) from error
+    return ShownClaims(figures.compared.decision, figures_tables(figures), figures_lines(figures))
 
 
 def _of_first(row: "JuryRow") -> dict[str, Any]:
@@ -222,11 +252,14 @@ def check_models(engine: Engine, request: ModelsRequest) -> bool:
     return True
 
 
-def compared_models(engine: Engine, request: ModelsRequest) -> ModelsFigures:
+def compared_models(
+    engine: Engine, request: ModelsRequest, tick: Tick | None = None
+) -> ModelsFigures:
     """Return the comparison of a study whose blind is lifted."""
     from calibration.models.comparison import deciding_way
 
-    result = models.compared(engine, models.prepared(engine, request))
+    task = models.prepared(engine, request)
+    result = models.compared(engine, task, tick or _silent)
     first = deciding_way(result.rows)
     ordered = sorted(result.rows, key=lambda row: row.by != first)
     return ModelsFigures(
@@ -272,9 +305,11 @@ def _jury_table(engine: Engine, request: CostsRequest) -> Table:
     return jury_calls_table(cost.jurors, cost.notes)
 
 
-def monitoring(engine: Engine, question: MonitoringQuestion) -> MonitoringAnswer:
+def monitoring(
+    engine: Engine, question: MonitoringQuestion, tick: Tick | None = None
+) -> MonitoringAnswer:
     """Return the decision, the charts, and the table of periods."""
-    judged = _judged(engine, question)
+    judged = _judged(engine, question, tick)
     rows = judged.periods, judged.watched.rows, judged.remarks
     table = periods_table(*rows, title=judged.title)
     return MonitoringAnswer(
@@ -296,10 +331,10 @@ def monitoring_details(engine: Engine, question: MonitoringQuestion) -> Monitori
     )
 
 
-def _judged(engine: Engine, question: MonitoringQuestion) -> Judged:
+def _judged(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Judged:
     """Return a judgement, computed once for an unchanged study."""
     key = (engine.url, version(engine), question)
-    return cached(_judgements, key, lambda: judge(engine, question))
+    return cached(_judgements, key, lambda: judge(engine, question, tick))
 
 
 def _monitoring_charts(judged: Judged) -> Iterator[Chart]:

@@ -18,7 +18,7 @@ from calibration.decision import NOTHING_RATED
 from calibration.values import AnalysisOptions, Note, note
 from data.errors import BadInput, TooFew
 from data.queries.study_state import study_state
-from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate, more
+from medjury.services.calibrate import Calibration, CalibrationQuestion, Tick, calibrate, more
 from medjury.services.record import protocol_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ KEPT = 4
 _calibrations: OrderedDict[Key, Calibration] = OrderedDict()
 
 
-def home(engine: Engine, question: AgreementQuestion) -> HomeFigures:
+def home(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) -> HomeFigures:
     """Return what may be said of the study, and how far clinicians, and the jury with them, agree.
 
     Asked about nothing in particular, it is about what the protocol fixes.
@@ -40,7 +40,7 @@ def home(engine: Engine, question: AgreementQuestion) -> HomeFigures:
     if protocol and question.options == AnalysisOptions():
         question = replace(question, options=protocol.analysis())
     try:
-        calibration = calibration_of(engine, question)
+        calibration = calibration_of(engine, question, tick)
     except (BadInput, TooFew):
         return HomeFigures(NOTHING_RATED)
     widest = calibration.rows[-1].benchmark
@@ -63,21 +63,23 @@ def _answer_of(row: "AgreementRow | None", code: StepCode) -> Note | None:
     return note(code, icc=row.icc, **ends, pairs=row.n_pairs, responses=row.n_responses)
 
 
-def calibration_of(engine: Engine, question: AgreementQuestion) -> Calibration:
+def calibration_of(
+    engine: Engine, question: AgreementQuestion, tick: Tick | None = None
+) -> Calibration:
     """Return a calibration without its details, computed once for an unchanged study."""
     table_only = CalibrationQuestion(question.options, reference=False, families=question.families)
     key = (engine.url, study_state(engine), question)
-    return cached(_calibrations, key, lambda: calibrate(engine, table_only))
+    return cached(_calibrations, key, lambda: calibrate(engine, table_only, tick=tick))
 
 
-def detailed(engine: Engine, question: AgreementQuestion) -> Calibration:
+def detailed(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) -> Calibration:
     """Return a calibration with its details, computed once for an unchanged study."""
     calibration = calibration_of(engine, question)
     if not calibration.question.details:
         with_details = CalibrationQuestion(
             question.options, details=True, page=True, families=question.families
         )
-        calibration = more(engine, calibration, with_details)
+        calibration = more(engine, calibration, with_details, tick)
         _calibrations[engine.url, study_state(engine), question] = calibration
     return calibration
 

@@ -8,16 +8,19 @@ the theme; files are drawn from the chart itself, on white paper.
 import html
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from annotate import tables, vega, worker
+from annotate.waiting import waited
 from calibration.tables.numbers import fixed
 
 Row = Mapping[str, Any]
 PICKED = "picked"
+DRAWING = "The chart is being drawn; the first one loads what draws"
 DIGITS = 3
 MOST_LISTED = 200
 # Nothing but what is drawn at its own size: Streamlit would squeeze axes and labels into the width.
@@ -44,8 +47,10 @@ COLOUR = re.compile("#[0-9a-f]{6}")
 
 def drawn(function: str, *arguments: object) -> dict[str, Any]:
     """Return the specification of a chart of `calibration.report`, as "charts:chart_intervals"."""
-    spec: dict[str, Any] = worker.make("annotate.vega:drawn", function, *arguments)
-    return spec
+    coming: Future[dict[str, Any]] = worker.begin_to_make(
+        "annotate.vega:drawn", function, *arguments
+    )
+    return waited(coming, DRAWING)
 
 
 def show(

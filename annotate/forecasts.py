@@ -44,6 +44,7 @@ from calibration.ward_values import Verdict
 from data.csv_files import csv_bytes
 from data.queries import benchmarks
 from data.store.moving import BackedUp, back_up
+from medjury.services.calibrate import Tick
 from medjury.services.errors import ErrorsQuestion, study_errors
 from medjury.services.errors import csv_of as csv_of_examples
 from medjury.services.measuring import Scored, measure_study
@@ -110,7 +111,9 @@ def errors_found(engine: Engine, asked: ErrorsAsked) -> ErrorsAnswer:
     return ErrorsAnswer(found.parts, found.simulated, told, csv_bytes(*csv_of_examples(found)))
 
 
-def predicted(engine: Engine, question: PredictionsQuestion) -> PredictionsAnswer:
+def predicted(
+    engine: Engine, question: PredictionsQuestion, tick: Tick | None = None
+) -> PredictionsAnswer:
     """Return whether predictions may be used, their tables, and a row a response as CSV.
 
     Raises
@@ -118,7 +121,7 @@ def predicted(engine: Engine, question: PredictionsQuestion) -> PredictionsAnswe
     BadInput, Unknown, TooFew
         As `medjury.services.predicting.predict`.
     """
-    result = predict(engine, PredictQuestion(question.options, question.level))
+    result = predict(engine, PredictQuestion(question.options, question.level), tick)
     level = question.level
     means = means_table(result.rows, level, PAGE)
     others = single_table(result.rows, level, PAGE), validation_table(result.rows, PAGE)
@@ -173,7 +176,9 @@ def transported(engine: Engine, _: TransportAsked) -> TransportAnswer:
     )
 
 
-def measured(engine: Engine, question: MeasureQuestion) -> tuple[str, ...]:
+def measured(
+    engine: Engine, question: MeasureQuestion, tick: Tick | None = None
+) -> tuple[str, ...]:
     """Score every response against its reference, store it, and return a sentence a metric.
 
     Raises
@@ -181,7 +186,7 @@ def measured(engine: Engine, question: MeasureQuestion) -> tuple[str, ...]:
     BadInput
         If no response has a reference, or the metric's model is not installed.
     """
-    return tuple(map(_told, measure_study(engine, question.metrics)))
+    return tuple(map(_told, measure_study(engine, question.metrics, tick)))
 
 
 def package(engine: Engine, _: Whole) -> bytes:

@@ -29,7 +29,7 @@ UNREACHABLE = (
 BROKEN = "The study cannot be shown just now. Reload the page in a moment."
 AGAIN_SECONDS = 3
 CLAIMS = "Claims"  # shown to clinicians who have some to check
-NOTHING = "There is no screen for your role in this version: use the command line."
+NOTHING = "There is no screen for your role: ask a coordinator of the study."
 ENDED = "Your session has ended. What you entered is kept."
 
 

@@ -26,6 +26,8 @@ Cell = Callable[[Row], str]
 CLASSES = Classes(
     "mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded", "/meanings"
 )
+EACH_BENCHMARK = "Benchmark by benchmark"
+MOST_OPEN = 16  # rows: more are looked up rather than read
 STYLE = (files("annotate") / "tables.css").read_text("utf-8")
 SCRIPT = (files("annotate") / "tables.js").read_text("utf-8")
 
@@ -75,6 +77,35 @@ def table(
 def of_table(table: Table) -> str:
     """Return a table that is laid out, with its notes, for `st.html`."""
     return style() + html_table(table, CLASSES)
+
+
+def of_tables(several: Sequence[Table]) -> str:
+    """Return tables for `st.html`: the first open, each other closed under what it is.
+
+    Of a long one that is grouped the last group stands open, which is all groups combined.
+    """
+    opened = "".join(map(of_long_table, several[:1]))
+    return opened + "".join(folded(one.caption, of_table(one)) for one in several[1:])
+
+
+def of_long_table(table: Table) -> str:
+    """Return a table with its notes; where it is long, its groups but the last are closed."""
+    rows = sum(len(group.rows) for group in table.groups)
+    if len(table.groups) == 1 or rows <= MOST_OPEN:
+        return of_table(table)
+    *each, last = table.groups
+    others = replace(table, groups=tuple(each), notes=())
+    return of_table(replace(table, groups=(last,))) + folded(EACH_BENCHMARK, of_table(others))
+
+
+def folded(label: str, body: str, *, is_open: bool = False) -> str:
+    """Return HTML that is closed until somebody opens it, under a label that says what it is.
+
+    A browser finds words in it and opens it by itself.
+    """
+    state = " open" if is_open else ""
+    summary = f"<summary>{html.escape(label)}</summary>"
+    return f'{style()}<details class="mj-folded"{state}>{summary}{body}</details>'
 
 
 def of_decision(decision: Decision) -> str:

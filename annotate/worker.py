@@ -6,6 +6,7 @@ asked, and again after it has ended, idle or killed. It has a thread for each la
 study, details that nobody should wait behind, drawings of values, and probes of jurors. One process for all, because two would load pandas
 twice (136 MB more) and a chart that takes 56 ms takes 59 beside a bootstrap, 82 beside a Python loop.
 
+Before an answer come shares of the work that are done, where the function tells them: `share_done`.
 An answer comes by pickle, which reads from this child and nobody else. It is unpickled here: a plain
 value, or a dataclass whose module imports nothing heavy.
 """
@@ -29,6 +30,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Engine
 
 from annotate import kept
+from annotate.worker_process import SHARE
 from data.errors import MedjuryError
 from data.person import Person, only
 from data.queries.study import version
@@ -74,8 +76,12 @@ class Worker:
         """Whether there is a process to ask."""
         return self.child is not None and self.child.process.poll() is None
 
-    def answer(self, lane: Lane, question: bytes) -> bytes:
+    def answer(
+        self, lane: Lane, question: bytes, tick: Callable[[float], None] = lambda share: None
+    ) -> bytes:
         """Return the answer to a pickled question, waiting for it and for those before it.
+
+        `tick` is called with the share of the work that is done, 0 to 1.
 
         Where the process ended by itself, being idle, just when it was asked, another is asked. So
         it is for a drawing, which is quick, where it was killed.
@@ -90,7 +96,9 @@ class Worker:
                 child = self._running()
                 with suppress(EOFError, OSError):
                     child.lanes[lane].send_bytes(question)
-                    return child.lanes[lane].recv_bytes()
+                    while (told := child.lanes[lane].recv_bytes()).startswith(SHARE):
+                        tick(pickle.loads(told[1:]))  # noqa: S301 from our own child
+                    return told[1:]
                 if child.process.wait() != WAS_IDLE and lane != "drawings":
                     break
         raise MedjuryError(INTERRUPTED)
@@ -115,6 +123,7 @@ _studies = {lane: ThreadPoolExecutor(1, lane) for lane in ("figures", "details")
 _drawings = ThreadPoolExecutor(1, "drawings")
 _keeping = ThreadPoolExecutor(1, "keeping")  # nobody waits for it
 _times: WeakKeyDictionary["Future[Any]", list[datetime]] = WeakKeyDictionary()
+_shares: WeakKeyDictionary["Future[Any]", list[float]] = WeakKeyDictionary()
 _answers: OrderedDict[tuple[Hashable, ...], "Future[Any]"] = OrderedDict()
 _made: OrderedDict[bytes, bytes] = OrderedDict()  # digest of a question -> pickled answer
 _lock = Lock()
@@ -158,23 +167,36 @@ def computed_at(coming: "Future[Any]") -> datetime | None:
     return times[0] if times else None
 
 
+def share_done(coming: "Future[Any]") -> float | None:
+    """Return what share of a computation is done, 0 to 1; None while it has told nothing."""
+    shares = _shares.get(coming)
+    return shares[-1] if shares else None
+
+
 def _begun(engine: Engine, lane: Lane, name: str, question: Hashable) -> "Future[Any]":
     """Begin to answer: with what is kept of this state of the study, else by computing."""
     times: list[datetime] = []
-    future = _studies[lane].submit(_answered, engine, lane, name, question, times)
-    _times[future] = times
+    shares: list[float] = []
+    future = _studies[lane].submit(_answered, engine, lane, name, question, (times, shares))
+    _times[future], _shares[future] = times, shares
     return future
 
 
 def _answered(
-    engine: Engine, lane: Lane, name: str, question: Hashable, times: list[datetime]
+    engine: Engine,
+    lane: Lane,
+    name: str,
+    question: Hashable,
+    notes: tuple[list[datetime], list[float]],
 ) -> Any:
-    """Return what is kept, else what the process returns; note when it was computed."""
+    """Return what is kept, else what the process returns; note when it was computed, and how far it is."""
+    times, shares = notes
     found = kept.find(engine, name, question) if name in kept.FUNCTIONS else None
     if found is not None and found.at is not None:
         times.append(found.at)
         return found.answer
-    answer: Any = call(lane, OF_STUDY, url_of(engine), name, question)
+    arguments = url_of(engine), name, question
+    answer: Any = _called(lane, (OF_STUDY, arguments), shares.append)
     times.append(now())
     if found is not None:
         _keeping.submit(kept.keep, engine, found, answer)
@@ -188,13 +210,28 @@ def url_of(engine: Engine) -> str:
 
 def call(lane: Lane, function: "Callable[..., Result] | str", *arguments: object) -> Result:
     """Return what a function returns in the process, waiting for it; nothing is remembered."""
-    returned: Result = _value(_worker.answer(lane, pickle.dumps((_name(function), arguments))))
+    returned: Result = _called(lane, (_name(function), arguments))
     return returned
 
 
-def of_study(engine: Engine, function: str, question: Question) -> Any:
-    """Return what a function, "package.module:function", makes of a study, behind other details."""
-    return call("details", OF_STUDY, url_of(engine), function, question)
+def of_study(engine: Engine, function: str, question: Question) -> "Future[Any]":
+    """Return what a function, "package.module:function", makes of a study, to come behind other details.
+
+    Nothing is remembered: who asks again has it made again.
+    """
+    shares: list[float] = []
+    asked = OF_STUDY, (url_of(engine), function, question)
+    future = _studies["details"].submit(_called, "details", asked, shares.append)
+    _shares[future] = shares
+    return future
+
+
+def _called(
+    lane: Lane, asked: tuple[str, tuple[object, ...]], tick: Callable[[float], None] | None = None
+) -> Any:
+    """Ask the process for a function's value, telling `tick` how far it is."""
+    told = {"tick": tick} if tick else {}
+    return _value(_worker.answer(lane, pickle.dumps(asked), **told))
 
 
 def make(function: str, *arguments: object) -> Any:
@@ -212,10 +249,18 @@ def make(function: str, *arguments: object) -> Any:
     MedjuryError
         If nothing could be made of them; the server's log says why.
     """
+    return begin_to_make(function, *arguments).result()
+
+
+def begin_to_make(function: str, *arguments: object) -> "Future[Any]":
+    """Return what `make` returns, to come."""
     question = pickle.dumps((function, arguments))
     key = hashlib.sha256(question).digest()
-    answer = _known(key) or _drawings.submit(_drawn, key, question).result()
-    return _value(answer)
+    if (known := _known(key)) is None:
+        return _drawings.submit(_made_of, key, question)
+    future: Future[Any] = Future()
+    future.set_result(_value(known))
+    return future
 
 
 def wake() -> None:
@@ -301,6 +346,10 @@ def _known(key: bytes) -> bytes | None:
         if key in _made:
             _made.move_to_end(key)
         return _made.get(key)
+
+
+def _made_of(key: bytes, question: bytes) -> Any:
+    return _value(_drawn(key, question))
 
 
 def _drawn(key: bytes, question: bytes) -> bytes:

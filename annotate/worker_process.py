@@ -3,7 +3,8 @@
     python -m annotate.worker_process IDLE_SECONDS DESCRIPTOR...     `annotate.worker` starts it
 
 Each descriptor is one end of a connection that carries one question at a time, and each connection
-has a thread of its own. The process ends when its parent has, and when nobody has asked for so long.
+has a thread of its own. Before the answer come shares of the work that are done, where a function takes
+a `tick`. The process ends when its parent has, and when nobody has asked for so long.
 """
 
 import os
@@ -11,20 +12,46 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from multiprocessing.connection import Connection, wait
 from pkgutil import resolve_name
+from threading import Lock
+from time import monotonic
 from typing import Any
 
 from data.database import open_study
 from data.errors import MedjuryError
 
 NICE = 5  # the raters come first
+SHARE, ANSWER = b"s", b"a"  # the first byte of a message: what it is
+TICK = "tick"  # the parameter of a function that tells how far it is
+TELL_SECONDS = 0.2
 SILENT = "this could not be computed; the server's log says why"
+
+
+class Teller:
+    """Tell over a connection what share of a computation is done, not too often."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = Lock()
+        self._last = 0.0
+
+    def __call__(self, share: float) -> None:
+        """Tell a share, 0 to 1, from any thread."""
+        with self._lock, suppress(OSError):
+            if monotonic() - self._last >= TELL_SECONDS:
+                self._last = monotonic()
+                self._connection.send_bytes(SHARE + pickle.dumps(float(share)))
+
+
+_teller: ContextVar[Callable[[float], None] | None] = ContextVar("teller", default=None)
 
 
 def serve(idle_seconds: float, connections: Sequence[Connection]) -> None:
@@ -40,15 +67,18 @@ def serve(idle_seconds: float, connections: Sequence[Connection]) -> None:
         if not ready and all(answer.done() for answer in answers.values()):
             return
         for connection in ready:
-            answers[connection] = threads[connection].submit(_answer, _asked(connection))
+            answers[connection] = threads[connection].submit(
+                _answer, connection, _asked(connection)
+            )
             answers[connection].add_done_callback(partial(_send, connection))
 
 
 def of_study(url: str, function: str, question: object) -> Any:
     """Return what a function makes of a study and a question; no connection stays open."""
-    engine = open_study(url)
+    engine, made = open_study(url), resolve_name(function)
+    told = {TICK: _teller.get()} if TICK in signature(made).parameters and _teller.get() else {}
     try:
-        return resolve_name(function)(engine, question)
+        return made(engine, question, **told)
     finally:
         engine.dispose()
 
@@ -67,7 +97,8 @@ def _asked(connection: Connection) -> bytes:
         os._exit(0)  # at once: a thread may be in the middle of a long computation
 
 
-def _answer(question: bytes) -> bytes:
+def _answer(connection: Connection, question: bytes) -> bytes:
+    _teller.set(Teller(connection))
     function, arguments = pickle.loads(question)  # noqa: S301 only our parent has the other end
     return pickle.dumps(resolve_name(function)(*arguments))
 
@@ -79,7 +110,7 @@ def _send(connection: Connection, answer: "Future[bytes]") -> None:
         _log(error)
         error = MedjuryError(SILENT)
     with suppress(OSError):  # nobody is there any more
-        connection.send_bytes(answer.result() if error is None else pickle.dumps(error))
+        connection.send_bytes(ANSWER + (answer.result() if error is None else pickle.dumps(error)))
 
 
 def _log(error: BaseException) -> None:
@@ -100,4 +131,4 @@ def main(idle_seconds: str, *descriptors: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    import_module("annotate.worker_process").main(*sys.argv[1:])  # once: the questions name it so

@@ -1,6 +1,6 @@
 """How often claims are said to gain, where they do and where they cannot, over made studies.
 
-    .venv/bin/python benchmarks/claims.py --seeds 40 --instances 60
+    .venv/bin/python benchmarks/claims.py --seeds 12 --instances 60
 
 Plain jurors on the loopback go by a note's style. With `looks up` each claim is looked up in the source;
 with `guesses` judging claims knows no more than the plain verdict. Prints a row for each kind.
@@ -26,7 +26,7 @@ from data.database import open_study
 from jury.claims_run import run_claims
 from jury.panel import Panel
 from jury.run import run_panel
-from medjury.services.claims import ClaimsFigures, ClaimsQuestion, claims_figures
+from medjury.services.claims import ClaimsFigures, ClaimsQuestion, claims_figures, jury_of
 
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
 
@@ -40,7 +40,9 @@ def one(seed: int, instances: int, guesses: bool, reps: int) -> ClaimsFigures:
         panel = Panel.model_validate(body | {"claims": {"splitter": "a"}})
         run_panel(engine, panel, patience=HASTY)
         run_claims(engine, panel, patience=HASTY)
-        found = claims_figures(engine, ClaimsQuestion(panel, AnalysisOptions(reps=reps, seed=seed)))
+        found = claims_figures(
+            engine, ClaimsQuestion(jury_of(panel), AnalysisOptions(reps=reps, seed=seed))
+        )
         engine.dispose()
         return found
 

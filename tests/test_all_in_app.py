@@ -3,20 +3,26 @@
 import codecs
 import io
 import json
+import re
 import zipfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from inspect import getsource
 from pathlib import Path
 
 import pytest
+from kit.commands import command
 from kit.studies import AUTHOR, Run, rated
 from kit.study_place import all_rows
 from kit.ward_study import fill
 from sqlalchemy import Engine
+from streamlit.testing.v1 import AppTest
 
-from annotate import forecasts, routings
+from annotate import forecasts, routings, worker
 from annotate.navigation import SCREENS
+from annotate.navigation import study as served
 from annotate.results import (
     BackupQuestion,
     MeasureQuestion,
@@ -28,7 +34,8 @@ from annotate.results import (
     RuleToKeep,
     Whole,
 )
-from annotate.screens import study, study_files, study_import, ward_routing
+from annotate.screens import study as study_screen
+from annotate.screens import study_files, study_import, ward_routing
 from annotate.uploads import Upload
 from calibration.planning.rows import PlanOptions
 from calibration.routing.values import NONE_TO_KEEP, Harm
@@ -39,13 +46,68 @@ from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR, Person
 from data.queries.record import verify
 from data.schema import Role
+from data.store import add_people
 from medjury.cli.commands import COMMANDS
 from medjury.services.measuring import METRICS
 from medjury.services.routing_rules import kept_rules
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
+LABELS = re.compile(r'^ *(?:label|options|content): "((?:[^"\\]|\\.)*)"', re.MULTILINE)
+DRAW = """
+from importlib import import_module
+from annotate.navigation import study
+from data.person import Person
+from data.schema import Role
+from data.store import add_people
+import_module("annotate.screens.{screen}").show(study(), Person(7, "Carla", Role.COORDINATOR))
+"""
+MANAGED = "people: Manage"
+MANAGE = """
+from annotate.navigation import study
+from annotate.screens.people import manage_person
+from data import queries
+from data.person import OPERATOR
+member = next(one for one in queries.people(OPERATOR, study()) if one.role == "clinician")
+manage_person(study(), OPERATOR, member, 1)
+"""
 
-# Command -> module of `annotate.screens` and the words there by which it is found.
+# Command -> the address of a screen that computes no figures, and a control that is drawn there.
+DRAWN = {
+    "study import": ("study?part=Import", "File"),
+    "study describe": ("study?part=Description", "Title"),
+    "study plan": ("study?part=Plan", "Make the plan"),
+    "study protocol set": ("study?part=Protocol", "Fix the protocol"),
+    "study taxonomy check": ("taxonomy?view=Your own", "Check this file"),
+    "study taxonomy use": ("taxonomy?view=Your own", "Use this file"),
+    "study survey open": ("taxonomy?view=Survey", "Open a round"),
+    "study rubric list": ("rubrics", "Rubric"),
+    "study rubric show": ("rubrics", "Read"),
+    "study rubric add": ("rubrics?part=Copy to a new version", "Add the new version"),
+    "study rubric used": ("study?part=Material", "Material"),
+    "study lock": ("study?part=Record", "Lock the study"),
+    "study verify": ("study?part=Record", "Check now"),
+    "study backup": ("study?part=Files", "Make a backup"),
+    "study points add": ("study?part=Points", "File of points"),
+    "rate people list": ("people", "Add people"),
+    "rate people add": ("people", "Add people"),
+    "rate people renew": (MANAGED, "New personal code"),
+    "rate people end": (MANAGED, "Shut out"),
+    "rate people email": (MANAGED, "Hospital e-mail"),
+    "rate people specialty": (MANAGED, "Specialty"),
+    "rate assign": ("study?part=Design", "Show the plan"),
+    "rate training": ("study?part=Training", "File of experts' scores"),
+    "rate ratings": ("study?part=Import", "Ratings made elsewhere"),
+    "jury panels": ("lab", "Edit a copy"),
+    "jury run": ("lab", "Run the jury"),
+    "jury improve": ("lab", "Start learning"),
+    "jury probe": ("lab", "Probe the jurors"),
+    "jury missing": ("lab", "Estimate"),
+    "analyse measure": ("study?part=Material", "Compute"),
+    "share export": ("study?part=Files", "Pack the study"),
+    "share rubric": ("rubrics?part=Export", "Make the files"),
+}
+# Command -> module of `annotate.screens` and the words there by which it is found; browsers test those
+# that compute figures.
 IN_THE_APP = {
     "status": ("study", "Overview"),
     "study import": ("study_import", "Import this file"),
@@ -69,6 +131,7 @@ IN_THE_APP = {
     "study verify": ("study", "Check now"),
     "study backup": ("study_files", "Make a backup"),
     "study points add": ("study_points", "Import these points"),
+    "study points draft": ("study_drafts", "Ask for drafts"),
     "study points show": ("study_points", "Points of the case"),
     "analyse points": ("agreement", "Points"),
     "rate people list": ("people", "Add people"),
@@ -88,9 +151,11 @@ IN_THE_APP = {
     "jury improve": ("lab_improve", "Start learning"),
     "jury probe": ("lab", "Probe the jurors"),
     "jury missing": ("lab_run", "missing"),
+    "jury references": ("study_references", "References checked by jurors"),
     "analyse calibrate": ("agreement", "Overview"),
     "analyse measure": ("study", "Compute"),
     "analyse juries": ("juries", "Ranking"),
+    "analyse claims": ("juries_claims", "Compare with the plain jury"),
     "analyse models": ("models", "Models"),
     "analyse errors": ("agreement", "Errors"),
     "analyse predict": ("agreement", "Predict"),
@@ -118,9 +183,6 @@ IN_THE_TERMINAL = {
     "study blind": "it prints the names of authors, which the app never shows while a study is blind",
     "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
     "study move": "it makes another database than the one that is open",
-    "study points draft": "it costs money; the drafts are corrected under Study > Points",
-    "analyse claims": "no screen has the figures yet; the workbench shows a response's claims",
-    "jury references": "it asks every juror about every reference, once a study; no screen has it yet",
 }
 
 
@@ -136,7 +198,53 @@ def test_the_place_of_a_command_is_a_screen_that_can_be_reached(command: str) ->
     screen = module.partition("_")[0]
     assert screen in {one.path for one in SCREENS}
     assert words in getsource(import_module(f"annotate.screens.{module}"))
-    assert {"Overview", "Plan", "Files", "Material"} <= {*study.PARTS}
+    assert {"Overview", "Plan", "Files", "Material"} <= {*study_screen.PARTS}
+
+
+@pytest.fixture(scope="module")
+def labels(
+    study: Engine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], set[str]]]:
+    """Return what draws a screen of a rated study for a coordinator, once, and tells its controls."""
+    rated(command(study), tmp_path_factory.mktemp("files"), n=3)
+    add_people(OPERATOR, study, ["dr-new"], Role.CLINICIAN)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MEDJURY_DB", study.url.render_as_string(hide_password=False))
+        yield cache(_labels)
+        served().dispose()
+        worker.end()
+
+
+def _labels(address: str) -> set[str]:
+    """Draw a screen and return the labels of its controls and of what they let one choose."""
+    screen, _, parameter = address.partition("?")
+    script = MANAGE if address == MANAGED else DRAW.format(screen=screen)
+    page = AppTest.from_string(script, default_timeout=120)
+    if parameter:
+        name, _, value = parameter.partition("=")
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception, [error.value for error in page.exception]
+    roots = page._tree.children.values()  # a dialog stands beside the main part
+    drawn = "\n".join(str(part.proto) for root in roots for part in root)
+    tabs = [tab.label for tab in page.tabs]
+    return {label.replace("\\'", "'") for label in LABELS.findall(drawn)} | {*tabs}
+
+
+@pytest.mark.not_quick
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_command_has_a_control_on_the_screen_that_is_drawn(
+    name: str, labels: Callable[[str], set[str]]
+) -> None:
+    address, control = DRAWN[name]
+    assert name in IN_THE_APP
+    assert control in labels(address), sorted(labels(address))
+
+
+@pytest.mark.not_quick
+def test_a_control_that_is_not_drawn_is_not_found(labels: Callable[[str], set[str]]) -> None:
+    assert "Make the coffee" not in labels("lab")
+    assert "Make the plan" not in labels("study?part=Files")
 
 
 def upload(name: str, body: bytes) -> Upload:
@@ -247,4 +355,4 @@ def test_a_backup_is_made_beside_the_study_by_coordinators_alone(
             with pytest.raises(NotAllowed):
                 act(person, small_study)
         with pytest.raises(NotAllowed):
-            study.measured(person, small_study, ("rouge-l",))
+            study_screen.measured(person, small_study, ("rouge-l",))

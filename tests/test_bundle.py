@@ -13,7 +13,7 @@ from sqlalchemy import Engine, text
 
 from data.queries.validation import rubric_use, validation_evidence
 from data.rubric import Rubric, read_rubric
-from data.samples import RESPONSES
+from data.samples import CALCULATIONS, RESPONSES
 from jury.exports.bundle import reasons
 from jury.panel import read_panel
 from medjury import main
@@ -291,3 +291,16 @@ def test_demo_data_never_validates_under_any_name(
     assert reasons(record | {"evidence": record["evidence"] | {"demo": now.demo}}) == [
         "responses of the demo: they can never validate a jury"
     ]
+
+
+def test_a_calculation_of_the_demo_is_known_by_its_case_and_a_bare_number_is_not(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    said = json.loads(CALCULATIONS.read_text("utf-8").splitlines()[0])
+    row = {"instance_id": "x", "benchmark": "visits", "context": "c", "prompt": "p"}
+    row |= {"response_id": "x1", "model": "m", "response": said["response"]}
+    assert run("import", str(write("d.jsonl", json.dumps(row))))[0] == 0
+    assert not rubric_use(engine, read_rubric("generic")).demo
+    row |= {"instance_id": "y", "response_id": "y1", "context": said["context"]}
+    assert run("import", str(write("e.jsonl", json.dumps(row))))[0] == 0
+    assert rubric_use(engine, read_rubric("generic")).demo

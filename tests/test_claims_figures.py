@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from kit.claims_study import SPLIT, correct, figures, fill, judged_run, juror, panel_of
 from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import run as run_plain
 from kit.studies import Run
 from sqlalchemy import Engine
 
+from annotate.screens.controls import panels_heard
 from calibration.values import AnalysisOptions
 from data.person import OPERATOR
 from data.queries.claims import claims_on
@@ -19,7 +21,9 @@ from data.queries.jury import missing_verdicts
 from data.queries.record import verify
 from data.queries.workbench import Chosen, compared, default_jury
 from data.store.claims import correct_claims
-from jury.panel import panel_toml
+from data.store.jury_runs import keep_panel
+from jury.panel import panel_toml, read_panel
+from medjury.services.claims import figures_tables, juries_of_claims, jury_of
 from medjury.services.juries import RankedJuries, RankingQuestion, rank_juries
 
 BOTH = ("a", "b", "a.claims", "b.claims")
@@ -105,6 +109,30 @@ def test_by_default_the_plain_jurors_sit_and_those_of_claims_only_where_named(
         assert "a.claims" not in json.dumps(json.loads(out).get("jury", ""))
     code, _, err = run("analyse", "calibrate", "--panel", str(path), "--reps", "20")
     assert code == 0, err
+
+
+def test_figures_of_simulated_jurors_say_so_in_every_table(engine: Engine, tmp_path: Path) -> None:
+    fill(engine, tmp_path, seed=1, count=20)
+    panel = read_panel("simulated_claims")
+    judged_run(engine, panel)
+    assert juries_of_claims(engine) == [jury_of(panel)]
+    tables = figures_tables(figures(engine, panel))
+    assert [table.caption.startswith("Simulated. ") for table in tables] == [True] * 3
+    assert figures(engine, panel).compared.decision.kind.value == "simulated"
+
+
+def test_a_jury_of_claims_is_found_in_the_study_and_offered_where_panels_are(
+    engine: Engine, tmp_path: Path, stub: Stub
+) -> None:
+    assert juries_of_claims(engine) == []
+    fill(engine, tmp_path, seed=1, count=4)
+    panel = panel_of(stub)
+    keep_panel(OPERATOR, engine, panel.name, panel_toml(panel))
+    run_plain(engine, panel)
+    assert panel.name not in panels_heard(engine, OPERATOR)
+    judged_run(engine, panel)
+    assert juries_of_claims(engine) == [jury_of(panel)]
+    assert panels_heard(engine, OPERATOR)[panel.name].jurors == ("a.claims", "b.claims")
 
 
 def score_of(engine: Engine, response: int) -> dict[str, int]:

@@ -57,6 +57,7 @@ def test_the_demo_runs_the_whole_chain_and_says_simulated(made: tuple[str, str])
     _, said = made
     assert "scored 738 of 738" in said
     assert "rouge-l: scored 240 of 246 responses, 6 have no reference" in said
+    assert "medcalc: scored 36 answers of demo_calculations by its key" in said
     assert "Simulated: nothing here is evidence." in said
     assert "Simulated. All benchmarks combined: agreement with the clinicians (method" in said
     assert "guest" in said
@@ -84,6 +85,20 @@ def test_the_demos_pairs_of_clinicians_and_large_benchmarks_are_not_called_too_s
         name: row["n_instances"] for (name, scorer), row in rows.items() if scorer == "jury"
     }
     assert sorted(instances.values()) == [5, 5, 24, 24, 24, 82]
+
+
+def test_the_demos_marks_are_grouped_by_error_on_every_benchmark_that_clinicians_rate(
+    run: Run, made: tuple[str, str]
+) -> None:
+    body = json.loads(run("analyse", "errors", "--json", "-", "--db", made[0])[1])
+    assert len(body["simulated"]) == 7
+    assert len(body["benchmarks"]) == 5
+    for benchmark in body["benchmarks"]:
+        errors = [group for group in benchmark["groups"] if group["group"] == "error"]
+        assert len(errors) >= 4, benchmark["benchmark"]
+        quotes = [one["quote"] for one in benchmark["examples"] if one["picked_for"] == "error"]
+        assert quotes
+        assert all(quote["note"].startswith("simulated: ") for quote in quotes)
 
 
 def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(made: tuple[str, str]) -> None:

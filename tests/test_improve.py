@@ -12,14 +12,18 @@ from kit.jury_runs import HASTY, panel_at
 from kit.learning_study import PROPOSAL, RULE, SHOWN, fill, juror, true_gain
 from kit.studies import Run
 from sqlalchemy import Engine
+from sqlmodel import select
 
+from data.database import reading
 from data.errors import BadInput, TooFew
 from data.person import OPERATOR
 from data.queries.costs import study_spending
-from data.queries.lab import opened_response
+from data.queries.lab import opened_response, own_panels
 from data.queries.learning import improvements, learned_rubric, stored_rubric
 from data.queries.record import verify
-from jury.panel import Panel, read_panel
+from data.queries.study import benchmarks
+from data.schema import Proposal
+from jury.panel import Panel, panel_toml, read_panel
 from jury.run import run_panel
 from medjury.services.improvement import Improved, ImproveQuestion, Outcome, improved_of
 from medjury.services.improvement_estimate import estimate_improvement
@@ -131,6 +135,50 @@ def test_a_jury_that_learned_learns_on_with_the_same_parts(
     one, two = improvements(engine)
     assert one.split == two.split
     assert second.outcome in (Outcome.NONE_BETTER, Outcome.NOT_SHOWN, Outcome.BETTER)
+
+
+def test_a_proposer_that_fails_leaves_rubric_and_panel_and_its_money_is_stored_and_told(
+    engine: Engine, tmp_path: Path, run: Run
+) -> None:
+    fill(engine, tmp_path, seed=1)
+    before = [one.rubric.sha256 for one in benchmarks(engine)]
+    path, out = tmp_path / "p.toml", tmp_path / "out"
+    told, unknown = 0.0, 0
+    broken = (Do(text="I would rather not."), Do(finish="truncated", text="{"), Do(drop=True))
+    for number, answer in enumerate(broken, 1):
+        script = lambda seen, a=answer: a if seen.prompt.startswith(PROPOSAL) else juror(seen)  # noqa: E731
+        with Stub(script) as stub:
+            path.write_text(text := panel_toml(panel_at(stub, "a", "b", **PRICED)), "utf-8")
+            call = ("jury", "improve", str(path), "--rounds", "1", "--examples", "0")
+            options = ("--reps", "50", "--seed", str(number), "--out", str(out), "--json", "-")
+            code, said, err = run(*call, *options)
+            asked_for = len(proposals(stub))
+        body = json.loads(said)
+        told, unknown = told + body["usd"], unknown + body["usd_unknown"]
+        line = f"spent in this run: {body['usd']:.4f} USD"
+        assert line in " ".join(err.split()), err
+        rows = [row for row in proposal_rows(engine) if row.improvement == body["id"]]
+        assert len([row for row in rows if row.number]) == asked_for > 0
+        assert all(row.reason for row in rows)
+        paid = [row.usd for row in rows]
+        if answer.drop:  # nobody knows what a call that broke off has cost
+            assert (code, paid, body["usd_unknown"]) == (1, [None] * len(paid), len(paid))
+        else:
+            assert sum(usd or 0.0 for usd in paid) > 0
+        assert body["rubric"]["sha256"] in before
+        assert (body["panel"], path.read_text("utf-8")) == ("p", text)
+        assert not out.exists()
+    assert [one.rubric.sha256 for one in benchmarks(engine)] == before
+    assert own_panels(OPERATOR, engine) == {}
+    spent = study_spending(engine)
+    assert (spent.known, spent.in_flight.calls) == (pytest.approx(told), unknown)
+    assert spent.usd > spent.known  # the study counts at its worst what nobody knows
+    assert verify(engine).findings == ()
+
+
+def proposal_rows(engine: Engine) -> list[Proposal]:
+    with reading(engine) as session:
+        return list(session.exec(select(Proposal)).all())
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ PLAIN = {
         "By instance",
         "Calls",
         "Calls of unknown price",
+        "Claims",
         "Clinicians",
     ),
     *(

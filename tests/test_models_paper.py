@@ -13,7 +13,12 @@ from calibration.models.comparison import compare_models
 from calibration.models.rows import PAPER
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
+from data.database import open_study
 from data.errors import BadInput, Unknown
+from data.person import OPERATOR
+from data.queries import design_items
+from data.schema import Role
+from data.store import Slot, add_people, assign
 
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
 COLUMNS = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
@@ -110,3 +115,77 @@ def test_a_study_without_jury_is_compared_by_what_was_measured(
     assert {row["model"]: row["macro_average"] for row in body["rows"]} == {"a": 1.0, "b": 0.375}
     code, _, err = run(*words, "--metric", "exam")
     assert (code, "is not BENCHMARK=METRIC" in " ".join(err.split())) == (2, True)
+
+
+def study_with_an_exam(run: Run, write: Callable[[str, str], Path]) -> None:
+    """Bring in notes that clinicians and a juror rated, and an exam that exact match scored."""
+    rows = [
+        f"{benchmark}{number},{benchmark},,p,{'Yes' if benchmark == 'exam' else ''},"
+        f"{benchmark}{number}{model},{model},{'Yes' if model == 'a' or number < 2 else 'No'}\n"
+        for benchmark in ("notes", "exam")
+        for number in range(6)
+        for model in "ab"
+    ]
+    assert run("import", str(write("r.csv", HEAD + "".join(rows))))[0] == 0
+    rated = [
+        f"notes{number}{model},{who},{kind},{1 + (number + (model == 'a')) % 5},4,3\n"
+        for number in range(6)
+        for model in "ab"
+        for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("j", "juror"))
+    ]
+    head = "response_id,rater,kind,accuracy,completeness,clarity\n"
+    assert run("ratings", str(write("ratings.csv", head + "".join(rated))))[0] == 0
+    assert run("measure", "exact-match")[0] == 0
+
+
+def test_all_ways_take_in_the_papers_where_a_benchmark_has_its_own_metric(
+    run: Run, write: Callable[[str, str], Path]
+) -> None:
+    study_with_an_exam(run, write)
+    words = ("models", "--reps", "50", "--json", "-")
+    code, out, err = run(*words, "--unblind", "--reason", "ended")
+    assert code == 0, err
+    body = json.loads(out)
+    counts = {row["by"]: row["n_benchmarks"] for row in body["rows"]}
+    assert counts == {"clinicians": 1, "jury": 1, "corrected": 1, "paper": 2}
+    assert body["measured"] == {"exam": "exact-match"}
+    of_exam = {row["by"] for row in body["detectable"] if row["benchmark"] == "exam"}
+    assert of_exam == {"paper"}
+    alone = json.loads(run(*words, "--by", "clinicians")[1])
+    assert (alone["benchmarks"], alone["measured"]) == (["notes"], {})
+
+
+def test_several_metrics_that_could_be_a_benchmarks_own_stop_no_other_way(
+    run: Run, write: Callable[[str, str], Path]
+) -> None:
+    study_with_an_exam(run, write)
+    keys = "instance_id,key,option:A,option:B\n"
+    keys += "".join(f"exam{number},Yes,Yes,No\n" for number in range(6))
+    path = str(write("keys.csv", keys))
+    assert run("measure", "chosen-option", "--keys", path, "--benchmark", "exam")[0] == 0
+    words = ("models", "--reps", "50", "--json", "-", "--unblind", "--reason", "ended")
+    code, out, err = run(*words)
+    assert code == 0, err
+    assert {row["by"] for row in json.loads(out)["rows"]} == {"clinicians", "jury", "corrected"}
+    code, _, err = run(*words, "--by", "paper")
+    assert (code, "name one, such as --metric exam=" in " ".join(err.split())) == (2, True)
+    body = json.loads(run(*words, "--metric", "exam=chosen-option")[1])
+    assert body["measured"] == {"exam": "chosen-option"}
+
+
+def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_read_it(
+    run: Run, write: Callable[[str, str], Path], url: str
+) -> None:
+    study_with_an_exam(run, write)
+    words = ("calibrate", "--reps", "50", "--json", "-")
+    rows = json.loads(run(*words)[1])["rows"]
+    assert {row["benchmark"] for row in rows} == {"notes"}
+    assert "metric:exact-match" not in {row["scorer"] for row in rows}
+    assert all("analysed" not in {one["code"] for one in row["notes"]} for row in rows)
+    engine = open_study(url)
+    exam = next(one.response for one in design_items(engine) if one.benchmark == "exam")
+    add_people(OPERATOR, engine, ["dr_c"], Role.CLINICIAN)
+    assign(engine, [Slot("dr_c", exam, 0)], 0)
+    engine.dispose()
+    rows = json.loads(run(*words)[1])["rows"]
+    assert {row["benchmark"] for row in rows} == {"exam", "notes", "combined"}

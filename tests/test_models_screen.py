@@ -62,6 +62,11 @@ def test_the_table_that_decides_comes_first(rated: Engine) -> None:
     assert len(compositions_tried(rated)) == 1
 
 
+def test_a_comparison_that_the_screen_asks_for_can_be_remembered() -> None:
+    assert hash(ModelsRequest(measured={"exam": "medcalc"})) == hash(ModelsRequest())
+    assert ModelsRequest(measured={"exam": "medcalc"}) != ModelsRequest()
+
+
 def test_an_answer_is_read_without_what_made_it(rated: Engine, tmp_path: Path) -> None:
     lift(rated, "analysis", "Dr Berg")
     answers = compared_models(rated, REQUEST), models_costs(rated, CostsRequest(jury=("gpt",)))

@@ -73,9 +73,8 @@ def test_pages_of_a_leaderboard_say_how_far_published_win_rates_agree(
 
 
 def test_every_page_of_the_demo_study_has_figures_and_says_simulated(
-    demo: Demo, run: Run, tmp_path: Path, write: Write
+    demo: Demo, run: Run, tmp_path: Path
 ) -> None:
-    costs = write("costs.csv", "model,usd\nsimulated/alder,5\nsimulated/birch,12\n")
     out = tmp_path / "pages"
     words = (
         "--db",
@@ -85,12 +84,10 @@ def test_every_page_of_the_demo_study_has_figures_and_says_simulated(
         str(out),
         "--reps",
         "50",
-        "--costs",
-        str(costs),
     )
     code, said, err = run(*words, "--unblind", "--reason", "to see the pages", "--json", "-")
     assert code == 0, err
-    pages = json.loads(said)["pages"]
+    pages, measured = (json.loads(said)[name] for name in ("pages", "measured"))
     assert [name for name, page in pages.items() if page["absent"]] == []
     assert all(page["rows"] for page in pages.values())
     assert [name for name, page in pages.items() if not page["simulated"]] == []
@@ -101,7 +98,33 @@ def test_every_page_of_the_demo_study_has_figures_and_says_simulated(
         assert "simulated" in path.read_text("utf-8").lower(), path.name
     scorers = {row["scorer"] for row in pages["table_2"]["rows"]}
     assert {"jury", "clinicians", "metric:rouge-l"} <= scorers
-    assert not any(name.startswith("juror:") for name in scorers)
+    assert not any(name.startswith(("juror:", "metric:medcalc")) for name in scorers)
+    assert measured == {"demo_calculations": "medcalc"}
+    assert {row["n_benchmarks"] for row in pages["table_1"]["rows"]} == {6}
+    means = {(row["model"], row["benchmark"]): row["mean"] for row in pages["figure_3"]["rows"]}
+    assert means["simulated/birch", "demo_calculations"] == pytest.approx(11 / 12)
+    assert len(means) == 3 * 6
+    page = (out / "index.html").read_text("utf-8")
+    assert "Scored by their keys: demo_calculations by medcalc" in page
+
+
+def test_made_up_costs_of_the_demo_are_called_so_and_give_way_to_those_that_are_given(
+    demo: Demo, run: Run, tmp_path: Path, write: Write
+) -> None:
+    costs = write("costs.csv", "model,usd\nsimulated/alder,5\nsimulated/birch,12\n")
+    words = ("--db", copied(demo, tmp_path), "paper", "--reps", "50", "--json", "-")
+    lifted = ("--unblind", "--reason", "to see the pages")
+    made_up, given = tmp_path / "made_up", tmp_path / "given"
+    of_demo, own = (
+        json.loads(run(*words, *lifted, "--out", str(out), *more)[1])["pages"]["figure_5"]
+        for out, more in ((made_up, ()), (given, ("--costs", str(costs))))
+    )
+    assert of_demo["differs"] == ["made_up_costs"]
+    assert all(row["usd"] > 0 for row in of_demo["rows"])
+    assert "US dollars, made up" in (made_up / "figure_5.svg").read_text("utf-8")
+    assert own["differs"] == ["own_costs"]
+    assert sorted(row["usd"] or 0 for row in own["rows"]) == [0, 5, 12]
+    assert "made up" not in (given / "figure_5.svg").read_text("utf-8")
 
 
 def test_a_study_that_is_blind_is_not_unblinded_by_accident(

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,23 @@ from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
 
+from annotate import jury_runs
+from annotate.screens import lab_run
 from data.database import reading
-from data.errors import BadInput, Conflict
-from data.person import OPERATOR
+from data.errors import BadInput, Conflict, NotAllowed
+from data.person import OPERATOR, Person
 from data.points import points_of, points_rubric
-from data.queries.cases import drafts_of, without_points
+from data.queries.cases import drafting, drafts_of, without_points
 from data.queries.costs import study_spending
+from data.queries.lab import last_run
 from data.queries.record import verify
 from data.queries.study import benchmarks
-from data.schema import PointCall
+from data.schema import PointCall, Role
+from data.store.jury_runs import RunOrder
 from jury.panel import panel_toml
 from jury.point_drafts import DraftQuestion, draft_estimate, draft_points
 from medjury.cli.commands import BY_NAME
+from medjury.services.point_drafts import DraftScope, drafts_estimate
 
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
 POINT = {"point": "Says that there is no fever", "weight": 5, "kind": "must", "critical": True}
@@ -130,3 +136,45 @@ def test_the_command_estimates_drafts_and_tells_what_is_missing(
     assert body["usd"] > 0
     name = "study points draft"
     assert run(*name.split(), *shlex.split(BY_NAME[name].example))[0] == 0
+
+
+def order_of(stub: Stub, cap: float | None = 1.0) -> RunOrder:
+    text = panel_toml(panel_at(stub, "a", "b", **PRICED))
+    return RunOrder("p", text, ("visits",), cap=cap, task="draft", juror="b")
+
+
+def test_drafts_asked_for_in_the_app_are_the_command_s_and_what_they_cost_is_told(
+    small_study: Engine, stub: Stub
+) -> None:
+    stub.script = lambda seen: Do(GOOD if "fever" in seen.prompt else "No.")
+    order = order_of(stub)
+    expected = drafts_estimate(
+        small_study, DraftScope(panel_at(stub, "a", "b", **PRICED), "b", "visits")
+    )
+    assert (expected.juror, expected.calls, stub.seen) == ("b", 2, [])
+    jury_runs.start(OPERATOR, small_study, order)
+    end = time.monotonic() + 120
+    while (run := last_run(OPERATOR, small_study)) is not None and run.ended is None:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert run is not None
+    assert (run.code, run.figures["drafted"], run.figures["missing"]) == (1, 1, {"invalid_json": 1})
+    found = drafting(OPERATOR, small_study, run.started, run.ended)
+    assert (found.drafts, found.calls) == (1, len(stub.seen))
+    assert found.usd == pytest.approx(run.figures["usd"]) != 0
+    facts = lab_run._draft_facts(run, found)
+    assert f"${found.usd:,.4f}" in facts
+    assert "1 invalid_json" in facts
+    assert [one.author for one in drafts_of(OPERATOR, small_study, "visits")] == ["b"]
+    assert verify(small_study).findings == ()
+
+
+def test_only_coordinators_ask_for_drafts_and_paid_ones_need_a_cap(
+    small_study: Engine, stub: Stub
+) -> None:
+    for role in (Role.RESEARCHER, Role.CLINICIAN):
+        with pytest.raises(NotAllowed):
+            jury_runs.start(Person(9, "one", role), small_study, order_of(stub))
+    with pytest.raises(BadInput, match="set a cap in US dollars"):
+        jury_runs.start(OPERATOR, small_study, order_of(stub, cap=None))
+    assert (last_run(OPERATOR, small_study), stub.seen) == (None, [])

@@ -1,10 +1,11 @@
 """What the workbench compares after a write is what it would compare had it read everything anew."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kit.studies import Run, rated
+from kit.studies import AUTHOR, HEAD, Run, rated
 from sqlalchemy import Engine
 
 from data.database import open_study
@@ -22,6 +23,8 @@ CHOSEN = (
     Chosen(jurors=("gpt",)),
     Chosen(benchmark="visits", clinician="clinician 1"),
     Chosen(measure="z"),
+    Chosen(jury_alone=False),
+    Chosen(jury_alone=False, criterion="accuracy", benchmark="visits"),
 )
 
 
@@ -77,3 +80,21 @@ def test_only_what_was_rated_since_is_read(
     assert version(engine) != at
     after = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
     assert [name for name, row in after.items() if row is not rows[name]] == ["r1"]
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_without_what_only_jurors_scored_the_other_rows_are_the_same(
+    engine: Engine, run: Run, tmp_path: Path, chosen: Chosen
+) -> None:
+    rated(run, tmp_path, JURORS, n=9)
+    (tmp_path / "more.csv").write_text(f"{HEAD}\ni61,notes,Pain.,Write.,,r61,{AUTHOR},Words.")
+    assert run("import", str(tmp_path / "more.csv"))[0] == 0
+    for juror in (*JURORS, "mute"):  # the last is heard there alone
+        assert run("ratings", scored(tmp_path, "juror", juror, "r61"))[0] == 0
+
+    every = compared(OPERATOR, engine, replace(chosen, jury_alone=True))
+    found = compared(OPERATOR, engine, replace(chosen, jury_alone=False))
+
+    assert found == [row for row in every if row.clinicians.scored]
+    assert found
+    assert any(row.jury.of == 3 for row in every) == (not chosen.benchmark and not chosen.jurors)

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing import Pipe
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,10 @@ from sqlalchemy import Engine
 
 from annotate import worker
 from annotate.assign import DesignRequest, PlannedDesign, planned_design
+from annotate.results import AgreementQuestion, HomeFigures
 from annotate.worker import Worker, ask, call
+from annotate.worker_process import SHARE, Teller
+from calibration.values import AnalysisOptions
 from data.database import open_study
 from data.errors import BadInput, BadPanel, MedjuryError, NoStudy, NotAllowed, TooFew
 from data.person import OPERATOR, Person
@@ -348,3 +352,52 @@ def test_the_server_loads_nothing_heavy_for_the_answers_that_it_is_given(
     assert ran.stdout.split() == [
         *("PlannedDesign", "RunEstimate", "RubricFiles", "ProbeRow", "dict", "[]")
     ], ran.stderr
+
+
+def test_a_computation_tells_how_far_it_is_before_its_answer(
+    own: Worker, engine: Engine, run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, SIMULATED, n=8)
+    shares: list[float] = []
+    asked = (
+        worker.url_of(engine),
+        "annotate.calibrations:home",
+        AgreementQuestion(AnalysisOptions()),
+    )
+    told = own.answer("figures", pickle.dumps((worker.OF_STUDY, asked)), shares.append)
+
+    assert isinstance(pickle.loads(told), HomeFigures)  # noqa: S301 ours
+    assert shares == sorted(shares)
+    assert shares
+    assert 0 < shares[0] <= shares[-1] <= 1
+    assert answered(own, "builtins:sum", [1, 2]) == 3, (
+        "a function that tells nothing answers as before"
+    )
+
+
+def test_the_share_of_a_question_can_be_asked_for_and_is_unknown_until_it_is_told(
+    engine: Engine, run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, SIMULATED, n=8)
+    coming: Future[object] = ask(
+        OPERATOR, engine, "annotate.calibrations:home", AgreementQuestion(AnalysisOptions(reps=500))
+    )
+    coming.result(WAIT_SECONDS)
+
+    share = worker.share_done(coming)
+    assert share is not None
+    assert 0 < share <= 1
+    assert worker.share_done(Future()) is None
+
+
+def test_a_teller_speaks_seldom_and_from_any_thread() -> None:
+    ours, theirs = Pipe()
+    teller = Teller(theirs)
+    with ThreadPoolExecutor(4) as several:
+        list(several.map(teller, [n / 100 for n in range(100)]))
+    told = []
+    while ours.poll(0):
+        told.append(ours.recv_bytes())
+
+    assert 1 <= len(told) < 10
+    assert all(message.startswith(SHARE) for message in told)

@@ -11,6 +11,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
+from annotate.in_app import in_app
 from annotate.results import (
     AgreementQuestion,
     Answer,
@@ -30,7 +31,9 @@ from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table
 from data.person import Person
 
-ABOUT = "Does the jury agree with the clinicians? How well every juror and metric does, and how sure that is."
+ABOUT = (
+    "How well the jury, each juror and each metric agree with the clinicians, and how sure that is."
+)
 CONSISTENCY = (
     "ICC(C,2) measures consistency: a rater who is always one point stricter still agrees. "
     "Only the rows 'like for like' show whether the jury may take a clinician's place."
@@ -69,8 +72,14 @@ MORE_PREDICTIONS = "Single responses, and the agreement this rests on"
 PREDICTED = "predicted"  # in the session: for which question predictions were asked
 OF_A_JURY = ("Criteria", "Responses", "Comparisons", "Jurors", "Predictions")
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
-EACH_BENCHMARK = "Benchmark by benchmark"
-MOST_FAR, MOST_PICKED = 15, 50
+AS_CURVES = "As curves: how many unsafe responses are found when so many are read"
+USE_OF_SCALE = "How often each rater gives each score"
+COMPUTING = "Agreement is being computed: each benchmark is resampled 2,000 times for its intervals"
+MORE = "What stands behind the answer is being computed: each benchmark is resampled again"
+OF_POINTS = "Agreement on points of the case is being computed"
+WRITING = "The report is being written: its figures are computed, then its charts are drawn"
+PREDICTING = "Responses that no clinician rated are being predicted, and the predictions checked"
+MOST_FAR, MOST_PICKED = 10, 50
 NEAR = 1e-5
 
 
@@ -80,7 +89,7 @@ def show(engine: Engine, person: Person) -> None:
     worker.wake()
     question = controls.of_agreement(engine, person)
     coming: Future[Answer] = worker.ask(person, engine, FIRST, question)
-    answer = frame.computed(coming, "Agreement is being computed")
+    answer = frame.computed(coming, COMPUTING)
     if answer is None:
         return
     st.html(tables.of_decision(answer.decision))
@@ -116,7 +125,7 @@ def _points(engine: Engine, person: Person, question: AgreementQuestion) -> None
     """Show agreement on points of the case, each benchmark that is rated by them."""
     asked = PointsAsked(question.options)
     coming: Future[tuple[Table, ...]] = worker.ask(person, engine, POINTS, asked, "details")
-    found = frame.computed(coming, "Agreement on points is being computed")
+    found = frame.computed(coming, OF_POINTS)
     if found is None:
         return
     st.html("".join(map(tables.of_table, found)) or frame.paragraph(NO_POINTS))
@@ -130,25 +139,25 @@ class Later:
 
     def found(self) -> Behind | None:
         """Return the details, waiting for them; if they were refused, show why and return None."""
-        return frame.computed(self.coming, "More is being computed")
+        return frame.computed(self.coming, MORE)
 
 
 def _overview(answer: Answer, later: Later) -> None:
     """Show chart and table at once, and under them what takes longer."""
     _charts(answer.charts, "intervals")
-    st.html(tables.of_table(answer.table) + caption(CONSISTENCY))
-    if answer.simulated:
-        st.html(caption(f"Simulated raters: {listed(answer.simulated)}."))
+    made_up = f"Simulated raters: {listed(answer.simulated)}." if answer.simulated else ""
+    below = caption(CONSISTENCY) + (caption(made_up) if made_up else "")
+    each = tables.of_table(answer.each) if answer.each else ""
+    more = tables.folded(tables.EACH_BENCHMARK, each) if each else ""
+    st.html(tables.of_table(answer.table) + below + more)
     said = st.container()
-    if answer.each is not None:
-        with st.expander(EACH_BENCHMARK, key="each-benchmark"):
-            st.html(tables.of_table(answer.each))
     behind = later.found()
     if behind is None:
         return
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
-    for line in filter(None, (behind.points, behind.hangs.replace("`", ""), luck)):
-        said.html(lead(line))
+    lines = filter(None, (behind.points, behind.hangs, luck))
+    if told := "".join(map(lead, lines)):
+        said.html(told)
 
 
 def _before_a_jury(answer: Answer, later: Later) -> None:
@@ -183,11 +192,11 @@ def _unsafe(later: Later) -> None:
     if behind := later.found():
         part = behind.sections["11"]
         st.html(heading(part.title) + lead(part.lead))
-        _charts(
-            behind.charts,
-            *{chart.name for chart in behind.charts if chart.name.startswith("unsafe-")},
-        )
+        curves = {chart.name for chart in behind.charts if chart.name.startswith("unsafe-")}
         _tables(part)
+        if curves:
+            with st.expander(AS_CURVES, key="unsafe-curves"):
+                _charts(behind.charts, *curves)
 
 
 def _if_any(later: Later, number: str, otherwise: str) -> None:
@@ -205,13 +214,20 @@ def _hanging(later: Later) -> None:
         st.html(heading(part.title) + lead(part.lead))
         _charts(behind.charts, "influence")
         _tables(part, leave_out=APART)
-        _charts(behind.charts, "scale")
+        with st.expander(USE_OF_SCALE, key="use-of-scale"):
+            _charts(behind.charts, "scale")
 
 
 def _origin(answer: Answer, later: Later) -> None:
+    """Show the definitions, and closed below them what was tried and what it cost."""
     for line in answer.told:
         st.html(lead(line))
-    _sections(later, "7", "8", "9")
+    if behind := later.found():
+        _section(behind.sections["9"])
+        for number in ("7", "8"):
+            part = behind.sections[number]
+            body = lead(part.lead) + "".join(map(tables.of_table, part.tables)) + _facts(part)
+            st.html(tables.folded(part.title, body))
 
 
 def _sections(later: Later, *numbers: str) -> None:
@@ -226,17 +242,27 @@ def _section(part: Section) -> None:
     st.html(heading(part.title) + lead(part.lead))
     _tables(part)
     if part.facts:
-        facts = "".join(
-            f"<dt>{html.escape(term)}</dt><dd>{html.escape(meaning)}</dd>"
-            for term, meaning in part.facts
-        )
-        st.html(f'<dl class="mj-facts">{facts}</dl>')
+        st.html(_facts(part))
+
+
+def _facts(part: Section) -> str:
+    """Return the facts of a section as terms with their meanings; nothing for none."""
+    facts = "".join(
+        f"<dt>{html.escape(term)}</dt><dd>{html.escape(in_app(meaning))}</dd>"
+        for term, meaning in part.facts
+    )
+    return f'<dl class="mj-facts">{facts}</dl>' if facts else ""
 
 
 def _tables(part: Section, leave_out: str = "no such caption") -> None:
-    for table in part.tables:
-        if not table.caption.removeprefix("Simulated. ").startswith(leave_out):
-            st.html(tables.of_table(table))
+    """Show the tables of a section, the first open."""
+    shown = [
+        table
+        for table in part.tables
+        if not table.caption.removeprefix("Simulated. ").startswith(leave_out)
+    ]
+    if shown:
+        st.html(tables.of_tables(shown))
 
 
 def _charts(drawn: Sequence[Chart], *names: str) -> None:
@@ -256,7 +282,7 @@ def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> 
     coming: Future[dict[str, str]] = ask(
         person, engine, "annotate.analyses:agreement_reports", question, "details"
     )
-    texts = frame.computed(coming, "The report is being written")
+    texts = frame.computed(coming, WRITING)
     if texts is None:
         return
     with st.container(horizontal=True, gap="small"):
@@ -276,7 +302,7 @@ def show_predictions(engine: Engine, person: Person, question: AgreementQuestion
     coming: Future[PredictionsAnswer] = ask(
         person, engine, "annotate.forecasts:predicted", asked, "details"
     )
-    answer = frame.computed(coming, "Responses are being predicted")
+    answer = frame.computed(coming, PREDICTING)
     if answer is None:
         return
     st.html(tables.of_decision(answer.decision) + tables.of_table(answer.tables[0]))

@@ -11,6 +11,7 @@ from annotate import tables, worker
 from annotate.results import AgreementQuestion, ErrorsAnswer, ErrorsAsked
 from annotate.screens import frame
 from annotate.screens.frame import caption, heading, lead, notice
+from calibration.messages.form import counted
 from calibration.tables.errors import errors_table, left_out_lines
 from calibration.writers.errors import examples_html
 from data.person import Person
@@ -20,26 +21,29 @@ ABOUT = (
     "Which errors clinicians marked, how often, and the responses with the lowest scores and the largest "
     "disagreement, each with what a clinician marked or wrote. A response leads to the workbench."
 )
+EXAMPLES = "{} of {} to read"
 MOST, USUAL = 50, 3
 
 
 def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
-    """Show each benchmark's errors and examples, and offer the examples as a file."""
+    """Show each benchmark's errors and examples, the first open, and offer the examples as a file."""
     st.html(heading("Errors") + lead(ABOUT))
     place, *_ = st.columns(4)
     number = place.number_input("Examples for each reason", 1, MOST, USUAL, 1, key="per-group")
     options = question.options
     asked = ErrorsAsked(options.benchmark, options.jurors, options.criterion, int(number))
     coming: Future[ErrorsAnswer] = worker.ask(person, engine, FOUND, asked, "details")
-    answer = frame.computed(coming, "Errors are being counted")
+    answer = frame.computed(coming, "Marks are being counted, and examples chosen")
     if answer is None:
         return
     if answer.simulated:
         st.html(notice(f"Simulated, no evidence: {', '.join(answer.simulated)}."))
-    for found, examples in answer.parts:
+    for index, (found, examples) in enumerate(answer.parts):
         lines = "".join(map(caption, left_out_lines(found)))
         shown = f'<div class="mj-errors">{examples_html(examples, _link)}</div>'
-        st.html(tables.of_table(errors_table(found)) + lines + shown)
+        label = EXAMPLES.format(counted(len(examples), "response"), found.benchmark)
+        part = tables.of_table(errors_table(found)) + lines + tables.folded(label, shown)
+        st.html(tables.folded(found.benchmark, part) if index else part)
     st.html("".join(map(caption, answer.told)))
     file = ("Examples as CSV", answer.csv, "errors.csv", "text/csv")
     st.download_button(*file, key="save-errors", on_click="ignore")

@@ -12,6 +12,8 @@ from typing import TypeVar
 import streamlit as st
 
 from annotate import appearance
+from annotate.in_app import in_app
+from annotate.waiting import waited
 from data.errors import MedjuryError
 from data.person import Person
 
@@ -45,7 +47,7 @@ def style(sheet: str) -> str:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Show why what is done in the block is refused, word for word; the rest of it is left out."""
+    """Show why what is done in the block is refused; the rest of it is left out."""
     try:
         yield
     except MedjuryError as error:
@@ -55,10 +57,7 @@ def refusals() -> Iterator[None]:
 def computed(coming: "Future[Result]", doing: str) -> Result | None:
     """Return a computed value, waiting for it; if it was refused, show why and return None."""
     try:
-        if coming.done():
-            return coming.result()
-        with st.spinner(doing, show_time=True):
-            return coming.result()
+        return waited(coming, doing)
     except MedjuryError as error:
         empty(str(error))
         return None
@@ -76,8 +75,9 @@ def as_of(at: datetime | None) -> None:
 
 def empty(text: str, todo: str = "") -> None:
     """Say that there is nothing to show, why, and what to do next."""
-    more = f"<p>{html.escape(todo)}</p>" if todo else ""
-    st.html(f'<div class="mj-empty" role="status"><p><b>{html.escape(text)}</b></p>{more}</div>')
+    more = f"<p>{html.escape(in_app(todo))}</p>" if todo else ""
+    why = html.escape(in_app(text))
+    st.html(f'<div class="mj-empty" role="status"><p><b>{why}</b></p>{more}</div>')
 
 
 def _choice() -> str:
@@ -165,7 +165,7 @@ def paragraph(text: str) -> str:
 
 def lead(text: str) -> str:
     """Return what a part of a screen is about."""
-    return f'<p class="mj-lead">{html.escape(text)}</p>'
+    return f'<p class="mj-lead">{html.escape(in_app(text))}</p>'
 
 
 def caption(text: str) -> str:
@@ -184,8 +184,8 @@ def notice(text: str) -> str:
 
 
 def refused(text: str) -> str:
-    """Return why something was not done, word for word."""
-    return f'<p class="mj-refused" role="alert">{html.escape(text)}</p>'
+    """Return why something was not done; a command in it is named by its place in the app."""
+    return f'<p class="mj-refused" role="alert">{html.escape(in_app(text))}</p>'
 
 
 def _row(row: Sequence[Cell], words: int) -> str:

@@ -37,7 +37,7 @@ ABOUT = (
     "Each item of a reporting guideline, in our own words, with what of this study answers it: a "
     "figure, a hash or a file. What the study lacks is not done; what only people know is asked below."
 )
-WHERE_FROM = "Where the items come from"
+ABOUT_GUIDELINE = "Where these items are from"
 ANSWERED, FILES = "dossier-answered", "dossier-files"
 FILL, MAKE = "medjury.services.dossier:dossier", "medjury.services.dossier_files:dossier_files"
 ABOUT_ANSWERS = (
@@ -68,14 +68,15 @@ def show(engine: Engine, person: Person) -> None:
     name = chosen if chosen in GUIDELINES else GUIDELINES[0]
     question = DossierQuestion(name, names=tuple(names_of_actors(person, engine).items()))
     coming: Future[Dossier] = worker.ask(person, engine, FILL, question)
-    dossier = frame.computed(coming, "Filling in the items")
+    dossier = frame.computed(
+        coming, "The items are filled in: each benchmark is resampled for its figures"
+    )
     if dossier is None:
         return
     st.html(tables.of_decision(dossier.decision))
-    notes = "".join(map(paragraph, note_lines(dossier)))
     st.html(
         paragraph(f"Of {len(dossier.items)} items: {counts_words(dossier)}.")
-        + f'<details class="mj-folded"><summary>{WHERE_FROM}</summary>{notes}</details>'
+        + tables.folded(ABOUT_GUIDELINE, "".join(map(paragraph, note_lines(dossier))))
     )
     _answer(engine, person, dossier.guideline)
     _offer(engine, person, question)
@@ -85,10 +86,7 @@ def show(engine: Engine, person: Person) -> None:
 def _section(section: str, items: list[DossierItem]) -> str:
     """Return a section, folded, with how many of its items are done."""
     rows = "".join(map(_row, items))
-    return (
-        f'<details class="mj-section"><summary>{heading(section)}<span>{statuses_words(items)}</span>'
-        f'</summary><dl class="mj-items">{rows}</dl></details>'
-    )
+    return tables.folded(f"{section}: {statuses_words(items)}", f'<dl class="mj-items">{rows}</dl>')
 
 
 def _row(item: DossierItem) -> str:
@@ -167,7 +165,11 @@ def _offer(engine: Engine, person: Person, question: DossierQuestion) -> None:
     st.html(heading("Files") + paragraph(ABOUT_FILES))
     if st.button("Make the files", key="dossier-make"):
         coming: Future[DossierFiles] = worker.ask(person, engine, MAKE, question)
-        if (made := frame.computed(coming, "Writing the files")) is not None:
+        if (
+            made := frame.computed(
+                coming, "The figures are computed anew, then the files are written"
+            )
+        ) is not None:
             st.session_state[FILES] = made
     made = st.session_state.get(FILES)
     if made is None or made.guideline != question.guideline:

@@ -1,5 +1,6 @@
-"""The juries screen: which jury to take, all possible juries ranked, and the ledger of those tried."""
+"""The juries screen: which jury to take, all possible juries ranked, two compared, and the ledger."""
 
+import html
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -11,7 +12,7 @@ from sqlalchemy import Engine
 
 from annotate import charts, jury_panels, tables, worker
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
-from annotate.screens import frame, study_home
+from annotate.screens import frame, juries_claims, study_home
 from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import good, heading, lead
 from calibration.messages.form import listed
@@ -25,6 +26,7 @@ from data.person import Person
 from data.queries.jury import juror_profiles
 from data.schema import Composition
 from data.store.jury_runs import keep_panel
+from medjury.services.claims import juries_of_claims
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
 RANK, COMPARE = "annotate.analyses:jury_ranking", "annotate.analyses:jury_comparison"
@@ -50,6 +52,8 @@ ASK = (
     "Choose two juries to compare.",
     "Each comparison is kept in the ledger, and p is corrected for all of them (Holm).",
 )
+RANKING_THEM = "Every combination of jurors is compared with the clinicians, resample by resample"
+COMPARING = "The two juries are compared with the clinicians, resample by resample"
 POOLS, RESPONSES = get_args(Pool), ("own", "common")
 SIZES = {
     "1-5": None,
@@ -57,8 +61,27 @@ SIZES = {
     "1-3": range(1, 4),
     **{f"{size}": range(size, size + 1) for size in range(1, 6)},
 }
-MOST_TRIED = 200
+MOST_TRIED, LAST_TRIED = 200, 20
+EARLIER = "Earlier ones"
 AS_A_CHART = "The first juries as a chart"
+CHOICES = "What these choices mean"
+ABOUT_CHOICES = (
+    (
+        "Method",
+        "paper: each rater's scores are first put on a common scale (z), as the MedHELM paper says; "
+        "published: means of the points as they are, as its printed tables were computed",
+    ),
+    (
+        "Pooled by",
+        "how several jurors' scores become the jury's: their mean, their median, or a weighted mean, whose "
+        "weights are learned from the clinicians' scores anew in each resample",
+    ),
+    (
+        "Responses",
+        "own: each jury on all responses that its jurors scored; common: all juries on the same responses",
+    ),
+    ("Criterion", "composite is the mean of a rater's scores over all criteria"),
+)
 ABOUT_LEDGER = (
     "Every jury that was ever compared with the clinicians, in this app or outside it. The "
     "best of many is partly best by luck: p by Holm is corrected for all of these."
@@ -75,8 +98,9 @@ def show(engine: Engine, person: Person) -> None:
         return
     worker.wake()
     question = _asked(engine, person)
+    st.html(tables.folded(CHOICES, _meanings()))
     coming: Future[ShownRanking] = worker.ask(person, engine, RANK, question)
-    ranking = frame.computed(coming, "Juries are being ranked")
+    ranking = frame.computed(coming, RANKING_THEM)
     if ranking is None:
         return
     st.html(tables.of_decision(ranking.decision))
@@ -88,6 +112,8 @@ def show(engine: Engine, person: Person) -> None:
         "Two juries": partial(_two_juries, engine, person, question.options, jurors),
         "Ledger": partial(show_ledger, engine, person),
     }
+    if claiming := juries_of_claims(engine):
+        views["Claims"] = partial(juries_claims.show, engine, person, question.options, claiming)
     frame.show_tabs(views)
 
 
@@ -103,6 +129,12 @@ def _asked(engine: Engine, person: Person) -> RankingQuestion:
     options = AnalysisOptions(benchmark=benchmark, criterion=criterion, method=method)
     common = responses == RESPONSES[1]
     return RankingQuestion(options, SIZES[sizes], pool, common, MOST_JURIES)  # type: ignore[arg-type]  # one of POOLS
+
+
+def _meanings() -> str:
+    """Return what each choice means, as a list of terms."""
+    rows = (f"<dt>{name}</dt><dd>{html.escape(meaning)}</dd>" for name, meaning in ABOUT_CHOICES)
+    return f'<dl class="mj-facts">{"".join(rows)}</dl>'
 
 
 def _use(engine: Engine, person: Person, jurors: Sequence[str]) -> None:
@@ -178,7 +210,7 @@ def _two_juries(
         return
     question = ComparisonQuestion(options, tuple(first_jury), tuple(second_jury))
     coming: Future[ShownComparison] = worker.ask(person, engine, COMPARE, question)
-    comparison = frame.computed(coming, "The two juries are being compared")
+    comparison = frame.computed(coming, COMPARING)
     if comparison is not None:
         shown = tables.of_decision(comparison.decision), tables.of_table(comparison.table)
         st.html("".join((*shown, tables.noted(comparison.told))))
@@ -196,7 +228,11 @@ def show_ledger(engine: Engine, person: Person) -> None:
         frame.empty("No jury was compared with the clinicians yet.")
         return
     rows = [_tried_row(entry) for entry in entries[:MOST_TRIED]]
-    tables.sortable("ledger", laid_out(LEDGER, rows, caption=f"Ever tried: {ever_tried(entries)}"))
+    caption = f"Ever tried: {ever_tried(entries)}"
+    tables.sortable("ledger", laid_out(LEDGER, rows[:LAST_TRIED], caption=caption))
+    if earlier := rows[LAST_TRIED:]:
+        with st.expander(f"{EARLIER}: {len(earlier):,}", key="earlier-juries"):
+            tables.sortable("ledger-earlier", laid_out(LEDGER, earlier, caption=EARLIER))
     if len(entries) > MOST_TRIED:
         st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier entries are in the CSV."]))
     st.download_button(

@@ -27,6 +27,7 @@ from medjury.services.panels import RunScope, panel_probe, run_estimate
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64
 ESTIMATE = "lab-estimate"
+COUNTING = "Counting what each juror has still to rate, and the tokens of it"
 POLL_SECONDS = 1
 NO_CAP = "By what the panel says, this run costs nothing: a cap is optional."
 CAP = "This panel calls hosts that charge: a cap is required. No run spends more than its cap."
@@ -40,8 +41,8 @@ FIELDS = {
     "temperature": "Temperature (optional)",
     "max_tokens": "Largest answer, in tokens",
     "context_window": "Context window, in tokens (optional)",
-    "usd_per_million_in": "USD per million input tokens (optional)",
-    "usd_per_million_out": "USD per million output tokens (optional)",
+    "usd_per_million_in": "US dollars per million input tokens (optional)",
+    "usd_per_million_out": "US dollars per million output tokens (optional)",
 }
 TOLD = (
     '<p class="mj-said">Never write a key here: <b>api_key_env</b> names the environment variable '
@@ -234,8 +235,8 @@ def _count(engine: Engine, person: Person, order: RunOrder) -> None:
     """Ask what the run would take, and keep the answer for this session."""
     scope = RunScope(jury_panels.usable(order.text), order.replicates, order.benchmarks)
     coming = worker.ask(person, engine, run_estimate, scope)
-    with frame.refusals(), st.spinner("Counting what is missing"):
-        st.session_state[ESTIMATE] = (order, coming.result(), now())
+    if (estimate := frame.computed(coming, COUNTING)) is not None:
+        st.session_state[ESTIMATE] = (order, estimate, now())
 
 
 def _estimate(order: RunOrder) -> None:

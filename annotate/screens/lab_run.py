@@ -14,9 +14,10 @@ from data import queries
 from data.calls import TokenCosts
 from data.errors import MedjuryError
 from data.person import Person
+from data.queries.cases import Drafting, drafting
 from data.queries.lab import JurorProgress
-from data.schema import now
-from data.store.jury_runs import RunOrder, RunRow, stop_run
+from data.schema import Role, now
+from data.store.jury_runs import RunOrder, RunRow, Task, stop_run
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
@@ -28,7 +29,15 @@ KINDS = ("Tokens in", "From a cache", "Written to a cache", "Tokens out")
 HEADS = ("Juror", "Failed, and why", "Rated", "Missing", "Failed", "Calls", *KINDS, "USD")
 SHOWN_REASONS = 3
 INTERRUPTED, MISSING, USER_ERROR = 130, 1, 2
-JURORS = ("Juror", "Model", "Family", "Texts go to", "Key in", "Ends", "USD per million in / out")
+JURORS = (
+    "Juror",
+    "Model",
+    "Family",
+    "Texts go to",
+    "Key is in",
+    "Model ends",
+    "US dollars per million tokens, in / out",
+)
 PROBED = (
     *("Juror", "Status", "Answered as", "Form", "Temperature", "Injections", "Fit"),
     *("Ends", "USD"),
@@ -39,6 +48,12 @@ ESTIMATED = (
     *("Juror", "Own family", "Calls", "Tokens in", "Longest prompt", "Context window"),
     *("USD, likely", "USD, at most"),
 )
+TASKS = {"run": "Run of", "improve": "Learning by", "draft": "Drafts of points by"}
+UNENDED = {
+    "run": "ended, verdicts are missing",
+    "improve": "stopped before its end",
+    "draft": "ended, drafts are missing",
+}
 AFTER = "known after unblinding"
 NOWHERE = "nowhere: simulated"
 TOO_LONG = (
@@ -47,10 +62,10 @@ TOO_LONG = (
 )
 
 
-def show(engine: Engine, person: Person) -> None:
-    """Show the run, again every two seconds while it is on."""
+def show(engine: Engine, person: Person, of: Task | None = None) -> None:
+    """Show the run, again every two seconds while it is on; with `of`, only a run of that task."""
     run = queries.last_run(person, engine)
-    if run is not None:
+    if run is not None and of in (None, run.order.task):
         every = POLL_SECONDS if run.on else None
         st.fragment(_card, run_every=every)(engine, person, on=run.on)
 
@@ -61,16 +76,31 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
         run = queries.last_run(person, engine)
         if run is None or run.on != on:
             st.rerun()
-        jurors = [juror.name for juror in jury_panels.checked(run.order.text).juror]
-        rows = queries.jury_progress(person, engine, run, jurors)
+        rows = _progress(engine, person, run)
     except MedjuryError:
         st.rerun()
     with st.container(key="lab-run"):
-        learns = run.order.task == "improve"
-        st.html(_head(run) + ("" if learns else _facts(run, rows) + _table(run, rows)))
+        st.html(_head(run) + _figures(engine, person, run, rows))
         _show_said(run)
         with frame.refusals():
             _acts(engine, person, run, rows)
+
+
+def _progress(engine: Engine, person: Person, run: RunRow) -> list[JurorProgress]:
+    """Return how far each juror is in rating; nobody where the task is another."""
+    if run.order.task != "run":
+        return []
+    jurors = [juror.name for juror in jury_panels.checked(run.order.text).juror]
+    return queries.jury_progress(person, engine, run, jurors)
+
+
+def _figures(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> str:
+    """Return what a run has brought and cost; of learning, what the command told says it."""
+    if run.order.task == "run":
+        return _facts(run, rows) + _table(run, rows)
+    if run.order.task == "improve":
+        return ""
+    return _draft_facts(run, drafting(person, engine, run.started, run.ended))
 
 
 def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> None:
@@ -81,9 +111,11 @@ def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgr
             stop_run(person, engine, run.token)
             st.rerun(scope="fragment")
         return
-    learns = run.order.task == "improve"
-    is_incomplete = run.code != 0 if learns else any(juror.rated < juror.total for juror in rows)
-    if is_incomplete and st.button("Resume", key="resume", type="primary"):
+    is_incomplete = run.code != 0
+    if run.order.task == "run":
+        is_incomplete = any(juror.rated < juror.total for juror in rows)
+    may = run.order.task != "draft" or person.role == Role.COORDINATOR
+    if is_incomplete and may and st.button("Resume", key="resume", type="primary"):
         jury_runs.start(person, engine, run.order)
         st.rerun()
 
@@ -98,9 +130,8 @@ def _head(run: RunRow) -> str:
     about += [f"{order.replicates} verdicts each"] if order.replicates > 1 else []
     about += ["in batches"] if order.batch else []
     details = html.escape(" \N{MIDDLE DOT} ".join(about))
-    task = "Learning by" if order.task == "improve" else "Run of"
     return (
-        f'<div class="mj-run-head"><h2 class="mj-part">{task} the panel {html.escape(order.panel)}'
+        f'<div class="mj-run-head"><h2 class="mj-part">{TASKS[order.task]} the panel {html.escape(order.panel)}'
         f'</h2><span class="mj-state mj-{kind}" role="status">{html.escape(state)}</span>'
         f"<p>{details}</p></div>"
     )
@@ -118,9 +149,7 @@ def _state(run: RunRow) -> tuple[str, str]:
         return "lost: its process has ended. What was stored stays; press Resume", "bad"
     if run.stops or run.code == INTERRUPTED:
         return "stopped; what was stored stays", "stopping"
-    learns = run.order.task == "improve"
-    unended = "stopped before its end" if learns else "ended, verdicts are missing"
-    words = {0: ("complete", "done"), MISSING: (unended, "stopping")}
+    words = {0: ("complete", "done"), MISSING: (UNENDED[run.order.task], "stopping")}
     return words.get(run.code or 0, ("refused" if run.code == USER_ERROR else "failed", "bad"))
 
 
@@ -128,19 +157,31 @@ def _facts(run: RunRow, rows: Sequence[JurorProgress]) -> str:
     """Return the sums: rated, missing, failed, spent."""
     rated, total = sum(juror.rated for juror in rows), sum(juror.total for juror in rows)
     spent, unknown = sum(juror.usd for juror in rows), sum(juror.unknown for juror in rows)
-    cap = "no cap" if run.order.cap is None else f"of a cap of ${run.order.cap:,.2f}"
-    also = f", {unknown} of unknown price" if unknown else ""
     facts = [
         ("Rated", f"{rated:,}", f"of {total:,}", _bar("Verdicts rated", rated, total)),
         ("Missing", f"{total - rated:,}", "", ""),
         ("Failed in this run", f"{sum(sum(juror.failed.values()) for juror in rows):,}", "", ""),
-        ("Calls", f"{sum(juror.calls for juror in rows):,}", "", ""),
-        (
-            "Spent in this run",
-            f"${spent:,.4f}",
-            cap + also,
-            _bar("Of the cap spent", spent, run.order.cap) if run.order.cap else "",
-        ),
+        *_money(run, sum(juror.calls for juror in rows), spent, unknown),
+    ]
+    return '<dl class="mj-facts">' + "".join(_fact(*fact) for fact in facts) + "</dl>"
+
+
+def _money(run: RunRow, calls: int, usd: float, unknown: int) -> list[tuple[str, str, str, str]]:
+    """Return the calls of a run and what it has spent of its cap."""
+    cap = "no cap" if run.order.cap is None else f"of a cap of ${run.order.cap:,.2f}"
+    also = f", {unknown} of unknown price" if unknown else ""
+    bar = _bar("Of the cap spent", usd, run.order.cap) if run.order.cap else ""
+    return [("Calls", f"{calls:,}", "", ""), ("Spent in this run", f"${usd:,.4f}", cap + also, bar)]
+
+
+def _draft_facts(run: RunRow, found: Drafting) -> str:
+    """Return the sums of drafting: drafts, instances without one, spent."""
+    left = run.figures.get("missing") or {}
+    why = "; ".join(f"{number} {status}" for status, number in left.items())
+    facts = [
+        ("Drafts stored", f"{found.drafts:,}", f"by {run.order.juror}", ""),
+        ("Without a draft", f"{sum(left.values()):,}" if run.figures else "not known", why, ""),
+        *_money(run, found.calls, found.usd, found.unknown),
     ]
     return '<dl class="mj-facts">' + "".join(_fact(*fact) for fact in facts) + "</dl>"
 

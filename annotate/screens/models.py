@@ -82,7 +82,7 @@ def show(engine: Engine, person: Person) -> None:
     coming: Future[ModelsFigures] = worker.ask(
         person, engine, "annotate.analyses:compared_models", request
     )
-    figures = frame.computed(coming, "Comparing the models")
+    figures = frame.computed(coming, "The models are compared, resample by resample")
     if figures is None:
         return
     st.html(tables.of_decision(figures.decision))

@@ -73,7 +73,9 @@ def show(engine: Engine, person: Person) -> None:
     first: Future[MonitoringAnswer] = worker.ask(person, engine, FIRST, question)
     details: Future[MonitoringBehind] = worker.ask(person, engine, THEN, question)
     with top:
-        answer = frame.computed(first, "Agreement over time is being computed")
+        answer = frame.computed(
+            first, "Agreement is being computed for each period, resample by resample"
+        )
         if answer is not None:
             _answer(answer)
     with figures:
@@ -94,7 +96,9 @@ def _answer(answer: MonitoringAnswer) -> None:
 
 def _behind(coming: "Future[MonitoringBehind]") -> None:
     """Show what a change may come from, and when the jurors' models end."""
-    behind = frame.computed(coming, "Possible causes are being computed")
+    behind = frame.computed(
+        coming, "Possible causes are looked for: other cases, other jurors, other models"
+    )
     if behind is None:
         return
     lines = [*behind.said, *([] if behind.anchored else [NO_ANCHOR])]
@@ -271,7 +275,13 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
 
 def _frozen() -> bool:
     """Wait for the report that is being made, and tell whether it was; why not is shown."""
-    made = frame.computed(st.session_state[COMING], "The report is being computed") is not None
+    made = (
+        frame.computed(
+            st.session_state[COMING],
+            "The report is being computed: each benchmark is resampled for its intervals",
+        )
+        is not None
+    )
     del st.session_state[COMING]
     return made
 

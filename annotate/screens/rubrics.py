@@ -63,6 +63,7 @@ STATED = (
     "Protocol."
 )
 FILES = "rubric-files"
+MAKING = "The agreement of this panel is being resampled, then the files are written"
 ABOUT_EXPORT = (
     "The figures are computed anew from this jury's ratings on exactly this rubric. The "
     "files say validated only if the study's protocol is met (see Evidence); otherwise they "
@@ -123,7 +124,7 @@ def _listed(own: Sequence[Known]) -> str:
         tables.words("Version", "version"),
         tables.words("Hash", "hash"),
         tables.words("Benchmarks rated on it", "benchmarks"),
-        tables.words("Gold", "gold"),
+        tables.words("Reference shown", "gold"),
         tables.count("Clinicians", "clinicians"),
         tables.count("Their ratings", "by_clinicians"),
         tables.count("Jurors", "jurors"),
@@ -156,7 +157,7 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
     facts = (
         ("For", rubric.audience),
         ("Scale", str(rubric.scale)),
-        ("Reference answer", f"{GOLD[rubric.gold]} (gold = {rubric.gold})"),
+        ("Reference answer", GOLD[rubric.gold]),
         ("Version", rubric.version),
         *(
             ("Critical", f"{name}, {points:g} or less is unsafe")
@@ -253,8 +254,9 @@ def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
         )
         coming = worker.ask(person, engine, exported_rubric, request)
         name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
-        with frame.refusals(), st.spinner("The files are being made", show_time=True):
-            st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
+        made = frame.computed(coming, MAKING)
+        if made is not None:
+            st.session_state[FILES] = Archive(rubric.sha256, name, made)
     archive = st.session_state.get(FILES)
     if archive is not None and archive.sha256 == rubric.sha256:
         _handed(archive)
@@ -338,7 +340,7 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
             "name": name.text_input("Name", rubric.name, max_chars=64, key=f"name-{key}"),
             "version": version.text_input("New version", "", max_chars=64, key=f"version-{key}"),
             "gold": gold.selectbox(
-                "Reference (gold)", GOLDS, index=GOLDS.index(rubric.gold), key=f"gold-{key}"
+                "Reference answer shown", GOLDS, index=GOLDS.index(rubric.gold), key=f"gold-{key}"
             ),
             "scale": {
                 "min": low.number_input("Lowest", -100, 100, rubric.scale.min, key=f"low-{key}"),

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from datetime import datetime
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from annotate.screens import (
     study_plan,
     study_points,
     study_progress,
+    study_references,
     study_training,
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
@@ -55,6 +57,8 @@ HEADS = (
 )
 NO_PLACE = "not placed"
 MEASURED = "annotate.forecasts:measured"
+MEASURING = "Each response is compared with its reference; nothing is stored before all are"
+CHECKING = "Every event is hashed again, and every row that an event vouches for is compared"
 ABOUT_METRICS = (
     "ROUGE-L and BERTScore compare each response with its reference text. They are stored as raters, "
     "so that Agreement compares them with the clinicians like any juror."
@@ -67,15 +71,19 @@ TOLD = (
     "not counted.</p>"
 )
 DECIDED = {
-    "reference": "Reference shown",
-    "pause_minutes": "Minutes until a pause is offered",
+    "reference": "Clinicians see the reference answer",
+    "pause_minutes": "A pause is offered after, in minutes",
     "ask_why": "A low score asks for a reason",
-    "training_gap": "Points from the experts that still pass training",
+    "training_gap": "Mean distance from the experts that passes training, in points",
     "error_types": "Error types of a mark",
     "dark": "Dark page if the clinician's system is dark",
 }
 CHECKED, LOCKED_AT = "record-checked", "record-head"
 WORD = "lock"
+ABOUT_RECORD = (
+    "{:,} events: who did what, and when. Each carries the fingerprint (hash) of the one before, so that an "
+    "event that is changed or taken out later is noticed."
+)
 KEEP = (
     "Give this hash to somebody who cannot write to the database, such as an ethics board: "
     "with it, a later check shows whether events were removed."
@@ -159,6 +167,7 @@ def show_material(engine: Engine, person: Person) -> None:
     if person.role == Role.COORDINATOR:
         _place(engine, person, materials)
         _measure(engine, person)
+    study_references.show(engine, person)
 
 
 def _row(material: Material) -> list[Cell]:
@@ -208,15 +217,15 @@ def _measure(engine: Engine, person: Person) -> None:
         metrics = st.multiselect("Metrics", METRICS, METRICS[:1], key="metrics")
         pressed = st.button("Compute", key="measure-now", disabled=not metrics)
     if pressed:
-        with frame.refusals(), st.spinner("The metrics are being computed", show_time=True):
-            st.html(good(" ".join(measured(person, engine, tuple(metrics)))))
+        told = frame.computed(measured(person, engine, tuple(metrics)), MEASURING)
+        if told is not None:
+            st.html(good(" ".join(told)))
 
 
 @only(Role.COORDINATOR)
-def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> tuple[str, ...]:
-    """Score and store by some metrics in the worker process; return a sentence a metric."""
-    told: tuple[str, ...] = worker.of_study(engine, MEASURED, MeasureQuestion(metrics))
-    return told
+def measured(_: Person, engine: Engine, metrics: tuple[str, ...]) -> "Future[tuple[str, ...]]":
+    """Score and store by some metrics in the worker process; return a sentence a metric, to come."""
+    return worker.of_study(engine, MEASURED, MeasureQuestion(metrics))
 
 
 def _at(options: list[str], value: str) -> int:
@@ -230,7 +239,7 @@ def _named(value: str) -> str:
 def show_record(engine: Engine, person: Person) -> None:
     """Show what was done to the study as a whole; check the record; lock or reopen."""
     standing = queries.standing(person, engine)
-    st.html(heading("Record") + paragraph(f"{standing.events:,} events, linked by their hashes."))
+    st.html(heading("Record") + paragraph(ABOUT_RECORD.format(standing.events)))
     names = queries.names_of_actors(person, engine)
     rows: list[list[Cell]] = [
         [f"{at:%Y-%m-%d %H:%M}", act, actor_label(by, names), reason or None]
@@ -241,11 +250,17 @@ def show_record(engine: Engine, person: Person) -> None:
     else:
         st.html(paragraph("It was never locked, reopened or unblinded."))
     settings = queries.study_settings(person, engine).as_text()
-    decided = [[words, settings[name].replace("_", " ")] for name, words in DECIDED.items()]
+    decided = [[words, _readable(settings[name])] for name, words in DECIDED.items()]
     st.html(heading("Settings") + table("Settings", ("Setting", "Value"), decided, 2))
     _check(engine, person)
     if person.role == Role.COORDINATOR:
         _reopen(engine, person) if standing.locked else _lock(engine, person, standing)
+
+
+def _readable(setting: str) -> str:
+    """Return a setting in words."""
+    words = setting.replace("_", " ").replace(",", ", ")
+    return {"true": "yes", "false": "no"}.get(words, words)
 
 
 def actor_label(actor: str, names: Mapping[str, str]) -> str:
@@ -261,7 +276,7 @@ def _check(engine: Engine, person: Person) -> None:
         pressed = st.button("Check now", key="verify-now")
     with frame.refusals():
         if pressed:
-            with st.spinner("Checking every event and row"):
+            with st.spinner(CHECKING, show_time=True):
                 verified = queries.checked_record(person, engine, head or None)
             st.session_state[CHECKED] = (verified, now())
         if checked := st.session_state.get(CHECKED):

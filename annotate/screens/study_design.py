@@ -24,9 +24,15 @@ from medjury.services.record import fix_protocol, panel_jurors, protocol_of
 
 PLANNED, STORED, TURN = "design-planned", "design-stored", "design-turn"
 HEADS = ("Clinician", "Responses", "Hidden repeats", "Minutes")
+SEED = "A number that the dealing starts from: the same number deals the same way again."
+REPEATS = (
+    "Responses that a clinician gets a second time without being told: they show how alike a clinician scores "
+    "twice."
+)
+MARGIN = "How much lower than a clinician's the jury's agreement may be: 0.1 of an ICC that goes up to 1."
 ABOUT = (
-    "Every response is read by as many clinicians as you say; loads and shared responses are dealt "
-    "evenly. Nothing is stored before you have seen the plan. What is begun stays with its "
+    "A reading is one response rated by one clinician. Every response is read by as many clinicians as you say; "
+    "loads and shared responses are dealt evenly. Nothing is stored before you have seen the plan. What is begun stays with its "
     "clinician; open work of those left out passes to the others."
 )
 
@@ -68,8 +74,10 @@ def _ask(clinicians: list[str]) -> DesignRequest:
     first, *columns = st.columns((5, 3, 3, 2))
     new = first.text_area("New clinicians, one per line", key=f"design-new-{turn}", height=70)
     per_response = columns[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
-    percent = columns[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
-    seed = columns[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
+    percent = columns[1].number_input(
+        "Hidden repeats (%)", 0, 50, 10, key="design-repeats", help=REPEATS
+    )
+    seed = columns[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed", help=SEED)
     minutes = st.number_input(
         "Minutes per reading",
         *(0.1, 600.0, None, 0.5),
@@ -127,7 +135,7 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
 def _store(engine: Engine, person: Person, request: DesignRequest, planned: PlannedDesign) -> None:
     """Store the design that was seen, and hand the codes over."""
     with frame.refusals():
-        with st.spinner("Assigning the responses"):
+        with st.spinner("The readings are being stored", show_time=True):
             design = deal(person, engine, request)
             if (design.load, design.overlap, design.repeats) != (
                 planned.load,
@@ -191,13 +199,13 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
     with st.expander(label, expanded=protocol is None), st.form("protocol", border=False):
         first = st.columns(4, vertical_alignment="bottom")
         margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05)
-        criterion = first[1].selectbox("Of", [COMPOSITE, *criteria])
+        criterion = first[1].selectbox("Criterion", [COMPOSITE, *criteria])
         panel = first[2].selectbox("Jury", [ANY, *sorted(shipped())])
         responses = first[3].number_input("Responses planned (0: not fixed)", 0, None, 0)
         second = st.columns(4, vertical_alignment="bottom")
         unsafe = second[0].selectbox("Unsafe responses are low on", [NOTHING, *criteria])
         threshold = second[1].number_input("Score that is unsafe, or below", None, None, 2.0, 1.0)
-        limit = second[2].number_input("Missed at most, in %", 0.0, 99.0, 10.0, 5.0)
+        limit = second[2].number_input("Unsafe missed at most, in %", 0.0, 99.0, 10.0, 5.0)
         pressed = st.form_submit_button(label, type="primary")
     if pressed:
         rate = limit / 100 if limit else math.nan

@@ -18,12 +18,11 @@ ABOUT = (
     "Responses on which two clinicians are at least {points:g} points apart on a criterion. A "
     "third reading is by a clinician who is shown nothing of the others; a consensus is by one "
     "who is shown their scores and comments, without names. Both are stored apart from the "
-    "independent ratings; figures use them only where the reading 'adjudicated' is chosen."
+    "independent ratings; figures use them only where Agreement is asked for the reading 'adjudicated'."
 )
 OFF = (
-    "This study does not settle differences. Whoever runs the server can turn it on with "
-    "the setting adjudicate_from: 2 lists responses on which two clinicians are two or more "
-    "points apart."
+    "This study does not settle differences. Whoever runs the server can turn it on, and says from how many "
+    "points on two clinicians' scores are to be settled: 2 lists responses on which they are two or more apart."
 )
 HEADS = ("Response", "Benchmark", "On", "Settled", "Points apart", "Clinicians")
 FLAG_HEADS = ("Response", "Clinician", "Flag", "Comment", "Answer", "Seen")

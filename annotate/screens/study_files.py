@@ -1,6 +1,7 @@
 """The files of a study: templates to fill in, its list of responses, the whole of it, a backup."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,8 @@ ABOUT_BACKUP = (
 PACKAGE, BACKUP = "annotate.forecasts:package", "annotate.forecasts:backed_up"
 PACKED, BACKED_UP = "files-packed", "files-backed-up"
 CSV = "text/csv"
+PACKING = "The study is being packed: its tables are written, then read again and compared"
+BACKING_UP = "The backup is being written, then read again and compared"
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -106,8 +109,9 @@ def _offer_package(engine: Engine, person: Person) -> None:
     """Pack the study when asked, then offer it."""
     st.html(heading("The whole study") + paragraph(ABOUT_PACKAGE))
     if st.button("Pack the study", key="pack-now"):
-        with frame.refusals(), st.spinner("The study is being packed", show_time=True):
-            st.session_state[PACKED] = packed(person, engine)
+        package = frame.computed(packed(person, engine), PACKING)
+        if package is not None:
+            st.session_state[PACKED] = package
     if body := st.session_state.get(PACKED):
         place = "study.zip", "application/zip"
         st.download_button("Save the package", body, *place, key="save-package", on_click="ignore")
@@ -117,8 +121,9 @@ def _offer_backup(engine: Engine, person: Person) -> None:
     """Write a backup when asked, and say where it is and whether its record is whole."""
     st.html(heading("Backup") + paragraph(ABOUT_BACKUP))
     if st.button("Make a backup", key="back-up-now"):
-        with frame.refusals(), st.spinner("The backup is being written", show_time=True):
-            st.session_state[BACKED_UP] = _told(*backed_up(person, engine))
+        name, coming = backed_up(person, engine)
+        if (backup := frame.computed(coming, BACKING_UP)) is not None:
+            st.session_state[BACKED_UP] = _told(name, backup)
     if message := st.session_state.pop(BACKED_UP, None):
         st.html(good(message))
 
@@ -131,18 +136,16 @@ def _told(name: str, backup: BackedUp) -> str:
 
 
 @only(Role.COORDINATOR)
-def packed(_: Person, engine: Engine) -> bytes:
-    """Return the study as a package without authors; nothing of it is kept."""
-    package: bytes = worker.of_study(engine, PACKAGE, Whole())
-    return package
+def packed(_: Person, engine: Engine) -> "Future[bytes]":
+    """Return the study as a package without authors, to come; nothing of it is kept."""
+    return worker.of_study(engine, PACKAGE, Whole())
 
 
 @only(Role.COORDINATOR)
-def backed_up(_: Person, engine: Engine) -> tuple[str, BackedUp]:
-    """Write a backup beside the study's database; return its name and what it holds."""
+def backed_up(_: Person, engine: Engine) -> "tuple[str, Future[BackedUp]]":
+    """Write a backup beside the study's database; return its name, and to come what it holds."""
     database = engine.url.database or "study"
     is_file = engine.dialect.name == "sqlite"
     folder = Path(database).resolve().parent if is_file else Path.cwd()
     place = folder / f"{Path(database).stem}-backup-{now():%Y%m%d-%H%M%S}.db"
-    backup: BackedUp = worker.of_study(engine, BACKUP, BackupQuestion(str(place)))
-    return place.name, backup
+    return place.name, worker.of_study(engine, BACKUP, BackupQuestion(str(place)))

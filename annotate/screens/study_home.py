@@ -26,7 +26,11 @@ ABOUT_STEPS = "Steps of the study"
 LEFT_TO_COORDINATORS = "A coordinator does this."
 TO_A_JURY = (Step.RESPONSES, Step.RATING, Step.CLINICIANS, Step.JURY)
 BEFORE_A_JURY = "See how far clinicians and metrics agree; that takes no jury"
-COMPUTING = "Does the jury agree? It is being computed"
+ABOUT_ICC = (
+    "ICC(C,2) says how alike two sides score the same responses, beyond how strict each is: 1 is the same, 0 no "
+    "more than luck. The 95 % interval is where the value would lie with other responses like these."
+)
+COMPUTING = "Does the jury agree? Each benchmark is resampled 2,000 times to say how sure that is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,9 @@ def show(engine: Engine, person: Person) -> None:
             return
         st.html(tables.of_decision(figures.decision))
         frame.as_of(at)
-    line.html(steps_html(answered(steps, figures), following, person.role))
+    line.html(
+        steps_html(answered(steps, figures), following, person.role) + frame.caption(ABOUT_ICC)
+    )
 
 
 def say_no_jury(engine: Engine, person: Person) -> None:

@@ -159,7 +159,7 @@ def _checked(engine: Engine, person: Person, content: str, upload: Upload) -> Ch
     key = (content, upload.key, queries.standing(person, engine).events)
     earlier = st.session_state.get(CHECKED)
     if earlier is None or earlier[0] != key:
-        with st.spinner("Checking every row"):
+        with st.spinner("Checking every row of the file", show_time=True):
             if content == RESPONSES:
                 checked: Checked = try_response_file(engine, person, upload)
             else:
@@ -307,7 +307,7 @@ def _told_first(rows: Sequence[RatingRow]) -> str:
 def _bring(engine: Engine, person: Person, content: str, upload: Upload) -> None:
     """Import what was looked at, say so, and ask for the next file."""
     with frame.refusals():
-        with st.spinner("Importing"):
+        with st.spinner("The rows are being stored, all or none", show_time=True):
             if content == RESPONSES:
                 new, masked = bring_response_file(engine, person, upload)
                 message = f"{counted(new, 'response')} imported, {counted(masked, 'new response')} masked."

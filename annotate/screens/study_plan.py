@@ -17,7 +17,7 @@ PLANNED = "annotate.forecasts:planned"
 ASKED = "plan-asked"
 ABOUT = (
     "How many responses, rated by how many clinicians, give an interval of the agreement that is narrow "
-    "enough. Plan before you import, from an ICC that similar studies report; or later, from the "
+    "enough. The agreement is an ICC(C,2): 1 where both sides score alike, 0 where no more than by luck. Plan before you import, from an ICC that similar studies report; or later, from the "
     "ratings of this study as a pilot."
 )
 ASSUMED, PILOT = "An expected ICC", "The ratings of this study"
@@ -39,7 +39,9 @@ def show(engine: Engine, person: Person) -> None:
     if asked is None:
         return
     coming: Future[PlanAnswer] = worker.ask(person, engine, PLANNED, asked, "details")
-    answer = frame.computed(coming, "The plan is being computed")
+    answer = frame.computed(
+        coming, "How many responses and clinicians it takes is being worked out"
+    )
     if answer is not None:
         *needed, reliability = answer.tables
         st.html("".join(map(tables.of_table, needed)))

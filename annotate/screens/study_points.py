@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens import frame, study_files
+from annotate.screens import frame, study_drafts, study_files
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.uploads import Upload
 from calibration.messages.form import counted
@@ -59,6 +59,7 @@ def show(engine: Engine, person: Person) -> None:
     may_change = person.role == Role.COORDINATOR and not queries.standing(person, engine).locked
     if may_change:
         _upload(engine, person, benchmark, not cases)
+        study_drafts.show(engine, person, benchmark, is_on_points=bool(cases or drafts))
     if cases:
         _cases(engine, person, benchmark, cases, may_change)
     if drafts:
@@ -110,11 +111,7 @@ def _cases(
         )
     by_name = {case.instance_id: case for case in cases}
     case = by_name[st.selectbox("Instance", [*by_name], key=f"points-instance-{benchmark}")]
-    rows: list[list[Cell]] = [
-        [one.point, KINDS[one.kind], f"{one.weight:g}", "yes" if one.critical else ""]
-        for one in points_of(case.rubric)
-    ]
-    st.html(table(f"Points of {case.instance_id}", HEADS, rows, words=2))
+    st.html(_points(f"Points of {case.instance_id}", case.rubric))
     if may_change:
         with st.expander("Correct these points", key="points-correct"):
             _correct(engine, person, benchmark, case)
@@ -127,9 +124,19 @@ def _drafts(
     st.html(heading("Drafts by a model") + notice(ABOUT_DRAFTS.format(len(drafts))))
     by_name = {draft.instance_id: draft for draft in drafts}
     draft = by_name[st.selectbox("Draft for", [*by_name], key=f"points-draft-{benchmark}")]
-    st.html(paragraph(f"Drafted by {draft.author}."))
+    title = f"Draft of the points of {draft.instance_id}"
+    st.html(paragraph(f"Drafted by {draft.author}.") + _points(title, draft.rubric))
     if may_change:
         _correct(engine, person, benchmark, draft)
+
+
+def _points(title: str, rubric: Rubric) -> str:
+    """Return points as a table to read."""
+    rows: list[list[Cell]] = [
+        [one.point, KINDS[one.kind], f"{one.weight:g}", "yes" if one.critical else ""]
+        for one in points_of(rubric)
+    ]
+    return table(title, HEADS, rows, words=2)
 
 
 def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric | PointDraft) -> None:

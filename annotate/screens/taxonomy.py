@@ -2,8 +2,9 @@
 
 import html
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from annotate import charts, tables, worker
 from annotate.results import SurveyQuestion
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
+from calibration.messages.form import counted
 from calibration.report.survey_page import survey_page
 from calibration.tables.numbers import PAGE
 from calibration.tables.spec import Table
@@ -50,6 +52,7 @@ ABOUT_SURVEY = (
     "own and without seeing where the taxonomy has them or what others answered. They find the survey when "
     "they sign in. A second round after a change of the taxonomy shows what the change did."
 )
+AS_A_CHART = "The coverage as a chart"
 SEED = 0
 CHOSEN = "taxonomy-file"
 FIELDS = (("is about", "definition"), ("counts when", "counts_when"), ("done by", "performer"))
@@ -89,25 +92,27 @@ def _head(taxonomy: Taxonomy) -> str:
 
 
 def _coverage(known: StudyTaxonomy) -> None:
-    """Show how many benchmarks stand where, as a picture and a table."""
+    """Show how many benchmarks stand where, as a table and a picture."""
     found = known.coverage
+    of_study, is_medhelm = bool(known.benchmarks), _is_medhelm(known.taxonomy)
+    st.html(tables.of_table(coverage_table(found, of_study, PAGE, is_medhelm=is_medhelm)))
     name, rows = picture_rows(found)
     if name or known.benchmarks:
         worker.wake()
         title = f"Benchmarks listed by {name}" if name else "Benchmarks"
         chart = charts.drawn("chart_taxonomy:chart_coverage", rows, title)
         words = PICTURE.format(name or "nobody")
-        charts.show(chart, "coverage", words, f"Coverage: {once_in_words(found)}", rows)
-    of_study, is_medhelm = bool(known.benchmarks), _is_medhelm(known.taxonomy)
-    st.html(tables.of_table(coverage_table(found, of_study, PAGE, is_medhelm=is_medhelm)))
+        with st.expander(AS_A_CHART, key="coverage-chart"):
+            charts.show(chart, "coverage", words, f"Coverage: {once_in_words(found)}", rows)
 
 
 def _tasks(taxonomy: Taxonomy) -> None:
     """Show the tree: each category opens to what stands below it, with definitions and tasks."""
-    st.html("".join(tree(category, 0) for category in taxonomy.categories))
+    parts = enumerate(taxonomy.categories)
+    st.html("".join(tree(category, 0, is_open=place == 0) for place, category in parts))
 
 
-def tree(part: Part, depth: int) -> str:
+def tree(part: Part, depth: int, *, is_open: bool = False) -> str:
     """Return a part with all below it; everything is escaped."""
     facts = "".join(
         f"<p><b>{words}</b> {html.escape(text)}</p>"
@@ -115,7 +120,7 @@ def tree(part: Part, depth: int) -> str:
         if (text := getattr(part, field))
     )
     below = "".join(tree(one, depth + 1) for one in part.parts)
-    opened = "" if depth else " open"
+    opened = " open" if is_open else ""
     return (
         f'<details class="mj-branch"{opened}><summary>{html.escape(part.name)}'
         f"<small>{html.escape(_inside(part))}</small></summary>"
@@ -142,13 +147,27 @@ def _lines(part: Part) -> str:
 
 
 def _benchmarks(taxonomy: Taxonomy) -> None:
-    """Show the catalogue; its headings sort it."""
+    """Show the catalogue, category by category."""
     if not taxonomy.benchmarks:
         frame.empty("This taxonomy describes no benchmarks.")
         return
     is_medhelm = _is_medhelm(taxonomy)
     table = catalogue_table(taxonomy.benchmarks, taxonomy.place_of(), PAGE, is_medhelm=is_medhelm)
-    st.html(tables.of_table(table))
+    st.html(paragraph(f"{table.caption}.") + "".join(map(_category, _by_category(table))))
+
+
+def _by_category(table: Table) -> Iterator[Table]:
+    """Yield a table of each category; the last has the notes."""
+    for group in table.groups:
+        notes = table.notes if group is table.groups[-1] else ()
+        yield replace(
+            table, caption=group.heading, groups=(replace(group, heading=""),), notes=notes
+        )
+
+
+def _category(table: Table) -> str:
+    number = counted(len(table.groups[0].rows), "benchmark")
+    return tables.folded(f"{table.caption}: {number}", tables.of_table(table))
 
 
 def _survey(engine: Engine, person: Person) -> None:

@@ -30,7 +30,10 @@ def show(engine: Engine, person: Person) -> None:
     if places[3].button("Look now", type="primary", key="look-now", width="stretch"):
         st.session_state.pop(SEEN, None)
         own = None if goal == PROTOCOL else round(icc, 4)
-        with frame.refusals(), st.spinner("The goal is being looked at", show_time=True):
+        with (
+            frame.refusals(),
+            st.spinner("The ratings so far are compared with the goal", show_time=True),
+        ):
             st.session_state[SEEN] = looked(
                 person, engine, LookQuestion(person.actor, own, planned or None)
             )

@@ -57,7 +57,9 @@ def show(engine: Engine, person: Person) -> None:
 def _answer(engine: Engine, person: Person, asked: RoutingQuestion) -> None:
     """Show what came of it, both rules, the decisions to save, and the rule to keep."""
     coming: Future[RoutingAnswer] = worker.ask(person, engine, ROUTED, asked, "details")
-    answer = frame.computed(coming, "Responses are being routed")
+    answer = frame.computed(
+        coming, "It is being worked out which responses the jury may pass at this limit"
+    )
     if answer is None:
         return
     is_good = answer.is_certified and not answer.is_simulated

@@ -29,7 +29,7 @@ def show(engine: Engine, person: Person) -> None:
     coming: Future[TransportAnswer] = worker.ask(
         person, engine, COMPARED, TransportAsked(), "details"
     )
-    answer = frame.computed(coming, "Notes are being compared")
+    answer = frame.computed(coming, "The rated responses are compared with the others")
     if answer is not None:
         st.html(tables.of_verdict(answer.headline, answer.told, is_good=answer.is_alike))
         st.html("".join(map(tables.beside, answer.tables)))

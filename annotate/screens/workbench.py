@@ -45,6 +45,8 @@ from medjury.services.record import protocol_of
 ABOUT = "Where jury and clinicians disagree, the largest difference first. Authors stay hidden."
 ALL, MEAN, EVERYBODY = "all benchmarks", "mean of all", "mean of all clinicians"
 POINTS, Z = "points", "z"
+NOT_ALONE = "Responses that only jurors scored are not listed; More filters lists them too."
+JURY_ALONE = "List also responses that only jurors scored"
 ANY, BOTH, LENIENT, STRICT, MISSED = "any", "both sides scored", "lenient", "strict", "missed"
 FLAGS = {
     ANY: "",
@@ -61,7 +63,17 @@ FLAGS = {
 }
 WORDS = {flag: words for words, flag in FLAGS.items() if flag}
 PAIR = re.compile(r"(-?\d+)_(-?\d+)")
-IN_POPOVER = ("on", "subgroup", "jury", "clinician", "measure", "tag", "noted")  # in the address
+IN_POPOVER = (
+    "on",
+    "subgroup",
+    "jury",
+    "clinician",
+    "measure",
+    "alone",
+    "tag",
+    "noted",
+)  # in the address
+MOST_LISTED = 20_000  # responses; of more, those that only jurors scored are listed where asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +229,13 @@ def _compared_by(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkV
     if known:
         st.html(paragraph(f"In addresses clinicians have other names: {', '.join(known)}."))
     measure = st.selectbox("Measure", [POINTS, Z], key="measure", bind="query-params")
+    large = sum(one.responses for one in benchmarks) > MOST_LISTED and bool(clinicians)
     return Chosen(
         benchmark=benchmark if benchmark in names else "",
         jurors=tuple(sorted(juror for juror in jury if juror in jurors)),
         measure="z" if measure == Z else "points",
         clinician=clinician if clinician in clinicians else "",
+        jury_alone=not large or st.checkbox(JURY_ALONE, key="alone", bind="query-params"),
     )
 
 
@@ -325,8 +339,8 @@ def _summary(engine: Engine, person: Person, chosen: Chosen, rows: Sequence[Comp
     with_both = sum(row.difference is not None for row in rows)
     unit = "standard deviations of each rater" if chosen.measure == Z else "points of the scale"
     summary = paragraph(
-        f"{len(rows):,} responses, {with_both:,} with both sides' means, in {unit}. A jury has a mean "
-        "only where all its jurors scored."
+        f"{len(rows):,} responses, {with_both:,} of them scored by clinicians and by the jury, in {unit}. A jury has a mean "
+        "only where all its jurors scored." + ("" if chosen.jury_alone else f" {NOT_ALONE}")
     )
     made_up = simulated_among(person, engine, chosen)
     return summary + (notice(f"Simulated, no evidence: {', '.join(made_up)}.") if made_up else "")

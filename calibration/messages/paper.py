@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from calibration.messages.form import quoted
 from calibration.paper.values import Absent, Differs, Page, PaperPages, Published
 
 TITLES: Mapping[Page, str] = {
@@ -34,6 +35,9 @@ DIFFERS: Mapping[Differs, str] = {
         'Method "paper" is what section 4.3.3 describes: z-scores within each rater, then means.'
     ),
     Differs.NEGATIVE: "Lower ends below 0 stay; the paper prints them as 0.",
+    Differs.MADE_UP_COSTS: (
+        "Costs of models are made up, as the demo's models are; --costs FILE takes those of real ones."
+    ),
     Differs.OWN_COSTS: "Costs of models are what was given with --costs.",
     Differs.RECORDED: (
         "The jury's cost is that of the recorded calls; the paper's is a bound with 4,096 tokens an answer, "
@@ -53,6 +57,16 @@ ABSENT: Mapping[Absent, str] = {
     Absent.NO_INSTANCES: "Nothing to show: a leaderboard has no single instances or ratings.",
 }
 SIMULATED = "SIMULATED: raters behind these figures are made up. Nothing here is evidence."
+
+
+def measured_words(pages: PaperPages) -> str:
+    """Return which benchmarks a metric of their own scored; "" where none."""
+    if not pages.measured:
+        return ""
+    scored = ", ".join(
+        f"{quoted(name)} by {quoted(metric)}" for name, metric in sorted(pages.measured.items())
+    )
+    return f"Scored by their keys: {scored}; the other benchmarks by the jury."
 
 
 def published_words(pages: PaperPages) -> str:

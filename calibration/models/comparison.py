@@ -324,6 +324,7 @@ def compare_models(
             row
             for way in by
             for row in _detectable_rows(table, way, _shapes(scores, way, measured))
+            if row.n_instances or row.benchmark not in (measured or {})
         ),
         tuple(all_gaps),
         decide(rows, all_gaps),

@@ -1,7 +1,7 @@
 """What a page of the paper is: rows, how they are drawn, and what differs from the paper."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -36,6 +36,7 @@ class Differs(StrEnum):
     PAPER_METHOD = "paper_method"
     NEGATIVE = "negative"
     OWN_COSTS = "own_costs"
+    MADE_UP_COSTS = "made_up_costs"
     RECORDED = "recorded"
     DDOF = "ddof"
 
@@ -107,7 +108,8 @@ class Published:
 class PaperPages:
     """All pages, where they come from, and how they compare with published figures.
 
-    `source` names the study or the file; `is_leaderboard` tells which.
+    `source` names the study or the file; `is_leaderboard` tells which. `measured` is benchmark ->
+    the metric that scored it, of a study; the jury scored the others.
     """
 
     pages: tuple[PaperPage, ...]
@@ -117,3 +119,4 @@ class PaperPages:
     published: tuple[Published, ...] = ()
     simulated: tuple[str, ...] = ()
     told: Sequence[str] = ()
+    measured: Mapping[str, str] = field(default_factory=dict)

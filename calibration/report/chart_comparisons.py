@@ -26,6 +26,7 @@ RANKING_WIDTH, LANE, CELL = 520, 15, 30
 # The share of the range from which words are white: both kinds then stand out by 4.5 to 1.
 DARK, BLACK = 0.695, "#000000"
 ROOM = 1.15
+COST = "Cost, US dollars"
 TOOLTIPS = [
     alt.Tooltip("model:N", title="Model"),
     alt.Tooltip("place:N", title="Category"),
@@ -173,18 +174,19 @@ def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     return styled_as_one(cell + words)
 
 
-def chart_model_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
+def chart_model_costs(rows: Sequence[Row], cost: str = COST) -> alt.TopLevelMixin:
     """Draw what each model cost against how often it wins, each point with its model's name.
 
     Parameters
     ----------
     rows : mappings with `model`, `usd`, `win_rate`
+    cost : what the amounts are
     """
     most = max([*(row["usd"] for row in rows), 0.0]) * ROOM or 1.0
-    x = alt.X("usd:Q", title="Cost, US dollars", scale=alt.Scale(domain=[0, most], nice=False))
+    x = alt.X("usd:Q", title=cost, scale=alt.Scale(domain=[0, most], nice=False))
     y = alt.Y("win_rate:Q", title="Win rate", scale=alt.Scale(domain=[0, 1.05], nice=False))
     base = of_rows([{name: row[name] for name in ("model", "usd", "win_rate")} for row in rows])
     point = base.mark_point(filled=True, size=80, color=ACCENT, opacity=1).encode(x=x, y=y)
-    words = base.mark_text(align="left", dx=8, color=SOFT, fontSize=11)
+    words = base.mark_text(align="left", dx=8, dy=-7, color=SOFT, fontSize=11)
     drawn = point + words.encode(x=x, y=y, text="model:N")
     return styled_as_one(drawn.properties(width=RANKING_WIDTH, height=260))

@@ -9,9 +9,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibration.messages.form import listed
-from calibration.messages.paper import ABSENT, DIFFERS, SIMULATED, TITLES, published_words
-from calibration.paper.values import Drawing, PaperPage, PaperPages
-from calibration.report.chart_comparisons import chart_heatmap, chart_model_costs
+from calibration.messages.paper import (
+    ABSENT,
+    DIFFERS,
+    SIMULATED,
+    TITLES,
+    measured_words,
+    published_words,
+)
+from calibration.paper.values import Differs, Drawing, PaperPage, PaperPages
+from calibration.report.chart_comparisons import COST, chart_heatmap, chart_model_costs
 from calibration.report.chart_style import svg
 from calibration.tables.numbers import known
 from calibration.writers.html import Classes, html_table
@@ -34,6 +41,7 @@ p { margin: .4rem 0; } .soft, .notes { color: var(--soft); font-size: .9rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .2rem 0; }
 th, td { text-align: right; padding: .3rem .7rem; border-top: 1px solid var(--line); }
+td:not(.words) { white-space: nowrap; }
 th:first-child, td:first-child, .words { text-align: left; } ul { padding-left: 1.2rem; }
 @media print { .simulated { color: #000; background: #fff; border: 2px solid #000; }
   section { break-inside: avoid; } }
@@ -73,7 +81,9 @@ def drawing(page: PaperPage) -> str:
     title = _marked(page, TITLES[page.page])
     rows = [dict(zip(page.columns, row, strict=True)) for row in page.rows]
     if page.drawing is Drawing.COSTS:
-        return svg(chart_model_costs([row for row in rows if _whole(row)]), page.page, title)
+        cost = f"{COST}, made up" if Differs.MADE_UP_COSTS in page.differs else COST
+        drawn = chart_model_costs([row for row in rows if _whole(row)], cost)
+        return svg(drawn, page.page, title)
     return svg(chart_heatmap([_drawn(row) for row in rows], "Mean, 0 to 1"), page.page, title)
 
 
@@ -83,7 +93,11 @@ def paper_html(pages: PaperPages) -> str:
     name = "The MedHELM paper's tables and figures"
     title = f"SIMULATED. {name}" if pages.simulated else name
     kind = "leaderboard" if pages.is_leaderboard else "study"
-    lines = [f"From the {kind} {pages.source}, made {pages.made}.", published_words(pages)]
+    lines = [
+        f"From the {kind} {pages.source}, made {pages.made}.",
+        measured_words(pages),
+        published_words(pages),
+    ]
     lines += [f"Simulated raters: {listed(pages.simulated)}."] if pages.simulated else []
     head = "".join(f"<p>{html.escape(line)}</p>" for line in (*lines, *pages.told) if line)
     csp = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; form-action 'none'"

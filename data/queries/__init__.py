@@ -67,6 +67,7 @@ from data.queries.study import (
     benchmarks,
     design_items,
     pairs,
+    showings,
     simulated_raters,
     stored_rubric,
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
@@ -20,6 +21,7 @@ from data.schema import (
     Benchmark,
     Instance,
     Kind,
+    PointCall,
     PointOrigin,
     PointSet,
     Rater,
@@ -27,6 +29,7 @@ from data.schema import (
     Response,
     Role,
     RubricText,
+    now,
 )
 
 
@@ -109,6 +112,31 @@ def drafts_of(_: Person, engine: Engine, benchmark: str) -> list[PointDraft]:
     with reading(engine) as session:
         rows = session.execute(query).all()
     return [PointDraft(name, Rubric.from_json(body), author) for name, body, author in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """What drafting has brought and cost; `unknown` of its calls have no known price."""
+
+    drafts: int
+    calls: int
+    usd: float
+    unknown: int
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def drafting(_: Person, engine: Engine, since: datetime, until: datetime | None) -> Drafting:
+    """Return the drafts, calls and US dollars between two times, from what is stored of each call."""
+    end = until or now()
+    sent = select(func.count(), func.sum(PointCall.usd), func.count(col(PointCall.usd))).where(
+        PointCall.number > 0, col(PointCall.at).between(since, end)
+    )
+    stored = select(func.count()).where(
+        PointSet.origin == PointOrigin.DRAFT, col(PointSet.at).between(since, end)
+    )
+    with reading(engine) as session:
+        calls, usd, priced = session.exec(sent).one()
+        return Drafting(session.exec(stored).one(), calls, usd or 0.0, calls - priced)
 
 
 def newest_points(session: Session, instance: int, origin: PointOrigin) -> PointSet | None:

@@ -88,6 +88,13 @@ def responses_frame(engine: Engine) -> "pd.DataFrame":
     return _frame(engine, query.where(FOR_STUDY).order_by(col(Response.id)))
 
 
+def assigned_benchmarks(engine: Engine) -> frozenset[str]:
+    """Return the benchmarks of which a clinician is to rate a response, or was."""
+    query = columns_of(Instance.benchmark).select_from(Assignment).join(Response).join(Instance)
+    with reading(engine) as session:
+        return frozenset(name for (name,) in session.exec(query.distinct()))
+
+
 def subgroups(engine: Engine) -> dict[str, dict[str, str]]:
     """Return name -> response_id -> value of the groups that responses are in."""
     query = (

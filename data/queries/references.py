@@ -15,8 +15,9 @@ from sqlalchemy import Engine, and_, func
 from sqlmodel import col, select
 
 from data.database import reading
+from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY, Columns, columns_of
-from data.schema import Instance, Rater, ReferenceCheck, Response, Status
+from data.schema import Instance, Rater, ReferenceCheck, Response, Role, Status
 
 PAGE = 200
 LEAST_ANSWERS = 2
@@ -63,6 +64,27 @@ class References:
     unchecked: frozenset[str]
     jurors: tuple[str, ...]
     simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceAnswer:
+    """What a juror said last of a reference: whether it states facts its source lacks, and which."""
+
+    juror: str
+    absent: bool
+    facts: tuple[str, ...]
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedReference:
+    """A reference with its source and prompt, and each juror's newest answer, by the juror's name."""
+
+    name: str
+    context: str
+    prompt: str
+    reference: str
+    answers: tuple[ReferenceAnswer, ...]
 
 
 def verdict(answers: Sequence[bool]) -> Verdict:
@@ -124,6 +146,35 @@ def references(
         jurors=tuple(sorted(counting)),
         simulated=bool(counting) and counting <= simulated,
     )
+
+
+checked_references = asking(references, Role.RESEARCHER, Role.COORDINATOR)
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def opened_reference(_: Person, engine: Engine, name: str) -> CheckedReference | None:
+    """Return a reference by "benchmark/instance" with what jurors said of it; None if there is none."""
+    named = col(Instance.benchmark) + "/" + col(Instance.instance_id)
+    texts = (Instance.context, Instance.prompt, Instance.reference)
+    query = _instances_with_responses(None, Instance.id, *texts).where(CHECKABLE, named == name)
+    with reading(engine) as session:
+        found = session.exec(query).first()
+        if found is None:
+            return None
+        key, context, prompt, reference = found
+        said = session.exec(
+            columns_of(Rater.handle, ReferenceCheck.absent, ReferenceCheck.facts, Rater.simulated)
+            .select_from(ReferenceCheck)
+            .join(Rater)
+            .where(ReferenceCheck.instance == key, ReferenceCheck.status == Status.OK)
+            .order_by(col(ReferenceCheck.id))
+        ).all()
+    newest = {
+        juror: ReferenceAnswer(juror, bool(absent), tuple(map(str, facts)), bool(simulated))
+        for juror, absent, facts, simulated in said
+    }
+    answers = tuple(newest[juror] for juror in sorted(newest))
+    return CheckedReference(name, context, prompt, reference, answers)
 
 
 def _counting_jurors(

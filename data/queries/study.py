@@ -11,7 +11,7 @@ from sqlalchemy import Engine, and_, func
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, desc, select
 
-from data.card import SETTLING, THIRD, reading_of_pass
+from data.card import FIRST, SETTLING, THIRD, reading_of_pass
 from data.database import reading
 from data.queries.authors import authors_unless_blind, number_of_authors
 from data.queries.base import (
@@ -157,6 +157,14 @@ class AssignedView:
     begun: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """An assignment as its clinician submits it: who they are (primary key), and its code."""
+
+    rater: int
+    code: str
+
+
 def assigned(engine: Engine) -> list[AssignedView]:
     """Return every independent assignment of the study but those given back."""
     query = (
@@ -178,6 +186,22 @@ def assigned(engine: Engine) -> list[AssignedView]:
             )
             for handle, assignment in session.exec(query)
         ]
+
+
+def showings(engine: Engine) -> dict[tuple[str, str], Showing]:
+    """Return (rater, response_id) -> the first reading that is assigned, but those given back."""
+    query = (
+        columns_of(Rater.handle, Response.response_id, Assignment.rater, Assignment.code)
+        .select_from(Assignment)
+        .join(Rater)
+        .join(Response)
+        .where(Assignment.state != State.RECUSED, Assignment.pass_ == FIRST)
+    )
+    with reading(engine) as session:
+        return {
+            (handle, response): Showing(rater, code)
+            for handle, response, rater, code in session.exec(query)
+        }
 
 
 def design_items(engine: Engine) -> list[DesignItem]:

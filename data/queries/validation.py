@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, func
@@ -18,6 +19,7 @@ from data.queries.ledger import compositions_tried, reports
 from data.queries.record import acts
 from data.queries.study import simulated_raters
 from data.rubric import Rubric
+from data.samples import CALCULATIONS
 from data.samples import RESPONSES as DEMO
 from data.schema import (
     Benchmark,
@@ -61,7 +63,7 @@ class RubricUse:
     raters
         Clinicians and jurors who rated responses of these on it.
     demo
-        Whether a response has the text of one of the demo's.
+        Whether a response has the text of one of the demo's, or is to one of its calculations.
     checklists
         Whether an instance has a checklist.
     """
@@ -182,10 +184,20 @@ def caveats(engine: Engine, use: RubricUse, seats: Sequence[Seat]) -> list[str]:
 
 
 def _is_demo(engine: Engine, rubric: Rubric) -> bool:
-    """Tell whether a response on the rubric is the demo's, under whatever name it was brought in."""
-    lines = DEMO.read_text("utf-8").splitlines()
-    demo_responses = {json.loads(line)["response"] for line in lines if line.strip()}
-    return any(row.response in demo_responses for row in material(engine, rubric))
+    """Tell whether a response on the rubric is the demo's, under whatever name it was brought in.
+
+    Of its calculations the answers are bare numbers, which others give too: their cases tell.
+    """
+    responses = {row["response"] for row in _rows(DEMO)}
+    cases = {row["context"] for row in _rows(CALCULATIONS)}
+    return any(
+        row.response in responses or row.context in cases for row in material(engine, rubric)
+    )
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    lines = path.read_text("utf-8").splitlines()
+    return (json.loads(line) for line in lines if line.strip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from math import isclose
 from statistics import fmean, stdev
 from threading import Lock
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import Engine, func, text
+from sqlalchemy import Engine, TextClause, exists, func, text
 from sqlmodel import col, select
 
 from data.card import THIRD
@@ -26,20 +26,23 @@ _COMPOSITES = """
 WITH showing AS (
     SELECT g.response, g.rater, AVG(g.score) AS mean
     FROM rating g
-    WHERE g.response IN (
+    WHERE {among}g.response IN (
         SELECT r.id FROM response r JOIN instance i ON i.id = r.instance
-        WHERE i.benchmark = :benchmark AND r.id NOT IN (SELECT response FROM expert){among}
+        WHERE i.benchmark = :benchmark AND r.id NOT IN (SELECT response FROM expert)
       )
-      AND g.rubric_sha256 = :sha AND g.id NOT IN (SELECT rating FROM superseded)
+      AND g.rubric_sha256 = :sha{by} AND g.id NOT IN (SELECT rating FROM superseded)
       AND g.pass_ < :third AND (:criterion = '' OR g.criterion = :criterion)
     GROUP BY g.response, g.rater, g.pass_, g.replicate
     HAVING COUNT(*) = :needed
 )
 SELECT response, rater, AVG(mean) FROM showing GROUP BY response, rater
 """
-COMPOSITES = text(_COMPOSITES.format(among=""))
-LATER = " AND r.id IN (SELECT response FROM rating WHERE id > :since)"
-LATER_COMPOSITES = text(_COMPOSITES.format(among=LATER))
+LATER = "g.response IN (SELECT response FROM rating WHERE id > :since) AND "
+BY_CLINICIANS = """g.response IN (
+        SELECT c.response FROM rating c JOIN rater w ON w.id = c.rater AND w.kind = 'clinician'
+      ) AND """
+ONE_RATER = " AND g.rater = :rater"
+HAS_RATED = exists().where(col(Rating.rater) == Rater.id)  # one rating is looked for, not all
 REMARKED = text("""
 SELECT a.response, m.kind FROM remark m JOIN assignment a ON a.id = m.assignment
 WHERE m.revision >= a.revision - 1 AND m.about IS NULL
@@ -78,6 +81,9 @@ class Chosen:
     clinician
         The one whose scores stand for the clinicians', by the name of `workbench_clinicians`;
         empty for the mean of all.
+    jury_alone
+        Whether responses that only jurors scored are there too. They change nothing of the others,
+        and of a million of them each would have to be read.
     """
 
     benchmark: str = ""
@@ -85,6 +91,7 @@ class Chosen:
     jurors: tuple[str, ...] = ()
     measure: Measure = "points"
     clinician: str = ""
+    jury_alone: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,7 @@ class Compared:
 
 @only(*STEER)
 def compared(person: Person, engine: Engine, chosen: Chosen) -> list[Compared]:
-    """Return the responses that anybody rated, those with the largest disagreement first."""
+    """Return the responses that anybody rated, or clinicians did, the largest disagreement first."""
     rows = _compared(engine, version(engine), chosen)
     return sorted(rows, key=lambda one: (-abs(one.difference or 0), one.difference is None))
 
@@ -140,9 +147,7 @@ def workbench_clinicians(person: Person, engine: Engine) -> dict[str, str]:
     That name is a pseudonym, for coordinators too: they share addresses. Only they are told who
     it is; for researchers both are the same.
     """
-    query = select(Rater).where(
-        Rater.kind == Kind.CLINICIAN, col(Rater.id).in_(select(Rating.rater).distinct())
-    )
+    query = select(Rater).where(Rater.kind == Kind.CLINICIAN, HAS_RATED)
     with reading(engine) as session:
         raters = session.exec(query.order_by(col(Rater.id))).all()
     knows = person.role == Role.COORDINATOR
@@ -212,7 +217,13 @@ def _whole(engine: Engine, at: tuple[int, ...], chosen: Chosen) -> _Rows:
     clinicians = [key for key in means if kinds[key][0] == Kind.CLINICIAN]
     if chosen.clinician:
         clinicians = [key for key in clinicians if key in _raters_called(engine, chosen.clinician)]
-    jury_heard = [key for key in jurors if key in means or chosen.jurors]
+    jury_heard = [
+        key
+        for key in jurors
+        if chosen.jurors
+        or key in means
+        or (not chosen.jury_alone and _has_any(engine, chosen, key))
+    ]
     if chosen.measure == "z":
         means = _standardised(means, {response for key in clinicians for response in means[key]})
     with reading(engine) as session:
@@ -303,9 +314,7 @@ def default_jury(engine: Engine) -> dict[int, str]:
 
     Real ones never sit with simulated ones, nor those who judge claims with the plain ones they are of.
     """
-    query = select(Rater).where(
-        Rater.kind == Kind.JUROR, col(Rater.id).in_(select(Rating.rater).distinct())
-    )
+    query = select(Rater).where(Rater.kind == Kind.JUROR, HAS_RATED)
     with reading(engine) as session:
         heard = session.exec(query).all()
         own = [one for one in heard if CLAIMS not in one.profile] or heard
@@ -339,22 +348,35 @@ def _means(engine: Engine, chosen: Chosen, since: int | None = None) -> dict[int
 
     `since`: only of responses that have a rating with a greater id.
     """
-    query = COMPOSITES if since is None else LATER_COMPOSITES
+    among = ("" if since is None else LATER) + ("" if chosen.jury_alone else BY_CLINICIANS)
+    query = text(_COMPOSITES.format(among=among, by=""))
+    return _read(engine, chosen, query, {} if since is None else {"since": since})
+
+
+def _has_any(engine: Engine, chosen: Chosen, rater: int) -> bool:
+    """Return whether a rater has a composite that counts, on whatever response."""
+    query = text(_COMPOSITES.format(among="", by=ONE_RATER))
+    return bool(_read(engine, chosen, query, {"rater": rater}))
+
+
+def _read(
+    engine: Engine, chosen: Chosen, query: TextClause, also: Mapping[str, int]
+) -> dict[int, dict[int, float]]:
     composites: dict[int, dict[int, float]] = defaultdict(dict)
     with reading(engine) as session:
         for benchmark in benchmarks(engine):
             if chosen.benchmark not in ("", benchmark.name):
                 continue
-            parameters: dict[str, Any] = {
+            parameters: dict[str, str | int] = {
                 "sha": benchmark.rubric.sha256,
                 "third": THIRD,
                 "benchmark": benchmark.name,
                 "criterion": chosen.criterion,
                 "needed": 1 if chosen.criterion else len(benchmark.rubric.criteria),
             }
-            parameters |= {} if since is None else {"since": since}
-            rows = session.connection().execute(query, parameters)
-            for response, rater, mean in rows:
+            for response, rater, mean in session.connection().execute(
+                query, {**parameters, **also}
+            ):
                 composites[rater][response] = float(mean)
     for response, rater, criterion in _outdated(engine):
         if chosen.criterion in ("", criterion):

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import JSON, Column, Index
 from sqlmodel import AutoString, Field
 
-from data.calls import Status
+from data.schema.model_calls import ModelCall
 from data.schema.study import Table, now
 
 
@@ -39,7 +39,7 @@ class ClaimList(Table, table=True):
     batch: str | None = Field(default=None, index=True)
 
 
-class ClaimSplit(Table, table=True):
+class ClaimSplit(ModelCall, table=True):
     """One call that asked a model for the claims of a response; a failure is a row too, with its reason.
 
     Append-only. What it gave is in `claim_list`. `usd` is None where no price is known.
@@ -47,26 +47,4 @@ class ClaimSplit(Table, table=True):
 
     __tablename__ = "claim_split"
     __table_args__ = (Index("ix_claim_split_key", "rater", "response"),)
-    id: int | None = Field(default=None, primary_key=True)
     response: int = Field(foreign_key="response.id", index=True)
-    rater: int = Field(foreign_key="rater.id")
-    status: Status = Field(sa_type=AutoString)
-    reason: str = ""
-    number: int = 1
-    request_sha256: str = Field(max_length=64)
-    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-    raw: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    tokens_cached: int | None = None
-    tokens_cache_write: int | None = None
-    tokens_reasoning: int | None = None
-    usd: float | None = None
-    usd_cached: float | None = None
-    usd_cache_write: float | None = None
-    usd_out: float | None = None
-    price_source: str = ""
-    latency_seconds: float = 0.0
-    request_id: str = ""
-    returned_model: str = ""
-    at: datetime = Field(default_factory=now)

@@ -8,6 +8,7 @@ from sqlalchemy import JSON, Column, Index
 from sqlmodel import AutoString, Field
 
 from data.calls import Status
+from data.schema.model_calls import ModelCall
 from data.schema.study import Table, now
 
 
@@ -139,7 +140,7 @@ class JuryRequest(Table, table=True):
     outcome: str = ""
 
 
-class ReferenceCheck(Table, table=True):
+class ReferenceCheck(ModelCall, table=True):
     """One call that asked a juror whether a reference states facts its source does not hold.
 
     Append-only; a failure is a row too, with its reason. `absent` is None unless the status is
@@ -148,28 +149,6 @@ class ReferenceCheck(Table, table=True):
 
     __tablename__ = "reference_check"
     __table_args__ = (Index("ix_reference_check_key", "rater", "instance"),)
-    id: int | None = Field(default=None, primary_key=True)
     instance: int = Field(foreign_key="instance.id", index=True)
-    rater: int = Field(foreign_key="rater.id")
     absent: bool | None = None
     facts: list[Any] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
-    status: Status = Field(sa_type=AutoString)
-    reason: str = ""
-    number: int = 1
-    request_sha256: str = Field(max_length=64)
-    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-    raw: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    tokens_cached: int | None = None
-    tokens_cache_write: int | None = None
-    tokens_reasoning: int | None = None
-    usd: float | None = None
-    usd_cached: float | None = None
-    usd_cache_write: float | None = None
-    usd_out: float | None = None
-    price_source: str = ""
-    latency_seconds: float = 0.0
-    request_id: str = ""
-    returned_model: str = ""
-    at: datetime = Field(default_factory=now)

@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, Column
-from sqlmodel import AutoString, Field
+from sqlmodel import Field
 
-from data.calls import Status
+from data.schema.model_calls import ModelCall
 from data.schema.study import Table, now
 
 
@@ -30,7 +30,7 @@ class Improvement(Table, table=True):
     result: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
 
 
-class Proposal(Table, table=True):
+class Proposal(ModelCall, table=True):
     """One call that asked a model for a better rubric; a failure is a row too, with its reason.
 
     Append-only. `round` counts from 1 within an improvement. `parent` is the rubric that the model was
@@ -38,29 +38,7 @@ class Proposal(Table, table=True):
     price is known.
     """
 
-    id: int | None = Field(default=None, primary_key=True)
     improvement: int = Field(foreign_key="improvement.id", index=True)
-    rater: int = Field(foreign_key="rater.id")
     round: int
     parent: str = Field(foreign_key="rubric.sha256")
     rubric_sha256: str | None = Field(default=None, foreign_key="rubric.sha256")
-    status: Status = Field(sa_type=AutoString)
-    reason: str = ""
-    number: int = 1
-    request_sha256: str = Field(max_length=64)
-    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-    raw: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    tokens_cached: int | None = None
-    tokens_cache_write: int | None = None
-    tokens_reasoning: int | None = None
-    usd: float | None = None
-    usd_cached: float | None = None
-    usd_cache_write: float | None = None
-    usd_out: float | None = None
-    price_source: str = ""
-    latency_seconds: float = 0.0
-    request_id: str = ""
-    returned_model: str = ""
-    at: datetime = Field(default_factory=now)

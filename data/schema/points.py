@@ -2,12 +2,11 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
-from sqlalchemy import JSON, Column, func
+from sqlalchemy import func
 from sqlmodel import AutoString, Field, col, select
 
-from data.calls import Status
+from data.schema.model_calls import ModelCall
 from data.schema.study import Benchmark, Instance, RubricText, Table, now
 
 
@@ -37,36 +36,14 @@ class PointSet(Table, table=True):
     batch: str | None = Field(default=None, index=True)
 
 
-class PointCall(Table, table=True):
+class PointCall(ModelCall, table=True):
     """One call that asked a model to draft the points of an instance; a failure is a row too.
 
     Append-only. The draft that it gave is a `PointSet`. `usd` is None where no price is known.
     """
 
     __tablename__ = "point_call"
-    id: int | None = Field(default=None, primary_key=True)
     instance: int = Field(foreign_key="instance.id", index=True)
-    rater: int = Field(foreign_key="rater.id")
-    status: Status = Field(sa_type=AutoString)
-    reason: str = ""
-    number: int = 1
-    request_sha256: str = Field(max_length=64)
-    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-    raw: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    tokens_cached: int | None = None
-    tokens_cache_write: int | None = None
-    tokens_reasoning: int | None = None
-    usd: float | None = None
-    usd_cached: float | None = None
-    usd_cache_write: float | None = None
-    usd_out: float | None = None
-    price_source: str = ""
-    latency_seconds: float = 0.0
-    request_id: str = ""
-    returned_model: str = ""
-    at: datetime = Field(default_factory=now)
 
 
 # Selected with Instance and Benchmark: the SHA-256 of the rubric that an instance is rated on, its own

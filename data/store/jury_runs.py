@@ -24,12 +24,15 @@ from data.store.audit import Seal, keep_setting, log, refuse_locked, taken_away
 PANEL = "panel:"
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
 
+Task = Literal["run", "improve", "draft"]
+
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
     """What a jury run is asked for: a panel's name and its TOML text, and the command's options.
 
-    `task` "improve" has the jury learn from the clinicians, in `rounds` with `examples`.
+    `task` "improve" has the jury learn from the clinicians, in `rounds` with `examples`; "draft" has
+    one `juror` draft points of the cases of one benchmark.
 
     Attributes
     ----------
@@ -50,9 +53,10 @@ class RunOrder:
     cap: float | None = None
     batch: bool = False
     leave_out_too_long: bool = False
-    task: Literal["run", "improve"] = "run"
+    task: Task = "run"
     rounds: int = 3
     examples: int = 3
+    juror: str = ""
 
 
 @dataclass(frozen=True, slots=True)

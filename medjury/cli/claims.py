@@ -1,7 +1,5 @@
 """`medjury analyse claims`: what judging claims gains over plain verdicts, and what it costs."""
 
-import math
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +24,6 @@ from medjury.cli.output import (
     progress,
     say,
     say_unnoted,
-    show,
     show_decision,
     show_table,
 )
@@ -40,7 +37,7 @@ if TYPE_CHECKING:
     from medjury.cli.jury_words import RunRequest
     from medjury.services.claims import ClaimsFigures
 
-PRICES = ["calls", "USD", "unknown price"]
+TOLD = ("notes", "splitter")  # of the claims: they stand elsewhere in the JSON
 
 
 def claims(
@@ -58,79 +55,30 @@ def claims(
     db: Db = None,
 ) -> None:
     """Compare the jury that judges claims with the plain one: gain, price, claims per response."""
-    from calibration.juries.comparison import compared_rows
-    from calibration.tables.juries import COMPARISON
     from calibration.tables.numbers import TERMINAL
-    from calibration.tables.spec import laid_out
     from calibration.values import AnalysisOptions
     from jury.panel import read_panel
-    from medjury.services.claims import ClaimsQuestion, claims_figures
+    from medjury.services.claims import (
+        ClaimsQuestion,
+        claims_figures,
+        figures_lines,
+        figures_tables,
+        jury_of,
+    )
 
     by = either(method, METHODS, "--method")
     options = AnalysisOptions(benchmark=benchmark, method=by, reps=reps, seed=seed)
     figures = claims_figures(
-        study_of(context, db), ClaimsQuestion(read_panel(panel), options, composite)
+        study_of(context, db), ClaimsQuestion(jury_of(read_panel(panel)), options, composite)
     )
-    compared = figures.compared
-    say_unnoted(compared.unnoted)
-    show_decision(compared.decision, json_to)
+    say_unnoted(figures.compared.unnoted)
+    show_decision(figures.compared.decision, json_to)
     say("", json_to)
-    question = compared.question
-    rows = compared_rows(compared.row, question.first, question.second)
-    on = "composite" if composite else figures.criterion
-    caption = f"{figures.benchmark}, {on}: {COMPARISON.caption}"
-    show_table(laid_out(COMPARISON, rows, TERMINAL, caption=caption), json_to)
-    title = f"What both cost on the {counted(figures.n_both, 'response')} that both rated"
-    show(title, ["", *PRICES], _prices(figures), json_to)
-    for line in (*_lines(figures), *compared.told):
+    for table in figures_tables(figures, TERMINAL):
+        show_table(table, json_to)
+    for line in figures_lines(figures):
         say(line, json_to)
     write_json(claims_json(figures), json_to)
-
-
-def _prices(figures: "ClaimsFigures") -> list[list[str]]:
-    price = figures.price
-    rows = {
-        "plain jury": price.plain,
-        "splitting": price.split,
-        "judging claims": price.judged,
-        "jury of claims, in all": price.whole,
-    }
-    return [
-        [name, f"{spent.calls:,}", f"{spent.usd:.4f}", f"{spent.unknown:,}"]
-        for name, spent in rows.items()
-    ]
-
-
-def _lines(figures: "ClaimsFigures") -> Iterator[str]:
-    """Yield what the claims are, and what of them does not count."""
-    price, counts = figures.price, figures.counts
-    if math.isfinite(price.usd_ratio):
-        yield f"the jury of claims costs {price.usd_ratio:.2f} times what the plain jury costs"
-    yield (
-        f"{figures.criterion} is derived by the formula {figures.formula} from claims that "
-        f"{figures.splitter} split {counted(counts.n_responses, 'response')} into"
-    )
-    if counts.n_claims:
-        yield (
-            f"{counted(counts.n_claims, 'claim')}: {counts.mean:.1f} a response ({counts.fewest:.0f} to "
-            f"{counts.most:.0f}), which quote {counts.coverage:.0%} of its words on average"
-        )
-        given = counts.supported + counts.contradicted + counts.absent
-        yield (
-            f"{counted(given, 'answer')} on them: {counts.supported:,} supported, "
-            f"{counts.contradicted:,} contradicted, {counts.absent:,} not in the source"
-        )
-    if counts.n_empty:
-        yield f"{counted(counts.n_empty, 'response')} with nothing to check: no score is derived"
-    if counts.n_corrected:
-        yield f"{counted(counts.n_corrected, 'list')} corrected by people"
-    if counts.n_outdated:
-        yield (
-            f"{counted(counts.n_outdated, 'response')} without a score: their claims were corrected since, "
-            "run the panel again"
-        )
-    for status, number in counts.failed.items():
-        yield f"not split: {counted(number, 'response')}, {status}"
 
 
 def claims_json(figures: "ClaimsFigures") -> dict[str, Any]:
@@ -138,7 +86,7 @@ def claims_json(figures: "ClaimsFigures") -> dict[str, Any]:
     from calibration.json_values import json_value
     from medjury.cli.juries import comparison_json
 
-    price = figures.price
+    price, counts = figures.price, asdict(figures.counts)
     own: dict[str, Any] = json_value(
         {
             "claims_criterion": figures.criterion,
@@ -152,7 +100,7 @@ def claims_json(figures: "ClaimsFigures") -> dict[str, Any]:
                 "claims": _spent(price.whole),
                 "ratio": price.usd_ratio,
             },
-            "claims": asdict(figures.counts),
+            "claims": {name: value for name, value in counts.items() if name not in TOLD},
         }
     )
     return comparison_json(figures.compared) | own

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from math import ceil
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,23 +15,45 @@ from data.errors import Conflict
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.person import OPERATOR
-from data.queries import benchmarks, design_items, people
+from data.queries import benchmarks, design_items, pairs, people, showings
 from data.rubric import read_rubric
-from data.samples import CLINICIANS, RESPONSES, SimulatedReading, clinicians_ratings
+from data.samples import (
+    CALCULATIONS,
+    CLINICIANS,
+    CLOSED_ENDED,
+    CLOSED_ENDED_METRIC,
+    KEYS,
+    RESPONSES,
+    SimulatedReading,
+    clinicians_ratings,
+    marked_instances,
+    marked_readings,
+    texts,
+)
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Role
-from data.store import Slot, add_people, assign, import_ratings, import_responses, invite, renew
+from data.store import (
+    Slot,
+    add_people,
+    assign,
+    import_ratings,
+    import_responses,
+    invite,
+    renew,
+    submit,
+)
 from data.store.responses import TaxonomyPlace
 from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.cli.agreement import Output, print_agreement
 from medjury.cli.agreement_show import Shown
 from medjury.cli.jury import print_result
-from medjury.cli.metrics import measurable, run_metric
+from medjury.cli.metrics import measurable, run_metrics
 from medjury.cli.options import Db, Port, study_of, url_of
-from medjury.cli.output import say
+from medjury.cli.output import counted, say
 from medjury.cli.people import print_codes, serve
 from medjury.services.calibrate import THE_TABLE
+from medjury.services.measuring import way
 
 GUEST = "guest"
 COORDINATOR = "coordinator"
@@ -79,18 +102,56 @@ def demo(
 
 def fill(engine: Engine) -> None:
     """Bring in the demo's responses and let its simulated clinicians, jurors and metrics rate."""
+    _import(engine, RESPONSES)
+    _let_clinicians_rate(engine)
+    judged = [sample["name"] for sample in sample_benchmarks() if sample["name"] != CLOSED_ENDED]
+    print_result(run_panel(engine, read_panel("simulated"), benchmarks=judged))
+    texts_of_judged = [pair for pair in pairs(engine) if pair.benchmark != CLOSED_ENDED]
+    with_reference = [pair for pair in texts_of_judged if pair.reference is not None]
+    for name in measurable():
+        run_metrics(engine, {name: way(name)}, (with_reference, len(texts_of_judged)))
+    _import(engine, CALCULATIONS)
+    _score_calculations(engine)
+
+
+def _import(engine: Engine, path: Path) -> None:
     places = {
         sample["name"]: TaxonomyPlace(sample["category"], sample["subcategory"])
         for sample in sample_benchmarks()
     }
     rubrics = {sample["name"]: read_rubric(sample["rubric"]) for sample in sample_benchmarks()}
     import_responses(
-        engine, ResponseFile(TableFile(RESPONSES)), lambda name: rubrics[name], places=places
+        engine, ResponseFile(TableFile(path)), lambda name: rubrics[name], places=places
     )
-    import_ratings(engine, clinicians_ratings(_readings(engine), DRAW), simulated=True)
-    print_result(run_panel(engine, read_panel("simulated")))
-    for name in measurable():
-        run_metric(engine, name)
+
+
+def _let_clinicians_rate(engine: Engine) -> None:
+    """Store the simulated clinicians' ratings: some as if made here, with marks, the others as a file."""
+    rows, instances = texts(), marked_instances()
+    marking: list[SimulatedReading] = []
+    elsewhere: list[SimulatedReading] = []
+    for reading in _readings(engine):
+        is_marking = not reading.pass_ and rows[reading.response_id]["instance_id"] in instances
+        (marking if is_marking else elsewhere).append(reading)
+    import_ratings(engine, clinicians_ratings(elsewhere, DRAW), simulated=True)
+    keys = {item.response_id: item.response for item in design_items(engine)}
+    slots = [
+        Slot(one.clinician, keys[one.response_id], position) for position, one in enumerate(marking)
+    ]
+    assign(engine, slots, SEED)
+    assigned = showings(engine)
+    for one in marked_readings(marking, DRAW):
+        showing = assigned[one.clinician, one.response_id]
+        submit(engine, showing.rater, showing.code, one.reply, one.seconds)
+
+
+def _score_calculations(engine: Engine) -> None:
+    """Score the answers that have a key by it."""
+    from medjury.services.answer_metrics import AnswerQuestion, score_answers
+
+    scored = score_answers(engine, AnswerQuestion((CLOSED_ENDED_METRIC,), CLOSED_ENDED, KEYS))
+    result = scored.results[0]
+    say(f"{result.metric}: scored {counted(result.scored, 'answer')} of {CLOSED_ENDED} by its key")
 
 
 def refuse_other_study(engine: Engine, url: str) -> None:
@@ -106,7 +167,7 @@ def refuse_other_study(engine: Engine, url: str) -> None:
 
 def _readings(engine: Engine) -> Iterator[SimulatedReading]:
     """Yield who of the simulated clinicians reads what: two on each response, a tenth of it twice."""
-    all_items = design_items(engine)
+    all_items = [item for item in design_items(engine) if item.benchmark != CLOSED_ENDED]
     names = {item.response: item.response_id for item in all_items}
     for benchmark in dict.fromkeys(item.benchmark for item in all_items):
         items = [
@@ -121,6 +182,7 @@ def _readings(engine: Engine) -> Iterator[SimulatedReading]:
 
 def _guests_slots(engine: Engine) -> list[Slot]:
     """Return a dozen responses for a guest, each of another instance, of every benchmark some."""
-    first = {item.instance: item.response for item in reversed(design_items(engine))}
+    items = [item for item in design_items(engine) if item.benchmark != CLOSED_ENDED]
+    first = {item.instance: item.response for item in reversed(items)}
     chosen = sorted(first.values())[:: ceil(len(first) / GUESTS_SHARE)]
     return [Slot(GUEST, response, position) for position, response in enumerate(chosen)]

@@ -71,13 +71,13 @@ def models(
         typer.Option(
             metavar="[clinicians|jury|corrected|paper|all]",
             help="Whose scores compare the models; corrected: the jury's, by the clinicians'; paper: each "
-            "benchmark's own metric where it was measured, else the jury; all: the first three.",
+            "benchmark's own metric where it was measured, else the jury; all: the first three, and paper where there is such a benchmark.",
         ),
     ] = "all",
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="BENCHMARK=METRIC", help="Of --by paper: the metric that scores a benchmark."
+            metavar="BENCHMARK=METRIC", help="Of paper: the metric that scores a benchmark."
         ),
     ] = None,
     criterion: Criterion = None,
@@ -125,8 +125,8 @@ def models(
 
 def named_metrics(named: Sequence[str], by: str = PAPER) -> dict[str, str]:
     """Return benchmark -> metric as --metric names them."""
-    if named and by != PAPER:
-        raise typer.BadParameter("belongs to --by paper", param_hint="--metric")
+    if named and by not in (PAPER, "all"):
+        raise typer.BadParameter("belongs to --by paper or all", param_hint="--metric")
     pairs = [name.rpartition("=")[::2] for name in named]
     for name, (benchmark, metric) in zip(named, pairs, strict=True):
         if not (benchmark and metric):

@@ -106,14 +106,20 @@ def _refuse_study(**given: Any) -> None:
 
 
 def _show(pages: "PaperPages", out: Path, files: int, json_to: Path | None) -> None:
-    from calibration.messages.paper import ABSENT, SIMULATED, TITLES, published_words
+    from calibration.messages.paper import (
+        ABSENT,
+        SIMULATED,
+        TITLES,
+        measured_words,
+        published_words,
+    )
 
     if pages.simulated:
         say(SIMULATED, json_to)
     for page in pages.pages:
         why = "" if page.absent is None else f": {ABSENT[page.absent]}"
         say(f"{TITLES[page.page]}{why}", json_to)
-    if words := published_words(pages):
+    for words in filter(None, (measured_words(pages), published_words(pages))):
         say(words, json_to)
     say(f"{out}: {files} files, to be read from index.html", json_to)
 
@@ -125,6 +131,7 @@ def _json(pages: "PaperPages", files: list[str]) -> dict[str, Any]:
         "source": pages.source,
         "leaderboard": pages.is_leaderboard,
         "simulated": list(pages.simulated),
+        "measured": dict(pages.measured),
         "pages": {
             page.page: {
                 "rows": [

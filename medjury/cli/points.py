@@ -4,16 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from sqlalchemy import Engine
 
 from data.errors import Unknown
 from data.importers.points import PointFile
 from data.importers.table import TableFile
 from data.person import OPERATOR
 from data.points import points_of, points_rubric
-from data.queries import benchmarks, case_rubrics
+from data.queries import case_rubrics
 from data.queries.cases import CaseRubric, without_points
-from data.rubric import Rubric
 from data.store.points import add_drafts, add_points
 from medjury.cli.files import write_json
 from medjury.cli.jury import Concurrency, MaxUsd
@@ -113,12 +111,13 @@ def draft(
     Exit 1 if drafts are missing.
     """
     from jury.panel import read_panel
-    from jury.point_drafts import DraftQuestion, draft_estimate, draft_points
+    from jury.point_drafts import draft_estimate, draft_points
     from medjury.cli.jury_words import MISSING, advice, announcement, cost_words
+    from medjury.services.point_drafts import DraftScope, drafting_of
 
     engine = study_of(context, db)
-    own = _rubric_of(engine, benchmark) if rubric is None else points_rubric(rubric)
-    question = DraftQuestion(read_panel(panel), juror, benchmark, own)
+    scope = DraftScope(read_panel(panel), juror, benchmark)
+    question = drafting_of(engine, scope, None if rubric is None else points_rubric(rubric))
     if estimate_only:
         row = draft_estimate(engine, question)
         likely = "price unknown" if row.usd_likely is None else f"about {row.usd_likely:.4f} USD"
@@ -143,13 +142,6 @@ def draft(
     write_json(body | money, json_to)
     if result.missing:
         raise typer.Exit(MISSING)
-
-
-def _rubric_of(engine: Engine, benchmark: str) -> Rubric:
-    """Return the rubric of points that a benchmark is on, else the shipped one."""
-    views = {one.name: one.rubric for one in benchmarks(engine)}
-    own = views.get(benchmark)
-    return own if own is not None and own.points else points_rubric()
 
 
 def show_(

@@ -27,8 +27,8 @@ from data.queries import ReferencePair, pairs
 from data.schema import Kind
 from data.sql_sandbox import Limits, QueryRows, run_queries
 from data.store import RatingsAdded, import_ratings
+from medjury.services.scores import BY_KEY
 
-CRITERION = "score"
 NEED_KEYS = (OPTION, MEDCALC, EHRSQL)
 Tick = Callable[[float], None]
 
@@ -234,7 +234,7 @@ def _rows(scored: Scored, told: str) -> Iterator[RatingRow]:
                 response_id=pair.response_id,
                 rater=rater,
                 kind=Kind.METRIC,
-                criterion=CRITERION,
+                criterion=BY_KEY,
                 score=repr(score),
                 comment=told,
             )

@@ -226,11 +226,19 @@ def claim_of(
     return JuryClaim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
 
-def more(engine: Engine, calibration: Calibration, question: CalibrationQuestion) -> Calibration:
-    """Return a calibration with what else is asked of it; the table is not computed again."""
+def more(
+    engine: Engine,
+    calibration: Calibration,
+    question: CalibrationQuestion,
+    tick: Tick | None = None,
+) -> Calibration:
+    """Return a calibration with what else is asked of it; the table is not computed again.
+
+    `tick` is called with the share of the details that is done.
+    """
     extended = replace(calibration, question=question)
     with threadpool_limits(1):
-        return _with_more(engine, extended, _ready(engine, question))
+        return _with_more(engine, extended, _ready(engine, question), tick)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +314,9 @@ def _noted(engine: Engine, calibration: Calibration, ready: _Ready) -> Calibrati
     return replace(calibration, warnings=(warning,) if warning else ())
 
 
-def _with_more(engine: Engine, calibration: Calibration, ready: _Ready) -> Calibration:
+def _with_more(
+    engine: Engine, calibration: Calibration, ready: _Ready, tick: Tick | None = None
+) -> Calibration:
     question = calibration.question
     if question.wants_reference and not calibration.reference.reliability:
         reliable = clinician_reliability(ready.independent, ready.options)
@@ -333,7 +343,7 @@ def _with_more(engine: Engine, calibration: Calibration, ready: _Ready) -> Calib
         context = known_of(engine, calibration.looked, dict(question.families))
         context = replace(context, reference=calibration.reference)
         analysis = ready.options, context
-        rows = details(calibration.scores, *analysis)
+        rows = details(calibration.scores, *analysis, tick)
         if ready.independent is not ready.scores:
             others = details(ready.independent, *analysis)
             rows |= {name: others.get(name, []) for name in SECTIONS_BETWEEN_CLINICIANS}

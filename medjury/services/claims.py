@@ -1,13 +1,26 @@
 """What claims gain and cost: the jury that judges claims beside the plain one, on the same responses."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from sqlalchemy import Engine
 
-from calibration.values import NAN, AnalysisOptions
+from calibration.codes import NoteCode as Code
+from calibration.messages.form import counted
+from calibration.tables.claims import (
+    CLAIMS,
+    PRICES,
+    ClaimCounts,
+    PriceRow,
+    claims_lines,
+    price_line,
+)
+from calibration.tables.juries import COMPARISON
+from calibration.tables.numbers import PAGE, Typeface
+from calibration.tables.spec import Table, laid_out
+from calibration.values import NAN, AnalysisOptions, Note, note
 from data.claims import ABSENT, CONTRADICTED, SUPPORTED, claims_rubric, coverage, refuse_criterion
 from data.errors import BadInput, Unknown, Unrated
 from data.queries import benchmarks
@@ -22,21 +35,77 @@ from data.queries.claims import (
     split_failures,
     whole_verdicts,
 )
+from data.queries.costs import judges_of_claims
 from data.queries.jury import juror_cards
 from data.queries.study import BenchmarkView
 from data.schema import Attempt, ClaimOrigin, ClaimSplit
-from jury.panel import Juror, Panel
-from medjury.services.juries import ComparedJuries, ComparisonQuestion, compare_juries
+from jury.panel import Panel
+from medjury.services.juries import ComparedJuries, ComparisonQuestion, Tick, compare_juries
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsJury:
+    """Jurors who judge the claims of one splitter, and derive one criterion by one formula.
+
+    `seats` are pairs: a juror who judges claims, and the one whose plain verdict it completes.
+    """
+
+    splitter: str
+    criterion: str
+    formula: str
+    seats: tuple[tuple[str, str], ...]
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Return those who judge claims."""
+        return tuple(judge for judge, _ in self.seats)
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """Return those who gave the plain verdicts."""
+        return tuple(plain for _, plain in self.seats)
+
+
+def jury_of(panel: Panel) -> ClaimsJury:
+    """Return the jury of a panel that judges claims.
+
+    Raises
+    ------
+    BadInput
+        If it has no `[claims]`.
+    """
+    if panel.claims is None or panel.splitting is None:
+        raise BadInput(
+            f"panel {panel.name}: has no table [claims]; docs/claims.md says how to write it"
+        )
+    seats = zip(panel.judging, panel.juror, strict=True)
+    return ClaimsJury(
+        *(panel.splitting.name, panel.claims.criterion, panel.claims.formula),
+        tuple((judge.name, juror.name) for judge, juror in seats),
+    )
+
+
+def juries_of_claims(engine: Engine) -> list[ClaimsJury]:
+    """Return the juries of a study that judge claims, each with all of its jurors; [] without any."""
+    seats: dict[tuple[str, str, str, str], list[tuple[str, str]]] = {}
+    for judge, derived in judges_of_claims(engine).items():
+        kind = judge.removeprefix(derived["of"])  # two panels may name those who judge differently
+        key = derived["splitter"], derived["criterion"], derived["formula"], kind
+        seats.setdefault(key, []).append((judge, derived["of"]))
+    return [
+        ClaimsJury(splitter, criterion, formula, tuple(own))
+        for (splitter, criterion, formula, _), own in sorted(seats.items())
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimsQuestion:
-    """What is asked: of which panel, with which options, and whether of the criteria's mean.
+    """What is asked: of which jury, with which options, and whether of the criteria's mean.
 
     Without `composite` both juries are compared on the criterion that is derived.
     """
 
-    panel: Panel
+    jury: ClaimsJury
     options: AnalysisOptions
     composite: bool = False
 
@@ -66,43 +135,6 @@ class ClaimsPrice:
         return self.whole.usd / self.plain.usd
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimCounts:
-    """The claims of the responses that a panel's splitter has split.
-
-    Attributes
-    ----------
-    n_responses
-        With a list; `n_empty` of them state nothing that can be checked.
-    n_corrected
-        Whose list people have corrected.
-    n_claims, fewest, mean, most
-        In all, and of one response, those without any left out; NaN where there are none.
-    coverage
-        Mean share of a response's words, 0 to 1, that its claims quote; NaN where there are none.
-    supported, contradicted, absent
-        Answers of all jurors on the lists that count.
-    n_outdated
-        Responses whose list was corrected since a score was derived, which counts no longer: run the panel again.
-    failed
-        Status -> responses whose splitting ended so.
-    """
-
-    n_responses: int
-    n_empty: int
-    n_corrected: int
-    n_claims: int
-    fewest: float
-    mean: float
-    most: float
-    coverage: float
-    supported: int
-    contradicted: int
-    absent: int
-    n_outdated: int
-    failed: Mapping[str, int]
-
-
 @dataclass(frozen=True, eq=False)
 class ClaimsFigures:
     """Both juries side by side; `both` are the responses that each juror of both has rated."""
@@ -115,15 +147,20 @@ class ClaimsFigures:
     compared: ComparedJuries
     price: ClaimsPrice
     counts: ClaimCounts
+    composite: bool = False
 
 
-def claims_figures(engine: Engine, question: ClaimsQuestion) -> ClaimsFigures:
+def claims_figures(
+    engine: Engine, question: ClaimsQuestion, *, tick: Tick | None = None
+) -> ClaimsFigures:
     """Return the gain and the price of claims; the comparison counts in the ledger.
+
+    `tick` is as in `compare_juries`.
 
     Raises
     ------
-    BadInput
-        If the panel has no `[claims]`, or a benchmark's rubric not the criterion.
+    BadRubric
+        If a benchmark's rubric has not the criterion.
     Unknown
         If the benchmark that is named is not there.
     Unrated
@@ -131,43 +168,79 @@ def claims_figures(engine: Engine, question: ClaimsQuestion) -> ClaimsFigures:
     TooFew
         If the juries cannot be compared.
     """
-    panel, options = question.panel, question.options
-    if panel.claims is None or panel.splitting is None:
-        raise BadInput(
-            f"panel {panel.name}: has no table [claims]; docs/claims.md says how to write it"
-        )
+    jury, options = question.jury, question.options
     tasks = _tasks(engine, options.benchmark)
     for task in tasks:
-        refuse_criterion(task.rubric, panel.claims.criterion)
-    splitter = rater_key(engine, panel.splitting.name)
+        refuse_criterion(task.rubric, jury.criterion)
+    splitter = rater_key(engine, jury.splitter)
     plain, judging = (
-        {juror.name: rater_key(engine, juror.name) for juror in jurors}
-        for jurors in (panel.juror, panel.judging)
+        [rater_key(engine, name) for name in names] for names in (jury.plain, jury.judges)
     )
-    both = _rated_by_all(engine, tasks, [*plain.values(), *judging.values()])
+    both = _rated_by_all(engine, tasks, [*plain, *judging])
     if not both:
         raise Unrated(
-            f"no response has been rated by all of {', '.join([*plain, *judging])}: "
+            f"no response has been rated by all of {', '.join([*jury.plain, *jury.judges])}: "
             "`medjury jury run PANEL` asks for what is missing"
         )
-    criterion = None if question.composite else panel.claims.criterion
-    compared = compare_juries(
-        engine,
-        ComparisonQuestion(replace(options, criterion=criterion), tuple(judging), tuple(plain)),
-    )
+    criterion = None if question.composite else jury.criterion
+    options = replace(options, criterion=criterion)
+    comparison = ComparisonQuestion(options, jury.judges, jury.plain)
+    compared = compare_juries(engine, comparison, tick=tick)
     price = ClaimsPrice(
-        spent_on(engine, Attempt, plain.values(), both),
+        spent_on(engine, Attempt, plain, both),
         spent_on(engine, ClaimSplit, [splitter], both),
-        spent_on(engine, Attempt, judging.values(), both),
+        spent_on(engine, Attempt, judging, both),
     )
     return ClaimsFigures(
-        *(compared.row.benchmark, panel.claims.criterion, panel.claims.formula),
-        panel.splitting.name,
-        len(both),
-        compared,
-        price,
-        _counts(engine, tasks, splitter, panel.judging),
+        *(compared.row.benchmark, jury.criterion, jury.formula, jury.splitter),
+        *(len(both), compared, price),
+        replace(_counts(engine, tasks, jury), notes=_simulated(compared.row.simulated)),
+        composite=question.composite,
     )
+
+
+def figures_tables(figures: ClaimsFigures, face: Typeface = PAGE) -> tuple[Table, Table, Table]:
+    """Return both juries side by side, what both cost, and the claims, as tables."""
+    from calibration.juries.comparison import compared_rows
+
+    compared, price = figures.compared, figures.price
+    question = compared.question
+    rows = compared_rows(compared.row, question.first, question.second)
+    on = "composite" if figures.composite else figures.criterion
+    steps = {
+        "plain jury": price.plain,
+        "splitting": price.split,
+        "judging claims": price.judged,
+        "jury of claims, in all": price.whole,
+    }
+    notes = figures.counts.notes
+    prices = [
+        PriceRow(name, spent.calls, spent.usd, spent.unknown, notes=notes)
+        for name, spent in steps.items()
+    ]
+    title = f"{PRICES.caption} on the {counted(figures.n_both, 'response')} that both rated"
+    return (
+        laid_out(
+            COMPARISON, rows, face, caption=f"{figures.benchmark}, {on}: {COMPARISON.caption}"
+        ),
+        laid_out(PRICES, prices, face, caption=title),
+        laid_out(CLAIMS, [figures.counts], face),
+    )
+
+
+def figures_lines(figures: ClaimsFigures) -> tuple[str, ...]:
+    """Return what is to be known beside the tables, what every report owes its reader last."""
+    lines = (
+        price_line(figures.price.usd_ratio),
+        f"{figures.criterion} is derived from the answers to claims by the formula {figures.formula}",
+        *claims_lines(figures.counts),
+        *figures.compared.told,
+    )
+    return tuple(filter(None, lines))
+
+
+def _simulated(raters: Sequence[str]) -> tuple[Note, ...]:
+    return (note(Code.SIMULATED, raters=raters),) if raters else ()
 
 
 def _tasks(engine: Engine, named: str | None) -> list[BenchmarkView]:
@@ -188,12 +261,11 @@ def _rated_by_all(
     return both
 
 
-def _counts(
-    engine: Engine, tasks: Iterable[BenchmarkView], splitter: int, judges: Sequence[Juror]
-) -> ClaimCounts:
+def _counts(engine: Engine, tasks: Iterable[BenchmarkView], jury: ClaimsJury) -> ClaimCounts:
     stored: list[StoredClaims] = []
     shares, outdated, answers = list[float](), set[int](), list[float]()
-    keys = {judge.name: rater_key(engine, judge.name) for judge in judges}
+    splitter = rater_key(engine, jury.splitter)
+    keys = {judge: rater_key(engine, judge) for judge in jury.judges}
     rated = {name: rated_by(engine, key) for name, key in keys.items()}
     for task in tasks:
         whole = {name: whole_verdicts(engine, key, task.rubric) for name, key in keys.items()}
@@ -205,15 +277,16 @@ def _counts(
         for key, one in lists.items():
             if one.claims and key in texts:
                 shares.append(coverage(one.claims, texts[key].response))
-            for judge in judges if one.claims else ():
-                sha = _rubric_of(task, judge, one)
-                if (key, sha) in rated[judge.name] and key in whole[judge.name]:
-                    answers += given_on(engine, keys[judge.name], key, sha)
-                elif (key, task.rubric.sha256) in rated[judge.name]:
+            sha = _rubric_of(task, jury, one)
+            for judge in jury.judges if one.claims else ():
+                if (key, sha) in rated[judge] and key in whole[judge]:
+                    answers += given_on(engine, keys[judge], key, sha)
+                elif (key, task.rubric.sha256) in rated[judge]:
                     outdated.add(key)
     failed = Counter(status for status, _ in split_failures(engine, splitter).values())
     sizes = [len(one.claims) for one in stored if one.claims]
     return ClaimCounts(
+        splitter=jury.splitter,
         n_responses=len(stored),
         n_empty=sum(not one.claims for one in stored),
         n_corrected=sum(one.origin == ClaimOrigin.PEOPLE for one in stored),
@@ -230,8 +303,7 @@ def _counts(
     )
 
 
-def _rubric_of(task: BenchmarkView, judge: Juror, one: StoredClaims) -> str:
-    derived = judge.claims
-    if derived is None or not one.claims:
+def _rubric_of(task: BenchmarkView, jury: ClaimsJury, one: StoredClaims) -> str:
+    if not one.claims:
         return ""
-    return claims_rubric(task.rubric, derived.criterion, derived.formula, one.claims).sha256
+    return claims_rubric(task.rubric, jury.criterion, jury.formula, one.claims).sha256

@@ -1,6 +1,7 @@
 """A dossier as files: a page, Markdown, a document for a word processor, the agreement table."""
 
 import codecs
+from collections.abc import Callable
 from importlib.util import find_spec
 
 from sqlalchemy import Engine
@@ -13,9 +14,11 @@ from medjury.services.evidence import TABLE_FILE
 WITHOUT_DOCX = "no DOCX was written: it needs python-docx, which the extra installs: pip install 'medjury[docx]'"
 
 
-def dossier_files(engine: Engine, question: DossierQuestion) -> DossierFiles:
+def dossier_files(
+    engine: Engine, question: DossierQuestion, tick: Callable[[float], None] | None = None
+) -> DossierFiles:
     """Return the files of a dossier, filled in now."""
-    return files_of_dossier(dossier(engine, question))
+    return files_of_dossier(dossier(engine, question, tick))
 
 
 def files_of_dossier(made: Dossier) -> DossierFiles:

@@ -41,8 +41,12 @@ class Scored:
     total: int
 
 
-def measure_study(study: Engine, metrics: Sequence[str]) -> list[Scored]:
+def measure_study(
+    study: Engine, metrics: Sequence[str], tick: Callable[[float], None] | None = None
+) -> list[Scored]:
     """Score what has a reference by some metrics, and store it, all or nothing.
+
+    `tick` is called with the share of the scores that are there.
 
     Raises
     ------
@@ -52,9 +56,19 @@ def measure_study(study: Engine, metrics: Sequence[str]) -> list[Scored]:
     if unknown := [name for name in metrics if name not in METRICS]:
         raise BadInput(f"metric {unknown[0]!r}: choose from {' and '.join(METRICS)}")
     compared = with_reference_of(study, ", ".join(metrics))
-    results = [scored_by(compared, way(name)) for name in metrics]
+    results = [
+        scored_by(compared, way(name), at=_share(place, len(metrics), len(compared[0]), tick))
+        for place, name in enumerate(metrics)
+    ]
     import_ratings(study, [row for scored in results for row in scored.rows])
     return results
+
+
+def _share(
+    place: int, metrics: int, texts: int, tick: Callable[[float], None] | None
+) -> Callable[[float], None]:
+    """Return what turns the number of texts a metric has scored into the share of all scores."""
+    return lambda done: tick((place + done / texts) / metrics) if tick else None
 
 
 def way(

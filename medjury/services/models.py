@@ -57,13 +57,15 @@ class ModelsRequest:
     Attributes
     ----------
     options : jurors, criterion, reps and seed
-    by : ways of scoring
+    by : ways of scoring; to all of `WAYS` comes "paper" where a benchmark has a metric of its own
     measured : of "paper": benchmark -> its metric; of those not named `MAIN_METRICS` are taken
     """
 
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     by: tuple[str, ...] = WAYS
-    measured: Mapping[str, str] = field(default_factory=dict)
+    measured: Mapping[str, str] = field(
+        default_factory=dict, hash=False
+    )  # requests are kept by their hash
 
 
 @dataclass(frozen=True)
@@ -121,12 +123,15 @@ def prepared(engine: Engine, request: ModelsRequest) -> ModelsTask:
     """
     from calibration.models.comparison import check_comparison
 
-    scores = scores_of(engine, unrated=set(request.by) == {PAPER})
+    by_key = PAPER in request.by or request.by == WAYS
+    scores = scores_of(engine, unrated=set(request.by) == {PAPER}, keyed=by_key)
     silent = silent_jurors(engine, scores)
     if request.options.jurors:
         scores = replace(scores, silent=frozenset(silent))
     jury = tuple(dict.fromkeys(request.options.jurors or all_jurors(scores)))
     by = request.by if jury or request.by != WAYS else (CLINICIANS,)
+    if request.by == WAYS and (request.measured or _is_plain(_main_metrics(scores, jury))):
+        by = (*by, PAPER)
     measured = measured_by(scores, jury, request.measured) if PAPER in by else {}
     options = replace(request.options, jurors=() if by == (CLINICIANS,) else jury)
     check_comparison(scores, options, by, measured)
@@ -143,20 +148,34 @@ def measured_by(scores: "Scores", jury: Sequence[str], named: Mapping[str, str])
     BadInput
         If several metrics of a benchmark could be its main one.
     """
-    judged = scores.ratings[scores.ratings["rater"].isin(list(jury))]
-    by_jury = set(judged["benchmark"].unique())
-    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
     measured = dict(named)
-    for benchmark, own in of_metrics.groupby("benchmark", observed=True):
-        main = [name for name in MAIN_METRICS if name in set(own["rater"])]
-        if benchmark in measured or benchmark in by_jury or not main:
+    for benchmark, main in _main_metrics(scores, jury).items():
+        if benchmark in measured:
             continue
         if len(main) > 1:
             raise BadInput(
                 f"{benchmark} was scored by {' and '.join(main)}: name one, such as --metric {benchmark}={main[0]}"
             )
-        measured[str(benchmark)] = main[0]
+        measured[benchmark] = main[0]
     return measured
+
+
+def _main_metrics(scores: "Scores", jury: Sequence[str]) -> dict[str, list[str]]:
+    """Return benchmark -> those of `MAIN_METRICS` that scored it, where no juror of the jury has rated it."""
+    judged = scores.ratings[scores.ratings["rater"].isin(list(jury))]
+    by_jury = set(judged["benchmark"].unique())
+    of_metrics = scores.ratings[scores.ratings["kind"] == "metric"]
+    found = {
+        str(benchmark): [name for name in MAIN_METRICS if name in set(own["rater"])]
+        for benchmark, own in of_metrics.groupby("benchmark", observed=True)
+        if benchmark not in by_jury
+    }
+    return {benchmark: main for benchmark, main in found.items() if main}
+
+
+def _is_plain(main: Mapping[str, Sequence[str]]) -> bool:
+    """Tell whether there are benchmarks with a main metric, and each has but one."""
+    return bool(main) and all(len(names) == 1 for names in main.values())
 
 
 def lift(engine: Engine, reason: str, who: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import Engine
 
+from calibration.codes import NoteCode as Code
 from calibration.models.rows import PAPER
 from calibration.paper.leaderboard import (
     Leaderboard,
@@ -30,15 +31,16 @@ from calibration.tables.paper import (
     means_table,
 )
 from calibration.tables.spec import laid_out
-from calibration.values import NAN, AnalysisOptions, Noted, simulated_in
+from calibration.values import NAN, AnalysisOptions, Noted, note, simulated_in
 from data.errors import MedjuryError, Unrated
 from data.importers.leaderboard import read_leaderboard
 from data.queries.authors import author_names
 from data.queries.costs import recorded_calls
 from data.queries.study import simulated_raters, study_id
+from data.samples import COSTS as DEMO_COSTS
 from data.schema import now
 from data.taxonomy import shipped_taxonomy
-from medjury.services.model_costs import jury_cost, refuse_unknown
+from medjury.services.model_costs import jury_cost, read_costs, refuse_unknown
 from medjury.services.models import (
     ModelsRequest,
     ModelsResult,
@@ -74,6 +76,22 @@ class PaperQuestion:
     costs: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Costs:
+    """What each model cost in US dollars, and where the amounts come from."""
+
+    usd: Mapping[str, float]
+    source: Differs
+
+
+def _costs(question: PaperQuestion, models: Sequence[str]) -> _Costs:
+    """Return the costs that were given; of the demo's models alone those made up for them."""
+    made_up = read_costs(DEMO_COSTS)
+    if not question.costs and {*models} <= made_up.keys():
+        return _Costs(made_up, Differs.MADE_UP_COSTS)
+    return _Costs(question.costs, Differs.OWN_COSTS)
+
+
 def paper_task(engine: Engine, question: PaperQuestion) -> ModelsTask:
     """Return a comparison that can be made, before anything is told of authors.
 
@@ -96,13 +114,14 @@ def paper_of_study(
         If the blind is not lifted.
     """
     result = compared(engine, task, tick)
+    costs = _costs(question, [row.model for row in result.rows])
     pages = (
         _table_1(result),
         _figure_3(result),
         _figure_4(result),
-        _figure_5(result.rows, question.costs, _simulated(result.rows)),
+        _figure_5(result.rows, costs, _simulated(result.rows)),
         _table_2(engine, question.options),
-        _table_3(engine, result, question.costs),
+        _table_3(engine, result, costs),
         _detectable(result),
     )
     who = sorted({name for page in pages for name in page.simulated})
@@ -113,6 +132,7 @@ def paper_of_study(
         made=f"{now():%Y-%m-%d %H:%M} UTC",
         simulated=tuple(who),
         told=steered(engine),
+        measured=result.measured,
     )
 
 
@@ -154,7 +174,7 @@ def paper_of_leaderboard(path: Path, costs: Mapping[str, float]) -> PaperPages:
             ),
             _heatmap(Page.FIGURE_3, "benchmark", board.models, board.benchmarks, board.means()),
             _board_categories(board),
-            _figure_5(lines, costs, ()),
+            _figure_5(lines, _Costs(costs, Differs.OWN_COSTS), ()),
             *(PaperPage(page, absent=Absent.NO_INSTANCES) for page in empty),
         ),
         path.name,
@@ -276,16 +296,14 @@ def _mark(notes: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(one for one in notes if simulated_in([Noted(notes=(one,))]))
 
 
-def _figure_5(
-    rows: Sequence[Any], costs: Mapping[str, float], simulated: tuple[str, ...]
-) -> PaperPage:
-    if not costs:
+def _figure_5(rows: Sequence[Any], costs: _Costs, simulated: tuple[str, ...]) -> PaperPage:
+    if not costs.usd:
         return PaperPage(Page.FIGURE_5, absent=Absent.NO_COSTS)
-    points = tuple((row.model, costs.get(row.model), row.win_rate) for row in rows)
+    points = tuple((row.model, costs.usd.get(row.model), row.win_rate) for row in rows)
     return PaperPage(
         *(Page.FIGURE_5, ("model", "usd", "win_rate"), points),
         drawing=Drawing.COSTS,
-        differs=(Differs.OWN_COSTS,),
+        differs=(costs.source,),
         simulated=simulated,
     )
 
@@ -326,13 +344,13 @@ def _agreement(engine: Engine, options: AnalysisOptions, method: Any) -> "list[A
     return [row for row in found.rows if row.scorer in IN_TABLE_2 or row.scorer.startswith(METRIC)]
 
 
-def _table_3(engine: Engine, result: ModelsResult, costs: Mapping[str, float]) -> PaperPage:
+def _table_3(engine: Engine, result: ModelsResult, costs: _Costs) -> PaperPage:
     lines = [*_cost_lines(engine, result, costs)]
     if not lines:
         return PaperPage(Page.TABLE_3, absent=Absent.NO_CALLS)
     columns = ("who", "what", "calls", "usd", "bound")
     rows = tuple(tuple(getattr(line, name) for name in columns) for line in lines)
-    differs = (Differs.RECORDED, Differs.OWN_COSTS)
+    differs = (Differs.RECORDED, costs.source)
     jury = {line.who for line in lines} & simulated_raters(engine)
     return PaperPage(
         *(Page.TABLE_3, columns, rows, (laid_out(COSTS, lines),)),
@@ -341,11 +359,11 @@ def _table_3(engine: Engine, result: ModelsResult, costs: Mapping[str, float]) -
     )
 
 
-def _cost_lines(
-    engine: Engine, result: ModelsResult, costs: Mapping[str, float]
-) -> Iterator[CostLine]:
-    for model, usd in sorted(costs.items()):
-        yield CostLine(model, "its answers", None, usd)
+def _cost_lines(engine: Engine, result: ModelsResult, costs: _Costs) -> Iterator[CostLine]:
+    is_made_up = costs.source is Differs.MADE_UP_COSTS
+    for model, usd in sorted(costs.usd.items()):
+        notes = (note(Code.SIMULATED, raters=(model,)),) if is_made_up else ()
+        yield CostLine(model, "its answers", None, usd, notes=notes)
     if not result.jury:
         return
     made_up = simulated_raters(engine)

@@ -28,7 +28,7 @@ from kit.jurors import Do, Seen, Stub
 from kit.jury_runs import HASTY, panel_at
 from kit.jury_runs import run as run_plain
 from kit.studies import HEAD, import_file
-from medjury.services.claims import ClaimsFigures, ClaimsQuestion, claims_figures
+from medjury.services.claims import ClaimsFigures, ClaimsQuestion, claims_figures, jury_of
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 SPLIT = "Split the response below"
@@ -85,12 +85,12 @@ def drawn(*parts: object) -> int:
     return -1 if share < 0.2 else 1 if share > 0.8 else 0
 
 
-def fill(engine: Engine, folder: Path, seed: int, count: int = 60) -> list[Note]:
+def fill(engine: Engine, folder: Path, seed: int, count: int = 60, author: str = "m") -> list[Note]:
     """Import responses, one an instance, that two clinicians rated."""
     made = notes(seed, count)
     lines = [
         HEAD,
-        *(f'i{n.number},visits,"{n.source}",Write.,,r{n.number},m,"{n.text}"' for n in made),
+        *(f'i{n.number},visits,"{n.source}",Write.,,r{n.number},{author},"{n.text}"' for n in made),
     ]
     path = folder / "responses.csv"
     path.write_text("\n".join(lines), "utf-8")
@@ -164,7 +164,9 @@ def judged_run(engine: Engine, panel: Panel, **options: Any) -> ClaimsRun:
 
 def figures(engine: Engine, panel: Panel, *, composite: bool = False) -> ClaimsFigures:
     """Return what `analyse claims` says of a panel."""
-    return claims_figures(engine, ClaimsQuestion(panel, AnalysisOptions(reps=200), composite))
+    return claims_figures(
+        engine, ClaimsQuestion(jury_of(panel), AnalysisOptions(reps=200), composite)
+    )
 
 
 def correct(engine: Engine, response: int, drop: int = 1) -> None:

@@ -56,8 +56,22 @@ def _fetch(cache: Path) -> None:
 
 
 def violations(page: Page, axe: str, tags: Sequence[str] = TAGS) -> list[str]:
-    """Return each rule that is broken, and where."""
+    """Return each rule that is broken, and where.
+
+    What fades while the page is drawn anew has little contrast for a moment: what is found counts if
+    it is still there on the page that has come to rest.
+    """
     page.evaluate(axe)
+    found = _broken(page, tags)
+    for _ in range(LOOKS - 1):
+        if found:
+            page.wait_for_timeout(REST_MS)
+            wait_settled(page)
+            found = _broken(page, tags)
+    return found
+
+
+def _broken(page: Page, tags: Sequence[str]) -> list[str]:
     found: list[str] = page.evaluate(
         """tags => axe.run(document, {runOnly: {type: "tag", values: tags}}).then(told =>
         told.violations.flatMap(one => one.nodes.map(node =>
@@ -68,6 +82,8 @@ def violations(page: Page, axe: str, tags: Sequence[str] = TAGS) -> list[str]:
 
 
 CHOICES = 5
+
+LOOKS, REST_MS = 3, 500
 
 HOSTILE = (
     "<img src='https://elsewhere.example/x.png'> ![x](https://elsewhere.example/y.png) $5 to $6"
