@@ -1,5 +1,7 @@
 """Next to rate on the ward screen: whether clinicians may stop, and what they rate next."""
 
+from concurrent.futures import Future
+
 import streamlit as st
 from sqlalchemy import Engine
 
@@ -30,13 +32,10 @@ def show(engine: Engine, person: Person) -> None:
     if places[3].button("Look now", type="primary", key="look-now", width="stretch"):
         st.session_state.pop(SEEN, None)
         own = None if goal == PROTOCOL else round(icc, 4)
-        with (
-            frame.refusals(),
-            st.spinner("The ratings so far are compared with the goal", show_time=True),
-        ):
-            st.session_state[SEEN] = looked(
-                person, engine, LookQuestion(person.actor, own, planned or None)
-            )
+        coming = looked(person, engine, LookQuestion(person.actor, own, planned or None))
+        st.session_state[SEEN] = frame.computed(
+            coming, "The ratings so far are compared with the goal"
+        )
     answer: LookAnswer | None = st.session_state.get(SEEN)
     if answer is not None:
         st.html(tables.of_verdict(answer.headline, answer.told, is_good=answer.is_shown))
@@ -45,7 +44,6 @@ def show(engine: Engine, person: Person) -> None:
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def looked(_: Person, engine: Engine, question: LookQuestion) -> LookAnswer:
-    """Look at a goal, which the record counts: once for each time somebody asks."""
-    answer: LookAnswer = worker.of_study(engine, LOOKED, question)
-    return answer
+def looked(_: Person, engine: Engine, question: LookQuestion) -> "Future[LookAnswer]":
+    """Look at a goal, which the record counts, once for each time somebody asks; the answer is to come."""
+    return worker.of_study(engine, LOOKED, question)

@@ -9,6 +9,7 @@ from annotate import tables, worker
 from annotate.results import RoutingAnswer, RoutingQuestion, RuleToKeep
 from annotate.screens import controls, frame, ward_rules
 from annotate.screens.frame import caption, good, heading, paragraph
+from annotate.waiting import waited
 from calibration.routing.values import NONE_TO_KEEP, Harm
 from data.person import Person, only
 from data.schema import Role
@@ -88,16 +89,16 @@ def _keep(engine: Engine, person: Person, asked: RoutingQuestion, answer: Routin
         pressed = places[1].form_submit_button("Keep this rule", width="stretch")
     if pressed:
         with frame.refusals():
-            sha256 = kept(person, engine, RuleToKeep(person.actor, name, asked, answer.fingerprint))
+            rule = RuleToKeep(person.actor, name, asked, answer.fingerprint)
+            sha256 = waited(kept(person, engine, rule), "The rule is certified anew and kept")
             st.session_state[STORED] = f"Kept as {name}; the record has it under SHA-256 {sha256}."
             st.rerun()
 
 
 @only(Role.COORDINATOR)
-def kept(_: Person, engine: Engine, rule: RuleToKeep) -> str:
-    """Keep a rule; return its SHA-256."""
-    sha256: str = worker.of_study(engine, KEPT, rule)
-    return sha256
+def kept(_: Person, engine: Engine, rule: RuleToKeep) -> "Future[str]":
+    """Keep a rule; its SHA-256 is to come."""
+    return worker.of_study(engine, KEPT, rule)
 
 
 def _ask(engine: Engine, person: Person) -> RoutingQuestion | None:
