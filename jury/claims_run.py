@@ -8,6 +8,7 @@ killed goes on where it was. Of a list that people corrected since, the jurors a
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,15 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.claims import ABSENT, CONTRADICTED, SUPPORTED, claims_rubric, refuse_criterion, unfounded
+from data.claims import (
+    ABSENT,
+    CONTRADICTED,
+    NAME,
+    SUPPORTED,
+    claims_rubric,
+    refuse_criterion,
+    unfounded,
+)
 from data.errors import BadInput
 from data.queries.claims import (
     StoredClaims,
@@ -28,9 +37,11 @@ from data.queries.claims import (
 )
 from data.queries.jury import juror_cards
 from data.queries.study import BenchmarkView
+from data.rubric import Rubric
 from data.schema import Attempt, Status, now
 from data.store.calls import Step, known_jurors
 from jury.admission import admit, api_keys
+from jury.answer_text import after_reasoning, objects
 from jury.ask import Verdict
 from jury.call import Answer, Call, Provider, Usage
 from jury.conversation import Writer, not_asked_columns
@@ -53,6 +64,7 @@ from jury.window import prompt_size, window_use
 from jury.worklist import Job, benchmarks_to_rate, juror_record
 
 NOTHING_TO_CHECK = "the response states nothing that can be checked"
+CLAIM_NAME = re.compile(rf"{NAME}\d+")
 NOT_SPLIT = "the response has no claims yet"
 
 
@@ -309,11 +321,25 @@ class _ClaimsVerdict(Verdict):
         if parsed.reply is None:
             return parsed
         reply, rubric = parsed.reply, self.job.rubric
+        if name := not_asked_about(answer.text, rubric):
+            why = f"{name}: answered, and not asked about: these are the claims of another response"
+            return ParsedAnswer(Status.INVALID_JSON, why)
         name = unfounded(rubric, reply.scores, reply.comments, self.job.card)
         if name:
             why = f"{name}: its evidence does not stand in the material"
             return ParsedAnswer(Status.NOT_IN_TEXT, why)
         return replace(parsed, reply=replace(reply, carried=dict(self.carried)))
+
+
+def not_asked_about(text: str, rubric: Rubric) -> str:
+    """Return the first claim that an answer names and its rubric does not have, "" without one."""
+    named = (
+        name
+        for found in objects(after_reasoning(text))
+        for name in (found if isinstance(found, dict) else ())
+    )
+    asked = set(rubric.criteria)
+    return next((name for name in named if CLAIM_NAME.fullmatch(name) and name not in asked), "")
 
 
 def claims_estimate(

@@ -13,8 +13,10 @@ from kit.jury_runs import run as run_jury
 from kit.studies import Run
 from sqlalchemy import Engine
 from sqlmodel import select
+from streamlit.testing.v1 import AppTest
 
 from annotate import jury_runs
+from annotate.navigation import study as served
 from annotate.screens import lab_run
 from data.database import reading
 from data.errors import BadInput, Conflict, NotAllowed
@@ -26,7 +28,7 @@ from data.queries.lab import last_run
 from data.queries.record import verify
 from data.queries.study import benchmarks
 from data.schema import PointCall, Role
-from data.store.jury_runs import RunOrder
+from data.store.jury_runs import RunOrder, keep_panel
 from jury.panel import panel_toml
 from jury.point_drafts import DraftQuestion, draft_estimate, draft_points
 from medjury.cli.commands import BY_NAME
@@ -178,3 +180,44 @@ def test_only_coordinators_ask_for_drafts_and_paid_ones_need_a_cap(
     with pytest.raises(BadInput, match="set a cap in US dollars"):
         jury_runs.start(OPERATOR, small_study, order_of(stub, cap=None))
     assert (last_run(OPERATOR, small_study), stub.seen) == (None, [])
+
+
+SCRIPT = """
+from annotate.navigation import study
+from annotate.screens.study_points import show
+from data.queries import Person
+show(study(), Person(7, "One", "ROLE", None))
+"""
+
+
+@pytest.mark.parametrize("role", [Role.COORDINATOR, Role.RESEARCHER])
+def test_the_page_of_points_offers_drafts_to_coordinators_with_estimate_cap_and_cost(
+    small_study: Engine, stub: Stub, monkeypatch: pytest.MonkeyPatch, role: Role
+) -> None:
+    stub.script = lambda _: Do(GOOD)
+    panel = panel_at(stub, "a", "b", **PRICED)
+    keep_panel(OPERATOR, small_study, panel.name, panel_toml(panel))
+    monkeypatch.setenv("MEDJURY_DB", small_study.url.render_as_string(hide_password=False))
+    page = AppTest.from_string(SCRIPT.replace("ROLE", role), default_timeout=60).run()
+    buttons = {one.label: one for one in page.button}
+    if role == Role.RESEARCHER:
+        assert "Ask for drafts" not in buttons
+        return
+    buttons["Ask for drafts"].click()
+    text = drawn(page.run())
+    assert "set a cap in US dollars" in text
+    assert "The first draft puts visits on points" in text
+    assert "Sources, tasks and references go to 127.0.0.1" in text
+    {one.label: one for one in page.button}["Estimate"].click()
+    assert "2 instances with neither points nor a draft" in drawn(page.run())
+    assert stub.seen == []
+    draft_points(small_study, asked(stub), patience=HASTY)
+    text = drawn(page.run())
+    assert "Drafted by a." in text
+    assert "Says that there is no fever" in text
+    served().dispose()
+
+
+def drawn(page: AppTest) -> str:
+    assert not page.exception, [error.value for error in page.exception]
+    return "\n".join(str(part.proto) for part in page.main)

@@ -52,13 +52,13 @@ def show(engine: Engine, person: Person) -> None:
         return
     numbers = {code: f"Response {number}" for number, code in enumerate(codes, 1)}
     code = st.selectbox("Response", [*codes], format_func=numbers.__getitem__, key="claims-of")
-    for judged in claims_on(person, engine, codes[code]):
+    for number, judged in enumerate(claims_on(person, engine, codes[code])):
         st.html(
             text_html.heading("Response")
             + text_html.pane(judged.card.response, "Response", "response")
         )
         st.html(table(judged, name=numbers[code]))
-        _correct(engine, person, judged)
+        _correct(engine, person, judged, f"{code}-{number}")
 
 
 def on_response(engine: Engine, person: Person, response: int) -> None:
@@ -72,7 +72,7 @@ def on_response(engine: Engine, person: Person, response: int) -> None:
             st.html(notice(f"Scores derived before the correction: {names}. Run the panel again."))
         if person.role == Role.COORDINATOR and not standing(person, engine).locked:
             with st.expander("Correct these claims", key=f"claims-correct-{response}"):
-                _correct(engine, person, judged)
+                _correct(engine, person, judged, f"{response}-{judged.splitter}")
 
 
 def about(judged: JudgedClaims) -> str:
@@ -91,8 +91,7 @@ def table(judged: JudgedClaims, name: str = "this response") -> str:
     """Return the claims with each juror's verdict, and the words that decide."""
     jurors = [*judged.verdicts]
     heads = "".join(
-        f'<th scope="col"><span>{html.escape(one)}</span></th>'
-        for one in ("Words of the response", *jurors)
+        f'<th scope="col">{html.escape(one)}</th>' for one in ("Words of the response", *jurors)
     )
     body = "".join(
         f'<tr><th scope="row">{html.escape(claim.claim)}</th><td>{html.escape(claim.quote)}</td>'
@@ -104,7 +103,7 @@ def table(judged: JudgedClaims, name: str = "this response") -> str:
         return paragraph("It states nothing that can be checked.")
     return (
         f'<div class="mj-scrolls" tabindex="0" role="region" aria-label="Claims of {html.escape(name)}">'
-        '<table class="mj-scores"><caption class="mj-unseen">Claims, and whether the material supports '
+        '<table class="mj-scores mj-claims"><caption class="mj-unseen">Claims, and whether the material supports '
         f'them</caption><thead><tr><th scope="col">Claim</th>{heads}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
@@ -114,13 +113,17 @@ def _verdict(verdict: ClaimVerdict | None) -> str:
     if verdict is None:
         return NONE
     words = f"<br><small>{html.escape(verdict.evidence)}</small>" if verdict.evidence else ""
-    return f"{SIGNS.get(verdict.answer, NONE)}{words}"
+    sign = SIGNS.get(verdict.answer, NONE)
+    return f"{sign if verdict.answer == SUPPORTED else f'<b>{sign}</b>'}{words}"
 
 
-def _correct(engine: Engine, person: Person, judged: JudgedClaims) -> None:
-    """Offer the list as a table to write in."""
+def _correct(engine: Engine, person: Person, judged: JudgedClaims, of: str) -> None:
+    """Offer the list as a table to write in.
+
+    `of` names it in the page: to clinicians by their own code alone, never by response or model.
+    """
     st.html(paragraph(ABOUT_CORRECTING))
-    key = f"claims-{judged.response}-{judged.splitter}-{judged.versions}"
+    key = f"claims-{of}-{judged.versions}"
     edited: Sequence[Mapping[str, Any]] = st.data_editor(
         [one.model_dump() for one in judged.claims] or [Claim(claim="-", quote="-").model_dump()],
         key=key,
