@@ -21,8 +21,6 @@ from annotate.results import (
     PointsAsked,
     PredictionsAnswer,
     PredictionsQuestion,
-    RoutingAnswer,
-    RoutingQuestion,
     TransportAnswer,
     TransportAsked,
     Whole,
@@ -40,7 +38,6 @@ from calibration.tables.planning import (
     single_table,
     validation_table,
 )
-from calibration.tables.routing import headline, rules_table, work_lines
 from calibration.tables.spec import Group, Table
 from calibration.values import AnalysisOptions
 from calibration.ward_values import Verdict
@@ -54,8 +51,6 @@ from medjury.services.measuring import Scored, measure_study
 from medjury.services.planning import Assumption, plan_from_assumption, plan_from_pilot
 from medjury.services.points import PointsQuestion, points_agreement, tables_of
 from medjury.services.predicting import PredictQuestion, csv_of, predict
-from medjury.services.routing import RouteQuestion, route
-from medjury.services.routing import csv_of as csv_of_routes
 from medjury.services.stopping import NextQuestion, look_at
 from medjury.services.study_files import files_of, write_package
 from medjury.services.transport import TransportQuestion, transport
@@ -133,40 +128,6 @@ def predicted(
     tables = (means, *(replace(table, notes=()) for table in others))  # all have the same notes
     return PredictionsAnswer(
         result.decision, tables, result.told, csv_bytes(*csv_of(result.responses))
-    )
-
-
-def routed(engine: Engine, question: RoutingQuestion) -> RoutingAnswer:
-    """Return what the jury may pass at the bound, both rules, and a row a response as CSV.
-
-    Raises
-    ------
-    BadInput, Unknown, TooFew
-        As `medjury.services.routing.route`.
-    """
-    result = route(
-        engine,
-        RouteQuestion(
-            question.harm,
-            question.bound,
-            question.confidence,
-            question.jurors,
-            benchmark=question.benchmark,
-        ),
-    )
-    found = result.routes.found
-    silent = ", ".join(result.silent)
-    return RoutingAnswer(
-        found.certified,
-        headline(found, simulated=bool(result.simulated)),
-        rules_table(found, PAGE),
-        (
-            f"Jury: {', '.join(result.jury)}",
-            *([f"Asked, and gave no rating: {silent}"] if silent else []),
-            *work_lines(found, result.unread, result.hours),
-            *result.told,
-        ),
-        csv_bytes(*csv_of_routes(result.routes)),
     )
 
 

@@ -255,12 +255,63 @@ class RoutingQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RoutingAnswer:
-    """What came of routing: in a sentence, both rules, what is to be known, a row a response as CSV."""
+    """What came of routing: in a sentence, both rules, what is to be known, a row a response as CSV.
+
+    `fingerprint` is of the ratings that it comes from.
+    """
 
     is_certified: bool
     headline: str
     table: Table
     told: tuple[str, ...]
+    csv: bytes
+    is_simulated: bool
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleToKeep:
+    """Who keeps the rule that a question leads to, under which name, as shown of which ratings.
+
+    `actor` is how the record names who keeps it.
+    """
+
+    actor: str
+    name: str
+    question: RoutingQuestion
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class RulesAsked:
+    """The rules that are kept are asked for, with the names of those who keep them by the record's."""
+
+    people: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RulesAnswer:
+    """The names of the rules that are kept, the newest first, and what each was certified for."""
+
+    names: tuple[str, ...]
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedByQuestion:
+    """By which kept rule every response is routed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedByAnswer:
+    """What a kept rule makes of every response, what is no longer as it was certified, and the CSV."""
+
+    headline: str
+    told: tuple[str, ...]
+    changed: str
+    is_simulated: bool
     csv: bytes
 
 

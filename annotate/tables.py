@@ -119,6 +119,19 @@ def of_decision(decision: Decision) -> str:
     )
 
 
+def of_verdict(headline: str, lines: Sequence[str], *, is_good: bool) -> str:
+    """Return what came of a question for `st.html`: a sentence, and what is to be known of it."""
+    first, *more = (escaped(f"{line[:1].upper()}{line[1:]}") for line in (headline, *lines))
+    told = "".join(f"<p>{line}</p>" for line in more)
+    kind = "mj-reached" if is_good else "mj-unreached"
+    return f'{style()}<section class="mj-decision {kind}" role="status"><h2>{first}</h2>{told}</section>'
+
+
+def beside(table: Table) -> str:
+    """Return a table for `st.html` with its notes at its right, where there is room for them."""
+    return f'<div class="mj-beside">{of_table(replace(table, notes=()))}<div>{noted(table.notes)}</div></div>'
+
+
 def sortable(key: str, table: Table) -> None:
     """Show a table whose headings sort it, in the browser: by number where a column has numbers."""
     _mount()(key=key, data=[of_table(table)])

@@ -10,6 +10,8 @@ from calibration.decision import Decision
 from calibration.json_values import decision_json, json_value
 from data.guidelines import AnswerKind, EvidenceCode, Guideline, GuidelineItem
 
+REPS = 2000
+
 
 class ItemStatus(StrEnum):
     """How far an item is answered; PEOPLE is one that only people can answer and nobody has."""
@@ -131,6 +133,31 @@ class Dossier:
     def count(self, status: ItemStatus) -> int:
         """Return how many items have a status."""
         return sum(item.status is status for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class DossierQuestion:
+    """Which guideline to fill in.
+
+    Attributes
+    ----------
+    guideline : of `data.guidelines.GUIDELINES`
+    reps : resamples of each interval
+    names : how the record calls people, with their names, for whoever may see these
+    """
+
+    guideline: str
+    reps: int = REPS
+    names: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DossierFiles:
+    """A dossier as files: name -> content. `told` says what could not be written, and why."""
+
+    guideline: str
+    files: Mapping[str, bytes]
+    told: tuple[str, ...] = ()
 
 
 def dossier_items(

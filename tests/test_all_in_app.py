@@ -16,10 +16,11 @@ import pytest
 from kit.commands import command
 from kit.studies import AUTHOR, Run, rated
 from kit.study_place import all_rows
+from kit.ward_study import fill
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from annotate import forecasts, worker
+from annotate import forecasts, routings, worker
 from annotate.navigation import SCREENS
 from annotate.navigation import study as served
 from annotate.results import (
@@ -27,22 +28,28 @@ from annotate.results import (
     MeasureQuestion,
     PlanQuestion,
     PredictionsQuestion,
+    RoutedByQuestion,
+    RoutingQuestion,
+    RulesAsked,
+    RuleToKeep,
     Whole,
 )
 from annotate.screens import study as study_screen
-from annotate.screens import study_files, study_import
+from annotate.screens import study_files, study_import, ward_routing
 from annotate.uploads import Upload
 from calibration.planning.rows import PlanOptions
+from calibration.routing.values import NONE_TO_KEEP, Harm
 from calibration.values import AnalysisOptions
 from data import queries
 from data.database import open_study
-from data.errors import BadInput, NotAllowed
+from data.errors import BadInput, Conflict, NotAllowed
 from data.person import OPERATOR, Person
 from data.queries.record import verify
 from data.schema import Role
 from data.store import add_people
 from medjury.cli.commands import COMMANDS
 from medjury.services.measuring import METRICS
+from medjury.services.routing_rules import kept_rules
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 LABELS = re.compile(r'^ *(?:label|options|content): "((?:[^"\\]|\\.)*)"', re.MULTILINE)
@@ -162,6 +169,12 @@ IN_THE_APP = {
     "share paper": ("handover_paper", "Make the pages"),
     "share rubric": ("rubrics", "Export"),
 }
+# What options of a command do -> the same, where the option does more than narrow a question.
+OPTIONS_IN_THE_APP = {
+    "analyse route --keep": ("ward_routing", "Keep this rule"),
+    "analyse route --by": ("ward_rules", "Route by this rule"),
+    "analyse route --csv": ("ward_rules", "Routes as CSV"),
+}
 IN_THE_TERMINAL = {
     "demo": "it makes another study than the one that is open",
     "serve": "it starts the app",
@@ -179,9 +192,9 @@ def test_every_command_has_its_place_in_the_app_or_a_reason_why_not() -> None:
     assert not {*IN_THE_APP} & {*IN_THE_TERMINAL}
 
 
-@pytest.mark.parametrize("command", IN_THE_APP)
+@pytest.mark.parametrize("command", [*IN_THE_APP, *OPTIONS_IN_THE_APP])
 def test_the_place_of_a_command_is_a_screen_that_can_be_reached(command: str) -> None:
-    module, words = IN_THE_APP[command]
+    module, words = (IN_THE_APP | OPTIONS_IN_THE_APP)[command]
     screen = module.partition("_")[0]
     assert screen in {one.path for one in SCREENS}
     assert words in getsource(import_module(f"annotate.screens.{module}"))
@@ -281,6 +294,36 @@ def test_predictions_and_metrics_are_the_command_s(
     with pytest.raises(BadInput, match="choose from rouge-l and bertscore"):
         forecasts.measured(engine, MeasureQuestion(("bleu",)))
     assert METRICS[0] == "rouge-l"
+
+
+def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_not_kept(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    fill(run, tmp_path, rated=80)
+    question = RoutingQuestion(Harm("low", 2.0), 0.3, 0.9)
+    shown = routings.routed(engine, question)
+    rule = RuleToKeep("account 7", "ward", question, shown.fingerprint)
+    sha256 = routings.kept_now(engine, rule)
+    _, out, _ = run("route", "--at-most", "2", "--bound", "0.3", "--keep", "own", "--json", "-")
+    assert json.loads(out)["kept"]["sha256"] == sha256
+    kept = routings.rules(engine, RulesAsked((("account 7", "Rita"),)))
+    assert kept.names == ("own", "ward")
+    assert any("Rita" in cell for cell in kept.table.groups[0].rows[1])
+    to = tmp_path / "routes.csv"
+    assert run("route", "--by", "ward", "--csv", str(to))[0] == 0
+    by = routings.routed_by(engine, RoutedByQuestion("ward"))
+    assert by.csv.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
+    with pytest.raises(Conflict, match="kept already"):
+        routings.kept_now(engine, rule)
+    with pytest.raises(Conflict, match="route again, then keep it"):
+        routings.kept_now(engine, replace(rule, name="late", fingerprint="of other ratings"))
+    tight = replace(question, bound=0.001)
+    assert not routings.routed(engine, tight).is_certified
+    with pytest.raises(BadInput, match=NONE_TO_KEEP):
+        routings.kept_now(engine, replace(rule, name="tight", question=tight))
+    with pytest.raises(NotAllowed):
+        ward_routing.kept(RESEARCHER, engine, rule)
+    assert len(kept_rules(engine)) == 2
 
 
 def test_a_package_from_the_app_is_the_command_s_and_names_no_author(

@@ -18,7 +18,13 @@ from sqlalchemy import Engine, text
 
 from calibration.decision import Decision, DecisionKind
 from calibration.detection_row import DetectionRow
-from calibration.dossier import Evidence, EvidenceKind, ItemStatus, dossier_items
+from calibration.dossier import (
+    DossierQuestion,
+    Evidence,
+    EvidenceKind,
+    ItemStatus,
+    dossier_items,
+)
 from calibration.messages.dossier import (
     FIGURES,
     FINDINGS,
@@ -51,7 +57,7 @@ from data.store import add_people
 from data.store.dossiers import keep_answers
 from data.store.study import lock, set_protocol
 from medjury.services import evidence, evidence_figures
-from medjury.services.dossier import DossierQuestion, dossier
+from medjury.services.dossier import dossier
 from medjury.services.evidence import recorded_evidence, study_evidence, watched
 from medjury.services.evidence_figures import (
     agreement,
@@ -369,6 +375,8 @@ def test_a_simulated_study_says_so_in_every_file_and_on_every_page(
     assert all(SIMULATED in one.header.paragraphs[0].text for one in document.sections)
     page = (folder / "dossier-grras.html").read_text("utf-8")
     assert page.count(SIMULATED) >= 2
+    marked = page.count(f'<thead><tr class="mark"><th colspan="3">{SIMULATED}')
+    assert marked == page.count("<table") > 1, "a printer repeats the head of a table on each page"
     assert "<title>SIMULATED" in page
     headings = re.findall(
         "^##? .*$", (folder / "dossier-grras.md").read_text("utf-8"), re.MULTILINE

@@ -12,6 +12,7 @@ import grimp
 import pytest
 
 import calibration.tables
+from annotate import screens
 from data import queries
 
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
@@ -38,6 +39,20 @@ def test_no_module_of_queries_hides_a_name_of_the_package() -> None:
 def test_a_module_can_be_the_first_that_is_imported(name: str) -> None:
     ran = subprocess.run([sys.executable, "-c", f"import {name}"], check=False)
     assert ran.returncode == 0
+
+
+@pytest.mark.not_quick
+def test_ward_and_hand_over_have_the_server_load_nothing_that_computes_figures() -> None:
+    every = sorted(one.name for one in iter_modules(screens.__path__))
+    names = [name for name in every if name.startswith(("ward", "handover"))]
+    assert len(names) >= 8
+    code = (
+        "import sys; from importlib import import_module\n"
+        f"[import_module(f'annotate.screens.{{name}}') for name in {names}]\n"
+        "print(sorted({'pandas', 'numpy', 'scipy', 'altair', 'pyarrow'} & {*sys.modules}))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
 
 
 def test_a_circle_is_found() -> None:

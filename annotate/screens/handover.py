@@ -21,7 +21,8 @@ PARTS: Mapping[str, Callable[[Engine, Person], None]] = {
 
 def show(engine: Engine, person: Person) -> None:
     """Show the part that is chosen."""
-    frame.begin(person, "Hand over", ABOUT, "handover.css")
+    frame.begin(person, "Hand over", ABOUT, "study.css")
+    st.html(frame.style("handover.css"))
     if queries.standing(person, engine).simulated:
         st.html(notice(SIMULATED))
     PARTS[_chosen()](engine, person)

@@ -10,8 +10,14 @@ from sqlalchemy import Engine
 from annotate import tables, worker
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
-from calibration.dossier import Dossier, DossierItem, Evidence, ItemStatus
-from calibration.messages.dossier import STATUS, answered_words, counts_words
+from calibration.dossier import (
+    Dossier,
+    DossierFiles,
+    DossierItem,
+    DossierQuestion,
+    Evidence,
+)
+from calibration.messages.dossier import STATUS, answered_words, counts_words, statuses_words
 from calibration.writers.dossier import item_lines, note_lines, sections_of
 from data.guidelines import (
     GUIDELINES,
@@ -26,7 +32,6 @@ from data.person import Person
 from data.queries import names_of_actors
 from data.queries.dossiers import KeptAnswer, dossier_answers
 from data.store.dossiers import keep_answers
-from medjury.services.dossier import DossierFiles, DossierQuestion
 
 ABOUT = (
     "Each item of a reporting guideline, in our own words, with what of this study answers it: a "
@@ -75,16 +80,13 @@ def show(engine: Engine, person: Person) -> None:
     )
     _answer(engine, person, dossier.guideline)
     _offer(engine, person, question)
-    st.html("".join(_section(*group) for group in sections_of(dossier)))
+    st.html(heading("Items") + "".join(_section(*group) for group in sections_of(dossier)))
 
 
 def _section(section: str, items: list[DossierItem]) -> str:
+    """Return a section, folded, with how many of its items are done."""
     rows = "".join(map(_row, items))
-    kinds = [one.status for one in items]
-    counts = ", ".join(
-        f"{kinds.count(kind)} {STATUS[kind].lower()}" for kind in ItemStatus if kind in kinds
-    )
-    return tables.folded(f"{section}: {counts}", f'<dl class="mj-items">{rows}</dl>')
+    return tables.folded(f"{section}: {statuses_words(items)}", f'<dl class="mj-items">{rows}</dl>')
 
 
 def _row(item: DossierItem) -> str:
@@ -93,7 +95,7 @@ def _row(item: DossierItem) -> str:
     return (
         f'<div><dt><span class="mj-item">{number}</span> {about}</dt>'
         f'<dd><span class="mj-status mj-{item.status.value}">{STATUS[item.status]}</span>'
-        f"<ul>{lines}</ul></dd></div>"
+        f"{f'<ul>{lines}</ul>' if lines else ''}</dd></div>"
     )
 
 

@@ -6,14 +6,18 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import tables, worker
-from annotate.results import RoutingAnswer, RoutingQuestion
-from annotate.screens import controls, frame
-from annotate.screens.frame import caption, good, heading, notice, paragraph
-from calibration.routing.values import Harm
-from data.person import Person
+from annotate.results import RoutingAnswer, RoutingQuestion, RuleToKeep
+from annotate.screens import controls, frame, ward_rules
+from annotate.screens.frame import caption, good, heading, paragraph
+from annotate.waiting import waited
+from calibration.routing.values import NONE_TO_KEEP, Harm
+from data.person import Person, only
+from data.schema import Role
 
-ROUTED = "annotate.forecasts:routed"
+ROUTED, KEPT = "annotate.routings:routed", "annotate.routings:kept_now"
 ASKED = "routing-asked"  # in the session: the question that was asked last
+TURN = "routing-turn"  # in the session: how often one was asked
+STORED = "rule-stored"  # in the session: what was kept just now
 ABOUT = (
     "Says which responses the jury may pass and which a clinician must read, so that at most a stated "
     "share of the passed ones is harmful. Two fifths of the rated instances choose the rule, the "
@@ -26,32 +30,75 @@ LOW, ERROR = "clinicians score it low", "the jury is far from the clinicians"
 POINTS = {LOW: "Mean at or under, in points", ERROR: "Further than, in points"}
 BOUND = "Largest share of harmful responses among the passed."
 CONFIDENCE = "How sure the bound is to hold."
+NAME_HELP = "A name is given once, and the rule under it is never changed."
+COORDINATORS = "A coordinator can keep this rule under a name, to route later responses by it."
 
 
 def show(engine: Engine, person: Person) -> None:
-    """Ask what is harmful and at what bound, and show what may be passed."""
+    """Show what may be passed, the question that is asked, and the rules that are kept."""
     st.html(heading("Routing") + paragraph(ABOUT))
-    question = _ask(engine, person)
-    if question is not None:
-        st.session_state[ASKED] = question
+    if message := st.session_state.pop(STORED, None):
+        st.html(good(message))
     asked: RoutingQuestion | None = st.session_state.get(ASKED)
-    if asked is None:
-        st.html(caption(ONE_QUESTION))
-        return
+    verdict = st.container()
+    turn = st.session_state.setdefault(TURN, 0)  # a question that was asked is folded away
+    label = "The question" if asked is None else "Another question"
+    with st.expander(label, expanded=asked is None, key=f"routing-{turn}"):
+        st.html(paragraph(ONE_QUESTION))
+        question = _ask(engine, person)
+    if question is not None:
+        st.session_state.update({ASKED: question, TURN: turn + 1})
+        st.rerun()
+    if asked is not None:
+        with verdict:
+            _answer(engine, person, asked)
+    ward_rules.show(engine, person)
+
+
+def _answer(engine: Engine, person: Person, asked: RoutingQuestion) -> None:
+    """Show what came of it, both rules, the decisions to save, and the rule to keep."""
     coming: Future[RoutingAnswer] = worker.ask(person, engine, ROUTED, asked, "details")
     answer = frame.computed(
         coming, "It is being worked out which responses the jury may pass at this limit"
     )
-    if answer is not None:
-        _show(answer)
+    if answer is None:
+        return
+    is_good = answer.is_certified and not answer.is_simulated
+    st.html(tables.of_verdict(answer.headline, answer.told, is_good=is_good))
+    st.html(tables.beside(answer.table))
+    left, right = st.columns((3, 1), vertical_alignment="bottom")
+    with left:
+        _keep(engine, person, asked, answer)
+    ward_rules.save(right, "Decisions as CSV", answer.csv, simulated=answer.is_simulated)
 
 
-def _show(answer: RoutingAnswer) -> None:
-    """Show what came of it, both rules, and the decisions to save."""
-    st.html((good if answer.is_certified else notice)(answer.headline))
-    st.html(tables.of_table(answer.table) + "".join(map(caption, answer.told)))
-    file = ("Decisions as CSV", answer.csv, "routes.csv", "text/csv")
-    st.download_button(*file, key="save-routes", on_click="ignore")
+def _keep(engine: Engine, person: Person, asked: RoutingQuestion, answer: RoutingAnswer) -> None:
+    """Ask for a name to keep the rule under, or say why it cannot be kept.
+
+    The form is another where the ratings are: what is kept is what was shown.
+    """
+    if not answer.is_certified:
+        st.html(caption(f"{NONE_TO_KEEP.capitalize()}."))
+        return
+    if person.role != Role.COORDINATOR:
+        st.html(caption(COORDINATORS))
+        return
+    with st.form(f"keep-{answer.fingerprint[:16]}", border=False):
+        places = st.columns((2, 1), vertical_alignment="bottom")
+        name = places[0].text_input("Name for this rule", help=NAME_HELP)
+        pressed = places[1].form_submit_button("Keep this rule", width="stretch")
+    if pressed:
+        with frame.refusals():
+            rule = RuleToKeep(person.actor, name, asked, answer.fingerprint)
+            sha256 = waited(kept(person, engine, rule), "The rule is certified anew and kept")
+            st.session_state[STORED] = f"Kept as {name}; the record has it under SHA-256 {sha256}."
+            st.rerun()
+
+
+@only(Role.COORDINATOR)
+def kept(_: Person, engine: Engine, rule: RuleToKeep) -> "Future[str]":
+    """Keep a rule; its SHA-256 is to come."""
+    return worker.of_study(engine, KEPT, rule)
 
 
 def _ask(engine: Engine, person: Person) -> RoutingQuestion | None:

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from annotate import tables, worker
 from annotate.results import TransportAnswer, TransportAsked
 from annotate.screens import frame
-from annotate.screens.frame import caption, good, heading, notice, paragraph
+from annotate.screens.frame import heading, paragraph
 from data.person import Person
 
 COMPARED = "annotate.forecasts:transported"
@@ -31,5 +31,5 @@ def show(engine: Engine, person: Person) -> None:
     )
     answer = frame.computed(coming, "The rated responses are compared with the others")
     if answer is not None:
-        st.html((good if answer.is_alike else notice)(answer.headline))
-        st.html("".join(map(tables.of_table, answer.tables)) + "".join(map(caption, answer.told)))
+        st.html(tables.of_verdict(answer.headline, answer.told, is_good=answer.is_alike))
+        st.html("".join(map(tables.beside, answer.tables)))

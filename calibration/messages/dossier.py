@@ -1,8 +1,9 @@
 """Words of a dossier: names of figures, hashes and files, statuses, and what is missing."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from calibration.dossier import Dossier, Evidence, EvidenceKind, ItemStatus
+from calibration.dossier import Dossier, DossierItem, Evidence, EvidenceKind, ItemStatus
 from calibration.tables.numbers import PAGE, Typeface, fixed, icc_interval, whole
 from data.guidelines import EvidenceCode
 
@@ -164,6 +165,11 @@ def answered_words(one: Evidence) -> str:
 
 
 def counts_words(dossier: Dossier) -> str:
-    """Return how many items have each status."""
-    counts = [(STATUS[status].lower(), dossier.count(status)) for status in ItemStatus]
-    return ", ".join(f"{number} {words}" for words, number in counts if number)
+    """Return how many items of a dossier have each status."""
+    return statuses_words(dossier.items)
+
+
+def statuses_words(items: Sequence[DossierItem]) -> str:
+    """Return how many of some items have each status; those that none has are left out."""
+    found = Counter(item.status for item in items)
+    return ", ".join(f"{found[one]} {STATUS[one].lower()}" for one in ItemStatus if found[one])

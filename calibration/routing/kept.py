@@ -15,6 +15,7 @@ from calibration.routing.routes import Routes
 from calibration.routing.rules import low_score_risks, model_risks
 from calibration.routing.values import (
     LEARNED,
+    NONE_TO_KEEP,
     PASS,
     READ,
     Harm,
@@ -48,9 +49,7 @@ def rule_of(
     routed = found.found
     certificate = routed.used.certificate
     if certificate is None:
-        raise BadInput(
-            "no rule reaches this bound with these ratings, so there is none to keep: nothing is passed"
-        )
+        raise BadInput(NONE_TO_KEEP)
     return RoutingRule(
         routed.harm,
         routed.bound,

@@ -7,6 +7,9 @@ from typing import Literal
 
 LOW_SCORE, LEARNED = "low_score", "learned"
 PASS, READ = "pass", "read"
+NONE_TO_KEEP = (
+    "no rule reaches this bound with these ratings, so there is none to keep: nothing is passed"
+)
 
 
 @dataclass(frozen=True, slots=True)

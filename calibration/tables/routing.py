@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from calibration.messages.form import counted
 from calibration.routing.values import Harm, Routed, RoutedResponse, RoutingRule, RuleFound, Why
@@ -10,6 +12,12 @@ from calibration.tables.spec import Group, Table, TableNote
 
 RULES = {"low_score": "low score", "learned": "learned"}
 COLUMNS = ("rule", "passed", "missed", "caught at 20 %", "95 %", "p")
+KEPT_COLUMNS = ("rule", "harmful", "bound", "certified by", "jury", "benchmarks", "kept", "now")
+ABOUT_KEPT = (
+    "certified by: harmful among the passed ones of the rated responses that certified the rule. now: jurors "
+    "whose settings, and benchmarks whose rubric, are no longer those that were certified; the bound is not "
+    "shown for what these score. A kept rule is never changed: another question is another name."
+)
 ABOUT = (
     "missed: harmful ones expected among the passed. caught: of the certifying part's harmful responses, "
     "the share among the riskiest 20 %; its interval resamples instances. low score: the jury's own mean, "
@@ -69,24 +77,74 @@ def kept_lines(
     name: str, rule: RoutingRule, decided: Sequence[RoutedResponse], changed: Sequence[str]
 ) -> tuple[str, ...]:
     """Return what a kept rule makes of responses, what it holds, and what is no longer as it was."""
-    counts = Counter(one.why for one in decided)
-    passed = counts[Why.UNDER_THRESHOLD]
+    about = kept_headline(name, rule, decided), *kept_details(rule, decided)
+    return (*about, changed_line(changed)) if changed else about
+
+
+def kept_headline(name: str, rule: RoutingRule, decided: Sequence[RoutedResponse]) -> str:
+    """Return how many responses a kept rule passes, and how many are read."""
+    passed = sum(one.why == Why.UNDER_THRESHOLD for one in decided)
     made_up = "simulated, no judgement: " if rule.simulated else ""
-    holds = f"at most {rule.bound * 100:g} % of the passed are harmful, {rule.confidence * 100:g} % sure"
-    lines = [
-        f"{made_up}pass {counted(passed, 'response')}, read {len(decided) - passed} by the rule {name}",
-        f"certified on {rule.n_certify} rated responses: {holds}; harmful: {harm_in_words(rule.harm)}",
-    ]
-    lines += [
+    read = len(decided) - passed
+    return f"{made_up}pass {counted(passed, 'response')}, read {read} by the rule {name}"
+
+
+def kept_details(rule: RoutingRule, decided: Sequence[RoutedResponse]) -> tuple[str, ...]:
+    """Return what a kept rule holds, and why responses are read by it."""
+    counts = Counter(one.why for one in decided)
+    certified = (
+        f"certified on {rule.n_certify} rated responses: at most {rule.bound * 100:g} % of the passed are "
+        f"harmful, {rule.confidence * 100:g} % sure; harmful: {harm_in_words(rule.harm)}"
+    )
+    reasons = [
         f"read, {REASONS[why]}: {counts[why]}"
         for why in Why
         if why != Why.UNDER_THRESHOLD and counts[why]
     ]
-    if changed:
-        lines.append(
-            f"not as it was certified: {', '.join(changed)}. The bound is not shown for what these score"
-        )
-    return tuple(lines)
+    return (certified, *reasons)
+
+
+def changed_line(changed: Sequence[str]) -> str:
+    """Return which jurors and benchmarks are no longer as they were when a rule was certified."""
+    return f"not as it was certified: {', '.join(changed)}. The bound is not shown for what these score"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRow:
+    """A rule that is kept, when and by whom, and what is no longer as it was certified."""
+
+    name: str
+    rule: RoutingRule
+    at: datetime
+    by: str
+    changed: tuple[str, ...] = ()
+
+
+def kept_table(kept: Sequence[KeptRow]) -> Table:
+    """Return the rules that are kept, each with what it was certified for."""
+    return Table(
+        "Rules that are kept, the newest first",
+        KEPT_COLUMNS,
+        (Group("", tuple(map(_kept_row, kept))),),
+        (TableNote(ABOUT_KEPT),),
+        frozenset(KEPT_COLUMNS),
+    )
+
+
+def _kept_row(kept: KeptRow) -> tuple[str, ...]:
+    rule = kept.rule
+    made_up = "simulated, no judgement; " if rule.simulated else ""
+    state = f"changed: {', '.join(kept.changed)}" if kept.changed else "as certified"
+    return (
+        kept.name,
+        harm_in_words(rule.harm),
+        f"{rule.bound * 100:g} %, {rule.confidence * 100:g} % sure",
+        f"{rule.harmful} harmful of {rule.passed} passed, {rule.n_certify} rated",
+        ", ".join(rule.jury),
+        ", ".join(one.name for one in rule.benchmarks),
+        f"{kept.at:%d %b %Y}, {kept.by}",
+        made_up + state,
+    )
 
 
 def rules_table(found: Routed, face: Typeface = TERMINAL) -> Table:

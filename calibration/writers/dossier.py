@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator
 from itertools import groupby
 
-from calibration.dossier import Dossier, DossierItem, Evidence, EvidenceKind
+from calibration.dossier import Dossier, DossierItem, Evidence, EvidenceKind, ItemStatus
 from calibration.messages.dossier import (
     MISSING,
     SIMULATED,
@@ -27,7 +27,7 @@ STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #e8ecef; --soft: #aab4bd; --line: #414a52;
   --back: #14181c; --done: #7fd6a2; --partly: #f0c060; --open: #ff9aa2; } }
 body { margin: 0; background: var(--back); color: var(--ink);
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 main { max-width: 62rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .25rem; }
@@ -43,13 +43,14 @@ th[scope=row] { width: 7rem; font-weight: 600; } .what { width: 36%; }
 .not_done, .people { color: var(--open); } .not_applicable { color: var(--soft); }
 ul { margin: .2rem 0; padding-left: 1.1rem; } li { margin: .1rem 0; }
 .said { white-space: pre-wrap; }
+thead .mark { display: none; } /* printed at the head of each page, since a table's head is repeated there */
 @media (max-width: 44rem) { .what { width: auto; } th[scope=row] { width: 4.5rem; } }
 @media print { :root { color-scheme: light; --ink: #000; --soft: #333; --line: #999; --back: #fff;
   --done: #000; --partly: #000; --open: #000; }
-  body { font-size: 10pt; } main { max-width: none; padding: 0; }
-  .simulated { position: fixed; top: 0; left: 0; right: 0; color: #000; background: #fff;
-    border: 2px solid #000; }
-  .simulated ~ main { padding-top: 1.2cm; } tr { break-inside: avoid; } h2 { break-after: avoid; } }
+  html { font-size: 10pt; } main { max-width: none; padding: 0; }
+  .simulated { color: #000; background: #fff; border: 2px solid #000; }
+  thead .mark { display: table-row; } th[scope=row] { width: 4rem; }
+  tr { break-inside: avoid; } h2 { break-after: avoid; } }
 @page { margin: 2cm 1.6cm; }
 """
 STYLE_HASH = "sha256-" + base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -60,7 +61,8 @@ def dossier_html(dossier: Dossier) -> str:
     guideline = dossier.guideline
     mark = f'<div class="simulated" role="note">{SIMULATED}</div>' if dossier.simulated else ""
     name = f"{'SIMULATED. ' if dossier.simulated else ''}{guideline.title} dossier"
-    sections = "".join(_section(*group) for group in sections_of(dossier))
+    row = f'<tr class="mark"><th colspan="3">{SIMULATED}</th></tr>' if dossier.simulated else ""
+    sections = "".join(_section(*group, row) for group in sections_of(dossier))
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in head_lines(dossier))
     notes = "".join(f'<p class="soft">{html.escape(line)}</p>' for line in note_lines(dossier))
     csp = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; form-action 'none'"
@@ -101,7 +103,8 @@ def item_lines(item: DossierItem) -> Iterator[tuple[str, Evidence | None]]:
         yield evidence_words(one), one
     for code in item.missing:
         yield f"Not done: {MISSING[code]}", None
-    if item.item.ask and not any(one.kind is EvidenceKind.ANSWER for one in item.evidence):
+    answered = any(one.kind is EvidenceKind.ANSWER for one in item.evidence)
+    if item.item.ask and not answered and item.status is not ItemStatus.PEOPLE:
         yield "People have not answered this yet", None
 
 
@@ -121,7 +124,7 @@ def head_lines(dossier: Dossier) -> list[str]:
 def note_lines(dossier: Dossier) -> list[str]:
     """Return where the items come from, and how far their numbers are sure."""
     return [
-        f"Items after: {dossier.guideline.source} The words are ours.",
+        f"Items after: {dossier.guideline.source.rstrip('.')}. The words are ours.",
         dossier.guideline.note,
     ]
 
@@ -138,12 +141,12 @@ def _decision(dossier: Dossier) -> str:
     return f'<div class="answer"><p><strong>{first}</strong></p>{more}</div>'
 
 
-def _section(section: str, items: list[DossierItem]) -> str:
+def _section(section: str, items: list[DossierItem], mark: str) -> str:
     rows = "".join(map(_row, items))
     name = html.escape(section)
     head = '<th scope="col">Item</th><th scope="col">What is to be reported</th>'
     return (
-        f'<h2>{name}</h2><table aria-label="{name}"><thead><tr>{head}'
+        f'<h2>{name}</h2><table aria-label="{name}"><thead>{mark}<tr>{head}'
         f'<th scope="col">From this study</th></tr></thead><tbody>{rows}</tbody></table>'
     )
 
@@ -154,7 +157,7 @@ def _row(item: DossierItem) -> str:
     return (
         f'<tr><th scope="row">{html.escape(item.item.number)}</th>'
         f'<td class="what">{html.escape(item.item.about)}</td>'
-        f"<td>{status}<ul>{lines}</ul></td></tr>"
+        f"<td>{status}{f'<ul>{lines}</ul>' if lines else ''}</td></tr>"
     )
 
 
@@ -171,4 +174,5 @@ def _item_markdown(item: DossierItem, mark: str) -> str:
     for text, one in item_lines(item):
         by = answered_words(one) if one else ""
         lines.append(f"- {in_markdown(text)}{f' ({in_markdown(by)})' if by else ''}")
-    return f"{head}\n\n{lines[0]}\n\n" + "\n".join(lines[1:])
+    rest = "\n".join(lines[1:])
+    return f"{head}\n\n{lines[0]}" + (f"\n\n{rest}" if rest else "")

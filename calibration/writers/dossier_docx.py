@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from docx import Document
 from docx.document import Document as Written
 from docx.enum.section import WD_ORIENT
+from docx.oxml import OxmlElement
 from docx.shared import Cm, Pt, RGBColor
 from docx.table import _Cell
 
@@ -72,6 +73,7 @@ def _set_up(document: Written, dossier: Dossier) -> None:
 def _table(document: Written, items: list[DossierItem]) -> None:
     table = document.add_table(rows=1, cols=len(HEADS), style="Table Grid")
     table.autofit = False
+    table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # on each page
     for cell, head, width in zip(table.rows[0].cells, HEADS, WIDTHS, strict=True):
         cell.width = width
         cell.paragraphs[0].add_run(head).bold = True

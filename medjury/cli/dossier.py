@@ -50,8 +50,7 @@ def dossier(
     db: Db = None,
 ) -> None:
     """Fill in a reporting guideline from the study: each item with its evidence, or "not done"."""
-    from calibration.dossier import to_json
-    from medjury.services.dossier import DossierQuestion
+    from calibration.dossier import DossierQuestion, to_json
     from medjury.services.dossier import dossier as filled_in
 
     guideline(to)

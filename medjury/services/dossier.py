@@ -1,44 +1,22 @@
 """A reporting guideline filled in from a study: figures, hashes, files, and what people answered."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from calibration.dossier import Dossier, Evidence, EvidenceKind, dossier_items
+from calibration.dossier import (
+    Dossier,
+    DossierQuestion,
+    Evidence,
+    EvidenceKind,
+    dossier_items,
+)
 from data.guidelines import AnswerKind, guideline
 from data.person import is_blind
 from data.queries.dossiers import KeptAnswer, dossier_answers
 from data.queries.record import present_head
 from data.schema import now
 from medjury.services.evidence import study_evidence
-
-REPS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class DossierQuestion:
-    """Which guideline to fill in.
-
-    Attributes
-    ----------
-    guideline : of `data.guidelines.GUIDELINES`
-    reps : resamples of each interval
-    names : how the record calls people, with their names, for whoever may see these
-    """
-
-    guideline: str
-    reps: int = REPS
-    names: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DossierFiles:
-    """A dossier as files: name -> content. `told` says what could not be written, and why."""
-
-    guideline: str
-    files: Mapping[str, bytes]
-    told: tuple[str, ...] = ()
 
 
 def dossier(

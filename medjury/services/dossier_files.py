@@ -6,9 +6,9 @@ from importlib.util import find_spec
 
 from sqlalchemy import Engine
 
-from calibration.dossier import Dossier
+from calibration.dossier import Dossier, DossierFiles, DossierQuestion
 from calibration.writers.dossier import dossier_html, dossier_markdown
-from medjury.services.dossier import DossierFiles, DossierQuestion, dossier
+from medjury.services.dossier import dossier
 from medjury.services.evidence import TABLE_FILE
 
 WITHOUT_DOCX = "no DOCX was written: it needs python-docx, which the extra installs: pip install 'medjury[docx]'"

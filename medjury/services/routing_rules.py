@@ -42,6 +42,11 @@ class KeptRule:
 
 @only(Role.COORDINATOR)
 def keep(by: Person, engine: Engine, name: str, found: StudyRoutes) -> KeptRule:
+    """Keep the rule that decided, under a name: see `keep_as`."""
+    return keep_as(engine, by.actor, name, found)
+
+
+def keep_as(engine: Engine, actor: str, name: str, found: StudyRoutes) -> KeptRule:
     """Keep the rule that decided, under a name; return it as the record has it.
 
     Raises
@@ -70,7 +75,7 @@ def keep(by: Person, engine: Engine, name: str, found: StudyRoutes) -> KeptRule:
         fingerprint=fingerprint(scores.ratings),
         simulated=found.simulated,
     )
-    keep_rule(engine, by.actor, name, rule_to_json(rule))
+    keep_rule(engine, actor, name, rule_to_json(rule))
     return kept_rule(engine, name)
 
 

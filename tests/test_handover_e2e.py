@@ -1,0 +1,160 @@
+"""The screen Hand over in Chromium: each guideline, an answer, the files, and what prints."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from docx import Document
+from kit import screens
+from kit.browsers import SIZES
+from kit.screens import choose, settle, signed_in
+from kit.servers import Server, serving
+from kit.studies import import_small
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import Engine, text
+
+from calibration.messages.dossier import SIMULATED, STATUS
+from data.guidelines import guideline
+from data.importers.rows import Origin, RatingRow
+from data.person import OPERATOR
+from data.schema import Kind, Role
+from data.store import add_people, import_ratings
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]  # computes evidence twice
+axe = screens.axe
+FIRST_MS = 240_000  # the figures are computed when they are first asked for
+CRITERIA = ("accuracy", "completeness", "clarity")
+TALLEST = 1600  # of the screen on a laptop, before anybody unfolds anything
+TALL = "document.querySelector('[data-testid=stMain]').scrollHeight"
+SHOTS = os.environ.get("SHOTS")  # a folder to keep pictures in
+
+
+@pytest.fixture(scope="module")
+def coordinator(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Rate four responses by two clinicians of whom one is simulated; return a coordinator's code."""
+    import_small(study, tmp_path_factory.mktemp("files"))
+    rows = [
+        RatingRow(Origin("made", 1), response, rater, Kind.CLINICIAN, criterion, f"{1 + n % 5}")
+        for rater in ("dr_a", "dr_b")
+        for n, response in enumerate(("r11", "r12", "r21", "r22"))
+        for criterion in CRITERIA
+    ]
+    import_ratings(study, rows)
+    with study.begin() as connection:
+        connection.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr_a'"))
+    return add_people(OPERATOR, study, ["Boss Lindqvist"], Role.COORDINATOR)[0].code
+
+
+def test_a_guideline_is_chosen_answered_and_handed_over(
+    browser: Browser, study: Engine, coordinator: str, axe: str, tmp_path: Path
+) -> None:
+    with serving(str(study.url)) as server:
+        page = signed_in(browser, server, coordinator)
+        _choose_each(page, server)
+        item = page.locator(".mj-items > div", has=page.get_by_text("1 Say in title"))
+        expect(item.locator(".mj-status")).to_have_text(STATUS["people"])
+        _answer(page, "Agreement of a jury with clinicians")
+        page.reload()
+        page.get_by_text("Items after", exact=False).first.wait_for(
+            state="attached", timeout=FIRST_MS
+        )
+        expect(item.locator(".mj-status")).to_have_text(STATUS["done"])
+        expect(item).to_contain_text("Answered by Boss Lindqvist")
+        files = _files(page)
+        assert page.evaluate(TALL) <= TALLEST, "its sections are folded"
+        page.locator("summary", has_text="Title:").click()
+        expect(item).to_be_visible()
+        assert _broken(page, axe, "dossier") == []
+    assert [one.rpartition(".")[2] for one in files][:3] == ["html", "md", "docx"]
+    for name, body in files.items():
+        if name.endswith("docx"):
+            document = Document(io.BytesIO(body))
+            assert SIMULATED in document.sections[0].header.paragraphs[0].text
+        elif not name.endswith("csv"):
+            assert SIMULATED in body.decode()
+            assert "Answered by Boss Lindqvist" in body.decode()
+    (html,) = [body for name, body in files.items() if name.endswith("html")]
+    assert _broken_file(page, html, axe, tmp_path) == []
+
+
+def test_the_paper_s_pages_wait_until_the_study_is_unblinded(
+    browser: Browser, study: Engine, coordinator: str, axe: str
+) -> None:
+    with serving(str(study.url)) as server:
+        page = signed_in(browser, server, coordinator)
+        screens.opened(page, server, "handover?part=Paper")
+        expect(page.get_by_text("this study is blind")).to_be_visible(timeout=FIRST_MS)
+        assert page.get_by_role("button", name="Make the pages").count() == 0
+        assert _broken(page, axe, "paper") == []
+
+
+def _choose_each(page: Page, server: Server) -> None:
+    """Choose two guidelines, the one to be answered last."""
+    screens.opened(page, server, "handover")
+    for name in ("nist", "grras"):
+        page.get_by_text("Items after", exact=False).first.wait_for(
+            state="attached", timeout=FIRST_MS
+        )
+        choose(page, "Reporting guideline", guideline(name).title)
+        expect(page.get_by_text(f"Items after: {guideline(name).source}")).to_be_attached(
+            timeout=FIRST_MS
+        )
+
+
+def _answer(page: Page, answer: str) -> None:
+    """Answer the first question."""
+    settle(page)
+    page.get_by_text("Questions to people").click()
+    page.get_by_label("Answer, or why it does not apply").fill(answer)
+    page.get_by_role("button", name="Keep this answer").click()
+    expect(page.get_by_text("Kept, and in the record.")).to_be_visible(timeout=FIRST_MS)
+    settle(page)
+
+
+def _files(page: Page) -> dict[str, bytes]:
+    """Make the files and download each."""
+    page.get_by_role("button", name="Make the files").click()
+    files = {}
+    for name in ("HTML", "Markdown", "DOCX"):
+        button = page.get_by_role("button", name=name, exact=True)
+        button.wait_for(timeout=FIRST_MS)
+        settle(page)
+        with page.expect_download() as got:
+            button.click()
+        files[got.value.suggested_filename] = Path(got.value.path()).read_bytes()
+    return files
+
+
+def _broken(page: Page, axe: str, name: str) -> list[str]:
+    """Return what axe finds on the screen, light and dark, on a laptop and a tablet."""
+    broken = []
+    for size in ("laptop", "tablet"):
+        width, height = SIZES[size]
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            settle(page)
+            broken += screens.violations(page, axe)
+            if SHOTS:
+                page.screenshot(path=Path(SHOTS) / f"handover-{name}-{width}-{scheme}.png")
+    return broken
+
+
+def _broken_file(page: Page, html: bytes, axe: str, folder: Path) -> list[str]:
+    """Return what axe finds in the HTML; its script is let in past the page's own policy."""
+    file = folder / "dossier.html"
+    file.write_bytes(html)
+    assert page.context.browser is not None
+    context = page.context.browser.new_context(bypass_csp=True)
+    shown, broken = context.new_page(), []
+    shown.goto(file.as_uri())
+    for scheme in ("light", "dark"):
+        shown.emulate_media(color_scheme=scheme)
+        broken += screens.violations(shown, axe)
+        if SHOTS:
+            shown.screenshot(path=Path(SHOTS) / f"dossier-{scheme}.png")
+    if SHOTS:
+        shown.pdf(path=Path(SHOTS) / "dossier.pdf")
+    context.close()
+    return broken
