@@ -4,7 +4,7 @@ Clinicians reach them once they have rated a response, and are shown no juror's 
 """
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from annotate.rating import text_html
 from annotate.screens import frame
 from annotate.screens.frame import NONE, good, notice, paragraph
+from annotate.screens.stored_table import is_to_be_stored
 from calibration.messages.form import counted
 from data.claims import ABSENT, CONTRADICTED, SUPPORTED, Claim
 from data.person import Person
@@ -124,8 +125,11 @@ def _correct(engine: Engine, person: Person, judged: JudgedClaims, of: str) -> N
     """
     st.html(paragraph(ABOUT_CORRECTING))
     key = f"claims-{of}-{judged.versions}"
-    edited: Sequence[Mapping[str, Any]] = st.data_editor(
-        [one.model_dump() for one in judged.claims] or [Claim(claim="-", quote="-").model_dump()],
+    shown: list[dict[str, Any]] = [
+        one.model_dump() for one in judged.claims or [Claim(claim="-", quote="-")]
+    ]
+    edited = st.data_editor(
+        shown,
         key=key,
         num_rows="dynamic",
         hide_index=True,
@@ -136,7 +140,7 @@ def _correct(engine: Engine, person: Person, judged: JudgedClaims, of: str) -> N
             ),
         },
     )
-    if st.button("Store these claims", key=f"{key}-store"):
+    if is_to_be_stored("Store these claims", f"{key}-store", changed=edited != shown):
         with frame.refusals():
             stored = correct_claims(person, engine, judged.response, judged.splitter, edited)
             st.session_state[STORED] = KEPT if stored else AS_BEFORE

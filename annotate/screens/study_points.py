@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from annotate.screens import frame, study_drafts, study_files
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
+from annotate.screens.stored_table import is_to_be_stored
 from annotate.uploads import Upload
 from calibration.messages.form import counted
 from data import queries
@@ -142,8 +143,9 @@ def _points(title: str, rubric: Rubric) -> str:
 def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric | PointDraft) -> None:
     """Offer the points as a table to write in; a version with other words is another version."""
     key = f"points-edit-{case.rubric.sha256[:12]}"
+    shown = [one.model_dump() for one in points_of(case.rubric)]
     edited = st.data_editor(
-        [one.model_dump() for one in points_of(case.rubric)],
+        shown,
         key=key,
         num_rows="dynamic",
         hide_index=True,
@@ -154,7 +156,7 @@ def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric | 
             "critical": st.column_config.CheckboxColumn("Critical"),
         },
     )
-    if st.button("Store these points", key=f"{key}-store"):
+    if is_to_be_stored("Store these points", f"{key}-store", changed=edited != shown):
         with frame.refusals():
             rows = list(_rows(case.instance_id, edited))
             added = bring_points(
