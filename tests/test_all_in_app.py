@@ -47,11 +47,14 @@ from data.person import OPERATOR, Person
 from data.queries.record import verify
 from data.schema import Role
 from data.store import add_people
+from data.store.jury_runs import keep_panel
+from jury.panel import Panel, panel_toml
 from medjury.cli.commands import COMMANDS
 from medjury.services.measuring import METRICS
 from medjury.services.routing_rules import kept_rules
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
+SEATED = {"provider": "openai", "family": "stub", "base_url": "http://127.0.0.1:9/v1"}
 LABELS = re.compile(r'^ *(?:label|options|content): "((?:[^"\\]|\\.)*)"', re.MULTILINE)
 DRAW = """
 from importlib import import_module
@@ -207,6 +210,9 @@ def labels(
 ) -> Iterator[Callable[[str], set[str]]]:
     """Return what draws a screen of a rated study for a coordinator, once, and tells its controls."""
     rated(command(study), tmp_path_factory.mktemp("files"), n=3)
+    jurors = [SEATED | {"name": name, "model": name} for name in ("gpt", "llama")]
+    heard = Panel.model_validate({"name": "heard", "juror": jurors})
+    keep_panel(OPERATOR, study, heard.name, panel_toml(heard))
     add_people(OPERATOR, study, ["dr-new"], Role.CLINICIAN)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MEDJURY_DB", study.url.render_as_string(hide_password=False))
