@@ -27,6 +27,7 @@ CLASSES = Classes(
     "mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded", "/meanings"
 )
 EACH_BENCHMARK = "Benchmark by benchmark"
+NOTES = "How to read this table"
 MOST_OPEN = 16  # rows: more are looked up rather than read
 STYLE = (files("annotate") / "tables.css").read_text("utf-8")
 SCRIPT = (files("annotate") / "tables.js").read_text("utf-8")
@@ -125,6 +126,12 @@ def of_verdict(headline: str, lines: Sequence[str], *, is_good: bool) -> str:
     told = "".join(f"<p>{line}</p>" for line in more)
     kind = "mj-reached" if is_good else "mj-unreached"
     return f'{style()}<section class="mj-decision {kind}" role="status"><h2>{first}</h2>{told}</section>'
+
+
+def with_notes_folded(table: Table) -> str:
+    """Return a table for `st.html` with its notes closed below it."""
+    notes = folded(NOTES, noted(table.notes)) if table.notes else ""
+    return of_table(replace(table, notes=())) + notes
 
 
 def beside(table: Table) -> str:

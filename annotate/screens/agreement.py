@@ -17,6 +17,7 @@ from annotate.results import (
     Answer,
     Behind,
     Chart,
+    Fact,
     Pair,
     PointsAsked,
     PredictionsAnswer,
@@ -73,6 +74,7 @@ PREDICTED = "predicted"  # in the session: for which question predictions were a
 OF_A_JURY = ("Criteria", "Responses", "Comparisons", "Jurors", "Predictions")
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
 AS_CURVES = "As curves: how many unsafe responses are found when so many are read"
+TERMS_OPEN, MORE_TERMS = 6, "Further definitions"
 USE_OF_SCALE = "How often each rater gives each score"
 COMPUTING = "Agreement is being computed: each benchmark is resampled 2,000 times for its intervals"
 MORE = "What stands behind the answer is being computed: each benchmark is resampled again"
@@ -102,7 +104,7 @@ def show(engine: Engine, person: Person) -> None:
         "Unsafe responses": partial(_unsafe, later),
         "Subgroups": partial(_if_any, later, "12", NO_GROUP),
         "Points": partial(_points, engine, person, question),
-        "Marks": partial(_if_any, later, "13", NO_MARK),
+        "Marks": partial(_marks, later),
         "Errors": partial(agreement_errors.show, engine, person, question),
         "Comparisons": partial(_sections, later, "3", "4"),
         "Sensitivity": partial(_hanging, later),
@@ -208,6 +210,16 @@ def _if_any(later: Later, number: str, otherwise: str) -> None:
             st.html(lead(otherwise))
 
 
+def _marks(later: Later) -> None:
+    """Show what clinicians marked and whether the jury saw it, or how a study comes by marks."""
+    if behind := later.found():
+        if part := behind.sections.get("13"):
+            shown = "".join(map(tables.with_notes_folded, part.tables))
+            st.html(heading(part.title) + lead(part.lead) + shown + _facts(part.facts))
+        else:
+            st.html(lead(NO_MARK))
+
+
 def _hanging(later: Later) -> None:
     if behind := later.found():
         part = behind.sections["5"]
@@ -223,10 +235,16 @@ def _origin(answer: Answer, later: Later) -> None:
     for line in answer.told:
         st.html(lead(line))
     if behind := later.found():
-        _section(behind.sections["9"])
+        defined = behind.sections["9"]
+        st.html(heading(defined.title) + lead(defined.lead))
+        _tables(defined)
+        rest = _facts(defined.facts[TERMS_OPEN:])
+        st.html(
+            _facts(defined.facts[:TERMS_OPEN]) + (tables.folded(MORE_TERMS, rest) if rest else "")
+        )
         for number in ("7", "8"):
             part = behind.sections[number]
-            body = lead(part.lead) + "".join(map(tables.of_table, part.tables)) + _facts(part)
+            body = lead(part.lead) + "".join(map(tables.of_table, part.tables)) + _facts(part.facts)
             st.html(tables.folded(part.title, body))
 
 
@@ -242,16 +260,16 @@ def _section(part: Section) -> None:
     st.html(heading(part.title) + lead(part.lead))
     _tables(part)
     if part.facts:
-        st.html(_facts(part))
+        st.html(_facts(part.facts))
 
 
-def _facts(part: Section) -> str:
-    """Return the facts of a section as terms with their meanings; nothing for none."""
-    facts = "".join(
+def _facts(facts: Sequence[Fact]) -> str:
+    """Return facts as terms with their meanings; nothing for none."""
+    lines = "".join(
         f"<dt>{html.escape(term)}</dt><dd>{html.escape(in_app(meaning))}</dd>"
-        for term, meaning in part.facts
+        for term, meaning in facts
     )
-    return f'<dl class="mj-facts">{facts}</dl>' if facts else ""
+    return f'<dl class="mj-facts">{lines}</dl>' if lines else ""
 
 
 def _tables(part: Section, leave_out: str = "no such caption") -> None:

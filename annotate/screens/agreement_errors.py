@@ -18,11 +18,13 @@ from data.person import Person
 
 FOUND = "annotate.forecasts:errors_found"
 ABOUT = (
-    "Which errors clinicians marked, how often, and the responses with the lowest scores and the largest "
-    "disagreement, each with what a clinician marked or wrote. A response leads to the workbench."
+    "Which errors clinicians marked and how often, with the worst and most disputed responses. A response "
+    "leads to the workbench."
 )
 EXAMPLES = "{} of {} to read"
 MOST, USUAL = 50, 3
+COUNTED = "How these were counted"
+LEFT_OUT = "What is left out of the table"
 
 
 def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
@@ -42,9 +44,13 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
         lines = "".join(map(caption, left_out_lines(found)))
         shown = f'<div class="mj-errors">{examples_html(examples, _link)}</div>'
         label = EXAMPLES.format(counted(len(examples), "response"), found.benchmark)
-        part = tables.of_table(errors_table(found)) + lines + tables.folded(label, shown)
+        left_out = tables.folded(LEFT_OUT, lines) if lines else ""
+        part = (
+            tables.with_notes_folded(errors_table(found)) + left_out + tables.folded(label, shown)
+        )
         st.html(tables.folded(found.benchmark, part) if index else part)
-    st.html("".join(map(caption, answer.told)))
+    if told := "".join(map(caption, answer.told)):
+        st.html(tables.folded(COUNTED, told))
     file = ("Examples as CSV", answer.csv, "errors.csv", "text/csv")
     st.download_button(*file, key="save-errors", on_click="ignore")
 
