@@ -7,51 +7,27 @@ from typing import Any
 from sqlalchemy import JSON, Column, Index
 from sqlmodel import AutoString, Field
 
-from data.calls import Status
 from data.schema.model_calls import ModelCall
 from data.schema.study import Table, now
 
 
-class Attempt(Table, table=True):
-    """One call to a juror: what was sent, what came back and what it cost.
+class Attempt(ModelCall, table=True):
+    """One call to a juror for a verdict on a response.
 
-    `tokens_in` counts all input, that read from a cache and written to one included, and
-    `tokens_out` all output, reasoning included. `usd` is None where no price is known: unknown is
-    not free; `usd_cached`, `usd_cache_write` and `usd_out` say what of it was for input read from
-    a cache, written to one, and for output. `distribution` is None but for a
-    juror whose scores are means of distributions: criterion -> `stated` (the point in the answer),
-    `probabilities` (point -> 0 to 1, as served) and `mass` (their sum).
+    `usd_cached`, `usd_cache_write` and `usd_out` say what of `usd` was for input read from a cache,
+    written to one, and for output. `distribution` is None but for a juror whose scores are means of
+    distributions: criterion -> `stated` (the point in the answer), `probabilities` (point -> 0 to 1,
+    as served) and `mass` (their sum).
     """
 
     __table_args__ = (Index("ix_attempt_key", "rater", "response", "replicate"),)
-    id: int | None = Field(default=None, primary_key=True)
-    rater: int = Field(foreign_key="rater.id")
     response: int = Field(foreign_key="response.id", index=True)
     rubric_sha256: str = Field(foreign_key="rubric.sha256")
     replicate: int = 0
-    number: int = 1
     request_sha256: str = Field(max_length=64, index=True)
-    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-    raw: str = ""
-    status: Status = Field(sa_type=AutoString)
-    reason: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    tokens_cached: int | None = None
-    tokens_cache_write: int | None = None
-    tokens_reasoning: int | None = None
-    usd: float | None = None
-    usd_cached: float | None = None
-    usd_cache_write: float | None = None
-    usd_out: float | None = None
-    price_source: str = ""
-    latency_seconds: float = 0.0
-    request_id: str = ""
-    returned_model: str = ""
     distribution: dict[str, Any] | None = Field(
         default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
     )
-    at: datetime = Field(default_factory=now)
 
 
 class Intent(Table, table=True):
