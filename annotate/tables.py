@@ -102,8 +102,10 @@ def of_long_table(table: Table) -> str:
 def folded(label: str, body: str, *, is_open: bool = False) -> str:
     """Return HTML that is closed until somebody opens it, under a label that says what it is.
 
-    A browser finds words in it and opens it by itself.
+    A browser finds words in it and opens it by itself. Where nothing is in it, nothing is there.
     """
+    if not body:
+        return ""
     state = " open" if is_open else ""
     summary = f"<summary>{html.escape(label)}</summary>"
     return f'{style()}<details class="mj-folded"{state}>{summary}{body}</details>'
@@ -130,7 +132,7 @@ def of_verdict(headline: str, lines: Sequence[str], *, is_good: bool) -> str:
 
 def with_notes_folded(table: Table) -> str:
     """Return a table for `st.html` with its notes closed below it."""
-    notes = folded(NOTES, noted(table.notes)) if table.notes else ""
+    notes = folded(NOTES, noted(table.notes))
     return of_table(replace(table, notes=())) + notes
 
 

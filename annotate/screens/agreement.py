@@ -102,9 +102,9 @@ def show(engine: Engine, person: Person) -> None:
         "Criteria": partial(_criteria, later),
         "Responses": partial(_responses, later),
         "Unsafe responses": partial(_unsafe, later),
-        "Subgroups": partial(_if_any, later, "12", NO_GROUP),
+        "Subgroups": partial(_if_any, later, "12", NO_GROUP, _section),
         "Points": partial(_points, engine, person, question),
-        "Marks": partial(_marks, later),
+        "Marks": partial(_if_any, later, "13", NO_MARK, _section_with_notes_folded),
         "Errors": partial(agreement_errors.show, engine, person, question),
         "Comparisons": partial(_sections, later, "3", "4"),
         "Sensitivity": partial(_hanging, later),
@@ -150,7 +150,7 @@ def _overview(answer: Answer, later: Later) -> None:
     made_up = f"Simulated raters: {listed(answer.simulated)}." if answer.simulated else ""
     below = caption(CONSISTENCY) + (caption(made_up) if made_up else "")
     each = tables.of_table(answer.each) if answer.each else ""
-    more = tables.folded(tables.EACH_BENCHMARK, each) if each else ""
+    more = tables.folded(tables.EACH_BENCHMARK, each)
     st.html(tables.of_table(answer.table) + below + more)
     said = st.container()
     behind = later.found()
@@ -201,23 +201,13 @@ def _unsafe(later: Later) -> None:
                 _charts(behind.charts, *curves)
 
 
-def _if_any(later: Later, number: str, otherwise: str) -> None:
+def _if_any(later: Later, number: str, otherwise: str, draw: Callable[[Section], None]) -> None:
     """Show a section that not every study has, or how a study comes by it."""
     if behind := later.found():
         if part := behind.sections.get(number):
-            _section(part)
+            draw(part)
         else:
             st.html(lead(otherwise))
-
-
-def _marks(later: Later) -> None:
-    """Show what clinicians marked and whether the jury saw it, or how a study comes by marks."""
-    if behind := later.found():
-        if part := behind.sections.get("13"):
-            shown = "".join(map(tables.with_notes_folded, part.tables))
-            st.html(heading(part.title) + lead(part.lead) + shown + _facts(part.facts))
-        else:
-            st.html(lead(NO_MARK))
 
 
 def _hanging(later: Later) -> None:
@@ -239,9 +229,7 @@ def _origin(answer: Answer, later: Later) -> None:
         st.html(heading(defined.title) + lead(defined.lead))
         _tables(defined)
         rest = _facts(defined.facts[TERMS_OPEN:])
-        st.html(
-            _facts(defined.facts[:TERMS_OPEN]) + (tables.folded(MORE_TERMS, rest) if rest else "")
-        )
+        st.html(_facts(defined.facts[:TERMS_OPEN]) + tables.folded(MORE_TERMS, rest))
         for number in ("7", "8"):
             part = behind.sections[number]
             body = lead(part.lead) + "".join(map(tables.of_table, part.tables)) + _facts(part.facts)
@@ -261,6 +249,12 @@ def _section(part: Section) -> None:
     _tables(part)
     if part.facts:
         st.html(_facts(part.facts))
+
+
+def _section_with_notes_folded(part: Section) -> None:
+    """Show a section of the report whose tables have long notes."""
+    shown = "".join(map(tables.with_notes_folded, part.tables))
+    st.html(heading(part.title) + lead(part.lead) + shown + _facts(part.facts))
 
 
 def _facts(facts: Sequence[Fact]) -> str:

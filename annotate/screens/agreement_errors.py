@@ -44,7 +44,7 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
         lines = "".join(map(caption, left_out_lines(found)))
         shown = f'<div class="mj-errors">{examples_html(examples, _link)}</div>'
         label = EXAMPLES.format(counted(len(examples), "response"), found.benchmark)
-        left_out = tables.folded(LEFT_OUT, lines) if lines else ""
+        left_out = tables.folded(LEFT_OUT, lines)
         part = (
             tables.with_notes_folded(errors_table(found)) + left_out + tables.folded(label, shown)
         )
