@@ -141,8 +141,7 @@ def test_a_response_is_tagged_and_noted_and_found_again(
     tag, note = f"odd {size['width']}", f"Ask dr-b. {HOSTILE}"
     review = rita.locator(".st-key-workbench-scores")
     wait_settled(rita)
-    review.get_by_label("Tags", exact=True).click()
-    rita.keyboard.type(tag)
+    review.get_by_label("Tags", exact=True).press_sequentially(tag)
     rita.get_by_role("option", name=f"Add: {tag}").wait_for()
     rita.keyboard.press("Enter")
     wait_settled(rita)

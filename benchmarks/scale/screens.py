@@ -2,16 +2,20 @@
 
     PYTHONPATH=tests uv run python benchmarks/scale/screens.py --db sqlite:////tmp/s30.db
 
-The study is one of `made.py`; it gets a researcher, so give a copy. Cold: a server that has just been
-started, from the click on Sign in for Study, else from the address to the figures, by somebody who
-signed in a moment before. Warm: the same address in a new page of that browser. `load` is the
-machine's before it began.
+The study is one of `made.py`; each screen gives it a researcher, so give a copy. Changed: a server that
+has just been started on a study changed since, so that nothing kept is of use; from the click on Sign in
+for Study, else from the address to the figures, by somebody who signed in a moment before. Cold: another
+server that has just been started, the study unchanged. Warm: the same address in a new page of that
+browser. `load` is the machine's before it began. Python has compiled all modules before, as where
+medjury is installed.
 """
 
 import argparse
 import json
 import os
+import tempfile
 import time
+from pathlib import Path
 
 from kit.browsers import chromium, new_context
 from kit.servers import serving
@@ -35,17 +39,35 @@ def main() -> None:
     asked.add_argument("--db", required=True)
     asked.add_argument("--screens", default="study,agreement,workbench")
     given = asked.parse_args()
-    engine = open_study(given.db)
-    name = f"Rita {time.time():.0f}"
-    code = add_people(OPERATOR, engine, [name], Role.RESEARCHER)[0].code
-    engine.dispose()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "medjury-bytecode")
+    timed(given.db, "agreement", researcher(given.db))  # compiles
     for screen in given.screens.split(","):
-        path = "" if screen == "study" else screen
-        load = os.getloadavg()[0]
-        with serving(given.db) as server, chromium() as browser:
-            cold, warm = opened(browser, server.address, code, path)
-        row = {"screen": screen, "cold": round(cold, 2), "warm": round(warm, 2), "load": load}
+        path, code = "" if screen == "study" else screen, researcher(given.db)
+        load = round(os.getloadavg()[0], 1)
+        changed, _ = timed(given.db, path, code)
+        time.sleep(2)  # what was computed is kept
+        cold, warm = timed(given.db, path, code)
+        row = {"screen": screen, "changed": changed, "cold": cold, "warm": warm, "load": load}
         print(json.dumps(row), flush=True)
+
+
+def researcher(db: str) -> str:
+    """Add a researcher, which changes the study; return their code."""
+    engine = open_study(db)
+    try:
+        name = f"Rita {time.time():.0f}"
+        return add_people(OPERATOR, engine, [name], Role.RESEARCHER)[0].code
+    finally:
+        engine.dispose()
+
+
+def timed(db: str, path: str, code: str) -> tuple[float, float]:
+    """Return the seconds of both openings of a screen of a server that has just been started."""
+    with serving(db) as server, chromium() as browser:
+        first, second = opened(browser, server.address, code, path)
+        time.sleep(1)
+    return round(first, 2), round(second, 2)
 
 
 def opened(browser: Browser, address: str, code: str, path: str) -> tuple[float, float]:
