@@ -18,7 +18,7 @@ from calibration.report.chart_style import (
 
 JURY_WIDTH, JURY_HEIGHT = 620, 300
 FAINT = 0.35
-NAME_AWAY, NAME_LIMIT = 8, 240  # pixels
+NAME_AWAY, NAME_BELOW, NAME_LIMIT = 8, 12, 320  # pixels
 WAYS = ("clinicians", "jury", "corrected", "paper")
 COLOURS = (INK, ACCENT, "#b35900", "#4d7f3f")
 SHAPES = ("triangle-up", "circle", "diamond", "square")
@@ -74,14 +74,15 @@ def chart_jury_costs(rows: Sequence[Row]) -> alt.TopLevelMixin:
 
 
 def _names_of(front: Sequence[Row], side: Literal["left", "right"]) -> alt.Chart:
-    """Return the names of the juries of a half of the chart, written towards its middle."""
+    """Return the names of the juries of a half of the chart, written towards its middle.
+
+    Those from the left stand below their line, those from the right above: they cannot meet.
+    """
     costs = [row["usd"] for row in front]
     middle = (min(costs) + max(costs)) / 2 if costs else 0
     own = [row for row in front if (row["usd"] <= middle) == (side == "left")]
-    away = NAME_AWAY if side == "left" else -NAME_AWAY
-    names: alt.Chart = of_rows(own).mark_text(
-        align=side, dx=away, dy=-NAME_AWAY, limit=NAME_LIMIT, color=INK
-    )
+    dx, dy = (NAME_AWAY, NAME_BELOW) if side == "left" else (-NAME_AWAY, -NAME_AWAY)
+    names: alt.Chart = of_rows(own).mark_text(align=side, dx=dx, dy=dy, limit=NAME_LIMIT, color=INK)
     return names
 
 

@@ -38,6 +38,7 @@ def chart_periods(
     """
     roles = {row.period: row.role for row in cusum}
     shown = [_cut(_drawn(row, roles.get(row.period, ""))) for row in periods]
+    kinds = {row["kind"] for row in shown}
     x = _periods_axis()
     y = alt.Y(
         "low:Q",
@@ -47,7 +48,9 @@ def chart_periods(
     base = of_rows(shown).properties(width=WIDTH, height=HEIGHT)
     line = base.mark_rule(strokeWidth=1.6, color=ACCENT).encode(x=x, y=y, y2="high:Q")
     path = base.mark_line(strokeWidth=1, color=SOFT).encode(x=x, y="icc:Q")
-    shape = alt.Shape("kind:N", title=None, scale=alt.Scale(domain=list(KINDS), range=list(SHAPES)))
+    there = [(kind, shape) for kind, shape in zip(KINDS, SHAPES, strict=True) if kind in kinds]
+    scale = alt.Scale(domain=[kind for kind, _ in there], range=[shape for _, shape in there])
+    shape = alt.Shape("kind:N", title=None, scale=scale)
     point = base.mark_point(filled=True, size=70, color=ACCENT, opacity=1)
     marks = line + path + point.encode(x=x, y="icc:Q", shape=shape)
     return styled_as_one(marks + _level(floor, f"floor {floor:.2f}") + _aim(target))
