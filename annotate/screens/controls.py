@@ -32,6 +32,15 @@ PERIODS: Mapping[str, "PeriodLength"] = {"month": "month", "quarter": "quarter",
 FIRST_PERIODS = (3, 6, 12)
 RATES = {"5 %": 0.05, "1 %": 0.01, "2 %": 0.02, "10 %": 0.1}
 TITLE = "What is watched, and compared with what"
+ABOUT_METHOD = (
+    "paper: each rater's scores are first put on a common scale (z), as the MedHELM paper says; "
+    "published: means of the points as they are, as its printed tables were computed"
+)
+ABOUT_REFERENCES = "sound: without responses whose reference answer jurors found to be faulty"
+ABOUT_READING = (
+    "independent: what each clinician rated alone; adjudicated: where a difference between clinicians "
+    "was settled, the settling reading instead"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +60,10 @@ def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
     )
     benchmark, criterion = benchmark_and_criterion(engine, person, places)
     method = method_of(places[3])
-    references = chosen(places[4], "References", KEPT, "references")
-    reading = chosen(places[5], "Reading", READINGS, "reading") if settled else READINGS[0]
+    references = chosen(places[4], "References", KEPT, "references", ABOUT_REFERENCES)
+    reading = (
+        chosen(places[5], "Reading", READINGS, "reading", ABOUT_READING) if settled else READINGS[0]
+    )
     jury = _panel_or_some(places[1], engine, person)
     options = AnalysisOptions(
         jurors=jury.jurors,
@@ -131,16 +142,20 @@ def criterion_of(
 
 def method_of(column: "st.delta_generator.DeltaGenerator") -> Method:
     """Ask for the method."""
-    method = chosen(column, "Method", METHODS, "method")
+    method = chosen(column, "Method", METHODS, "method", ABOUT_METHOD)
     return "published" if method == "published" else "paper"
 
 
 def chosen(
-    column: "st.delta_generator.DeltaGenerator", label: str, options: Sequence[str], key: str
+    column: "st.delta_generator.DeltaGenerator",
+    label: str,
+    options: Sequence[str],
+    key: str,
+    about: str | None = None,
 ) -> str:
-    """Ask for one of the options; any other value in the URL is ignored."""
+    """Ask for one of the options, with what they mean; any other value in the URL is ignored."""
     ask: Callable[..., str | None] = column.selectbox
-    choice = ask(label, options, key=key, bind="query-params")
+    choice = ask(label, options, key=key, bind="query-params", help=about)
     return choice if choice is not None and choice in options else options[0]
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from annotate import charts, jury_panels, tables, worker
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
 from annotate.screens import frame, juries_claims, study_home
-from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
+from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import good, heading, lead
 from calibration.messages.form import listed
 from calibration.report.ledger import ever_tried
@@ -66,11 +66,7 @@ EARLIER = "Earlier ones"
 AS_A_CHART = "The first juries as a chart"
 CHOICES = "What these choices mean"
 ABOUT_CHOICES = (
-    (
-        "Method",
-        "paper: each rater's scores are first put on a common scale (z), as the MedHELM paper says; "
-        "published: means of the points as they are, as its printed tables were computed",
-    ),
+    ("Method", ABOUT_METHOD),
     (
         "Pooled by",
         "how several jurors' scores become the jury's: their mean, their median, or a weighted mean, whose "
