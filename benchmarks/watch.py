@@ -55,13 +55,13 @@ def faults(place: Path, disk: Path | None, plan: Faults) -> None:
             ward.kill_some(quarter, max(LONGEST, 2 * plan.down / quarter), seed=2)
             while time.monotonic() - since < plan.down:
                 ward.kill_some(1, LONGEST, seed=int(time.monotonic()))
-            if disk is not None:
-                with full(disk):
-                    ward.kill_some(2, LONGEST, seed=3)
             ward.down = False
             print(
                 f"down for {time.monotonic() - since:.0f} s; kills by then {ward.kills}", flush=True
             )
+            if disk is not None:
+                with full(disk):
+                    ward.kill_some(2, LONGEST, seed=3)
             ward.kill_some(max(plan.kills - ward.kills, quarter), LONGEST, seed=4)
         print("exit", ward.finish(3600), "after kills", ward.kills)
     print(account(ward, engine))
