@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine, event, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from data.database import database_errors, shown
 from data.errors import BadInput, Conflict
@@ -313,16 +313,31 @@ def run_lock(engine: Engine, waiting: Callable[[], None] = lambda: None) -> Iter
 
 @contextmanager
 def lock_beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold an exclusive lock on an empty database beside the study's; `waiting` as in `run_lock`."""
-    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    """Hold an exclusive lock on an empty database beside the study's; `waiting` as in `run_lock`.
+
+    Raises
+    ------
+    NoStudy
+        If it can be neither taken nor waited for, as on a full disk.
+    """
+    with database_errors(f"sqlite:///{path}"):
+        connection = _connected(path)
     try:
-        if not _taken(connection):
-            waiting()
-            while not _taken(connection):
-                time.sleep(WAIT_SECONDS)
+        with database_errors(f"sqlite:///{path}"):
+            if not _taken(connection):
+                waiting()
+                while not _taken(connection):
+                    time.sleep(WAIT_SECONDS)
         yield
     finally:
         connection.close()
+
+
+def _connected(path: str) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(path, timeout=0, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise OperationalError(None, None, error) from error
 
 
 def _taken(connection: sqlite3.Connection) -> bool:
@@ -331,7 +346,7 @@ def _taken(connection: sqlite3.Connection) -> bool:
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
-            raise
+            raise OperationalError(None, None, error) from error
         return False
     return True
 

@@ -23,10 +23,12 @@ from kit.study_place import all_rows
 from sqlalchemy import Engine
 from sqlmodel import select
 
+from annotate.watching.lock import watch_lock
 from data.database import open_study, reading
 from data.errors import NoStudy
 from data.queries.record import verify
 from data.schema import Response
+from jury.run import run_lock
 from medjury.cli import record
 
 __all__ = ["made", "whole"]
@@ -88,6 +90,18 @@ def test_a_new_study_on_a_full_disk_is_begun_once_there_is_room(
         assert_told(run("import", file, "--db", url), str(disk / "study.db"))
     assert run("import", file, "--db", url)[0] == 0
     assert run("verify", "--db", url)[0] == 0
+
+
+def test_a_lock_that_finds_no_room_is_told_and_taken_once_there_is_room(disk: Path) -> None:
+    engine = open_study(f"sqlite:///{disk / 'study.db'}", create=True)
+    with filled(disk):
+        for lock in (run_lock, watch_lock):
+            with pytest.raises(NoStudy, match="full.*make room"), lock(engine):
+                pass
+    for lock in (run_lock, watch_lock):
+        with lock(engine):
+            pass
+    engine.dispose()
 
 
 def test_a_rating_that_found_no_room_is_kept_on_the_page_and_sent_again(disk: Path) -> None:
