@@ -96,7 +96,7 @@ def test_a_lock_that_finds_no_room_is_told_and_taken_once_there_is_room(disk: Pa
     engine = open_study(f"sqlite:///{disk / 'study.db'}", create=True)
     with filled(disk):
         for lock in (run_lock, watch_lock):
-            with pytest.raises(NoStudy, match="full.*make room"), lock(engine):
+            with pytest.raises(NoStudy, match=r"full.*make room"), lock(engine):
                 pass
     for lock in (run_lock, watch_lock):
         with lock(engine):
