@@ -175,8 +175,8 @@ def test_both_iccs_are_named_and_the_difference_is_called_none_where_its_interva
         assert f"; difference {difference} (95 %" in decide(rows(icc=icc)).sentences[0]
     told = decide(rows())
     assert told.sentences[0] == (
-        "Agreement (ICC) with the remaining clinicians, each held out in turn: jury 0.600, one "
-        "clinician 0.500; difference 0.100 (95 % interval 0.010 to 0.200, for these clinicians)."
+        "Agreement (ICC) with the other clinicians, each clinician held out in turn: jury 0.600, "
+        "one clinician 0.500; difference 0.100 (95 % interval 0.010 to 0.200, for these clinicians)."
     )
     assert (told.estimate, told.low, told.high) == (0.1, 0.01, 0.2)
     open_ended = decide(rows(low=-0.15, high=0.2)).sentences[0]

@@ -190,8 +190,8 @@ def _gap(figures: Figures) -> str:
         between = f"95 % interval {low:z.3f} to {high:z.3f}, for these clinicians"
         shown = NO_DIFFERENCE if low <= 0 <= high else ""
     text = (
-        "agreement (ICC) with the remaining clinicians, each held out in turn: jury {jury:z.3f}, one "
-        f"clinician {{clinician:z.3f}}; difference {gap:z.3f} ({between}){shown}"
+        "agreement (ICC) with the other clinicians, each clinician held out in turn: jury {jury:z.3f}, "
+        f"one clinician {{clinician:z.3f}}; difference {gap:z.3f} ({between}){shown}"
     )
     return filled(text, figures)
 
@@ -296,7 +296,7 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.DO_OTHER_JURY: "compare other juries of the jurors already run, or run other jurors",
     Code.DO_EXPORT: "export the rubric with this evidence",
-    Code.DO_SEE_NOTES: "read the notes of the row Like for like",
+    Code.DO_SEE_NOTES: "read the notes of the row Like for like (difference)",
     Code.DO_FIX_MARGIN: "fix a margin in the study's protocol, preferably before clinicians rate",
     Code.DO_ANALYSE_AS_FIXED: "analyse the jury, criterion, method and data that the protocol names",
     Code.DO_RATE_PLANNED: "have clinicians rate {more:more response}, as planned",
