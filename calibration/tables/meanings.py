@@ -25,7 +25,8 @@ _HOLM = (
 HOLM_WORDS = (
     "p by Holm is corrected for every comparison that somebody ever chose to make on this study; a jury "
     "that was only looked at counts as one. The ledger lists more: each side of a comparison, and the "
-    "single benchmarks and criteria that were shown beside a jury's whole."
+    "single benchmarks and criteria shown beside a jury's whole, which count only where one of them is "
+    "asked for by itself."
 )
 ICC_SCALE = (
     "1 is exactly together, even if one side is always stricter; 0 is no more than chance; the 2 "
