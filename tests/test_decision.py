@@ -170,17 +170,20 @@ def test_what_else_is_said_of_one_benchmark_of_several_is_called_uncorrected():
         assert "looking at" not in " ".join(judged(low, high, icc).sentences)
 
 
-def test_the_difference_is_said_in_words_with_its_direction_and_both_iccs():
-    said = "the jury's ICC with the others is {} a clinician's"
-    for icc, way in (
-        (0.1, "0.100 higher than"),
-        (-0.052, "0.052 lower than"),
-        (-0.0004, "the same as"),
-    ):
-        assert said.format(way) in decide(rows(icc=icc)).sentences[0]
+def test_both_iccs_are_named_and_the_difference_is_called_none_where_its_interval_includes_0():
+    for icc, difference in ((0.1, "0.100"), (-0.052, "-0.052"), (-0.0004, "0.000")):
+        assert f"; difference {difference} (95 %" in decide(rows(icc=icc)).sentences[0]
     told = decide(rows())
-    assert told.sentences[0].endswith("(95 % interval 0.010 to 0.200): 0.600 and 0.500.")
+    assert told.sentences[0] == (
+        "Agreement (ICC) with the other clinicians, each clinician held out in turn: jury 0.600, "
+        "one clinician 0.500; difference 0.100 (95 % interval 0.010 to 0.200, for these clinicians)."
+    )
     assert (told.estimate, told.low, told.high) == (0.1, 0.01, 0.2)
+    open_ended = decide(rows(low=-0.15, high=0.2)).sentences[0]
+    assert open_ended.endswith(
+        "(95 % interval -0.150 to 0.200, for these clinicians): no difference is shown, which does "
+        "not mean that the two are equal."
+    )
     assert "(no interval)" in decide(rows(low=NAN, high=NAN)).sentences[0]
 
 

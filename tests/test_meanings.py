@@ -52,7 +52,7 @@ PLAIN = {
     ),
     *(
         "Clinicians, points",
-        "Clinicians' gap",
+        "Clinicians, marked minus unmarked",
         "Compared",
         "Comparisons",
         "Criterion",
@@ -80,11 +80,10 @@ PLAIN = {
     *(
         "Jurors",
         "Jury",
-        "Jury minus clinicians",
         "Jury, marked",
-        "Jury, others",
+        "Jury, unmarked",
         "Jury, points",
-        "Jury's gap",
+        "Jury, marked minus unmarked",
     ),
     *(
         "Kind",
@@ -106,7 +105,16 @@ PLAIN = {
         "Own responses",
         "Pairs of models",
     ),
-    *("Places shared", "Points", "Rank", "Raters", "Repeats", "Replicates", "Responses", "Scored"),
+    *(
+        "Places two clinicians marked",
+        "Points",
+        "Rank",
+        "Raters",
+        "Repeats",
+        "Replicates",
+        "Responses",
+        "Scored",
+    ),
     *(
         "Scored again",
         "State",

@@ -59,12 +59,12 @@ def test_every_criterion_on_the_page_stands_in_the_ledger_and_counts_for_who_ask
     assert set(entries) == {"", "accuracy", "completeness", "clarity"}
     assert len({one.fingerprint for one in entries.values()}) == 1
     text = (tmp_path / "r.html").read_text()
-    assert "corrected for 2 comparisons" in text  # two jurors: nobody chose among the criteria
+    assert "Here that makes 2 comparisons." in text  # two jurors: nobody chose among the criteria
     assert entries[""].fingerprint in text
     picked = ("--criterion", "accuracy", "--html", str(tmp_path / "picked.html"))
     assert run("calibrate", "--reps", "50", *picked)[0] == 0
     # two jurors here, two for the composite, and both criteria that were seen beside this one
-    assert "corrected for 6 comparisons" in (tmp_path / "picked.html").read_text()
+    assert "Here that makes 6 comparisons." in (tmp_path / "picked.html").read_text()
     assert run("verify")[0] == 0
 
 

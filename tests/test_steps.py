@@ -124,7 +124,8 @@ def test_what_was_computed_takes_the_place_of_what_was_counted() -> None:
     shown = study_home.answered(steps_of(KEPT), HomeFigures(NOTHING_RATED, clinicians=between))
     answers = {step.step: sentence(step.answer) for step in shown}
     assert answers[Step.CLINICIANS] == (
-        "ICC(C,2) of two clinicians 0.60 (95 % interval 0.50 to 0.70) on 3 pairs."
+        "ICC(C,2) of one clinician with one other 0.60 (95 % interval 0.50 to 0.70) on 3 pairs; not "
+        "comparable with the jury's, which is with the mean of several clinicians."
     )
     assert answers[Step.AGREEMENT].startswith("Report 7")
 

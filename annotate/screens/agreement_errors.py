@@ -21,7 +21,7 @@ ABOUT = (
     "Which errors clinicians marked and how often, with the worst and most disputed responses. A response "
     "leads to the workbench."
 )
-EXAMPLES = "{} of {} to read"
+EXAMPLES, REPEATED = "{} of {} to read", ", some responses more than once"
 MOST, USUAL = 50, 3
 COUNTED = "How these were counted"
 LEFT_OUT = "What is left out of the table"
@@ -43,7 +43,9 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     for index, (found, examples) in enumerate(answer.parts):
         lines = "".join(map(caption, left_out_lines(found)))
         shown = f'<div class="mj-errors">{examples_html(examples, _link)}</div>'
-        label = EXAMPLES.format(counted(len(examples), "response"), found.benchmark)
+        label = EXAMPLES.format(counted(len(examples), "example"), found.benchmark)
+        if len({one.picked.response_id for one in examples}) < len(examples):
+            label += REPEATED
         left_out = tables.folded(LEFT_OUT, lines)
         part = (
             tables.with_notes_folded(errors_table(found)) + left_out + tables.folded(label, shown)

@@ -11,6 +11,7 @@ from annotate import tables, worker
 from annotate.results import ShownClaims
 from annotate.screens import frame
 from annotate.screens.frame import heading, lead
+from calibration.tables.meanings import HOLM_WORDS
 from calibration.values import AnalysisOptions
 from data.person import Person
 from medjury.services.claims import ClaimsJury, ClaimsQuestion
@@ -24,7 +25,7 @@ ABOUT = (
 )
 ASK = (
     "Choose what to compare.",
-    "Each comparison is kept in the ledger, and p is corrected for all of them (Holm).",
+    f"Each comparison is kept in the ledger. {HOLM_WORDS}",
 )
 NOBODY = "Choose at least one juror."
 COMPARING = "Both juries are compared with the clinicians, resample by resample"

@@ -16,6 +16,7 @@ from annotate.screens.frame import heading
 from calibration.decision import NOTHING_RATED
 from calibration.messages import sentence
 from calibration.messages.steps import STATES, TITLES
+from calibration.tables.meanings import ICC_WORDS
 from calibration.values import AnalysisOptions, Note
 from data.person import Person
 from data.schema import Role
@@ -27,8 +28,7 @@ LEFT_TO_COORDINATORS = "A coordinator does this."
 TO_A_JURY = (Step.RESPONSES, Step.RATING, Step.CLINICIANS, Step.JURY)
 BEFORE_A_JURY = "See how far clinicians and metrics agree; that takes no jury"
 ABOUT_ICC = (
-    "ICC(C,2) says how alike two sides score the same responses, beyond how strict each is: 1 is the same, 0 no "
-    "more than luck. The 95 % interval is where the value would lie with other responses like these."
+    f"{ICC_WORDS} The 95 % interval is where the value would lie with other responses like these."
 )
 COMPUTING = "Does the jury agree? Each benchmark is resampled 2,000 times to say how sure that is"
 

@@ -10,6 +10,7 @@ from annotate.results import PlanAnswer, PlanQuestion
 from annotate.screens import frame
 from annotate.screens.frame import heading, paragraph
 from calibration.planning.rows import PlanOptions
+from calibration.tables.meanings import ICC_WORDS
 from data import queries
 from data.person import Person
 
@@ -17,8 +18,8 @@ PLANNED = "annotate.forecasts:planned"
 ASKED = "plan-asked"
 ABOUT = (
     "How many responses, rated by how many clinicians, give an interval of the agreement that is narrow "
-    "enough. The agreement is an ICC(C,2): 1 where both sides score alike, 0 where no more than by luck. Plan before you import, from an ICC that similar studies report; or later, from the "
-    "ratings of this study as a pilot."
+    f"enough. {ICC_WORDS} Plan before you import, from an ICC that similar studies report; or later, "
+    "from the ratings of this study as a pilot."
 )
 ASSUMED, PILOT = "An expected ICC", "The ratings of this study"
 WIDTH = "From end to end. With 0.3 an ICC of 0.6 may lie between about 0.45 and 0.75."

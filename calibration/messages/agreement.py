@@ -138,7 +138,9 @@ MESSAGES: Mapping[Code, Message] = {
     Code.INCOMPLETE: _incomplete,
     Code.NO_VARIANCE: "left out, no variance: {raters}",
     Code.ONE_INSTANCE: "1 instance: an interval over instances is undefined",
-    Code.FEW_INSTANCES: "fewer than {least} instances: the interval is too narrow to trust",
+    Code.FEW_INSTANCES: (
+        "fewer than {least} instances: the true uncertainty is larger than this interval"
+    ),
     Code.SHARED_INSTANCES: (
         "{responses} responses from {instances:instance}: the F interval takes them as "
         "independent, the bootstrap does not"

@@ -164,6 +164,7 @@ LIMIT_OPEN = (
 OTHER_CLINICIANS = (
     "In the place of clinicians other than these: non-inferiority is not shown for them."
 )
+NO_DIFFERENCE = ": no difference is shown, which does not mean that the two are equal"
 BIG_POOL = "Verdicts on single benchmarks: see below, each with its own interval."
 
 
@@ -184,17 +185,15 @@ def _made_up(figures: Figures) -> str:
 
 def _gap(figures: Figures) -> str:
     gap, low, high = (figures[name] for name in ("gap", "low", "high"))
-    way = "the same as" if f"{abs(gap):.3f}" == "0.000" else _way(gap)
-    between = "no interval" if low is None else f"95 % interval {low:z.3f} to {high:z.3f}"
+    between, shown = "no interval", ""
+    if low is not None:
+        between = f"95 % interval {low:z.3f} to {high:z.3f}, for these clinicians"
+        shown = NO_DIFFERENCE if low <= 0 <= high else ""
     text = (
-        f"each clinician held out in turn, the jury's ICC with the others is {way} a clinician's "
-        f"({between}): {{jury:z.3f}} and {{clinician:z.3f}}"
+        "agreement (ICC) with the other clinicians, each clinician held out in turn: jury {jury:z.3f}, "
+        f"one clinician {{clinician:z.3f}}; difference {gap:z.3f} ({between}){shown}"
     )
     return filled(text, figures)
-
-
-def _way(gap: float) -> str:
-    return f"{abs(gap):.3f} {'higher' if gap > 0 else 'lower'} than"
 
 
 def _other_clinicians(figures: Figures) -> str:
@@ -297,7 +296,7 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.DO_OTHER_JURY: "compare other juries of the jurors already run, or run other jurors",
     Code.DO_EXPORT: "export the rubric with this evidence",
-    Code.DO_SEE_NOTES: "read the notes of the row Like for like",
+    Code.DO_SEE_NOTES: "read the notes of the row Like for like (difference)",
     Code.DO_FIX_MARGIN: "fix a margin in the study's protocol, preferably before clinicians rate",
     Code.DO_ANALYSE_AS_FIXED: "analyse the jury, criterion, method and data that the protocol names",
     Code.DO_RATE_PLANNED: "have clinicians rate {more:more response}, as planned",

@@ -51,7 +51,7 @@ def _expected_whole(figures: Figures) -> str:
     number, between = len(figures["jurors"]), _between(figures)
     text = (
         f"expected ICC(C,2) of all {number} jurors together with the clinicians on new responses: "
-        f"{{expected:z.3f}}; observed here {{icc:z.3f}}, {between}, with no choice of jury"
+        f"{{expected:z.3f}}, {between}; observed here, with no choice of jury, {{icc:z.3f}}"
     )
     return filled(text, figures)
 

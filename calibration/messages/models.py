@@ -27,7 +27,7 @@ def _few_instances(figures: Figures) -> str:
     kind = "rated" if figures["are_rated"] else "scored"
     text = (
         f"only {{instances}} {kind} instances on a benchmark: with fewer than {{least}} the "
-        "interval is too narrow to trust"
+        "true uncertainty is larger than this interval"
     )
     return filled(text, figures)
 
@@ -148,8 +148,8 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.GAP_SPANS_ZERO: "the interval includes 0",
     Code.FEW_ON_BENCHMARK: (
-        "a mean rests on {instances:instance} of a benchmark, and with fewer than {least} its "
-        "interval is too narrow to trust"
+        "a mean rests on {instances:instance} of a benchmark, and with fewer than {least} the "
+        "true uncertainty is larger than its interval"
     ),
     Code.FEW_DRAWN: "{resamples:resample} do not make an interval; {least} are needed",
     Code.LOST_DRAWN: (

@@ -18,6 +18,8 @@ TITLES = {
     "use": "Use",
     "watch": "Watch",
 }
+NOT_THE_JURYS = "not comparable with the jury's, which is with the mean of several clinicians"
+NOT_THE_CLINICIANS = "not comparable with the clinicians', which is of one with one other"
 STATES = {"done": "done", "under_way": "under way", "open": "open"}
 
 
@@ -73,11 +75,12 @@ def _icc(figures: Figures, of: str, on: str) -> str:
 
 
 def _of_clinicians(figures: Figures) -> str:
-    return _icc(figures, "of two clinicians", "{pairs:pair}")
+    return f"{_icc(figures, 'of one clinician with one other', '{pairs:pair}')}; {NOT_THE_JURYS}"
 
 
 def _of_jury(figures: Figures) -> str:
-    return _icc(figures, "of jury and clinicians", "{responses:response}")
+    told = _icc(figures, "of the jury with the mean of the clinicians", "{responses:response}")
+    return f"{told}; {NOT_THE_CLINICIANS}"
 
 
 def _kept(figures: Figures) -> str:

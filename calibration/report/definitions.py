@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from calibration.messages.form import listed
 from calibration.protocol import Protocol
 from calibration.report.content import Content, Study
+from calibration.tables.meanings import HOLM_WORDS
 
 Fact = tuple[str, str]
 Z = {
@@ -75,8 +76,7 @@ def _statistics(content: Content) -> Iterator[Fact]:
     )
     yield (
         "p, Holm",
-        "Two-sided, from the bootstrap shifted to 0; corrected for all comparisons of juries ever "
-        "made on this study.",
+        f"Two-sided, by the jackknife over instances. {HOLM_WORDS}",
     )
 
 

@@ -98,8 +98,8 @@ def points(content: Content, benchmark: str) -> Iterator[Figure]:
         "difference",
         benchmark,
         charts.chart_bland_altman(pair.clinicians, pair.jury, bias, (low, high)),
-        f"{about} Bland and Altman: above 0 the jury is more generous. Where differences are normal, "
-        "95 % of them lie between the two limits.",
+        f"{about} Bland and Altman: above 0 the jury is more generous. If the differences are "
+        "normally distributed, 95 % of them lie between the two limits.",
         "Bland and Altman: jury minus clinicians against the mean of both, in points; "
         f"bias {fixed(bias)}, limits of agreement {interval(low, high) or 'undefined'}",
     )

@@ -180,7 +180,11 @@ def in_points(content: Content, benchmark: str) -> str:
         bias = "within 0.005 points of the clinicians"
     sure = f" (95 % interval of jury minus clinicians {ends})" if ends else ""
     limits = interval(row.limits_low, row.limits_high)
-    far = f"; where differences are normal, 95 % of them lie from {limits}" if limits else ""
+    far = (
+        f"; if the differences are normally distributed, 95 % of them lie from {limits}"
+        if limits
+        else ""
+    )
     return f"In points of the scale, the jury is on average {bias}{sure}{far}."
 
 

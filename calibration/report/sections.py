@@ -9,6 +9,7 @@ import numpy as np
 from calibration import remarks
 from calibration.codes import NoteCode as Code
 from calibration.messages import REASONS, reason
+from calibration.messages.form import counted
 from calibration.report import figures
 from calibration.report.content import IN_POINTS, Content, Costs, CriterionRow
 from calibration.report.definitions import PLACES, Fact, definitions
@@ -17,6 +18,7 @@ from calibration.report.ledger import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
 from calibration.tables.agreement import RELIABILITY, SECOND_OPINION, TRUE_AGREEMENT
+from calibration.tables.meanings import HOLM_WORDS, ICC_WORDS
 from calibration.tables.numbers import known, money, place, whole
 from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import Table, TableSpec, laid_out
@@ -29,7 +31,7 @@ UNTESTED = (
 MOST_OUTLYING = 5
 MARK_LEAD = (
     "Clinicians mark errors and say how serious they are. A jury that sees them too scores those "
-    "responses lower than the others; where the interval of its gap includes 0, that is not shown. Where "
+    "responses lower than the others; where the interval of that difference includes 0, it is not shown. Where "
     "clinicians themselves seldom mark the same place, the jury cannot be expected to find it."
 )
 
@@ -146,8 +148,8 @@ def _safety(content: Content) -> Iterator[Section]:
 
 def _points_lead() -> str:
     return (
-        "ICC(C,2) says whether jury and clinicians rank responses alike; bias and limits of agreement "
-        "say how many points of the scale they differ. Above 0, the jury is more generous."
+        f"{ICC_WORDS} Bias and limits of agreement say how many points of the scale jury and "
+        "clinicians differ: above 0, the jury is more generous."
     )
 
 
@@ -202,9 +204,9 @@ def _against(content: Content) -> str:
     tried = max((row.n_tried for row in content.of("differences", *content.shown)), default=0)
     return (
         "The jury's ICC minus another's on the same responses: use the interval of the difference, "
-        "not whether two intervals overlap. p by Holm is corrected for "
-        f"{whole(tried)} comparisons, all that were ever made on this study. A difference smaller than "
-        "the detectable one (80 % power) is neither shown nor excluded."
+        "not whether two intervals overlap. "
+        f"{HOLM_WORDS} Here that makes {counted(tried, 'comparison')}. A difference smaller than the "
+        "detectable one (80 % power) is neither shown nor excluded."
     )
 
 

@@ -22,12 +22,21 @@ _HOLM = (
     "Chance of a difference this large if there were none, made larger for the number of "
     "comparisons (Holm), so that one in many is not taken for a finding."
 )
+HOLM_WORDS = (
+    "p by Holm is corrected for every comparison that somebody ever chose to make on this study; a jury "
+    "that was only looked at counts as one. The ledger lists more: each side of a comparison, and the "
+    "single benchmarks and criteria shown beside a jury's whole, which count only where one of them is "
+    "asked for by itself."
+)
+ICC_SCALE = (
+    "1 is exactly together, even if one side is always stricter; 0 is no more than chance; the 2 "
+    "says that two columns of scores are compared"
+)
+ICC_WORDS = f"ICC(C,2) says how far the scores of two sides rise and fall together: {ICC_SCALE}."
 
 MEANINGS = {
     "ICC(C,2)": Meaning(
-        "How consistently two columns of scores, the clinicians' and the other's, order and space the "
-        "same responses: 1 is perfect, 0 is chance; being stricter throughout costs nothing.",
-        AGREEMENT,
+        f"How far the scores of two sides rise and fall together: {ICC_SCALE}.", AGREEMENT
     ),
     "ICC(A,2)": Meaning(
         "As ICC(C,2), but being stricter or more lenient throughout lowers it too.", AGREEMENT
@@ -132,8 +141,9 @@ MEANINGS = {
     ),
     "Share": Meaning("Of the responses that clinicians read, how many are in this group.", ERRORS),
     "95 %, share": Meaning("95 % interval of the share, with instances as clusters.", ERRORS),
-    "Gap": Meaning("Mean of the jury's score minus the clinicians', in points.", ERRORS),
-    "95 %, gap": Meaning("95 % interval of the gap, between instances.", ERRORS),
+    "Jury minus clinicians": Meaning(
+        "The jury's score minus the clinicians', in points; of several responses, the mean.", ERRORS
+    ),
     "Spread": Meaning("How far the clinicians' scores of a response lie apart, in points.", ERRORS),
     "SD, ties lost": Meaning(
         "The same where a tie with an opponent counts as lost, as the paper prints it.", PAPER

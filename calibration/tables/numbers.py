@@ -11,8 +11,8 @@ MINUS, DASH, THIN = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NARROW NO-BREAK SPACE}"
 NAMES = {
     "jury": "Jury",
     "clinicians": "Clinicians, by pairs",
-    "like_for_like": "Like for like",
-    "intra_rater": "Same clinician again",
+    "like_for_like": "Like for like (difference)",
+    "intra_rater": "Same clinician again, ICC(A,1)",
 }
 WIDEST = 3.0  # an ICC is at most 1; an interval that is wider says nothing
 TOO_WIDE = "too wide to interpret"
