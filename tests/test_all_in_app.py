@@ -162,7 +162,7 @@ IN_THE_APP = {
     "analyse models": ("models", "Models"),
     "analyse errors": ("agreement", "Errors"),
     "analyse predict": ("agreement", "Predict"),
-    "analyse route": ("ward_routing", "Route"),
+    "analyse route": ("ward_routing", "Look for a rule"),
     "analyse transport": ("ward_transport", "Compare"),
     "rate next": ("ward_next", "Look now"),
     "analyse monitor": ("monitoring", "Monitoring"),
