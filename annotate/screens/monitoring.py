@@ -268,10 +268,13 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     page as two runs of it: the second finds another form, and waits for what the first began.
     """
     number = st.session_state.get(FORMS, 0)
-    st.html(caption(about_frozen(options)))
     with st.form(f"freeze-{number}", clear_on_submit=True, border=False):
         name_column, press = st.columns((3, 1), vertical_alignment="bottom")
-        name = name_column.text_input("Name of the report (optional)", max_chars=LONGEST_NAME)
+        name = name_column.text_input(
+            "Name of the report (optional). It keeps the figures as they are now; rating goes on",
+            max_chars=LONGEST_NAME,
+            help=about_frozen(options),
+        )
         pressed = press.form_submit_button("Freeze a report", type="primary", width="stretch")
     if pressed:
         st.session_state[FORMS] = number + 1
