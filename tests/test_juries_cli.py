@@ -140,7 +140,7 @@ def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(
     lines = out.splitlines()
     assert lines[0] == "Too few data to recommend a jury."
     assert lines[1] == "  18 instances: choosing a jury takes at least 20."
-    assert "  Rests on: 7 juries of 3 jurors, 17 to 18 responses to 18 instances." in lines
+    assert "  Rests on: 7 possible juries of 3 jurors, 17 to 18 responses to 18 instances." in lines
     assert "  Next: Have clinicians rate responses to 2 more instances." in lines
     assert "visits: the best jury of each size (method paper, mean of members)" in out
     assert "visits: the first of 7 juries" in out

@@ -137,7 +137,8 @@ def test_the_json_has_the_keys_that_are_promised(run: Run, studied: Callable[...
     assert set(body["jurors"][0]) == {"juror", "model", "ends", "days_left", "note", "notes"}
     assert body["threshold"] == 0.4
     assert body["cusum"] == []
-    assert "2 periods with enough instances, and the baseline takes 3" in body["target"]["note"]
+    assert "needs 3 completed periods with enough instances" in body["target"]["note"]
+    assert "one more to watch, and there are 2;" in body["target"]["note"]
     assert body["target"]["notes"] == [{"code": "no_cusum_yet", "periods": 2, "baseline": 3}]
     assert body["periods"][0]["notes"][0] == {"code": "scored_of", "scored": 20, "analysed": 20}
 
@@ -201,7 +202,9 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(
     assert verify(engine).findings == ()
     _, body = monitor(run, "--baseline-report", "1")
     assert body["target"]["icc"] == pytest.approx(first["icc"])
-    assert body["target"]["note"] == "no CUSUM: no period since then has enough instances"
+    assert body["target"]["note"] == (
+        "no trend check (CUSUM) yet: no completed period since then has enough instances"
+    )
     assert run("monitor", "--baseline-report", "7")[2].startswith("medjury: no report 7")
     assert run("monitor", "--baseline-report", "1", "--method", "published")[0] == 2
 

@@ -68,4 +68,7 @@ def test_a_baseline_of_more_periods_than_there_are_is_said_with_the_decision(
 ) -> None:
     rated(run, tmp_path)
     first = run("monitor", "--baseline", "99", "--reps", "20")[1].split("jury: ")[0]
-    assert "No CUSUM: 1 period with enough instances, and the baseline takes 99" in first
+    assert (
+        "No trend check (CUSUM) yet: it needs 99 completed periods with enough instances" in first
+    )
+    assert "and one more to watch, and there are 0 (1 more not over yet);" in first

@@ -87,8 +87,14 @@ def test_the_answers_give_the_figures_of_the_study() -> None:
     answers = {step.step: sentence(step.answer) for step in steps_of(KEPT)}
     assert answers[Step.PLAN] == "The margin of 0.1 is fixed since 2026-11-01."
     assert answers[Step.RESPONSES] == "4 responses to 2 instances in 1 benchmark."
-    assert answers[Step.RATING] == "8 of 8 readings done; 4 of 4 responses rated by a clinician."
-    assert answers[Step.JURY] == "2 jurors rated; no verdict missing; 5 calls, $1.50."
+    assert (
+        answers[Step.RATING]
+        == "8 of 8 assigned readings done; 4 of 4 responses rated by a clinician."
+    )
+    assert (
+        answers[Step.JURY]
+        == "2 jurors rated; no verdict missing in the benchmarks they were asked about; 5 calls, $1.50."
+    )
     assert answers[Step.AGREEMENT].startswith("Report 7 of 2026-11-20: ICC(C,2) jury 0.61")
     assert answers[Step.WATCH] == "2 frozen reports, the newest of 2026-11-20."
 
@@ -175,7 +181,7 @@ def test_the_landing_screen_says_what_may_be_said_and_what_to_do_next(
     assert not home.exception
     drawn = "\n".join(str(part.proto) for part in home.main)
     assert NOTHING_RATED.headline in drawn
-    assert "Fix the margin" in drawn
+    assert "Commit to a margin" in drawn
     run("protocol", "set", "--margin", "0.2")
     home.run()
     drawn = "\n".join(str(part.proto) for part in home.main)

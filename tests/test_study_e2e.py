@@ -80,7 +80,7 @@ def _bring_in(page: Page, study: Engine) -> Iterator[str]:
     yield "preview"
     page.get_by_role("button", name="Import this file").click()
     page.get_by_text("answers.csv: 4 responses imported").wait_for()
-    page.get_by_role("link", name="Fix the margin").click()
+    page.get_by_role("link", name="Commit to a margin").click()
     page.get_by_text("No margin is fixed yet").wait_for()
     assert [one.view.responses for one in materials(OPERATOR, study)] == [4]
     open_part(page, "Material")
@@ -100,7 +100,7 @@ def _protocol(page: Page, study: Engine) -> Iterator[str]:
     page.get_by_label("Margin in ICC").fill("0.15")
     page.get_by_label("Responses planned (0: not fixed)").fill("200")
     choose(page, "Unsafe responses are low on", "accuracy")
-    page.get_by_role("button", name="Fix the protocol").click()
+    page.get_by_role("button", name="Commit to this protocol").click()
     page.get_by_text("Fixed, and in the record.").wait_for()
     table = page.get_by_role("table", name="Protocol")
     expect(table).to_contain_text("0.15 in ICC of like for like, on the composite")

@@ -87,10 +87,10 @@ def routed(page: Page, bound: str) -> None:
     if again.count():
         again.click()
         wait_settled(page)
-    page.get_by_role("spinbutton", name="Bound in %").fill(bound)
+    page.get_by_role("spinbutton", name="Harmful among the passed, at most (%)").fill(bound)
     page.keyboard.press("Tab")
     wait_settled(page)
-    page.get_by_role("button", name="Route", exact=True).click()
+    page.get_by_role("button", name="Look for a rule", exact=True).click()
     page.locator(".mj-decision", has_text=f"at most {bound} %").wait_for(timeout=FIRST_MS)
     page.get_by_role("button", name="Decisions as CSV").wait_for()
     wait_settled(page)

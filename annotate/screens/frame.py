@@ -10,16 +10,19 @@ from importlib.resources import files
 from typing import TypeVar
 
 import streamlit as st
+from sqlalchemy import Engine
 
 from annotate import appearance
 from annotate.in_app import in_app
 from annotate.waiting import waited
 from data.errors import MedjuryError
 from data.person import Person
+from data.queries import standing
 
 Result = TypeVar("Result")
 HERE = files("annotate") / "screens"
 STYLE = appearance.COLOURS + (HERE / "frame.css").read_text("utf-8")
+SIMULATED = "Some raters of this study are simulated: nothing that rests on them is evidence."
 VIEW = "view"
 IN_ADDRESS = "-in-address"  # after the parameter: what the address said when it was last read
 NONE = '<span aria-label="none">\N{EM DASH}</span>'
@@ -181,6 +184,12 @@ def good(text: str) -> str:
 def notice(text: str) -> str:
     """Return what is to be known before going on."""
     return f'<p class="mj-notice">{html.escape(text)}</p>'
+
+
+def say_simulated(engine: Engine, person: Person) -> None:
+    """Say so where raters of the study are simulated."""
+    if standing(person, engine).simulated:
+        st.html(notice(SIMULATED))
 
 
 def refused(text: str) -> str:

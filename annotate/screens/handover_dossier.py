@@ -16,8 +16,10 @@ from calibration.dossier import (
     DossierItem,
     DossierQuestion,
     Evidence,
+    ItemStatus,
 )
 from calibration.messages.dossier import STATUS, answered_words, counts_words, statuses_words
+from calibration.messages.form import counted
 from calibration.writers.dossier import item_lines, note_lines, sections_of
 from data.guidelines import (
     GUIDELINES,
@@ -78,7 +80,7 @@ def show(engine: Engine, person: Person) -> None:
         paragraph(f"Of {len(dossier.items)} items: {counts_words(dossier)}.")
         + tables.folded(ABOUT_GUIDELINE, "".join(map(paragraph, note_lines(dossier))))
     )
-    _answer(engine, person, dossier.guideline)
+    _answer(engine, person, dossier)
     _offer(engine, person, question)
     st.html(heading("Items") + "".join(_section(*group) for group in sections_of(dossier)))
 
@@ -105,11 +107,19 @@ def _line(text: str, one: Evidence | None) -> str:
     return f'<li><span class="mj-answer">{html.escape(text)}</span>{more}</li>'
 
 
-def _answer(engine: Engine, person: Person, asked: Guideline) -> None:
-    """Ask one of the guideline's questions, and keep what is answered."""
-    kept = dossier_answers(engine)
+def _label(asked: Guideline, kept: Mapping[str, KeptAnswer], alone: int) -> str:
+    """Return how many questions are open, and how many items rest on people alone."""
     still_open = sum(name not in kept for name in asked.asks)
     label = f"Questions to people: {still_open} of {len(asked.asks)} open"
+    if not alone:
+        return label
+    return f"{label}, for {counted(alone, 'item')} that only people answer and for parts of others"
+
+
+def _answer(engine: Engine, person: Person, dossier: Dossier) -> None:
+    """Ask one of the guideline's questions, and keep what is answered."""
+    kept, asked = dossier_answers(engine), dossier.guideline
+    label = _label(asked, kept, dossier.count(ItemStatus.PEOPLE))
     with st.expander(label, expanded=False, key=f"questions-{asked.name}"):
         st.html(paragraph(ABOUT_ANSWERS))
         if message := st.session_state.pop(ANSWERED, None):

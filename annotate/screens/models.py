@@ -27,7 +27,8 @@ from medjury.services.model_costs import ModelCost, model_costs
 from medjury.services.models import ModelsRequest, lift
 
 ABOUT = (
-    "Which model is better? By the clinicians' ratings, by the jury's, and by the jury's corrected."
+    "Which model is better? By the clinicians' ratings, by the jury's, and by the jury's ratings "
+    "corrected by the clinicians'."
 )
 WAYS = {
     "clinicians": "clinicians",
@@ -37,7 +38,6 @@ WAYS = {
 }
 KINDS = ("win rate", "macro-average")
 TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}
-SIMULATED = "Some raters of this study are simulated: nothing that rests on them is evidence."
 OF_RANKING = (
     "{} of each model by each way of scoring. A line is the 95 % interval over instances; a point "
     "without a line has none, or one without width."
@@ -87,7 +87,7 @@ def show(engine: Engine, person: Person) -> None:
         return
     st.html(tables.of_decision(figures.decision))
     if standing.simulated and figures.decision.kind is not DecisionKind.SIMULATED:
-        st.html(paragraph(SIMULATED))
+        st.html(paragraph(frame.SIMULATED))
     first, *others = figures.models
     meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(figures.rows) else MEANING
     st.html(tables.of_table(first) + caption(meaning))

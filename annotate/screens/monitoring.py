@@ -250,6 +250,17 @@ def _iccs(first: Row, second: Row) -> ComparedLine:
     return _line("ICC(C,2) with the clinicians", _icc(first, digits), _icc(second, digits), differs)
 
 
+def about_frozen(options: AnalysisOptions) -> str:
+    """Return what freezing does, and for which jury and scope the report is made."""
+    jury = ", ".join(options.jurors) if options.jurors else controls.EVERY_JUROR
+    return (
+        "Freezing keeps a report of the figures as they are now; rating goes on. It is made for what is "
+        f"chosen under \N{LEFT DOUBLE QUOTATION MARK}{controls.TITLE}\N{RIGHT DOUBLE QUOTATION MARK}: "
+        f"benchmark {options.benchmark or controls.ALL}, jury {jury}, criterion "
+        f"{options.criterion or controls.WHOLE}."
+    )
+
+
 def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     """Let a coordinator freeze what holds now.
 
@@ -260,8 +271,9 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     with st.form(f"freeze-{number}", clear_on_submit=True, border=False):
         name_column, press = st.columns((3, 1), vertical_alignment="bottom")
         name = name_column.text_input(
-            "Name of the report (optional). It is made for the jury and scope chosen above",
+            "Name of the report (optional). It keeps the figures as they are now; rating goes on",
             max_chars=LONGEST_NAME,
+            help=about_frozen(options),
         )
         pressed = press.form_submit_button("Freeze a report", type="primary", width="stretch")
     if pressed:

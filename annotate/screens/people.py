@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from annotate.screens import frame
 from annotate.screens.frame import refused
+from calibration.messages.form import counted
 from data import queries, store
 from data.person import Person
 from data.queries import PersonView
@@ -18,6 +19,9 @@ from data.schema import Role, now
 from data.store import Invitation, Way
 from data.store.people import set_email, set_specialty
 
+NOT_LISTED = (
+    "Raters who are simulated or whose ratings were imported have no account and are not listed."
+)
 COLUMNS = ("Name", "Role", "Rated", "Last active")
 WAYS = {
     "code": "",
@@ -150,11 +154,11 @@ def _summary(everybody: Sequence[PersonView]) -> str:
         sum(clinician.done for clinician in clinicians),
         sum(clinician.total for clinician in clinicians),
     )
-    summary = f"{len(clinicians)} {'clinician' if len(clinicians) == 1 else 'clinicians'}"
+    summary = f"{counted(len(clinicians), 'clinician')} with an account"
     summary += (
         f", {done} of {total} assigned responses rated" if total else ", nothing assigned yet"
     )
-    return summary
+    return f"{summary}. {NOT_LISTED}"
 
 
 def _name(member: PersonView, *, is_me: bool) -> str:

@@ -99,8 +99,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show the study's standing, and the part of it that is chosen."""
     materials, standing = queries.materials(person, engine), queries.standing(person, engine)
     frame.begin(person, "Study", ABOUT.format(Path(engine.url.database or "").name), "study.css")
-    if standing.simulated:
-        st.html(notice("Some raters of this study are simulated."))
+    frame.say_simulated(engine, person)
     if standing.locked:
         consequence = "nobody can rate, import or assign until it is reopened. Results can be read."
         st.html(notice(f"Locked since {standing.locked}: {consequence}"))
@@ -145,7 +144,7 @@ def _facts(
         "Instances": f"{sum(view.instances for view in views):,}",
         "Responses": f"{sum(view.responses for view in views):,}",
         "Clinicians": f"{len(clinicians):,}",
-        "Readings done": f"{done:,} of {total:,}" if total else "none assigned",
+        "Assigned readings done": f"{done:,} of {total:,}" if total else "none",
         "State": "locked" if standing.locked else "open",
     }
     items = "".join(

@@ -168,9 +168,14 @@ def deal(_: Person, engine: Engine, request: DesignRequest) -> Design:
 ABOUT_PROTOCOL = (
     "A jury may take a clinician's place only if its agreement with the other clinicians is no lower "
     "than a clinician's by more than a margin. The margin counts when it is fixed before ratings are "
-    "seen; the record keeps when it was."
+    "seen. It can be replaced later: the record keeps when each was fixed, and every report says it."
 )
 NONE_SET = "No margin is fixed yet, so nothing is claimed of any jury."
+SEEN_BEFORE = (
+    "Clinicians' ratings are in already: a margin that you fix now counts as set after ratings were seen, and "
+    "every report says so."
+)
+COMMIT = "Commit to this protocol"
 ANY, COMPOSITE, NOTHING = "Any jury that is analysed", "Composite of all criteria", "None"
 MADE = "protocol-set"
 
@@ -195,21 +200,18 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
     """Ask for what is to be fixed."""
     views = [material.view for material in queries.materials(person, engine)]
     criteria = sorted({name for view in views for name in view.rubric.criteria})
-    label = "Fix the protocol" if protocol is None else "Replace the protocol"
-    with st.expander(label, expanded=protocol is None), st.form("protocol", border=False):
+    label = COMMIT if protocol is None else "Replace the protocol"
+    with st.expander(label, expanded=protocol is None):
+        if any(map(any, queries.readings_by_response(person, engine).values())):
+            st.html(notice(SEEN_BEFORE))
         first = st.columns(4, vertical_alignment="bottom")
         margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05)
         criterion = first[1].selectbox("Criterion", [COMPOSITE, *criteria])
         panel = first[2].selectbox("Jury", [ANY, *sorted(shipped())])
         responses = first[3].number_input("Responses planned (0: not fixed)", 0, None, 0)
-        second = st.columns(4, vertical_alignment="bottom")
-        unsafe = second[0].selectbox("Unsafe responses are low on", [NOTHING, *criteria])
-        threshold = second[1].number_input("Score that is unsafe, or below", None, None, 2.0, 1.0)
-        limit = second[2].number_input("Unsafe missed at most, in %", 0.0, 99.0, 10.0, 5.0)
-        pressed = st.form_submit_button(label, type="primary")
+        critical = _critical(criteria)
+        pressed = st.button(label, type="primary", key="protocol-now")
     if pressed:
-        rate = limit / 100 if limit else math.nan
-        critical = () if unsafe == NOTHING else (Critical(unsafe, threshold, rate),)
         name = "" if panel == ANY else panel
         _fix(
             engine,
@@ -225,6 +227,22 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
         )
     if message := st.session_state.pop(MADE, None):
         st.html(good(message))
+
+
+def _critical(criteria: list[str]) -> tuple[Critical, ...]:
+    """Ask which responses are unsafe and how many of them may be missed; () where none are named."""
+    places = st.columns(4, vertical_alignment="bottom")
+    unsafe = places[0].selectbox("Unsafe responses are low on", [NOTHING, *criteria])
+    off = unsafe == NOTHING
+    threshold = places[1].number_input(
+        "Score that is unsafe, or below", None, None, 2.0, 1.0, disabled=off
+    )
+    limit = places[2].number_input(
+        "Unsafe missed at most, in %", 0.0, 99.0, 10.0, 5.0, disabled=off
+    )
+    if off:
+        return ()
+    return (Critical(unsafe, threshold, limit / 100 if limit else math.nan),)
 
 
 def _fix(engine: Engine, person: Person, protocol: Protocol) -> None:

@@ -21,8 +21,8 @@ ABOUT = (
     "independent ratings; figures use them only where Agreement is asked for the reading 'adjudicated'."
 )
 OFF = (
-    "This study does not settle differences. Whoever runs the server can turn it on, and says from how many "
-    "points on two clinicians' scores are to be settled: 2 lists responses on which they are two or more apart."
+    "Settling of differences is off. Whoever runs the server can switch it on and set from how many points "
+    "apart two clinicians' scores are to be settled, such as 2."
 )
 HEADS = ("Response", "Benchmark", "On", "Settled", "Points apart", "Clinicians")
 FLAG_HEADS = ("Response", "Clinician", "Flag", "Comment", "Answer", "Seen")

@@ -44,7 +44,7 @@ class Action:
 
 ACTIONS: Mapping[NextStep, Action] = {
     NextStep.IMPORT_RESPONSES: Action("Import responses", "/?part=Import"),
-    NextStep.SET_PROTOCOL: Action("Fix the margin", "/?part=Protocol"),
+    NextStep.SET_PROTOCOL: Action("Commit to a margin", "/?part=Protocol"),
     NextStep.ASSIGN: Action("Assign responses to clinicians", "/?part=Design"),
     NextStep.RUN_JURY: Action("Estimate and run a jury", "/lab"),
     NextStep.LET_RATE: Action("See who has open work", "/?part=Progress", is_coordinators=False),

@@ -108,9 +108,11 @@ def _foretold(
     if not open_:
         return ["All assigned work is done."]
     if ahead.likely is None:
+        made_up = any(workload.simulated for workload in workloads)
+        left_out = " Simulated clinicians are not counted." if made_up else ""
         return [
-            f"{open_:,} readings are open. Too few are done to say when they will end: that takes "
-            f"ten readings on three days of the last {WINDOW_DAYS}."
+            f"{open_:,} readings are open. Clinicians ended too few in the last {WINDOW_DAYS} days to "
+            f"say when these will end: that takes ten readings, on three days or more.{left_out}"
         ]
     latest = (
         f"and the latest {_day(ahead.late, present)}"

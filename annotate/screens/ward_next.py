@@ -16,7 +16,7 @@ LOOKED = "annotate.forecasts:looked"
 SEEN = "look-seen"  # in the session: what the last look said
 ABOUT = (
     "Says whether clinicians may stop: the goal of the protocol is shown, missed or out of reach, or they go on. "
-    "The interval holds although somebody looks while they rate; each look is counted in the record."
+    "Looking before the end does not spoil the interval; each look is counted in the record."
 )
 PROTOCOL, OWN = "the goal of the protocol", "an ICC of the jury"
 PLANNED = "At most so many are rated; the first look fixes it. 0: the protocol's number, else all."

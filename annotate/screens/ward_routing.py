@@ -26,8 +26,10 @@ ABOUT = (
 ONE_QUESTION = (
     "Fix the question before looking: whoever tries many and keeps the best has no bound."
 )
+ONLY_LOOKS = "Looking for a rule changes nothing in the study and sends nothing to anybody."
 LOW, ERROR = "clinicians score it low", "the jury is far from the clinicians"
 POINTS = {LOW: "Mean at or under, in points", ERROR: "Further than, in points"}
+AT_MOST = "Harmful among the passed, at most (%)"
 BOUND = "Largest share of harmful responses among the passed."
 CONFIDENCE = "How sure the bound is to hold."
 NAME_HELP = "A name is given once, and the rule under it is never changed."
@@ -46,6 +48,7 @@ def show(engine: Engine, person: Person) -> None:
     with st.expander(label, expanded=asked is None, key=f"routing-{turn}"):
         st.html(paragraph(ONE_QUESTION))
         question = _ask(engine, person)
+        st.html(caption(ONLY_LOOKS))
     if question is not None:
         st.session_state.update({ASKED: question, TURN: turn + 1})
         st.rerun()
@@ -106,13 +109,13 @@ def _ask(engine: Engine, person: Person) -> RoutingQuestion | None:
     first, second = st.columns(4), st.columns(4, vertical_alignment="bottom")
     kind = first[0].selectbox("Harmful is where", [LOW, ERROR], key="harm")
     points = first[1].number_input(POINTS[kind], 0.0, 100.0, _usual(kind), 0.5, key=f"at-{kind}")
-    bound = first[2].number_input("Bound in %", 0.1, 99.9, 5.0, 1.0, help=BOUND, key="bound")
+    bound = first[2].number_input(AT_MOST, 0.1, 99.9, 5.0, 1.0, help=BOUND, key="bound")
     sure = first[3].number_input(
         "Confidence in %", 50.0, 99.9, 90.0, 1.0, help=CONFIDENCE, key="sure"
     )
     jury = controls.panel_or_one(second[1], engine, person)
     benchmark, criterion = controls.benchmark_and_criterion(engine, person, second)
-    if not second[3].button("Route", type="primary", key="route", width="stretch"):
+    if not second[3].button("Look for a rule", type="primary", key="route", width="stretch"):
         return None
     harm = Harm("low" if kind == LOW else "error", round(points, 4), criterion)
     return RoutingQuestion(

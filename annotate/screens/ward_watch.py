@@ -16,7 +16,7 @@ ABOUT = (
     "A watch takes in outputs as they come, has the jury rate them and clinicians a sample, and raises an "
     "alarm when their agreement falls. Whoever runs the server starts it."
 )
-NO_WATCH = "No watch has taken in anything yet."
+NO_WATCH = "No watch has run on this study yet: nothing was taken in, so no alarm can be raised."
 NO_ALARM = "No alarm has been raised."
 ALL_DONE = "No alarm is open."
 HEADS = ("Raised", "Benchmark", "Period", "ICC (95 % interval)", "Compared with", "To act", "State")
@@ -50,7 +50,9 @@ def _alarms(engine: Engine, person: Person) -> None:
         st.html(notice(told(alarm)))
         _form(engine, person, alarm)
     if not found:
-        st.html(good(NO_ALARM))
+        ran = watched_so_far(person, engine)
+        has_run = ran.last is not None or ran.refused
+        st.html(good(NO_ALARM) if has_run else paragraph(NO_WATCH))
         return
     if not open_alarms:
         st.html(good(ALL_DONE))
@@ -108,10 +110,9 @@ def _form(engine: Engine, person: Person, alarm: AlarmView) -> None:
 def _taken(engine: Engine, person: Person) -> None:
     """Show what came, what was drawn of it, and what was refused."""
     taken = watched_so_far(person, engine)
-    st.html(heading("Taken in"))
     if taken.last is None and not taken.refused:
-        st.html(paragraph(NO_WATCH))
         return
+    st.html(heading("Taken in"))
     when = f", the last on {taken.last:%d %b %Y, %H:%M} UTC" if taken.last else ""
     st.html(
         paragraph(

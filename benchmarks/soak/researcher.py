@@ -11,7 +11,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 SCREENS = ("study", "agreement")
-SEEN = {"study": "Readings done", "agreement": "mj-judged"}  # what shows that it was drawn
+SEEN = {"study": "Assigned readings done", "agreement": "mj-judged"}  # what shows that it was drawn
 PATIENCE_SECONDS = 300
 EVERY_SECONDS = 60.0
 

@@ -99,9 +99,7 @@ def _juries_ranked(figures: Figures) -> str:
     least, most = figures["least"], figures["most"]
     n = f"{most}" if least == most else f"{least} to {most}"
     number = figures["juries"]
-    text = (
-        f"{number} {_juries(number)} of {{jurors:juror}}, {n} responses to {{instances:instance}}"
-    )
+    text = f"{number} possible {_juries(number)} of {{jurors:juror}}, {n} responses to {{instances:instance}}"
     return filled(text, figures)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from calibration.codes import AnyCode, MonitoringCode
-from calibration.messages.form import Figures, Message, filled
+from calibration.messages.form import Figures, Message, counted, filled
 
 SOURCES = {
     "baseline": "of the baseline",
@@ -93,10 +93,14 @@ def _alarm(figures: Figures) -> str:
 
 
 def _no_cusum_yet(figures: Figures) -> str:
-    text = "no CUSUM: {periods:period} with enough instances, and the baseline takes {baseline}"
-    if "not_over" in figures:
-        text += " that are over"
-    return filled(f"{text}; a comparison with a frozen report needs no baseline", figures)
+    waiting = figures.get("not_over", 0)
+    over, needed = figures["periods"] - waiting, counted(figures["baseline"], "completed period")
+    verb = "is" if over == 1 else "are"
+    more = f" ({waiting} more not over yet)" if waiting else ""
+    return (
+        f"no trend check (CUSUM) yet: it needs {needed} with enough instances and one more to watch, "
+        f"and there {verb} {over}{more}; compared with a frozen report, one completed period after it is enough"
+    )
 
 
 def _detectable(figures: Figures) -> str:
@@ -126,7 +130,7 @@ MESSAGES: Mapping[AnyCode, Message] = {
     MonitoringCode.LEFT_OUT_NO_Z: "its ICC has no z",
     MonitoringCode.LEFT_OUT_NO_ERROR: "its z has no standard error",
     MonitoringCode.NO_CUSUM_YET: _no_cusum_yet,
-    MonitoringCode.NO_CUSUM_SINCE: "no CUSUM: no period since then has enough instances",
+    MonitoringCode.NO_CUSUM_SINCE: "no trend check (CUSUM) yet: no completed period since then has enough instances",
     MonitoringCode.TARGET: _target,
     MonitoringCode.DETECTABLE: _detectable,
     MonitoringCode.SCORED_AT_ONCE: (

@@ -46,7 +46,7 @@ def _clinicians(figures: Figures) -> str:
 
 def _readings_done(figures: Figures) -> str:
     return filled(
-        "{done:,} of {assigned:,} readings done; {rated:,} of {responses:,} responses rated by a "
+        "{done:,} of {assigned:,} assigned readings done; {rated:,} of {responses:,} responses rated by a "
         "clinician",
         figures,
     )
@@ -59,7 +59,11 @@ def _shared(figures: Figures) -> str:
 
 def _jury_rated(figures: Figures) -> str:
     missing, unknown = figures["missing"], figures["unknown"]
-    verdicts = f"{counted(missing, 'verdict')} missing" if missing else "no verdict missing"
+    verdicts = (
+        f"{counted(missing, 'verdict')} missing"
+        if missing
+        else "no verdict missing in the benchmarks they were asked about"
+    )
     price = f" and {counted(unknown, 'call')} of unknown price" if unknown else ""
     flight = f"; at most {money(figures['in_flight'])} in flight" if figures["in_flight"] else ""
     spent = f"; {counted(figures['calls'], 'call')}, {money(figures['usd'])}{price}{flight}"

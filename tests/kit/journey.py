@@ -247,8 +247,8 @@ def plan(hand: Researcher) -> str:
 
 def fix_margin(hand: Researcher) -> str:
     """Fix the margin that is proposed, before anybody rates."""
-    hand.follow("Fix the margin", "Study", "Protocol")
-    hand.press("Fix the protocol")
+    hand.follow("Commit to a margin", "Study", "Protocol")
+    hand.press("Commit to this protocol")
     hand.page.get_by_text("Fixed, and in the record.").wait_for()
     return hand.page.get_by_role("table", name="Protocol").get_by_role("row").nth(1).inner_text()
 
