@@ -46,7 +46,7 @@ def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
     expect(page.get_by_text("No report is frozen yet")).to_be_visible()
     for name in ("before <i>all</i>", "after"):
         settle(page)  # what was frozen before is drawn anew, and takes the button with it
-        page.get_by_label("Name of the report").fill(name)
+        page.get_by_role("textbox", name="Name of the report").fill(name)
         page.get_by_role("button", name="Freeze a report", exact=True).click()
         expect(page.get_by_text(f"{name} is frozen")).to_be_visible(timeout=4 * PATIENCE_MS)
     assert [one.body["name"] for one in frozen_reports(OPERATOR, engine)] == [
