@@ -18,7 +18,7 @@ from annotate.screens.frame import good, heading, lead
 from calibration.messages.form import listed
 from calibration.report.ledger import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow
-from calibration.tables.meanings import HOLM_WORDS
+from calibration.tables.meanings import HOLM_SHORT, HOLM_WORDS
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
@@ -51,7 +51,7 @@ TWO = (
 )
 ASK = (
     "Choose two juries to compare.",
-    f"Each comparison is kept in the ledger. {HOLM_WORDS}",
+    f"Each comparison is kept in the ledger. {HOLM_SHORT}",
 )
 RANKING_THEM = "Every combination of jurors is compared with the clinicians, resample by resample"
 COMPARING = "The two juries are compared with the clinicians, resample by resample"

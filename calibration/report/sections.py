@@ -18,7 +18,7 @@ from calibration.report.ledger import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
 from calibration.tables.agreement import RELIABILITY, SECOND_OPINION, TRUE_AGREEMENT
-from calibration.tables.meanings import HOLM_WORDS, ICC_WORDS
+from calibration.tables.meanings import HOLM_SHORT, ICC_WORDS
 from calibration.tables.numbers import known, money, place, whole
 from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import Table, TableSpec, laid_out
@@ -205,7 +205,7 @@ def _against(content: Content) -> str:
     return (
         "The jury's ICC minus another's on the same responses: use the interval of the difference, "
         "not whether two intervals overlap. "
-        f"{HOLM_WORDS} Here that makes {counted(tried, 'comparison')}. A difference smaller than the "
+        f"{HOLM_SHORT} Here that makes {counted(tried, 'comparison')}. A difference smaller than the "
         "detectable one (80 % power) is neither shown nor excluded."
     )
 

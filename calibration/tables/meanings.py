@@ -22,6 +22,7 @@ _HOLM = (
     "Chance of a difference this large if there were none, made larger for the number of "
     "comparisons (Holm), so that one in many is not taken for a finding."
 )
+HOLM_SHORT = "p by Holm is corrected for every comparison ever chosen on this study."
 HOLM_WORDS = (
     "p by Holm is corrected for every comparison that somebody ever chose to make on this study; a jury "
     "that was only looked at counts as one. The ledger lists more: each side of a comparison, and the "
