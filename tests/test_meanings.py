@@ -52,7 +52,7 @@ PLAIN = {
     ),
     *(
         "Clinicians, points",
-        "Clinicians, marked minus unmarked",
+        "Clinicians' change",
         "Compared",
         "Comparisons",
         "Criterion",
@@ -83,7 +83,8 @@ PLAIN = {
         "Jury, marked",
         "Jury, unmarked",
         "Jury, points",
-        "Jury, marked minus unmarked",
+        "Jury minus clinicians",
+        "Jury's change",
     ),
     *(
         "Kind",
@@ -106,7 +107,7 @@ PLAIN = {
         "Pairs of models",
     ),
     *(
-        "Places two clinicians marked",
+        "Places two marked",
         "Points",
         "Rank",
         "Raters",

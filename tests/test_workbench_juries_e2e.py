@@ -1,6 +1,7 @@
 """Two juries side by side and reviews, in Chromium: chosen, listed by what changed, tagged, noted."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from kit import screens
@@ -8,6 +9,7 @@ from kit.browsers import LAPTOP, TABLET, new_context, wait_settled
 from kit.rating_study import build, row, rubric
 from kit.servers import Server
 from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from sqlalchemy import Engine
 
 from data.importers.rows import Origin, RatingRow
@@ -141,8 +143,12 @@ def test_a_response_is_tagged_and_noted_and_found_again(
     tag, note = f"odd {size['width']}", f"Ask dr-b. {HOSTILE}"
     review = rita.locator(".st-key-workbench-scores")
     wait_settled(rita)
-    review.get_by_label("Tags", exact=True).press_sequentially(tag)
-    rita.get_by_role("option", name=f"Add: {tag}").wait_for()
+    offered = rita.get_by_role("option", name=f"Add: {tag}")
+    for _ in range(5):  # a page that is drawn anew meanwhile forgets what is typed
+        review.get_by_label("Tags", exact=True).fill(tag)
+        with suppress(PlaywrightTimeout):
+            offered.wait_for(timeout=6_000)
+            break
     rita.keyboard.press("Enter")
     wait_settled(rita)
     rita.keyboard.press("Escape")

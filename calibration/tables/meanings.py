@@ -142,9 +142,8 @@ MEANINGS = {
     ),
     "Share": Meaning("Of the responses that clinicians read, how many are in this group.", ERRORS),
     "95 %, share": Meaning("95 % interval of the share, with instances as clusters.", ERRORS),
-    "Jury minus clinicians": Meaning(
-        "The jury's score minus the clinicians', in points; of several responses, the mean.", ERRORS
-    ),
+    "Gap": Meaning("Mean of the jury's score minus the clinicians', in points.", ERRORS),
+    "95 %, gap": Meaning("95 % interval of the gap, between instances.", ERRORS),
     "Spread": Meaning("How far the clinicians' scores of a response lie apart, in points.", ERRORS),
     "SD, ties lost": Meaning(
         "The same where a tie with an opponent counts as lost, as the paper prints it.", PAPER
