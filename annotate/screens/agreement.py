@@ -35,10 +35,7 @@ from data.person import Person
 ABOUT = (
     "How well the jury, each juror and each metric agree with the clinicians, and how sure that is."
 )
-CONSISTENCY = (
-    "ICC(C,2) measures consistency: a rater who is always one point stricter still agrees. "
-    "Only the rows 'like for like' show whether the jury may take a clinician's place."
-)
+CONSISTENCY = "Only 'like for like' shows whether the jury may take a clinician's place."
 LUCK = "Juries tried on this study so far: {}. The best of many is partly best by luck."
 NO_GROUP = (
     "No response is in a group. To add groups, give the file of responses columns such as "
