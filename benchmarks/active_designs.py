@@ -92,6 +92,11 @@ class Draw:
     chance: Array
     strata: Integers
 
+    @cached_property
+    def weights(self) -> Array:
+        """Return 1 / chance, summing to 1, shape (n,)."""
+        return 1 / self.chance / (1 / self.chance).sum()
+
 
 @dataclass(frozen=True, eq=False)
 class Linear:
@@ -153,11 +158,10 @@ def linear(composites: Array, clinicians: int, weights: Array, statistic: str) -
 
 def assisted(whole: Population, draw: Draw, statistic: str) -> Linear:
     """Return the estimate and what is left of the influence; without "assisted" that is all of it."""
-    weights = 1 / draw.chance / (1 / draw.chance).sum()
-    found = linear(whole.composites[draw.rows], whole.clinicians, weights, statistic)
+    found = linear(whole.composites[draw.rows], whole.clinicians, draw.weights, statistic)
     if not statistic.endswith("assisted"):
         return found
-    known, root = whole.known[draw.rows], np.sqrt(weights)
+    known, root = whole.known[draw.rows], np.sqrt(draw.weights)
     slopes = np.linalg.lstsq(known * root[:, None], found.influence * root, rcond=None)[0]
     moved = float(whole.known.mean(axis=0) @ slopes)
     return Linear(found.value + moved, found.influence - known @ slopes)
@@ -166,8 +170,7 @@ def assisted(whole: Population, draw: Draw, statistic: str) -> Linear:
 def interval(whole: Population, draw: Draw, statistic: str) -> tuple[float, float, float]:
     """Return estimate, low and high; an ICC's is symmetric in log(1 - ICC), from -1."""
     found = assisted(whole, draw, statistic)
-    weights = 1 / draw.chance / (1 / draw.chance).sum()
-    terms, left = weights * found.influence, np.maximum(1 - draw.chance, 0)
+    terms, left = draw.weights * found.influence, np.maximum(1 - draw.chance, 0)
     variance = 0.0
     for stratum in np.unique(draw.strata):
         own = draw.strata == stratum
@@ -175,7 +178,7 @@ def interval(whole: Population, draw: Draw, statistic: str) -> tuple[float, floa
         middle = part @ of / max(part.sum(), 1e-12)
         variance += n / (n - 1) * float(part @ (of - middle) ** 2)
     fitted = 3 if statistic.endswith("assisted") else 1
-    kish = 1 / (weights**2).sum()
+    kish = 1 / (draw.weights**2).sum()
     error = np.sqrt(variance * (kish - 1) / (kish - fitted))
     half = float(student.ppf(0.975, kish - fitted) * error)
     if statistic.startswith("icc"):
@@ -196,6 +199,11 @@ def scale(sizes: Array, number: int) -> float:
         full |= over
 
 
+def mixed(sizes: Array) -> Array:
+    """Return sizes of mean 1, mixed with those of uniform choice."""
+    return UNIFORM_SHARE + (1 - UNIFORM_SHARE) * sizes / sizes.mean()
+
+
 def draw_by_chance(chance: Array, number: int, random: np.random.Generator) -> Integers:
     """Return rows drawn with these chances, which sum to the number: systematic, in random order."""
     order = random.permutation(len(chance))
@@ -211,8 +219,8 @@ def uniform(whole: Population, number: int, random: np.random.Generator) -> Draw
 
 def by_size(whole: Population, number: int, random: np.random.Generator, sizes: Array) -> Draw:
     """Draw with chances in proportion to sizes (N,), mixed with uniform choice."""
-    mixed = UNIFORM_SHARE + (1 - UNIFORM_SHARE) * sizes / sizes.mean()
-    chance = np.minimum(scale(mixed, number) * mixed, 1)
+    own = mixed(sizes)
+    chance = np.minimum(scale(own, number) * own, 1)
     rows = draw_by_chance(chance, number, random)
     return Draw(rows, chance[rows], np.zeros(number, dtype=np.int64))
 
@@ -224,9 +232,9 @@ def learned(whole: Population, number: int, random: np.random.Generator, target:
     penalty = RIDGE * np.diag([0.0, 1, 1, 1])
     predicted = whole.features @ np.linalg.solve(x.T @ x + penalty, x.T @ size)
     predicted = np.maximum(predicted, predicted.mean() / 10)
-    mixed = UNIFORM_SHARE + (1 - UNIFORM_SHARE) * predicted / predicted.mean()
+    own = mixed(predicted)
     rest = np.setdiff1d(np.arange(all_of), pilot.rows)
-    later = np.minimum(scale(mixed[rest], number - PILOT) * mixed, 1)
+    later = np.minimum(scale(own[rest], number - PILOT) * own, 1)
     drawn = rest[draw_by_chance(later[rest], number - PILOT, random)]
     rows = np.concatenate([pilot.rows, drawn])
     chance = PILOT / all_of + (1 - PILOT / all_of) * later[rows]

@@ -144,27 +144,32 @@ def database_errors(url: str | URL) -> Iterator[None]:
         yield
     except DataError as error:
         raise BadInput(
-            f"study {shown(url)}: the database cannot hold a value ({_first_line(error)}); nothing of "
+            f"study {shown(url)}: the database cannot hold a value ({_first_line(error.orig)}); nothing of "
             "it was stored"
         ) from error
     except DatabaseError as error:
         forbidden = getattr(error.orig, "sqlstate", None) in FORBIDDEN
         if type(error) not in (DatabaseError, OperationalError) and not forbidden:
             raise
-        reason = _first_line(error).replace(
-            "canceling statement due to lock timeout", "it is locked"
-        )
-        raise NoStudy(f"study {shown(url)}: {reason}; {_remedy(error, reason)}") from error
+        raise _no_study(url, error.orig) from error
+    except sqlite3.OperationalError as error:  # of a connection without SQLAlchemy
+        raise _no_study(url, error) from error
 
 
-def _first_line(error: DatabaseError) -> str:
-    """Return the first line of a database error; later lines may quote a study's text."""
-    return (str(error.orig).strip().splitlines() or ["it gave no reason"])[0]
+def _no_study(url: str | URL, error: BaseException | None) -> NoStudy:
+    """Return a driver's error as a message."""
+    reason = _first_line(error).replace("canceling statement due to lock timeout", "it is locked")
+    return NoStudy(f"study {shown(url)}: {reason}; {_remedy(error, reason)}")
 
 
-def _remedy(error: DatabaseError, reason: str) -> str:
-    """Return what to do about an error, by PostgreSQL's code or by its words."""
-    state = getattr(error.orig, "sqlstate", None) or ""
+def _first_line(error: BaseException | None) -> str:
+    """Return the first line of a driver's error; later lines may quote a study's text."""
+    return (str(error).strip().splitlines() or ["it gave no reason"])[0]
+
+
+def _remedy(error: BaseException | None, reason: str) -> str:
+    """Return what to do about a driver's error, by PostgreSQL's code or by its words."""
+    state = getattr(error, "sqlstate", None) or ""
     words = re.sub(r'"[^"]*"', '""', reason).lower()
     by_code = (hint for code, hint in STATES.items() if state.startswith(code))
     by_words = (hint for part, hint in HINTS if part in words)

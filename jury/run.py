@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine, event, text
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from data.database import database_errors, shown
 from data.errors import BadInput, Conflict
@@ -321,7 +321,7 @@ def lock_beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
         If it can be neither taken nor waited for, as on a full disk.
     """
     with database_errors(f"sqlite:///{path}"):
-        connection = _connected(path)
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         with database_errors(f"sqlite:///{path}"):
             if not _taken(connection):
@@ -333,20 +333,13 @@ def lock_beside(path: str, waiting: Callable[[], None]) -> Iterator[None]:
         connection.close()
 
 
-def _connected(path: str) -> sqlite3.Connection:
-    try:
-        return sqlite3.connect(path, timeout=0, isolation_level=None)
-    except sqlite3.OperationalError as error:
-        raise OperationalError(None, None, error) from error
-
-
 def _taken(connection: sqlite3.Connection) -> bool:
     """Return whether the lock could be taken now."""
     try:
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
-            raise OperationalError(None, None, error) from error
+            raise
         return False
     return True
 

@@ -35,7 +35,7 @@ from data.person import Person
 ABOUT = (
     "How well the jury, each juror and each metric agree with the clinicians, and how sure that is."
 )
-CONSISTENCY = "Only 'like for like' shows whether the jury may take a clinician's place."
+LIKE_FOR_LIKE = "Only 'like for like' shows whether the jury may take a clinician's place."
 LUCK = "Juries tried on this study so far: {}. The best of many is partly best by luck."
 NO_GROUP = (
     "No response is in a group. To add groups, give the file of responses columns such as "
@@ -145,7 +145,7 @@ def _overview(answer: Answer, later: Later) -> None:
     """Show chart and table at once, and under them what takes longer."""
     _charts(answer.charts, "intervals")
     made_up = f"Simulated raters: {listed(answer.simulated)}." if answer.simulated else ""
-    below = caption(CONSISTENCY) + (caption(made_up) if made_up else "")
+    below = caption(LIKE_FOR_LIKE) + (caption(made_up) if made_up else "")
     each = tables.of_table(answer.each) if answer.each else ""
     more = tables.folded(tables.EACH_BENCHMARK, each)
     st.html(tables.of_table(answer.table) + below + more)

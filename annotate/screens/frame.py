@@ -10,14 +10,13 @@ from importlib.resources import files
 from typing import TypeVar
 
 import streamlit as st
-from sqlalchemy import Engine
 
 from annotate import appearance
 from annotate.in_app import in_app
 from annotate.waiting import waited
 from data.errors import MedjuryError
 from data.person import Person
-from data.queries import standing
+from data.queries import StudyStanding
 
 Result = TypeVar("Result")
 HERE = files("annotate") / "screens"
@@ -186,10 +185,10 @@ def notice(text: str) -> str:
     return f'<p class="mj-notice">{html.escape(text)}</p>'
 
 
-def say_simulated(engine: Engine, person: Person) -> None:
+def say_simulated(standing: StudyStanding, words: str = SIMULATED) -> None:
     """Say so where raters of the study are simulated."""
-    if standing(person, engine).simulated:
-        st.html(notice(SIMULATED))
+    if standing.simulated:
+        st.html(notice(words))
 
 
 def refused(text: str) -> str:

@@ -6,7 +6,6 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame, handover_dossier, handover_paper
-from annotate.screens.frame import notice
 from data import queries
 from data.person import Person
 
@@ -23,8 +22,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show the part that is chosen."""
     frame.begin(person, "Hand over", ABOUT, "study.css")
     st.html(frame.style("handover.css"))
-    if queries.standing(person, engine).simulated:
-        st.html(notice(SIMULATED))
+    frame.say_simulated(queries.standing(person, engine), SIMULATED)
     PARTS[_chosen()](engine, person)
 
 

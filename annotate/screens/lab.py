@@ -88,7 +88,7 @@ class _Chosen:
 def show(engine: Engine, person: Person) -> None:
     """Show the run that is on, then all that is needed for the next one."""
     frame.begin(person, "Jury lab", ABOUT, "lab.css")
-    frame.say_simulated(engine, person)
+    frame.say_simulated(queries.standing(person, engine))
     benchmarks = [
         benchmark for benchmark in queries.study_benchmarks(person, engine) if benchmark.responses
     ]

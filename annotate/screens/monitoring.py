@@ -250,7 +250,7 @@ def _iccs(first: Row, second: Row) -> ComparedLine:
     return _line("ICC(C,2) with the clinicians", _icc(first, digits), _icc(second, digits), differs)
 
 
-def about_frozen(options: AnalysisOptions) -> str:
+def _about_frozen(options: AnalysisOptions) -> str:
     """Return what freezing does, and for which jury and scope the report is made."""
     jury = ", ".join(options.jurors) if options.jurors else controls.EVERY_JUROR
     return (
@@ -273,7 +273,7 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
         name = name_column.text_input(
             "Name of the report (optional). It keeps the figures as they are now; rating goes on",
             max_chars=LONGEST_NAME,
-            help=about_frozen(options),
+            help=_about_frozen(options),
         )
         pressed = press.form_submit_button("Freeze a report", type="primary", width="stretch")
     if pressed:

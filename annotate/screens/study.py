@@ -99,7 +99,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show the study's standing, and the part of it that is chosen."""
     materials, standing = queries.materials(person, engine), queries.standing(person, engine)
     frame.begin(person, "Study", ABOUT.format(Path(engine.url.database or "").name), "study.css")
-    frame.say_simulated(engine, person)
+    frame.say_simulated(standing)
     if standing.locked:
         consequence = "nobody can rate, import or assign until it is reopened. Results can be read."
         st.html(notice(f"Locked since {standing.locked}: {consequence}"))

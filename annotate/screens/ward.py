@@ -32,7 +32,7 @@ PARTS: Mapping[str, Callable[[Engine, Person], None]] = {
 def show(engine: Engine, person: Person) -> None:
     """Show the part that is chosen."""
     frame.begin(person, "Ward", ABOUT, "study.css")
-    frame.say_simulated(engine, person)
+    frame.say_simulated(queries.standing(person, engine))
     if not queries.jurors_with_ratings(person, engine):
         frame.empty(NOBODY, FIRST_STEP)
         study_home.say_no_jury(engine, person)

@@ -9,7 +9,7 @@ from calibration.messages.form import counted
 from calibration.tables.numbers import DASH, fixed, interval
 from data import queries
 from data.person import Person
-from data.queries.watch import AlarmView, alarms_raised, refusals, watched_so_far
+from data.queries.watch import AlarmView, Intakes, alarms_raised, refusals, watched_so_far
 from data.store.watch import LONGEST_DONE, acknowledge
 
 ABOUT = (
@@ -39,19 +39,20 @@ def show(engine: Engine, person: Person) -> None:
     st.html(heading("Watch") + paragraph(ABOUT))
     if message := st.session_state.pop(STORED, None):
         st.html(good(message))
-    _alarms(engine, person)
-    _taken(engine, person)
+    taken = watched_so_far(person, engine)
+    has_run = taken.last is not None or bool(taken.refused)
+    _alarms(engine, person, has_run=has_run)
+    if has_run:
+        _taken(engine, person, taken)
 
 
-def _alarms(engine: Engine, person: Person) -> None:
+def _alarms(engine: Engine, person: Person, *, has_run: bool) -> None:
     found = alarms_raised(person, engine)
     open_alarms = [alarm for alarm in found if alarm.is_open]
     for alarm in open_alarms:
         st.html(notice(told(alarm)))
         _form(engine, person, alarm)
     if not found:
-        ran = watched_so_far(person, engine)
-        has_run = ran.last is not None or ran.refused
         st.html(good(NO_ALARM) if has_run else paragraph(NO_WATCH))
         return
     if not open_alarms:
@@ -107,11 +108,8 @@ def _form(engine: Engine, person: Person, alarm: AlarmView) -> None:
             st.rerun()
 
 
-def _taken(engine: Engine, person: Person) -> None:
+def _taken(engine: Engine, person: Person, taken: Intakes) -> None:
     """Show what came, what was drawn of it, and what was refused."""
-    taken = watched_so_far(person, engine)
-    if taken.last is None and not taken.refused:
-        return
     st.html(heading("Taken in"))
     when = f", the last on {taken.last:%d %b %Y, %H:%M} UTC" if taken.last else ""
     st.html(

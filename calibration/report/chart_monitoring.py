@@ -17,8 +17,7 @@ from calibration.report.chart_style import ACCENT, INK, SOFT, Row, of_rows, styl
 WIDTH, HEIGHT = 560, 210
 WARNING = "#b35900"
 LOWEST = -1.0  # an ICC has no lower bound: an interval is drawn to here, its figures are beside it
-KINDS = ("baseline", "watched", "too few")
-SHAPES = ("square", "circle", "diamond")
+SHAPES = {"baseline": "square", "watched": "circle", "too few": "diamond"}  # by kind of period
 ROOM = 1.12
 
 
@@ -48,8 +47,8 @@ def chart_periods(
     base = of_rows(shown).properties(width=WIDTH, height=HEIGHT)
     line = base.mark_rule(strokeWidth=1.6, color=ACCENT).encode(x=x, y=y, y2="high:Q")
     path = base.mark_line(strokeWidth=1, color=SOFT).encode(x=x, y="icc:Q")
-    there = [(kind, shape) for kind, shape in zip(KINDS, SHAPES, strict=True) if kind in kinds]
-    scale = alt.Scale(domain=[kind for kind, _ in there], range=[shape for _, shape in there])
+    there = {kind: shape for kind, shape in SHAPES.items() if kind in kinds}
+    scale = alt.Scale(domain=[*there], range=[*there.values()])
     shape = alt.Shape("kind:N", title=None, scale=scale)
     point = base.mark_point(filled=True, size=70, color=ACCENT, opacity=1)
     marks = line + path + point.encode(x=x, y="icc:Q", shape=shape)
