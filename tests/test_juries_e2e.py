@@ -63,8 +63,7 @@ def choose_two(page: Page, study: Engine) -> None:
         ("First jury", agreement_screen.JURORS[0]),
         ("Second jury", agreement_screen.MARKUP),
     ):
-        page.get_by_role("combobox", name=label).click()
-        page.get_by_role("option", name=name, exact=True).click()
+        screens.choose(page, label, name)
         page.keyboard.press("Escape")
     assert [one.times for one in compositions_tried(study)] == before
     page.get_by_role("button", name="Compare", exact=True).click()
