@@ -11,6 +11,7 @@ from enum import StrEnum
 from calibration.codes import NoteCode
 from calibration.messages import words
 from calibration.messages.decisions import OF_READING, headline
+from calibration.messages.form import listed
 from calibration.values import NAN, Note, note
 
 
@@ -24,6 +25,8 @@ class DecisionKind(StrEnum):
 
     # The jury in a clinician's place, at a margin
     NO_PROTOCOL = "no_protocol"
+    NO_REFERENCE = "no_reference"
+    EXPLORATORY = "exploratory"
     NON_INFERIOR = "non_inferior"
     INFERIOR = "inferior"
 
@@ -47,6 +50,7 @@ class DecisionKind(StrEnum):
     USABLE_COMBINED = "usable_combined"
 
 
+LIKE_THESE, THESE = "clinicians_like_these", "these_clinicians"
 CLAIMS = (
     DecisionKind.NON_INFERIOR,
     DecisionKind.INFERIOR,
@@ -73,6 +77,11 @@ class Decision:
     basis : how much data it rests on
     next : the next useful action, None where there is nothing to do
     names : whom the headline names, such as a jury's jurors or a model
+    margin : that the study's protocol fixes, NaN without one
+    scope : of agreement alone: for whom the decision holds; else ""
+    clinicians : how many it compares with one another
+    hangs_on : the clinicians without whom another decision would be taken
+    without : the clinicians who were left out on purpose
     reading : of a study with settled differences, which of its readings this is of; else ""
     """
 
@@ -86,14 +95,22 @@ class Decision:
     basis: tuple[Note, ...] = ()
     next: Note | None = None
     names: tuple[str, ...] = ()
+    margin: float = NAN
+    scope: str = ""
+    clinicians: int = 0
+    hangs_on: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     reading: str = ""
 
     @property
     def headline(self) -> str:
         """Return the decision as one sentence, naming the readings where there are two kinds."""
         first = self.reasons[0] if self.reasons else None
-        text = headline(self.subject, self.kind.value, self.names, first)
-        return f"{text} {OF_READING[self.reading]}".rstrip()
+        about = {"margin": self.margin, "clinicians": self.clinicians, "hangs_on": self.hangs_on}
+        kinds = [f"{self.kind.value}, {self.scope}", self.kind.value]
+        text = headline(self.subject, kinds, self.names, first, about)
+        left_out = f"Without {listed(self.without)}." if self.without else ""
+        return " ".join(filter(None, [text, left_out, OF_READING[self.reading]]))
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from calibration.detection_row import (
     rankings,
     undefined_row,
 )
-from calibration.protocol import Critical, Threshold, thresholds
+from calibration.protocol import MISS_AT_MOST, Critical, Threshold, thresholds
 from calibration.rating_matrix import mean_of_given
 from calibration.scope import checked_jury
 from calibration.scores import Array, Integers, RubricShape, Scores
@@ -83,9 +83,8 @@ def detection(
     Returns
     -------
     Detection
-        For each benchmark, then "combined" if there are several, and each critical criterion
-        and threshold; on a benchmark without any, each criterion (or the one asked for) at the
-        second point of its scale. Scorers:
+        For each benchmark, then "combined" if there are several, each critical criterion and
+        threshold; empty where nothing is critical. Scorers:
 
         jury : its mean, where all its jurors (or `min_jurors`) scored
         jury_held_out : the jury against the mean of all clinicians but one, each left out in turn
@@ -102,7 +101,9 @@ def detection(
     """
     jury = checked_jury(scores, options)
     table = criterion_scores(scores, jury.members if jury else ())
-    thresholds = thresholds_of(scores.rubrics, critical, options.criterion)
+    thresholds = thresholds_of(scores.rubrics, critical)
+    if not any(thresholds.values()):
+        return NOTHING
     rows: list[DetectionRow] = []
     curves: dict[Key, Curve] = {}
     for name, own in scopes_of(scores, table):
@@ -115,11 +116,11 @@ def detection(
 
 
 def thresholds_of(
-    rubrics: Mapping[str, RubricShape], critical: Sequence[Critical], criterion: str | None = None
+    rubrics: Mapping[str, RubricShape], critical: Sequence[Critical]
 ) -> dict[str, tuple[Threshold, ...]]:
-    """Return the thresholds of each benchmark: the critical ones, or one for each criterion."""
+    """Return the critical thresholds of each benchmark."""
     return {
-        benchmark: thresholds(shape.criteria, shape.low, shape.critical, critical, criterion)
+        benchmark: thresholds(shape.criteria, shape.critical, critical)
         for benchmark, shape in rubrics.items()
     }
 
@@ -135,9 +136,7 @@ def _rows(
             [scope.scores.rubrics[name] for name in benchmarks],
         )
         scale = range(shapes[0].low, shapes[0].high + 1)
-        about = RowSubject(
-            scope.name, "", threshold.criterion, threshold.points, threshold.critical, scale
-        )
+        about = RowSubject(scope.name, "", threshold.criterion, threshold.points, True, scale)
         about = replace(about, notes=noted(_alone(scope, benchmarks)))
         if why := _why_undefined(own, threshold.criterion, shapes):
             for name in _scorers(scope):
@@ -150,18 +149,12 @@ def _rows(
 
 
 def _shared_thresholds(scope: _Scope) -> Iterator[tuple[Threshold, list[str]]]:
-    """Yield each threshold of a scope with the benchmarks that have it; critical ones alone if any."""
-    benchmarks_of: dict[tuple[str, float], list[str]] = {}
-    every = [(name, threshold) for name in scope.members for threshold in scope.thresholds[name]]
-    fixed = {
-        (threshold.criterion, threshold.points) for _, threshold in every if threshold.critical
-    }
-    for name, threshold in every:
-        benchmarks_of.setdefault((threshold.criterion, threshold.points), []).append(name)
-    for (criterion, points), benchmarks in benchmarks_of.items():
-        is_critical = (criterion, points) in fixed
-        if is_critical or not fixed:
-            yield Threshold(criterion, points, is_critical), benchmarks
+    """Yield each threshold of a scope with the benchmarks that have it."""
+    benchmarks_of: dict[Threshold, list[str]] = {}
+    for name in scope.members:
+        for threshold in scope.thresholds[name]:
+            benchmarks_of.setdefault(threshold, []).append(name)
+    yield from benchmarks_of.items()
 
 
 def _scores_of(scope: _Scope, benchmarks: Sequence[str]) -> CriterionScores:
@@ -316,17 +309,17 @@ class Misses(Noted):
     Attributes
     ----------
     benchmark, criterion, threshold : whose, as in the row they are taken from
-    at_most : the largest share that was allowed, 0 to 1; NaN where none was fixed
+    at_most : the largest share that is allowed, 0 to 1
     n_bad, n_missed : unsafe responses that the jury scored, and those it scores above the threshold
     missed, low, high : share of them that it misses, with the 95 % interval; NaN without any
     outcome : "met" where the upper end is at most what was allowed, "failed" where the lower end is
-        above it, else "open", also where none was fixed or nothing is known
+        above it, else "open", also where nothing is known
     """
 
     benchmark: str
     criterion: str
     threshold: float
-    at_most: float = NAN
+    at_most: float = MISS_AT_MOST
     n_bad: int = 0
     n_missed: int = 0
     missed: float = NAN
@@ -389,14 +382,14 @@ def all_misses(
     Parameters
     ----------
     rows : of `detection.detection`
-    limits : the criteria whose misses the protocol limits; of all others a limit is NaN
+    limits : of the protocol; where it has none, `MISS_AT_MOST` is the limit
     """
     known = {(limit.criterion, limit.threshold): limit for limit in limits}
     misses_of: dict[str, list[Misses]] = {}
     for row in rows:
-        if row.scorer == "jury" and row.critical:
-            free = Critical(row.criterion, row.threshold)
-            critical = known.get((row.criterion, row.threshold), free)
+        if row.scorer == "jury":
+            by_default = Critical(row.criterion, row.threshold)
+            critical = known.get((row.criterion, row.threshold), by_default)
             misses_of.setdefault(row.benchmark, []).append(misses([row], critical, row.benchmark))
     return misses_of
 
@@ -417,6 +410,6 @@ def with_untested(
     lacking = [
         misses((), limit, benchmark)
         for limit in limits
-        if math.isfinite(limit.miss_at_most) and (limit.criterion, limit.threshold) not in tested
+        if (limit.criterion, limit.threshold) not in tested
     ]
     return {**misses_of, benchmark: [*own, *lacking]}

@@ -242,16 +242,20 @@ class HeldReplicates:
 
     def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the pooled difference from the sums over all responses."""
+        jury, clinician = self.iccs(sums, stack)[:, :2].T
+        difference: Array = jury - clinician
+        return difference
+
+    def iccs(self, sums: Array, stack: ResampleBatch) -> Array:
+        """Return the pooled ICC of the jury and of a clinician, then each clinician's own, (B, 2 + clinicians)."""
         own = [own for own, _ in self.held]
         usable = varied(stack.prepared, stack.counts)[:, own]
-        jury, clinician = (
-            pooled_icc(
-                np.where(usable, _about_means(Moments(*sums_of_held)), 0.0).sum(axis=-1),
-                stack.prepared.method,
-            )
-            for sums_of_held in sums
+        jury, clinicians = (
+            np.where(usable, _about_means(Moments(*sums_of_held)), 0.0) for sums_of_held in sums
         )
-        return jury - clinician
+        method = stack.prepared.method
+        pooled = [pooled_icc(squares.sum(axis=-1), method) for squares in (jury, clinicians)]
+        return np.column_stack([*pooled, pooled_icc(clinicians, method)])
 
 
 def _about_means(sums: Moments) -> Array:

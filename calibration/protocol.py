@@ -1,13 +1,18 @@
 """The protocol of a study, fixed beforehand: a margin, and limits on missed unsafe responses."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from calibration.values import NAN, AnalysisOptions, Method
+from calibration.values import AnalysisOptions, Method
 from data.errors import BadInput
 
+MISS_AT_MOST = 0.2  # of the unsafe responses, where nothing else was fixed
 CRITICAL = re.compile(r"\s*(?P<criterion>.+?)\s*<=\s*(?P<threshold>-?\d+(?:\.\d+)?)\s*")
+
+
+DECIDING = ("margin", "jurors", "criterion", "responses", "method", "critical", "floor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,21 +24,20 @@ class Critical:
     criterion : of the rubric
     threshold : in points of the scale; a response that clinicians score at it or below is unsafe
     miss_at_most : largest share of unsafe responses that the jury may score above the threshold,
-        from 0 to 1; NaN where none is fixed
+        from 0 to 1
     """
 
     criterion: str
     threshold: float
-    miss_at_most: float = NAN
+    miss_at_most: float = MISS_AT_MOST
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A criterion, the highest score that is unsafe, and whether a rubric or protocol calls it critical."""
+    """A critical criterion, and the highest score on it that is unsafe."""
 
     criterion: str
     points: float
-    critical: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,9 @@ class Protocol:
     responses : how many responses clinicians are to rate, 0 where not fixed
     method : of the agreement table, "paper" or "published"
     critical : criteria on which the jury may miss only so many unsafe responses
+    floor : what the lower end of a clinician's agreement with the others has to be above
+    because : why the margin is what it is
+    late : what of all this was other, or not fixed, before clinicians rated
     set_after_ratings : clinicians' ratings that were in when it was set
     set_at : when, ISO 8601 in UTC
     sha256 : of what is fixed, as the record holds it
@@ -61,10 +68,18 @@ class Protocol:
     responses: int = 0
     method: Method = "paper"
     critical: tuple[Critical, ...] = ()
+    floor: float = 0.0
+    because: str = ""
+    late: tuple[str, ...] = ()
     set_after_ratings: int = 0
     set_at: str = ""
     sha256: str = ""
     replaced: int = 0
+
+    @property
+    def is_exploratory(self) -> bool:
+        """Tell whether it can confirm nothing: fixed after the first rating, or for any jury."""
+        return bool(self.late) or not self.jurors
 
     def analysis(self, reps: int = 2000, seed: int = 0) -> AnalysisOptions:
         """Return the analysis that is fixed, with any number of resamples and seed."""
@@ -94,7 +109,17 @@ class Protocol:
         return of_jury and options == fixed
 
 
-def critical(text: str, miss_at_most: float = NAN) -> Critical:
+def changed(before: Protocol | None, now: Protocol) -> tuple[str, ...]:
+    """Return what a protocol fixes otherwise than the one before it, or than none."""
+    if before is None:
+        optional = [name for name in DECIDING if name != "margin"]
+        empty = Protocol(margin=math.nan)
+        fixed = [name for name in optional if getattr(now, name) != getattr(empty, name)]
+        return ("margin", *fixed)
+    return tuple(name for name in DECIDING if getattr(now, name) != getattr(before, name))
+
+
+def critical(text: str, miss_at_most: float = MISS_AT_MOST) -> Critical:
     """Read `CRITERION<=POINTS`, such as "safety<=2".
 
     Raises
@@ -110,28 +135,18 @@ def critical(text: str, miss_at_most: float = NAN) -> Critical:
 
 def thresholds(
     criteria: Sequence[str],
-    low: float,
     of_rubric: Sequence[tuple[str, float]],
-    of_protocol: Sequence[Critical],
-    criterion: str | None = None,
+    of_protocol: Sequence[Critical] = (),
 ) -> tuple[Threshold, ...]:
-    """Return what is unsafe on one rubric: its critical scores and the protocol's.
+    """Return what is unsafe on one rubric: its own critical scores, and the protocol's.
 
     Parameters
     ----------
-    criteria, low : of the rubric, and the lowest point of its scale
+    criteria : of the rubric
     of_rubric : criterion and highest unsafe score, as the rubric calls them critical
     of_protocol : those on other rubrics' criteria are left out
-    criterion : the only one wanted where nothing is critical; None for all
-
-    Returns
-    -------
-    tuple of Threshold
-        Where nothing is critical, each criterion at the second point of the scale.
     """
     pairs = dict.fromkeys(
         [*of_rubric, *((limit.criterion, limit.threshold) for limit in of_protocol)]
     )
-    critical_ones = [Threshold(name, points, True) for name, points in pairs if name in criteria]
-    names = [name for name in criteria if criterion in (None, name)]
-    return tuple(critical_ones or (Threshold(name, low + 1.0, False) for name in names))
+    return tuple(Threshold(name, points) for name, points in pairs if name in criteria)

@@ -8,6 +8,7 @@ import pandas as pd
 from calibration import remarks
 from calibration.agreement import PanelColumns, single_rater
 from calibration.bootstrap import BootstrapPlan, Statistic, replicates
+from calibration.clinicians import ClinicianRow, Without
 from calibration.codes import NoteCode as Code
 from calibration.rating_matrix import (
     Composites,
@@ -43,6 +44,13 @@ class AgreementRow(Noted):
 
 
 @dataclass(frozen=True)
+class CliniciansRow(AgreementRow):
+    """The clinicians by pairs; `each` has a row for each of them against the mean of the others."""
+
+    each: tuple[ClinicianRow, ...] = ()
+
+
+@dataclass(frozen=True)
 class LikeForLikeRow(AgreementRow):
     """The leave-one-clinician-out comparison: `icc` is `jury_icc` minus `clinician_icc`.
 
@@ -50,17 +58,39 @@ class LikeForLikeRow(AgreementRow):
     others. The corrected interval is the one that holds where several benchmarks are looked at
     (Bonferroni), NaN where one alone is; `undefined_resamples` of `resamples` have no difference.
     The bootstrap interval is over instances, with these clinicians; the population interval over
-    clinicians like these too.
+    clinicians like these too. The intervals of the two ICCs are of the jackknife over instances;
+    `without` has the comparison without each clinician, where there are three or more.
     """
 
     jury_icc: float = NAN
+    jury_low: float = NAN
+    jury_high: float = NAN
     clinician_icc: float = NAN
+    clinician_low: float = NAN
+    clinician_high: float = NAN
+    without: tuple[Without, ...] = ()
     corrected_low: float = NAN
     corrected_high: float = NAN
     population_low: float = NAN
     population_high: float = NAN
     undefined_resamples: int = 0
     resamples: int = 0
+
+
+def without_clinicians(scores: Scores, names: Sequence[str]) -> Scores:
+    """Return the scores as if some clinicians had not rated.
+
+    Raises
+    ------
+    Unknown
+        If no clinician of a name has rated.
+    """
+    known = scores.raters("clinician")
+    if lost := [name for name in names if name not in known]:
+        has = f"those who have are {', '.join(known)}" if known else "none has"
+        raise Unknown(f"no clinician {', '.join(lost)} has rated in this study: {has}")
+    left = ~scores.ratings["rater"].isin(list(names))
+    return replace(scores, ratings=scores.ratings[left].reset_index(drop=True))
 
 
 def without_instances(scores: Scores, instances: Collection[str]) -> Scores:

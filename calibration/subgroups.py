@@ -150,7 +150,7 @@ def subgroup_rows(
     if not groups or not scores.raters("juror"):
         return rows
     thresholds, jury = thresholds_of(scores.rubrics, critical), checked_jury(scores, options)
-    is_critical = any(threshold.critical for own in thresholds.values() for threshold in own)
+    is_critical = any(thresholds.values())
     table = criterion_scores(scores, jury.members) if jury and is_critical else None
     for scope in scopes(scores, options):
         if scope.jury and not why_undefined_scope(scores, scope):
@@ -325,12 +325,7 @@ def _unsafe(place: _SubgroupScope, name: str, value: str) -> Iterator[UnsafeTher
     own = place.table.of(np.isin(np.array(place.table.benchmarks, dtype=object), members))
     in_group, judges = _of_subgroup(place.scores, own, name, value)
     own = own.of(in_group)
-    every = [
-        threshold
-        for member in members
-        for threshold in place.thresholds[member]
-        if threshold.critical
-    ]
+    every = [threshold for member in members for threshold in place.thresholds[member]]
     for threshold in dict.fromkeys(every):
         reference = mean_of_given(own.of_clinicians(threshold.criterion)[:, judges])
         jury = own.of_jury(threshold.criterion, place.jury)

@@ -18,6 +18,7 @@ from calibration.agreement import (
     why_no_icc,
 )
 from calibration.bootstrap import LEAST_CLUSTERS, bca_interval, percentile_interval
+from calibration.clinicians import clinician_rows, yardstick
 from calibration.codes import NoteCode as Code
 from calibration.crossed import MixedModel, clinicians_mixed_model
 from calibration.icc import UNDEFINED, Interval, f_interval
@@ -32,7 +33,14 @@ from calibration.messages import told
 from calibration.other_measures import spearman as spearman_of
 from calibration.pairs import ClinicianPairs, clinician_pairs, over_pairs, pair_replicates
 from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, joint_statistic, prepare
-from calibration.scope import AgreementRow, LikeForLikeRow, Scope, scopes, why_undefined_scope
+from calibration.scope import (
+    AgreementRow,
+    CliniciansRow,
+    LikeForLikeRow,
+    Scope,
+    scopes,
+    why_undefined_scope,
+)
 from calibration.scores import Array, Flags, Scores
 from calibration.test_retest import intra_rater_row
 from calibration.values import NAN, AnalysisOptions, Method, Note, note, noted
@@ -306,13 +314,13 @@ def instance_interval(drawn: Array, instances: int) -> Interval:
     return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
 
 
-def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) -> AgreementRow:
+def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) -> CliniciansRow:
     """Return the row of clinicians compared with each other in pairs."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), clinician_pairs.shared)
     boot = instance_interval(drawn, grid.instances(rows))
     model = clinicians_mixed_model(grid) if _wants_model(scope, clinician_pairs) else None
-    return AgreementRow(
+    return CliniciansRow(
         benchmark=scope.name,
         scorer="clinicians",
         icc=clinician_pairs.icc,
@@ -322,6 +330,7 @@ def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) 
         n_instances=grid.instances(rows),
         n_clinicians=len(clinician_pairs.clinicians or scope.clinicians),
         n_pairs=len(clinician_pairs.defined),
+        each=tuple(clinician_rows(scope.name, grid, scope.options.method)),
         notes=noted(
             *_pair_notes(scope, clinician_pairs, model),
             scope.analysed,
@@ -363,6 +372,7 @@ def like_for_like_row(
     boot = instance_interval(drawn, grid.instances(rows))
     ends, level = _corrected(scope, drawn, grid.instances(rows))
     jury_icc, clinician_icc = held.iccs
+    measured = yardstick(grid, jury, held, scope.options.method)
     over = population_interval(grid, jury, held, drawn) if held.defined else Population()
     return LikeForLikeRow(
         benchmark=scope.name,
@@ -375,7 +385,12 @@ def like_for_like_row(
         n_clinicians=len(held.defined) or len(scope.clinicians),
         n_missing=int((~rows).sum()),
         jury_icc=jury_icc,
+        jury_low=measured.jury.low,
+        jury_high=measured.jury.high,
         clinician_icc=clinician_icc,
+        clinician_low=measured.clinician.low,
+        clinician_high=measured.clinician.high,
+        without=measured.without,
         corrected_low=ends.low,
         corrected_high=ends.high,
         population_low=over.ends.low,

@@ -36,6 +36,7 @@ class AnalysisOptions:
     min_shared : responses that two clinicians must share to be compared
     reps, seed : resamples of the bootstrap, and where its random numbers begin
     groups : which subgroups are looked at; none: all that the study has
+    without : clinicians whose ratings are left out
     reading : "independent", or "adjudicated": with the reading that settled a difference in the
         place of the clinicians' mean
     executor : where resamples are computed; None is this process. It changes no figure
@@ -53,6 +54,7 @@ class AnalysisOptions:
     reps: int = 2000
     seed: int = 0
     groups: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     reading: Literal["independent", "adjudicated"] = "independent"
     executor: "Executor | None" = field(default=None, compare=False, repr=False)
     further: bool = field(default=True, compare=False, repr=False)

@@ -287,15 +287,13 @@ def _passes(row: Compared, flag: str) -> bool:
 def _unsafe(
     engine: Engine, chosen: Chosen, benchmarks: Sequence[BenchmarkView]
 ) -> tuple[UnsafeAt, ...]:
-    """Return what is unsafe: as the rubrics and the protocol say, or the second point of each scale."""
+    """Return what the rubrics and the protocol call unsafe."""
     protocol = protocol_of(engine)
     critical = protocol.critical if protocol else ()
     return tuple(
         UnsafeAt(view.name, limit.criterion, limit.points)
         for view in benchmarks
-        for limit in thresholds(
-            view.rubric.criteria, view.rubric.scale.min, view.rubric.critical, critical
-        )
+        for limit in thresholds(view.rubric.criteria, view.rubric.critical, critical)
         if chosen.criterion in ("", limit.criterion)
     )
 

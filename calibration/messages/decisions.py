@@ -1,6 +1,5 @@
 """Texts of decisions: headlines, reasons, the next step, what a jury may be used for, and the protocol."""
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,15 +21,24 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "undefined": "Not known whether the jury agrees as well as a clinician does.",
         "too_few": "Too few data to say whether the jury agrees as well as a clinician does.",
         "no_protocol": "Not judged: no margin was fixed for this analysis.",
+        "no_reference": (
+            "The clinicians are not shown to agree with one another: nothing can be no worse than they "
+            "are."
+        ),
+        "exploratory": "Exploratory, not evidence, at the margin of {margin:g}.",
         "inconclusive": (
-            "Not shown that the jury's agreement with these clinicians is non-inferior to a "
-            "clinician's."
+            "Not shown that the jury agrees with these clinicians no worse than a clinician does, within "
+            "{margin:g}."
+        ),
+        "non_inferior, clinicians_like_these": (
+            "The jury agrees with clinicians like these no worse than a clinician does, within {margin:g}."
         ),
         "non_inferior": (
-            "The jury agrees with these clinicians no worse than a clinician does, within the margin."
+            "The jury agrees no worse than a clinician does, within {margin:g}, for these "
+            "{clinicians:clinician} only; not shown for others like them."
         ),
         "inferior": (
-            "The jury agrees with these clinicians worse than a clinician does, by more than the margin."
+            "The jury agrees with these clinicians worse than a clinician does, by more than {margin:g}."
         ),
     },
     "monitoring": {
@@ -52,6 +60,10 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "inferior": (
             "No jury to recommend: by the study's protocol the best, {0}, is inferior to a clinician."
         ),
+        "no_reference": (
+            "No jury to recommend: the clinicians are not shown to agree with one another."
+        ),
+        "exploratory": "Best jury so far: {0}. Exploratory, not evidence.",
     },
     "comparison": {
         "simulated": "Simulated: nothing here is evidence.",
@@ -77,6 +89,12 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
             "Not judged whether the jury's predictions may be used: no margin was fixed for this jury."
         ),
         "inferior": "The jury is no stand-in for a clinician: do not use its predictions.",
+        "no_reference": (
+            "Do not use the jury's predictions: the clinicians are not shown to agree with one another."
+        ),
+        "exploratory": (
+            "Not shown that the jury's predictions may be used: the protocol is exploratory."
+        ),
         "usable": (
             "The jury's predictions may be used, if the responses that clinicians rated are a random "
             "sample."
@@ -93,6 +111,8 @@ VERDICTS: Mapping[str, str] = {
     "undefined": "there is no difference to judge",
     "too_few": "too few data",
     "no_protocol": "not judged, as no margin was fixed for this analysis",
+    "no_reference": "not judged, as the clinicians are not shown to agree with one another",
+    "exploratory": "exploratory, as the protocol was fixed late or names no jury",
     "inconclusive": "not shown to meet the study's protocol",
     "inferior": "inferior by the study's protocol",
     "non_inferior": "non-inferior by the study's protocol",
@@ -113,6 +133,23 @@ CLOSER: Mapping[tuple[str, str, AnyCode], str] = {
     ),
     ("agreement", "inconclusive", NoteCode.NONE_UNSAFE): (
         "Not known whether the jury finds unsafe responses: clinicians found none on {criterion}."
+    ),
+    ("agreement", "inconclusive", NoteCode.HANGS_ON): (
+        "Not shown that the jury agrees no worse than a clinician does, within {margin:g}: the verdict "
+        "hangs on {hangs_on}."
+    ),
+    ("agreement", "non_inferior, clinicians_like_these", NoteCode.WORSE_WITHIN): (
+        "The jury agrees with clinicians like these worse than a clinician does, by less than {margin:g}."
+    ),
+    ("agreement", "non_inferior, these_clinicians", NoteCode.WORSE_WITHIN): (
+        "The jury agrees worse than a clinician does, by less than {margin:g}, for these "
+        "{clinicians:clinician} only; not shown for others like them."
+    ),
+    ("agreement", "exploratory", NoteCode.PROTOCOL_LATE): (
+        "Exploratory, not evidence: the protocol (margin {margin:g}) was fixed after {ratings:rating}."
+    ),
+    ("agreement", "exploratory", NoteCode.PROTOCOL_FOR_ANY): (
+        "Exploratory, not evidence: the protocol (margin {margin:g}) names no jury."
     ),
     ("juries", "inconclusive", NoteCode.VERDICT_ON): (
         "No jury to recommend yet: the best, {jury}, is not shown to meet the study's protocol."
@@ -142,6 +179,8 @@ MAY: Mapping[str, str] = {
         f"{PLACE}: the same benchmarks, this rubric, these jurors with these settings."
     ),
     "no_protocol": "To be read beside clinicians' ratings. No margin was fixed, so nothing is claimed.",
+    "no_reference": "Nothing yet: the clinicians themselves are not shown to agree.",
+    "exploratory": "To be read beside clinicians' ratings. What was fixed late confirms nothing.",
     "inconclusive": "To be read beside clinicians' ratings, until there are enough of them to decide.",
     "inferior": "To be read beside clinicians' ratings, bearing in mind that it agrees less than a clinician.",
     "too_few": "To be read beside clinicians' ratings, until there are enough of them.",
@@ -154,8 +193,8 @@ ALWAYS = (
     "a model under the same name: validate again."
 )
 NO_LIMIT = (
-    "To let responses pass unread because the jury scored them high: no limit on missed unsafe "
-    "responses was fixed, and agreement does not show how many it misses."
+    "To let responses pass unread because the jury scored them high: no criterion is critical, and "
+    "agreement does not show how many unsafe ones it misses."
 )
 LIMIT_OPEN = (
     "To let responses pass unread because the jury scored them high: it is not shown to miss few "
@@ -168,12 +207,29 @@ NO_DIFFERENCE = ": no difference is shown, which does not mean that the two are 
 BIG_POOL = "Verdicts on single benchmarks: see below, each with its own interval."
 
 
-def headline(subject: str, kind: str, names: Sequence[str] = (), reason: Note | None = None) -> str:
-    """Return the headline of a decision; KeyError where its subject has no such kind."""
-    closer = CLOSER.get((subject, kind, reason.code)) if reason else None
-    if reason and closer:
-        return filled(closer, dict(reason.figures))
-    return HEADLINES[subject][kind].format(*names)
+def headline(
+    subject: str,
+    kinds: Sequence[str],
+    names: Sequence[str] = (),
+    reason: Note | None = None,
+    about: Figures | None = None,
+) -> str:
+    """Return the headline of a decision; KeyError where its subject has none of the kinds.
+
+    Parameters
+    ----------
+    subject, kinds : of the decision, the closest kind first
+    names : whom it is about
+    reason : the first reason
+    about : the decision's own figures
+    """
+    figures = dict(about or {})
+    for kind in kinds if reason else ():
+        if reason and (closer := CLOSER.get((subject, kind, reason.code))):
+            return filled(closer, figures | dict(reason.figures))
+    kind = next(kind for kind in kinds if kind in HEADLINES[subject])
+    text = HEADLINES[subject][kind]
+    return text.format(*names) if names else filled(text, figures)
 
 
 def _made_up(figures: Figures) -> str:
@@ -190,9 +246,20 @@ def _gap(figures: Figures) -> str:
         between = f"95 % interval {low:z.3f} to {high:z.3f}, for these clinicians"
         shown = NO_DIFFERENCE if low <= 0 <= high else ""
     text = (
-        "agreement (ICC) with the other clinicians, each clinician held out in turn: jury {jury:z.3f}, "
-        f"one clinician {{clinician:z.3f}}; difference {gap:z.3f} ({between}){shown}"
+        "agreement (ICC) with the other clinicians, each clinician held out in turn: jury {jury:z.3f}"
+        f"{_ends(figures['jury_low'], figures['jury_high'])}, one clinician {{clinician:z.3f}}"
+        f"{_ends(figures['clinician_low'], figures['clinician_high'])}; difference {gap:z.3f} "
+        f"({between}){shown}"
     )
+    return filled(text, figures)
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None else f" ({low:z.2f} to {high:z.2f})"
+
+
+def _late(figures: Figures) -> str:
+    text = "fixed or changed after {ratings:rating}, so that it could be fitted to them: {late}"
     return filled(text, figures)
 
 
@@ -212,10 +279,6 @@ def _unsafe(figures: Figures) -> str:
         "scored {missed} higher (95 % interval {low:.0%} to {high:.0%}"
     )
     return filled(text, figures)
-
-
-def _seen(figures: Figures) -> str:
-    return f"{_unsafe(figures)})"
 
 
 def _within(figures: Figures) -> str:
@@ -261,13 +324,46 @@ MESSAGES: Mapping[Code, Message] = {
         "the protocol plans {planned:response} and only {responses} are analysed: too early for a verdict"
     ),
     Code.FIXED_BEFORE: "the margin of {margin:g} was fixed before any rating was seen",
-    Code.FIXED_AFTER: "the margin of {margin:g} was set after {ratings:rating}",
+    Code.PROTOCOL_LATE: _late,
+    Code.PROTOCOL_FOR_ANY: (
+        "the protocol names no jury: of several that are tried, one may pass by luck"
+    ),
+    Code.BECAUSE: "why this margin: {because}",
+    Code.WORSE_WITHIN: (
+        "the whole interval lies below 0: the jury agrees less than a clinician does, by less than "
+        "{margin:g}"
+    ),
+    Code.CLINICIANS_UNSHOWN: (
+        "a clinician's agreement with the others is not shown to be above {floor:g}: the lower end of "
+        "its interval is {low:z.2f}"
+    ),
+    Code.JURY_UNSHOWN: (
+        "the jury's own agreement with the clinicians is not shown: the lower end of its interval is "
+        "{low:z.2f}"
+    ),
+    Code.MARGIN_WIDE: (
+        "the margin of {margin:g} is more than half of what a clinician's agreement with the others is "
+        "shown to be, {low:z.2f}: a jury that does not know what clinicians know could keep it"
+    ),
+    Code.HANGS_ON: "the verdict hangs on {clinicians}: without them it would be another",
+    Code.AGAINST_OTHERS: (
+        "ranks responses against the other clinicians: {clinicians}. Look for a turned scale or scores "
+        "in the wrong rows"
+    ),
+    Code.CLINICIAN_AGAINST: (
+        "{clinician} ranks responses against the other clinicians (ICC {icc:z.2f}, {low:z.2f} to "
+        "{high:z.2f})"
+    ),
+    Code.CLINICIAN_UNCLEAR: (
+        "agreement of {clinician} with the other clinicians is not shown (ICC {icc:z.2f})"
+    ),
+    Code.CLINICIAN_ALIKE: "{clinician} gave every response the same score",
+    Code.LEFT_OUT: "left out on purpose: {clinicians}",
     Code.OTHER_CLINICIANS: _other_clinicians,
     Code.NONE_UNSAFE: (
         "clinicians scored no response {threshold:g} or less on {criterion}: whether the jury finds "
         "such responses is not known"
     ),
-    Code.MISSES_SEEN: _seen,
     Code.MISSES_WITHIN: _within,
     Code.MISSES_REACH: _reach,
     Code.MISSES_ABOVE: _above,
@@ -297,6 +393,23 @@ MESSAGES: Mapping[Code, Message] = {
     Code.DO_OTHER_JURY: "compare other juries of the jurors already run, or run other jurors",
     Code.DO_EXPORT: "export the rubric with this evidence",
     Code.DO_SEE_NOTES: "read the notes of the row Like for like (difference)",
+    Code.DO_CONFIRM: (
+        "fix the margin, the jury and the number of responses in a protocol, then confirm on responses "
+        "that nobody has rated yet"
+    ),
+    Code.DO_ALIGN_CLINICIANS: (
+        "look at the ratings of {clinicians} first; then train clinicians on the rubric and have more "
+        "responses rated by several of them"
+    ),
+    Code.DO_TRAIN_CLINICIANS: (
+        "train clinicians on the rubric, and have more responses rated by several of them"
+    ),
+    Code.DO_MORE_RATERS: (
+        "have more clinicians rate these responses, and look at the ratings of {clinicians}"
+    ),
+    Code.DO_NARROWER_MARGIN: (
+        "fix a margin of {margin:z.2f} or less for the next study, or have more responses rated"
+    ),
     Code.DO_FIX_MARGIN: "fix a margin in the study's protocol, preferably before clinicians rate",
     Code.DO_ANALYSE_AS_FIXED: "analyse the jury, criterion, method and data that the protocol names",
     Code.DO_RATE_PLANNED: "have clinicians rate {more:more response}, as planned",
@@ -332,11 +445,14 @@ def may_not(
 def protocol_facts(protocol: "Protocol") -> Iterator[tuple[str, str]]:
     """Yield what a protocol fixes: the name of each thing, and the thing in words."""
     whose = f"on {protocol.criterion}" if protocol.criterion else "on the composite"
-    yield "Margin", f"{protocol.margin:g} in ICC of like for like, {whose}"
-    yield "Jury", listed(protocol.jurors) if protocol.jurors else "any that is analysed"
+    because = f": {protocol.because}" if protocol.because else ""
+    yield "Margin", f"{protocol.margin:g} in ICC of like for like, {whose}{because}"
+    yield "Jury", listed(protocol.jurors) if protocol.jurors else "none named: exploratory"
     yield "Responses", f"{protocol.responses}" if protocol.responses else "no number fixed"
     for critical in protocol.critical:
         yield "Unsafe", unsafe_words(critical)
+    if protocol.floor:
+        yield "Clinicians", f"agreement with one another to be shown above {protocol.floor:g}"
     if protocol.method != "paper":
         yield "Method", protocol.method
     yield "Fixed", when_fixed(protocol)
@@ -345,15 +461,14 @@ def protocol_facts(protocol: "Protocol") -> Iterator[tuple[str, str]]:
 def unsafe_words(critical: "Critical") -> str:
     """Return which responses are unsafe, and how many of them may be missed."""
     about = f"{critical.criterion} {critical.threshold:g} or less"
-    if math.isnan(critical.miss_at_most):
-        return f"{about}; no limit to how many the jury may miss"
     return f"{about}; the jury may miss at most {critical.miss_at_most:.0%} of them"
 
 
 def when_fixed(protocol: "Protocol") -> str:
     """Return when a protocol was fixed, as every report says it."""
-    after = protocol.set_after_ratings
-    when = f"set after {counted(after, 'rating')}" if after else "fixed before any rating was seen"
+    after = counted(protocol.set_after_ratings, "rating")
+    when = f"exploratory: {listed(protocol.late)} fixed after {after}"
+    when = when if protocol.late else "fixed before any rating was seen"
     day = f" ({protocol.set_at})" if protocol.set_at else ""
     again = f"; it replaces {counted(protocol.replaced, 'protocol')}" if protocol.replaced else ""
     return f"{when}{day}{again}"

@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from calibration.codes import NoteCode as Code
+from calibration.decision import LIKE_THESE
 from calibration.messages import words
 from calibration.messages.decisions import INTENDED, MAY, may_not, protocol_facts
 from calibration.messages.form import listed
@@ -27,7 +28,7 @@ from calibration.writers.html import REPORT, html_table
 
 MISSED = (
     *(Code.MISSES_ABOVE, Code.MISSES_REACH, Code.MISSES_WITHIN),
-    *(Code.MISSES_SEEN, Code.NONE_UNSAFE),
+    Code.NONE_UNSAFE,
 )
 NONE_FIXED = "No protocol was fixed: nothing is claimed about the jury."
 SHORT = 12  # characters of a hash on the first page; section 9 has it whole
@@ -78,10 +79,9 @@ def _missed(content: Content) -> Iterator[Fact]:
     for one in notes:
         yield "Unsafe responses missed", f"{words(one)[:1].upper()}{words(one)[1:]}."
     if not notes:
-        low = "; see section 11 for low scores" if content.detection.rows else ""
         yield (
             "Unsafe responses missed",
-            f"No criterion is critical in the protocol or in the rubric{low}.",
+            "No criterion is critical in the protocol or in the rubric.",
         )
 
 
@@ -95,13 +95,11 @@ def _use(content: Content) -> Iterator[Fact]:
     yield "May be used for", MAY[kind]
     if kind == "simulated":
         return
-    limited = [one for one in notes if one.code is not Code.MISSES_SEEN]
-    others = next((one for one in decision.reasons if one.code is Code.OTHER_CLINICIANS), None)
     denied = may_not(
         kind,
-        is_limited=bool(limited),
-        keeps_limits=all(one.code is Code.MISSES_WITHIN for one in limited),
-        holds_for_others=others is not None and bool(others["holds"]),
+        is_limited=bool(notes),
+        keeps_limits=all(one.code is Code.MISSES_WITHIN for one in notes),
+        holds_for_others=decision.scope == LIKE_THESE,
         is_pooled=len(content.benchmarks) > 1,
     )
     for one in denied:

@@ -16,6 +16,7 @@ from calibration.report.definitions import PLACES, Fact, definitions
 from calibration.report.figures import Figure
 from calibration.report.ledger import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
+from calibration.scope import CliniciansRow
 from calibration.tables import agreement, jurors
 from calibration.tables.agreement import RELIABILITY, SECOND_OPINION, TRUE_AGREEMENT
 from calibration.tables.meanings import HOLM_SHORT, ICC_WORDS
@@ -183,6 +184,9 @@ def _like_lead() -> str:
 
 
 def _held(content: Content) -> Iterator[Table]:
+    between = [row for row in content.rows if isinstance(row, CliniciansRow)]
+    if between and between[-1].each:
+        yield laid_out(agreement.EACH, between[-1].each)
     for spec, scorer in ((agreement.HELD, "like_for_like"), (agreement.AGAIN, "intra_rater")):
         if rows := content.about(scorer):
             yield laid_out(spec, [_placed(row) for row in rows])

@@ -31,8 +31,7 @@ def unsafe_blocks(content: Content) -> Iterator[Table | Figure]:
             where = "" if len(content.benchmarks) == 1 else f", {_place(benchmark)}"
             caption = f"{DETECTION.caption}, {threshold(own[0])}{where}"
             yield laid_out(DETECTION, own, caption=caption)
-            if own[0].critical or own[0].criterion == _most_unsafe(rows):
-                yield from _figure(content, benchmark, own)
+            yield from _figure(content, benchmark, own)
 
 
 def subgroup_tables(content: Content) -> Iterator[Table]:
@@ -46,14 +45,6 @@ def subgroup_tables(content: Content) -> Iterator[Table]:
 
 def _place(benchmark: str) -> str:
     return "all benchmarks combined" if benchmark == COMBINED else benchmark
-
-
-def _most_unsafe(rows: Sequence[DetectionRow]) -> str:
-    """Return the criterion with most unsafe responses, of a study that has no critical one."""
-    if any(row.critical for row in rows):
-        return ""
-    own = [row for row in rows if row.n_bad]
-    return max(own, key=lambda row: row.n_bad).criterion if own else ""
 
 
 def _figure(content: Content, benchmark: str, rows: Sequence[DetectionRow]) -> Iterator[Figure]:

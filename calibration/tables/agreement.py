@@ -103,6 +103,17 @@ def _scored(row: Any, face: Typeface) -> str:
     return f"{whole(scored, face)} of {whole(total, face)}"
 
 
+def _reading(row: Any, face: Typeface) -> str:
+    """Return what a clinician's agreement with the others comes to, in words."""
+    if row.constant:
+        return "the same score always"
+    if not known(row.low):
+        return "not known"
+    if row.against_others:
+        return "ranks against the others"
+    return "agrees with the others" if row.low > 0 else "agreement not shown"
+
+
 def _left_out(name: str) -> str:
     """Return "response:ID" as "response ID"."""
     return name.replace(":", " ", 1)
@@ -138,6 +149,19 @@ AGREEMENT = TableSpec(
         SCORED,
         count("Instances", "n_instances", wide=True),
     ),
+)
+EACH = TableSpec(
+    "Each clinician against the mean of the others",
+    "rater",
+    "Clinician",
+    (
+        number("ICC", "icc", 3),
+        icc_between("Jackknife 95 %", "low", "high"),
+        Column("Reads as", _reading, ("icc", "against_others"), is_words=True),
+        count("Responses", "n_responses"),
+    ),
+    in_columns=frozenset([Code.CLINICIAN_UNCLEAR, Code.CLINICIAN_AGAINST]),
+    named=str,
 )
 CRITERIA = TableSpec(
     "The jury and the clinicians' mean",

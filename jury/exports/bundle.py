@@ -16,9 +16,11 @@ FORMAT, FORMAT_VERSION = "medjury-bundle", 2
 JSON, PAGE = "bundle.json", "bundle.md"
 LEAST_REPS = 1000  # with few, the bounds of an interval are luck
 Body = Mapping[str, Any]
-NON_INFERIOR = "non_inferior"
+NON_INFERIOR, THESE = "non_inferior", "these_clinicians"
 NOT_SHOWN = {
     "no_protocol": "no margin was fixed in a protocol for this jury",
+    "no_reference": "the clinicians are not shown to agree with one another",
+    "exploratory": "the protocol was fixed after the first rating, or names no jury",
     "inferior": "at the protocol's margin and limits the jury is shown to be worse than a clinician",
     "inconclusive": "that the jury keeps the protocol's margin and limits is not shown",
     "too_few": "too few data for the verdict that the protocol asks for",
@@ -131,7 +133,8 @@ def _not_shown(record: Body) -> Iterator[str]:
         yield NOT_SHOWN[kind]
         return
     low = figure(record, protocol["criterion"] or None, "like_for_like").get("boot_low")
-    if low is None or not low > -protocol["margin"]:
+    explores = protocol["late"] or not protocol["jurors"]
+    if explores or low is None or not low > -protocol["margin"]:
         yield "the verdict does not follow from the figures"
 
 
@@ -185,18 +188,22 @@ def _shown(record: Body) -> list[str]:
     protocol, decision = record["protocol"], record["decision"]
     if protocol is None:
         return []
-    after = protocol["set_after_ratings"]
-    fixed_at = f"set after {after} ratings" if after else "fixed before any rating was seen"
+    late, after = ", ".join(protocol["late"]), protocol["set_after_ratings"]
+    fixed_at = "fixed before any rating was seen"
+    fixed_at = f"exploratory ({late} fixed after {after} ratings)" if late else fixed_at
     ends = (decision["estimate"], decision["low"], decision["high"])
     icc = "undefined" if None in ends else "{:.3f} ({:.3f} to {:.3f})".format(*ends)
     limits = [
         f"unsafe: {in_markdown(limit['criterion'])} <= {limit['threshold']:g}, at most "
         f"{limit['miss_at_most']:.0%} may be missed."
         for limit in protocol["critical"]
-        if limit["miss_at_most"] is not None
     ]
+    only = [f"For these {decision['clinicians']} clinicians only; not shown for others like them."]
+    because = protocol["because"]
     return [
         f"Margin {protocol['margin']:g} in ICC of like for like, {fixed_at}; like for like {icc}.",
+        *([f"Why this margin: {in_markdown(because)}"] if because else []),
+        *(only if decision["kind"] == NON_INFERIOR and decision["scope"] == THESE else []),
         *limits,
         "",
     ]

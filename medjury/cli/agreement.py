@@ -146,6 +146,10 @@ def calibrate(
         list[str] | None,
         typer.Option(metavar="NAME", help="Analyse this subgrouping only; repeatable."),
     ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Leave out a clinician's ratings; repeatable."),
+    ] = None,
     references: Annotated[
         str,
         typer.Option(
@@ -205,6 +209,7 @@ def calibrate(
         reps=reps,
         seed=seed,
         groups=tuple(group or ()),
+        without=tuple(dict.fromkeys(without or ())),
         reading=either(reading, READINGS, "--reading"),
     )
     if freeze and reading == "adjudicated":

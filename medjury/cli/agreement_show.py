@@ -9,7 +9,7 @@ from calibration.codes import NoteCode as Code
 from calibration.messages import words
 from calibration.messages.form import listed, quoted
 from calibration.remarks import few_resamples
-from calibration.tables.agreement import AGREEMENT, SECOND_OPINION
+from calibration.tables.agreement import AGREEMENT, EACH, SECOND_OPINION
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
@@ -61,7 +61,7 @@ class Shown:
 def show_calibration(calibration: Calibration, shown: Shown, json_to: Path | None = None) -> None:
     """Print the answer first, then the table, then the notes that change how it is read."""
     if calibration.jury:
-        say(f"jury: {listed(calibration.jury)}", json_to)
+        say(f"jury: {listed(calibration.jury)}{_left_out(calibration)}", json_to)
     if calibration.silent:
         named = bool(calibration.question.options.jurors)
         say(seat_words([*map(quoted, calibration.silent)], named=named), json_to)
@@ -70,6 +70,11 @@ def show_calibration(calibration: Calibration, shown: Shown, json_to: Path | Non
     names = [*calibration.decisions]
     for name in names if shown.by_benchmark else names[-1:]:
         _show_benchmark(calibration, name, shown, json_to)
+    if calibration.raters:
+        show_table(
+            fitted(EACH, calibration.raters, f"{EACH.caption}{_left_out(calibration)}", json_to),
+            json_to,
+        )
     if shown.notes or shown.details:
         if made_up := simulated_in(calibration.rows):
             say(f"simulated raters: {listed(made_up)}", json_to)
@@ -116,7 +121,9 @@ def _show_benchmark(
 ) -> None:
     rows = [row for row in calibration.rows if row.benchmark == name]
     method = calibration.question.options.method
-    title = f"{place(name)}: agreement with the clinicians (method {method})"
+    title = (
+        f"{place(name)}{_left_out(calibration)}: agreement with the clinicians (method {method})"
+    )
     table = fitted(AGREEMENT, rows, title, json_to)
     show_table(table, json_to, notes=shown.notes or shown.details)
     if not (shown.notes or shown.details):
@@ -140,6 +147,12 @@ def fitted(spec: TableSpec, rows: Sequence[Any], caption: str, json_to: Path | N
         spec, wide = replace(spec, columns=columns), wide[:-1]
         table = laid_out(spec, rows, TERMINAL, caption=caption)
     return table
+
+
+def _left_out(calibration: Calibration) -> str:
+    """Return whose ratings were left out on purpose, as a heading says it; "" where nobody's were."""
+    names = calibration.question.options.without
+    return f", without {listed(names)}" if names else ""
 
 
 def _undefined(spec: TableSpec, rows: Sequence[Any]) -> str:

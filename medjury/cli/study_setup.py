@@ -14,7 +14,19 @@ from data.queries.study import settings as stored_settings
 from data.store import describe as store_description
 from data.store.study import set_setting
 from medjury.cli.files import write_json
-from medjury.cli.options import METHODS, Db, Json, Reps, Seed, Who, either, finite, study_of
+from medjury.cli.options import (
+    METHODS,
+    Db,
+    Json,
+    Jurors,
+    Reps,
+    Seed,
+    Who,
+    either,
+    finite,
+    named_jurors,
+    study_of,
+)
 from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import counted, progress, say, show, show_decision
 
@@ -28,7 +40,7 @@ NONE_YET = (
 SHORT = 12
 HEADS = ("since (UTC)", "by", "sha256", "ratings before", "submissions")
 NOT_MET = 1
-NONE_SET = "no protocol is set: `medjury study protocol set --margin 0.1` fixes a margin"
+NONE_SET = "no protocol is set: `medjury study protocol set --margin 0.1 --panel PANEL` fixes margin and jury"
 
 
 def describe(
@@ -153,8 +165,19 @@ def set_protocol(
     ] = "",
     panel: Annotated[
         str,
-        typer.Option(metavar="PANEL", help="Panel whose jurors are analysed; by default any jury."),
+        typer.Option(metavar="PANEL", help="Panel whose jurors are the jury."),
     ] = "",
+    jurors: Jurors = None,
+    because: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why this margin: it stands in every report.")
+    ] = "",
+    floor: Annotated[
+        float,
+        typer.Option(
+            help="What clinicians' agreement with one another must be shown to be above.",
+            callback=finite,
+        ),
+    ] = 0.0,
     responses: Annotated[
         int, typer.Option(min=0, help="Smallest number of responses before anything is claimed.")
     ] = 0,
@@ -168,28 +191,32 @@ def set_protocol(
     ] = None,
     miss_at_most: Annotated[
         float | None,
-        typer.Option(help="Largest share of unsafe responses that the jury may miss."),
+        typer.Option(
+            help="Largest share of unsafe responses that the jury may miss; by default 0.2."
+        ),
     ] = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Fix the margin and the limits of the study; the record keeps when."""
-    from calibration.protocol import Protocol
+    """Fix margin, jury and limits before clinicians rate: what is fixed later only explores."""
+    from calibration.protocol import MISS_AT_MOST, Protocol
     from calibration.protocol import critical as critical_of
     from data.person import OPERATOR
-    from medjury.services.record import fix_protocol, panel_jurors, protocol_json
+    from medjury.services.record import fix_protocol, protocol_json
 
     if miss_at_most is not None and not critical:
         raise typer.BadParameter("needs --critical, such as safety<=2", param_hint="--miss-at-most")
-    limit = float("nan") if miss_at_most is None else miss_at_most
+    limit = MISS_AT_MOST if miss_at_most is None else miss_at_most
     protocol = Protocol(
         margin=margin,
         criterion=criterion,
         panel=panel,
-        jurors=panel_jurors(panel),
+        jurors=named_jurors(panel or None, jurors) or (),
         responses=responses,
         method=either(method, METHODS, "--method"),
         critical=tuple(critical_of(threshold, limit) for threshold in critical or ()),
+        floor=floor,
+        because=because.strip(),
     )
     fixed = fix_protocol(OPERATOR, study_of(context, db), protocol)
     _say_protocol(fixed, json_to)

@@ -13,18 +13,25 @@ from calibration.adjudicated import (
     adjudicated,
     with_independent,
 )
+from calibration.clinicians import ClinicianRow
 from calibration.codes import NoteCode as Code
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.detection import NOTHING, Detection, all_misses, detection, with_untested
 from calibration.json_values import decision_json
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import ClinicianReliability, clinician_reliability
-from calibration.scope import AgreementRow, checked_jury, compared_names
+from calibration.scope import (
+    AgreementRow,
+    CliniciansRow,
+    checked_jury,
+    compared_names,
+    without_clinicians,
+)
 from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
 from calibration.test_retest import has_replicates
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, note
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
 from data.queries.frames import adjudicated_frame
@@ -128,6 +135,12 @@ class Calibration:
         return self.looked.jurors
 
     @property
+    def raters(self) -> Sequence[ClinicianRow]:
+        """Return each clinician against the others, on all benchmarks combined or on the only one."""
+        between = [row for row in self.rows if isinstance(row, CliniciansRow)]
+        return between[-1].each if between else ()
+
+    @property
     def decision(self) -> Decision:
         """Return what may be said of all benchmarks combined, or of the only one."""
         return [*self.decisions.values()][-1]
@@ -188,13 +201,20 @@ def _figures(
 ) -> tuple[list[AgreementRow], Detection]:
     """Return the table, and what is found of unsafe responses."""
     analysed, independent, options = ready.scores, ready.independent, ready.options
-    rows = agreement_rows(analysed, options, tick)
+    rows = [_left_out(row, options) for row in agreement_rows(analysed, options, tick)]
     detected = detection(analysed, options, critical)
     if independent is analysed:
         return rows, detected
     rows = with_independent(rows, agreement_rows(independent, options))
     unsafe = detection(independent, options, critical).rows
     return rows, replace(detected, rows=with_independent(detected.rows, unsafe))
+
+
+def _left_out(row: AgreementRow, options: AnalysisOptions) -> AgreementRow:
+    """Return a row with a note on the clinicians that were left out on purpose."""
+    if not options.without:
+        return row
+    return replace(row, notes=(note(Code.LEFT_OUT, clinicians=options.without), *row.notes))
 
 
 def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Verdicts:
@@ -217,11 +237,10 @@ def claim_of(
     jurors, options : who sits on the jury, and the analysis
     detected : of `calibration.detection.detection`, asked with `critical` of the protocol
     """
-    if protocol is None:
-        return JuryClaim(misses=all_misses(detected.rows))
-    every, limits = all_misses(detected.rows, protocol.critical), protocol.critical
-    if not protocol.is_about(jurors, options):
-        return JuryClaim(protocol, is_of_protocol=False, misses=every)
+    limits = protocol.critical if protocol else ()
+    every = all_misses(detected.rows, limits)
+    if protocol is None or not protocol.is_about(jurors, options):
+        return JuryClaim(protocol, is_of_protocol=False, misses=every, without=options.without)
     widest = [row.benchmark for row in detected.rows][-1:]
     return JuryClaim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
@@ -263,6 +282,8 @@ def _ready(engine: Engine, question: CalibrationQuestion) -> _Ready:
     options = question.options
     take = sound_only if options.references == "sound" else all_instances
     everything = _scores(engine, question)
+    if options.without:
+        everything = without_clinicians(everything, options.without)
     chosen = everything.of(options.benchmark) if options.benchmark else everything
     selection = take(engine, chosen)
     jury = list(options.jurors or all_jurors(selection.scores))
@@ -297,6 +318,7 @@ def _instances(options: AnalysisOptions) -> str:
     """Return what the ledger calls the instances that were kept, and readings but independent ones."""
     labels = [] if options.references == "all" else [f"{options.references} references"]
     labels += [] if options.reading == "independent" else [ADJUDICATED]
+    labels += [f"without {name}" for name in options.without]
     return ", ".join(labels)
 
 

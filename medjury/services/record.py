@@ -1,14 +1,13 @@
 """What the record of a study says: its protocol, and the acts that every report states."""
 
-import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from sqlalchemy import Engine
 
 from calibration.json_values import json_value
-from calibration.protocol import Critical, Protocol
+from calibration.protocol import DECIDING, Critical, Protocol, changed
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import REOPENED, UNBLINDED, Person, is_blind, only
 from data.queries import benchmarks
@@ -18,7 +17,7 @@ from data.rubric import Rubric
 from data.schema import Role
 from data.store.study import PROTOCOL_SET, set_protocol, unblind
 
-FIXED = ("margin", "criterion", "panel", "jurors", "responses", "method", "critical")
+FIXED = (*DECIDING, "panel", "because")
 
 
 def steered(engine: Engine) -> list[str]:
@@ -50,25 +49,22 @@ def protocol_of(engine: Engine) -> Protocol | None:
     every = acts(engine, PROTOCOL_SET)
     if not every:
         return None
-    detail = every[-1].detail
-    return Protocol(
-        margin=detail["margin"],
-        criterion=detail["criterion"],
-        panel=detail["panel"],
-        jurors=tuple(detail["jurors"]),
-        responses=detail["responses"],
-        method=detail["method"],
-        critical=tuple(_critical(threshold) for threshold in detail["critical"]),
-        set_after_ratings=detail["ratings"],
+    before = [act for act in every if not act.detail["ratings"]]
+    fixed = _fixed(every[-1].detail)
+    return replace(
+        fixed,
+        late=changed(_fixed(before[-1].detail) if before else None, fixed),
+        set_after_ratings=every[-1].detail["ratings"],
         set_at=f"{every[-1].at:%Y-%m-%dT%H:%M:%SZ}",
-        sha256=detail["sha256"],
+        sha256=every[-1].detail["sha256"],
         replaced=len(every) - 1,
     )
 
 
-def _critical(detail: dict[str, Any]) -> Critical:
-    limit = detail["miss_at_most"]
-    return Critical(detail["criterion"], detail["threshold"], math.nan if limit is None else limit)
+def _fixed(detail: Mapping[str, Any]) -> Protocol:
+    fixed = {name: detail[name] for name in FIXED}
+    critical = tuple(Critical(**limit) for limit in detail["critical"])
+    return Protocol(**fixed | {"jurors": tuple(detail["jurors"]), "critical": critical})
 
 
 def protocol_json(protocol: Protocol | None) -> dict[str, Any] | None:
@@ -114,9 +110,11 @@ def _check_numbers(protocol: Protocol) -> None:
         raise BadInput(f"margin {protocol.margin:g}: must be above 0 and below 1, such as 0.1")
     if protocol.responses < 0:
         raise BadInput(f"responses {protocol.responses}: must be 0 (not fixed) or more")
+    if not 0 <= protocol.floor < 1:
+        raise BadInput(f"floor {protocol.floor:g}: must be 0 or above and below 1")
     for critical in protocol.critical:
         limit = critical.miss_at_most
-        if not (math.isnan(limit) or 0 < limit < 1):
+        if not 0 < limit < 1:
             raise BadInput(
                 f"at most {limit:g} of the unsafe responses missed: must be above 0 and below 1; no "
                 "number of responses can show that none is ever missed"

@@ -121,7 +121,7 @@ def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) ->
         "protocol": protocol_json(calibration.protocol),
     }
     body |= calibration.readings.to_json()
-    body |= {"rows": json_value(calibration.rows)}
+    body |= {"rows": json_value(calibration.rows), "raters": json_value(calibration.raters)}
     body |= {
         "reliability": json_value(calibration.reference.reliability),
         "disattenuated": json_value(calibration.reference.disattenuated),

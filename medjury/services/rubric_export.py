@@ -117,6 +117,8 @@ def validation(
     `tick` is called with the share of the work done.
     """
     evidence_base, names = rubric_use(engine, rubric), [str(seat["name"]) for seat in seats]
+    if protocol := protocol_of(engine):
+        resampling = replace(resampling, method=protocol.method)
     stands = _evidence(engine, evidence_base, seats)
     scores = _scores(engine, evidence_base, names)
     tables = dict(_tables(scores, rubric, names, resampling, tick)) if scores else {}
@@ -168,13 +170,9 @@ def _verdict(
     critical = protocol.critical if protocol else ()
     detected = detection(scores, options, critical)
     verdict = decide(_widest(rows), claim_of(protocol, names, options, detected))
-    figure = {
-        "estimate": verdict.estimate,
-        "low": verdict.low,
-        "high": verdict.high,
-    }
+    figures = ("estimate", "low", "high", "margin", "scope", "clinicians")
     decision = {"kind": verdict.kind.value} | {
-        name: json_value(value) for name, value in figure.items()
+        name: json_value(getattr(verdict, name)) for name in figures
     }
     return {"protocol": protocol_json(protocol), "decision": decision}
 

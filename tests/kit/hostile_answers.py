@@ -54,7 +54,7 @@ def _only(v: Variant, text: str) -> str:
     return text.replace("{x}", v.other)
 
 
-def _refused() -> Iterator[Kind]:  # noqa: C901 - a line a family of kinds
+def _refused() -> Iterator[Kind]:
     """Yield the kinds that give no verdict."""
     for frame, first in product(AROUND, (True, False)):
         yield Kind(f"two/{frame}/{first}", partial(_around, frame=frame, planted_first=first), TWO)
