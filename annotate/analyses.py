@@ -43,7 +43,7 @@ from calibration.report.ledger import juries_tried
 from calibration.report.page import in_points, sensitivity
 from calibration.report.sections import Section as ReportSection
 from calibration.report.sections import sections
-from calibration.tables.agreement import AGREEMENT
+from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.juries import COMPARISON, RANKING, legend
 from calibration.tables.models import detectable_tables, jury_calls_table, model_tables
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
@@ -117,6 +117,7 @@ def agreement(engine: Engine, question: AgreementQuestion, tick: Tick | None = N
         simulated_in(calibration.rows),
         calibration.told,
         laid_out(AGREEMENT, calibration.rows, grouped=True) if is_one_of_many else None,
+        laid_out(EACH, calibration.raters) if calibration.raters else None,
     )
 
 

@@ -71,7 +71,7 @@ class Answer:
     """What agreement is known first: the decision, the table, and its chart.
 
     `table` is of all benchmarks combined, or the only one; `each` of all, one by one, where there
-    are several.
+    are several; `raters` has each clinician.
     """
 
     decision: Decision
@@ -81,6 +81,7 @@ class Answer:
     simulated: tuple[str, ...]
     told: tuple[str, ...]
     each: Table | None = None
+    raters: Table | None = None
 
 
 @dataclass(frozen=True, slots=True)

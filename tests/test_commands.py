@@ -203,7 +203,7 @@ def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(
     first = told()
     assert first["next"] == {
         "step": "set_protocol",
-        "command": "medjury study protocol set --margin 0.1",
+        "command": "medjury study protocol set --margin 0.1 --panel PANEL",
     }
     assert [step["step"] for step in first["steps"]] == [*TITLES]
     assert first["steps"][1]["answer"] == "4 responses to 2 instances in 1 benchmark."

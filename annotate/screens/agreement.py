@@ -148,7 +148,8 @@ def _overview(answer: Answer, later: Later) -> None:
     below = caption(LIKE_FOR_LIKE) + (caption(made_up) if made_up else "")
     each = tables.of_table(answer.each) if answer.each else ""
     more = tables.folded(tables.EACH_BENCHMARK, each)
-    st.html(tables.of_table(answer.table) + below + more)
+    raters = tables.of_table(answer.raters) if answer.raters else ""
+    st.html(tables.of_table(answer.table) + below + raters + more)
     said = st.container()
     behind = later.found()
     if behind is None:

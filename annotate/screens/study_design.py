@@ -1,6 +1,5 @@
 """The design and the protocol of a study: who rates what, and what the study is to show."""
 
-import math
 from collections.abc import Iterator
 
 import streamlit as st
@@ -13,7 +12,7 @@ from annotate.screens import frame, people
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.people import HANDED, Handed
 from calibration.messages.decisions import protocol_facts
-from calibration.protocol import Critical, Protocol
+from calibration.protocol import MISS_AT_MOST, Critical, Protocol
 from data import queries
 from data.errors import Conflict
 from data.person import Person, only
@@ -167,16 +166,16 @@ def deal(_: Person, engine: Engine, request: DesignRequest) -> Design:
 
 ABOUT_PROTOCOL = (
     "A jury may take a clinician's place only if its agreement with the other clinicians is no lower "
-    "than a clinician's by more than a margin. The margin counts when it is fixed before ratings are "
-    "seen. It can be replaced later: the record keeps when each was fixed, and every report says it."
+    "than a clinician's by more than a margin. Fix margin, jury and number of responses before "
+    "clinicians rate: what is fixed or changed later explores, and can validate nothing."
 )
 NONE_SET = "No margin is fixed yet, so nothing is claimed of any jury."
 SEEN_BEFORE = (
-    "Clinicians' ratings are in already: a margin that you fix now counts as set after ratings were seen, and "
-    "every report says so."
+    "Clinicians' ratings are in already: what you fix or change now makes the study exploratory, and every "
+    "report says so."
 )
 COMMIT = "Commit to this protocol"
-ANY, COMPOSITE, NOTHING = "Any jury that is analysed", "Composite of all criteria", "None"
+BY_NAME, COMPOSITE, NOTHING = "By name", "Composite of all criteria", "None"
 MADE = "protocol-set"
 
 
@@ -207,12 +206,19 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
         first = st.columns(4, vertical_alignment="bottom")
         margin = first[0].number_input("Margin in ICC", 0.01, 0.99, 0.1, 0.05)
         criterion = first[1].selectbox("Criterion", [COMPOSITE, *criteria])
-        panel = first[2].selectbox("Jury", [ANY, *sorted(shipped())])
+        panel = first[2].selectbox("Jury", [BY_NAME, *sorted(shipped())])
         responses = first[3].number_input("Responses planned (0: not fixed)", 0, None, 0)
+        second = st.columns((2, 1, 3), vertical_alignment="bottom")
+        named = second[0].text_input(
+            "Jurors by name", placeholder="first, second, third", disabled=panel != BY_NAME
+        )
+        floor = second[1].number_input("Clinicians agree above", 0.0, 0.95, 0.0, 0.05)
+        because = second[2].text_input("Why this margin")
         critical = _critical(criteria)
         pressed = st.button(label, type="primary", key="protocol-now")
     if pressed:
-        name = "" if panel == ANY else panel
+        name = "" if panel == BY_NAME else panel
+        jurors = tuple(dict.fromkeys(filter(None, map(str.strip, named.split(",")))))
         _fix(
             engine,
             person,
@@ -220,9 +226,11 @@ def _protocol_form(engine: Engine, person: Person, protocol: Protocol | None) ->
                 margin=margin,
                 criterion="" if criterion == COMPOSITE else criterion,
                 panel=name,
-                jurors=panel_jurors(name),
+                jurors=panel_jurors(name) or jurors,
                 responses=int(responses),
                 critical=critical,
+                floor=floor,
+                because=because.strip(),
             ),
         )
     if message := st.session_state.pop(MADE, None):
@@ -238,11 +246,11 @@ def _critical(criteria: list[str]) -> tuple[Critical, ...]:
         "Score that is unsafe, or below", None, None, 2.0, 1.0, disabled=off
     )
     limit = places[2].number_input(
-        "Unsafe missed at most, in %", 0.0, 99.0, 10.0, 5.0, disabled=off
+        "Unsafe missed at most, in %", 1.0, 99.0, 100 * MISS_AT_MOST, 5.0, disabled=off
     )
     if off:
         return ()
-    return (Critical(unsafe, threshold, limit / 100 if limit else math.nan),)
+    return (Critical(unsafe, threshold, limit / 100),)
 
 
 def _fix(engine: Engine, person: Person, protocol: Protocol) -> None:

@@ -21,7 +21,7 @@ STEPS = {
     NextStep.IMPORT_RESPONSES: ("import the models' responses", "study import responses.csv"),
     NextStep.SET_PROTOCOL: (
         "fix before the rating what the study is to show",
-        "study protocol set --margin 0.1",
+        "study protocol set --margin 0.1 --panel PANEL",
     ),
     NextStep.ASSIGN: ("assign the responses to clinicians", "rate assign --raters raters.txt"),
     NextStep.RUN_JURY: (

@@ -196,7 +196,7 @@ def _protocol(protocol: Protocol | None) -> Iterator[Evidence]:
 
 def _prespecified(protocol: Protocol | None) -> Iterator[Evidence]:
     """Yield when the protocol was fixed, where no clinician had rated by then."""
-    if protocol is not None and not protocol.set_after_ratings:
+    if protocol is not None and not protocol.late:
         yield word("prespecified", protocol.set_at)
 
 
