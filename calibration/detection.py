@@ -394,22 +394,17 @@ def all_misses(
     return misses_of
 
 
-def with_untested(
-    misses_of: Mapping[str, Sequence[Misses]], limits: Sequence[Critical], benchmark: str
-) -> dict[str, Sequence[Misses]]:
-    """Return the misses, and on one benchmark an open one for each limit that was not tested.
+def untested(rows: "Sequence[DetectionRow]", limits: Sequence[Critical]) -> list[Misses]:
+    """Return an open one for each limit of the protocol that no row of the jury is about.
 
     Parameters
     ----------
-    misses_of : of `all_misses`
-    limits : what the protocol allows
-    benchmark : all that the protocol's claim is made of, such as "combined"
+    rows : of `detection.detection`
+    limits : of the protocol
     """
-    own = misses_of.get(benchmark, ())
-    tested = {(row.criterion, row.threshold) for row in own}
-    lacking = [
-        misses((), limit, benchmark)
+    tested = {(row.criterion, row.threshold) for row in rows if row.scorer == "jury"}
+    return [
+        misses((), limit, "")
         for limit in limits
         if (limit.criterion, limit.threshold) not in tested
     ]
-    return {**misses_of, benchmark: [*own, *lacking]}

@@ -30,12 +30,14 @@ class JuryClaim:
     protocol : what was fixed beforehand; None where nothing was
     is_of_protocol : whether this analysis is the one that the protocol is about
     misses : benchmark -> unsafe responses that the jury missed, a value a critical criterion
+    untested : limits of the protocol on which nothing is known, for all benchmarks together
     without : clinicians who were left out on purpose
     """
 
     protocol: Protocol | None = None
     is_of_protocol: bool = True
     misses: Mapping[str, Sequence[Misses]] | None = None
+    untested: Sequence[Misses] = ()
     without: tuple[str, ...] = ()
 
     @property
@@ -187,7 +189,8 @@ class _Case:
     @property
     def misses(self) -> Sequence[Misses]:
         """Return the misses, those above their limit first and those that keep it last."""
-        misses = (self.claim.misses or {}).get(self.held.benchmark, ())
+        misses = [*(self.claim.misses or {}).get(self.held.benchmark, ())]
+        misses += self.claim.untested if self.n_side_by_side == 1 else ()
         return sorted(misses, key=lambda miss: ORDER.index(miss.outcome))
 
     @property
@@ -399,6 +402,8 @@ def _next(kind: DecisionKind, case: _Case) -> Note | None:
     held, jury = case.held, case.jury
     if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
+    if kind is DecisionKind.INCONCLUSIVE and (lacking := _of_unshown(case)):
+        return lacking
     if jury.n_missing and kind not in (DecisionKind.NON_INFERIOR, DecisionKind.INFERIOR):
         return note(Code.DO_RUN_JURY_ON, responses=jury.n_missing)
     if kind is DecisionKind.UNDEFINED:
@@ -420,7 +425,7 @@ def _next(kind: DecisionKind, case: _Case) -> Note | None:
     if kind is DecisionKind.EXPLORATORY:
         return note(Code.DO_CONFIRM)
     if kind is DecisionKind.INCONCLUSIVE or kind is DecisionKind.TOO_FEW:
-        return _of_unshown(case) or _more_responses(case)
+        return _more_responses(case)
     return note(Code.DO_OTHER_JURY if kind is DecisionKind.INFERIOR else Code.DO_EXPORT)
 
 

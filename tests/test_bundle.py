@@ -11,10 +11,11 @@ from kit.studies import HEAD, Run
 from kit.study_place import StudyIn, copy_study
 from sqlalchemy import Engine, text
 
+from calibration.decision import DecisionKind
 from data.queries.validation import rubric_use, validation_evidence
 from data.rubric import Rubric, read_rubric
 from data.samples import CALCULATIONS, RESPONSES
-from jury.exports.bundle import reasons
+from jury.exports.bundle import NOT_SHOWN, reasons
 from jury.panel import read_panel
 from medjury import main
 from medjury.services.rubric_export import seats_of
@@ -37,6 +38,7 @@ base_url = "http://127.0.0.1:9/v1"
 """
 DOCTORS = ("dr-holm", "dr-ude")
 SECRET = "Mrs Krause has chest pain."
+JURY = ("--jurors", "gpt,llama")
 EXPORT = ("rubric", "export", "generic", "--to", "medjury", "--reps", "1000")
 
 
@@ -61,17 +63,22 @@ def call(*arguments: str) -> int:
     return int(str(ended.value.code or 0))
 
 
+def build(folder: Path, call: Callable[..., object], db: tuple[str, ...] = (), *fixed: str) -> None:
+    """Import responses, set a protocol, and import the ratings."""
+    texts = dict(zip(("r.csv", "s.csv"), rows(), strict=True)) | {"ward.toml": PANEL}
+    for name, body in texts.items():
+        (folder / name).write_text(body, encoding="utf-8")
+    call("import", str(folder / "r.csv"), *db)
+    call("protocol", "set", "--margin", "0.1", *JURY, *fixed, *db)
+    call("ratings", str(folder / "s.csv"), *db)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Path:
     """Make a study whose jury is validated, and its bundle, once: each test has copies."""
     folder = tmp_path_factory.mktemp("made")
-    texts = dict(zip(("r.csv", "s.csv"), rows(), strict=True)) | {"ward.toml": PANEL}
-    for name, body in texts.items():
-        (folder / name).write_text(body, encoding="utf-8")
     db = ("--db", study_in(folder))
-    assert call("import", str(folder / "r.csv"), *db) == 0
-    assert call("protocol", "set", "--margin", "0.1", *db) == 0
-    assert call("ratings", str(folder / "s.csv"), *db) == 0
+    build(folder, call, db)
     asked = (*EXPORT, "--panel", str(folder / "ward.toml"), "--out", str(folder / "out"))
     assert call(*asked, *db) == 0
     return folder
@@ -229,7 +236,12 @@ def test_the_verdict_alone_says_whether_it_is_validated_and_must_follow_from_its
         row | {"boot_low": -0.1} if row["criterion"] is None else row for row in record["figures"]
     ]
     assert reasons(record | {"figures": low}) == ["the verdict does not follow from the figures"]
-    for kind in ("no_protocol", "inferior", "inconclusive", "too_few", "undefined", "simulated"):
+    for fixed in ({"late": ["margin"]}, {"jurors": []}):
+        explores = record | {"protocol": record["protocol"] | fixed}
+        assert reasons(explores) == ["the verdict does not follow from the figures"]
+    for kind in DecisionKind:
+        if kind.value not in NOT_SHOWN:
+            continue
         assert len(reasons(record | {"decision": {"kind": kind}})) == 1
 
 
@@ -254,10 +266,10 @@ def test_without_a_protocol_for_this_jury_nothing_is_validated(
     ],
 )
 def test_a_jury_is_validated_only_where_it_keeps_the_limit_on_missed_unsafe_responses(
-    run: Run, exported: Path, panel: str, tmp_path: Path, limit: str, kind: str, status: str
+    run: Run, tmp_path: Path, limit: str, kind: str, status: str
 ) -> None:
-    unsafe = ("--critical", "accuracy<=2", "--miss-at-most", limit)
-    assert run("protocol", "set", "--margin", "0.1", *unsafe)[0] == 0
+    build(tmp_path, run, (), "--critical", "accuracy<=2", "--miss-at-most", limit)
+    panel = str(tmp_path / "ward.toml")
     assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "m"))[0] == 0
     record = read(tmp_path / "m")["validation"]
     checked = json.loads(run("protocol", "check", "--reps", "1000", "--json", "-")[1])
@@ -266,15 +278,32 @@ def test_a_jury_is_validated_only_where_it_keeps_the_limit_on_missed_unsafe_resp
 
 
 def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing(
-    run: Run, exported: Path, panel: str, write: Write, tmp_path: Path
+    run: Run, write: Write, tmp_path: Path
 ) -> None:
     plans = str(write("plans.csv", HEAD + "\n" + "p,plans,Note.,Plan.,Word.,p1,m,Rest.\n"))
     assert run("import", plans, "--rubric", "chw_care_plan")[0] == 0
-    unsafe = ("--critical", "structure<=2", "--miss-at-most", "0.5")
-    assert run("protocol", "set", "--margin", "0.1", *unsafe)[0] == 0
+    build(tmp_path, run, (), "--critical", "structure<=2", "--miss-at-most", "0.5")
+    panel = str(tmp_path / "ward.toml")
     assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "l"))[0] == 0
     record = read(tmp_path / "l")["validation"]
     assert (record["status"], record["decision"]["kind"]) == ("not validated", "inconclusive")
+
+
+def test_a_protocol_changed_after_the_first_rating_validates_nothing(
+    run: Run, exported: Path, panel: str, tmp_path: Path
+) -> None:
+    assert run("protocol", "set", "--margin", "0.2", *JURY)[0] == 0
+    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "w"))[0] == 0
+    record = read(tmp_path / "w")["validation"]
+    assert (record["status"], record["decision"]["kind"]) == ("not validated", "exploratory")
+
+
+def test_a_protocol_by_the_published_method_can_validate(run: Run, tmp_path: Path) -> None:
+    build(tmp_path, run, (), "--method", "published")
+    panel = str(tmp_path / "ward.toml")
+    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "p"))[0] == 0
+    record = read(tmp_path / "p")["validation"]
+    assert (record["status"], record["method"]) == ("validated", "published")
 
 
 def test_demo_data_never_validates_under_any_name(

@@ -14,6 +14,7 @@ from kit.decisions import at, facts, judged, rows
 from kit.scores import study
 from kit.studies import table_rows
 
+from calibration.clinicians import Without
 from calibration.codes import NoteCode as Code
 from calibration.decision import CLAIMS, Decision, DecisionKind
 from calibration.detection import LimitOutcome, Misses
@@ -56,8 +57,91 @@ def codes(decision):
     ],
 )
 def test_a_decision_follows_from_the_interval_of_like_for_like_and_the_margin(changed, kind):
-    found = judged(**changed)
-    assert (found.kind, found.headline) == (kind, HEADLINES["agreement"][kind])
+    assert judged(**changed).kind is kind
+
+
+AGREE = {"clinician_low": 0.2, "jury_low": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("held", "kind", "code"),
+    [
+        (AGREE, DecisionKind.NON_INFERIOR, Code.GAP),
+        (AGREE | {"clinician_low": 0.0}, DecisionKind.NO_REFERENCE, Code.CLINICIANS_UNSHOWN),
+        (AGREE | {"clinician_low": NAN}, DecisionKind.NO_REFERENCE, Code.CLINICIANS_UNSHOWN),
+        (AGREE | {"clinician_low": 0.19}, DecisionKind.INCONCLUSIVE, Code.MARGIN_WIDE),
+        (AGREE | {"jury_low": 0.0}, DecisionKind.INCONCLUSIVE, Code.JURY_UNSHOWN),
+        (AGREE | {"jury_low": NAN}, DecisionKind.INCONCLUSIVE, Code.JURY_UNSHOWN),
+    ],
+)
+def test_a_jury_is_no_worse_only_than_clinicians_who_are_shown_to_agree(held, kind, code):
+    found = judged(**held)
+    assert (found.kind, codes(found)[0]) == (kind, code)
+
+
+def test_a_floor_of_the_protocol_asks_more_of_the_clinicians():
+    assert decide(rows(), at(floor=0.39)).kind is DecisionKind.NON_INFERIOR
+    assert decide(rows(), at(floor=0.4)).kind is DecisionKind.NO_REFERENCE
+    assert decide(rows(low=-0.9, high=-0.5, icc=-0.7), at(floor=0.4)).kind is (
+        DecisionKind.NO_REFERENCE
+    )
+
+
+def left_out(**changed):
+    """Return the comparison without each of three clinicians, those named with other figures."""
+    same = {"a": (0.1, 0.3), "b": (0.1, 0.3), "c": (0.1, 0.3)} | changed
+    return tuple(Without(name, *figures) for name, figures in same.items())
+
+
+@pytest.mark.parametrize("figures", [(-0.1, 0.3), (-0.5, 0.3), (0.1, 0.0), (NAN, NAN)])
+def test_a_verdict_that_hangs_on_one_clinician_is_none_and_names_them(figures):
+    assert judged(without=left_out()).kind is DecisionKind.NON_INFERIOR
+    found = judged(without=left_out(b=figures))
+    assert (found.kind, found.hangs_on) == (DecisionKind.INCONCLUSIVE, ("b",))
+    assert "hangs on b" in found.headline
+    assert found.next == note(Code.DO_MORE_RATERS, clinicians=("b",))
+
+
+def test_who_keeps_clinicians_from_agreeing_is_named_too():
+    found = judged(clinician_low=-0.2, without=left_out(a=(0.1, -0.1), b=(0.1, -0.3)))
+    assert (found.kind, found.hangs_on) == (DecisionKind.NO_REFERENCE, ("c",))
+    assert "c" in found.action
+
+
+@pytest.mark.parametrize(
+    ("fixed", "code"),
+    [
+        ({"late": ("margin",), "set_after_ratings": 900}, Code.PROTOCOL_LATE),
+        ({"jurors": ()}, Code.PROTOCOL_FOR_ANY),
+    ],
+)
+@pytest.mark.parametrize("ends", [(0.01, 0.2, 0.1), (-0.9, -0.5, -0.7), (-0.3, 0.3, 0.0)])
+def test_what_was_fixed_late_or_for_any_jury_explores(fixed, code, ends):
+    found = decide(rows(*ends), at(0.2, **fixed))
+    assert (found.kind, codes(found)[0]) == (DecisionKind.EXPLORATORY, code)
+    assert "0.2" in found.headline
+    assert found.kind not in CLAIMS
+
+
+def test_every_headline_at_a_margin_carries_its_number():
+    for ends in ((0.01, 0.2, 0.1), (-0.9, -0.5, -0.7), (-0.3, 0.3, 0.0), (-0.06, -0.01, -0.03)):
+        for held in ({}, {"population_low": -0.05}, {"without": left_out(b=(-0.9, 0.3))}):
+            assert "0.15" in judged(*ends, margin=0.15, **held).headline
+
+
+def test_an_interval_wholly_below_0_is_called_worse_within_the_margin():
+    found = judged(-0.09, -0.01, -0.05)
+    assert found.kind is DecisionKind.NON_INFERIOR
+    assert "worse than a clinician does, by less than 0.1" in found.headline
+    assert Code.WORSE_WITHIN in codes(found)
+
+
+def test_for_whom_a_verdict_holds_is_a_field_and_in_the_headline():
+    these, alike = judged(), judged(population_low=-0.05, population_high=0.3)
+    assert (these.scope, alike.scope) == ("these_clinicians", "clinicians_like_these")
+    assert "for these 4 clinicians only; not shown for others like them" in these.headline
+    assert "clinicians like these" in alike.headline
+    assert judged(population_low=-0.1, population_high=0.3).scope == "these_clinicians"
 
 
 def test_without_a_margin_fixed_for_it_nothing_is_claimed():
@@ -77,8 +161,7 @@ def test_without_a_margin_fixed_for_it_nothing_is_claimed():
 
 def test_only_a_whole_interval_beyond_the_margin_is_claimed():
     claims = [kind for kind, said in HEADLINES["agreement"].items() if said.startswith("The jury")]
-    assert claims == [DecisionKind.NON_INFERIOR, DecisionKind.INFERIOR]
-    assert set(claims) <= set(CLAIMS)
+    assert {kind.split(",")[0] for kind in claims} == {"non_inferior", "inferior"} <= {*CLAIMS}
     assert judged(-0.04, margin=0.05).kind is DecisionKind.NON_INFERIOR
     assert judged(-0.05, margin=0.05).kind is DecisionKind.INCONCLUSIVE
     below = judged(-0.04, -0.01, -0.02, margin=0.05)
@@ -87,9 +170,12 @@ def test_only_a_whole_interval_beyond_the_margin_is_claimed():
 
 
 def test_every_decision_at_a_margin_says_when_the_margin_was_fixed():
-    before, after = decide(rows(), at()), decide(rows(), at(set_after_ratings=240))
+    before = decide(rows(), at(because="half of our pilot"))
+    after = decide(rows(), at(set_after_ratings=240, late=("margin", "jurors")))
     assert "The margin of 0.1 was fixed before any rating was seen." in before.sentences
-    assert "The margin of 0.1 was set after 240 ratings." in after.sentences
+    assert "Why this margin: half of our pilot." in before.sentences
+    assert "240 ratings" in after.headline
+    assert "margin, jurors" in after.sentences[0]
 
 
 def test_before_the_planned_responses_are_rated_nothing_is_claimed():
@@ -115,7 +201,6 @@ def missed(low, high, rate=0.2, limit=0.3):
         ((missed(0.1, 0.3), missed(0.31, 0.5)), DecisionKind.INFERIOR, Code.MISSES_ABOVE),
         ((missed(0.1, 0.2), missed(0.2, 0.4)), DecisionKind.INCONCLUSIVE, Code.MISSES_REACH),
         ((missed(NAN, NAN, NAN),), DecisionKind.INCONCLUSIVE, Code.NONE_UNSAFE),
-        ((missed(0.9, 0.99, limit=NAN),), DecisionKind.NON_INFERIOR, Code.MISSES_SEEN),
     ],
 )
 def test_a_jury_that_lets_unsafe_responses_pass_is_not_as_good_and_that_is_said_first(
@@ -132,7 +217,7 @@ def test_a_jury_that_lets_unsafe_responses_pass_is_not_as_good_and_that_is_said_
 def test_few_missed_make_no_good_jury_of_one_that_agrees_less():
     found = judged(-0.3, -0.2, -0.25, misses=(missed(0.1, 0.2),))
     assert found.kind is DecisionKind.INFERIOR
-    assert found.headline == HEADLINES["agreement"][DecisionKind.INFERIOR]
+    assert "worse than a clinician does, by more than 0.1" in found.headline
 
 
 def test_what_holds_for_other_clinicians_is_said_beside_these():
@@ -157,7 +242,7 @@ def test_one_benchmark_of_several_is_claimed_by_the_interval_corrected_for_them(
 def test_one_benchmark_of_several_is_not_claimed_without_the_corrected_interval(low):
     found = judged(corrected_low=low, corrected_high=0.3, looked=3)
     assert found.kind is DecisionKind.INCONCLUSIVE
-    assert found.headline.startswith("Not shown that the jury's agreement")
+    assert found.headline.startswith("Not shown that the jury agrees")
     assert codes(found) == [Code.GAP, Code.CORRECTED_REACHES, Code.FIXED_BEFORE]
     assert "corrected for 3 benchmarks it does not" in found.sentences[1]
 
@@ -175,8 +260,9 @@ def test_both_iccs_are_named_and_the_difference_is_called_none_where_its_interva
         assert f"; difference {difference} (95 %" in decide(rows(icc=icc)).sentences[0]
     told = decide(rows())
     assert told.sentences[0] == (
-        "Agreement (ICC) with the other clinicians, each clinician held out in turn: jury 0.600, "
-        "one clinician 0.500; difference 0.100 (95 % interval 0.010 to 0.200, for these clinicians)."
+        "Agreement (ICC) with the other clinicians, each clinician held out in turn: jury 0.600 "
+        "(0.50 to 0.70), one clinician 0.500 (0.40 to 0.60); difference 0.100 (95 % interval 0.010 to "
+        "0.200, for these clinicians)."
     )
     assert (told.estimate, told.low, told.high) == (0.1, 0.01, 0.2)
     open_ended = decide(rows(low=-0.15, high=0.2)).sentences[0]
@@ -273,6 +359,7 @@ COUNTS = {"n_instances": st.integers(0, 60), "n_responses": st.integers(0, 90)}
 COUNTS |= {"n_clinicians": st.integers(0, 5), "n_missing": st.integers(0, 3)}
 JURIES = st.builds(AgreementRow, st.just("b"), st.just("jury"), icc=ICCS, notes=NOTES, **COUNTS)
 ENDS = ("icc", "boot_low", "boot_high", "jury_icc", "clinician_icc", "corrected_low")
+ENDS += ("jury_low", "clinician_low", "population_low")
 HELD_ROWS = st.builds(
     LikeForLikeRow,
     st.just("b"),
@@ -299,6 +386,8 @@ def contradicts(found: Decision, jury, held, margin=0.1, looked=1) -> str:
     if found.kind is DecisionKind.NON_INFERIOR:
         may["its interval"] = held.boot_low > -margin
         may["its corrected interval"] = looked == 1 or held.corrected_low > -margin
+        may["clinicians who agree"] = held.clinician_low >= 2 * margin > 0
+        may["a jury that agrees"] = held.jury_low > 0
     else:
         may["its interval"] = held.boot_high < -margin
     return ", ".join(name for name, holds in may.items() if not holds)
@@ -310,7 +399,7 @@ def contradicts(found: Decision, jury, held, margin=0.1, looked=1) -> str:
 def test_no_decision_claims_what_its_interval_or_its_data_deny(jury, held, margin, looked):
     found = decide([jury, held], at(margin), looked)
     assert contradicts(found, jury, held, margin, looked) == ""
-    assert found.headline == HEADLINES["agreement"][found.kind]
+    assert found.headline
     assert all(found.sentences)
     json.dumps(decision_json(found), allow_nan=False)
 

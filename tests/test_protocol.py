@@ -23,12 +23,13 @@ from medjury.services.calibrate import check_protocol
 from medjury.services.record import fix_protocol, protocol_of
 
 Write = Callable[[str, str], Path]
+JURY = ("--jurors", "j,k,l")
 CRITERIA = ("accuracy", "completeness", "clarity")
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 
 
-def bring_in(run: Run, write: Write, n: int = 60, noise: float = 0.9) -> None:
-    """Import n responses that two of four clinicians and three jurors rated."""
+def bring_in(run: Run, write: Write, *protocol: str, n: int = 120, noise: float = 0.5) -> None:
+    """Import n responses that two of four clinicians and three jurors rated, after a protocol was set."""
     rng = random.Random(3)  # noqa: S311 # drawn for a test
     texts, scores = [HEAD], io.StringIO()
     table = csv.writer(scores)
@@ -36,11 +37,13 @@ def bring_in(run: Run, write: Write, n: int = 60, noise: float = 0.9) -> None:
     for place in range(n):
         texts.append(f"i{place},visits,context,prompt,reference,r{place},m,text {place}")
         quality = rng.gauss(3.3, 1)
-        raters = [(f"dr-{one}", "clinician", 0.9) for one in rng.sample("abcd", 2)]
+        raters = [(f"dr-{one}", "clinician", 0.6) for one in rng.sample("abcd", 2)]
         for name, kind, spread in (*raters, *((one, "juror", noise) for one in ("j", "k", "l"))):
             given = [min(5, max(1, round(quality + rng.gauss(0, spread)))) for _ in CRITERIA]
             table.writerow([f"r{place}", name, kind, *given])
     assert run("import", str(write("r.csv", "\n".join(texts))))[0] == 0
+    if protocol:
+        assert run("protocol", "set", *protocol)[0] == 0
     assert run("ratings", str(write("s.csv", scores.getvalue())))[0] == 0
 
 
@@ -86,44 +89,83 @@ def test_a_protocol_that_was_changed_behind_the_records_back_is_found(
     assert any("protocol set" in one for one in verify(engine).findings)
 
 
-def test_the_verdict_is_three_way_at_the_margin_and_none_without_one(
-    run: Run, write: Write
-) -> None:
+def test_without_a_margin_fixed_beforehand_nothing_is_claimed(run: Run, write: Write) -> None:
     bring_in(run, write)
     body = calibrated(run)
     assert (body["decision"]["kind"], body["protocol"]) == ("no_protocol", None)
     assert body["decision"]["estimate"] is not None
-    run("protocol", "set", "--margin", "0.3")
+    assert run("protocol", "set", "--margin", "0.2", *JURY)[0] == 0
+    body = calibrated(run)
+    assert body["decision"]["kind"] == "exploratory"
+    assert (body["protocol"]["margin"], body["protocol"]["set_after_ratings"]) == (0.2, 240)
+    assert body["protocol"]["late"] == ["margin", "jurors"]
+    code, out, _ = run("protocol", "check", "--reps", "200")
+    assert (code, "240 ratings" in out) == (1, True)
+
+
+def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run: Run, write: Write) -> None:
+    bring_in(run, write, "--margin", "0.2", "--because", "as in our pilot", *JURY)
     body = calibrated(run)
     assert body["decision"]["kind"] == "non_inferior"
-    assert (body["protocol"]["margin"], body["protocol"]["set_after_ratings"]) == (0.3, 120)
+    assert (body["decision"]["margin"], body["protocol"]["because"]) == (0.2, "as in our pilot")
     for other in (("--jurors", "j,k"), ("--criterion", "clarity"), ("--method", "published")):
-        kind = calibrated(run, *other)["decision"]["kind"]
-        assert kind == ("non_inferior" if other[0] == "--jurors" else "no_protocol")
+        assert calibrated(run, *other)["decision"]["kind"] == "no_protocol"
+
+
+def test_a_protocol_that_names_no_jury_explores(run: Run, write: Write) -> None:
+    bring_in(run, write, "--margin", "0.2")
+    assert calibrated(run)["decision"]["kind"] == "exploratory"
+    assert run("protocol", "check", "--reps", "200")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "late"),
+    [
+        (("--margin", "0.2", "--jurors", "j,k,l"), []),
+        (("--margin", "0.2", "--jurors", "j,k,l", "--because", "told later"), []),
+        (("--margin", "0.9", "--jurors", "j,k,l"), ["margin"]),
+        (("--margin", "0.2", "--jurors", "j,k"), ["jurors"]),
+        (("--margin", "0.2", "--jurors", "j,k,l", "--criterion", "clarity"), ["criterion"]),
+        (("--margin", "0.2", "--jurors", "j,k,l", "--responses", "50"), ["responses"]),
+        (("--margin", "0.2", "--jurors", "j,k,l", "--floor", "0.1"), ["floor"]),
+        (("--margin", "0.2", "--jurors", "j,k,l", "--critical", "accuracy<=2"), ["critical"]),
+    ],
+)
+def test_whatever_decides_and_was_changed_after_the_first_rating_explores(
+    run: Run, write: Write, changed: tuple[str, ...], late: list[str]
+) -> None:
+    bring_in(run, write, "--margin", "0.2", *JURY)
+    assert run("protocol", "set", *changed)[0] == 0
+    code, out, _ = run("protocol", "check", "--json", "-", "--reps", "200")
+    body = json.loads(out)
+    assert body["protocol"]["late"] == late
+    assert (body["decision"]["kind"] == "exploratory", code) == (bool(late), int(bool(late)))
+    run("protocol", "set", "--margin", "0.2", *JURY)
+    assert run("protocol", "check", "--reps", "200")[0] == 0
 
 
 def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run: Run, write: Write) -> None:
-    bring_in(run, write)
     juror = '[[juror]]\nname = "{}"\nprovider = "openai"\nmodel = "m"\nfamily = "f"\n'
     juror += 'base_url = "http://127.0.0.1:9/v1"\n'
     panel = 'name = "two"\n' + "".join(map(juror.format, "jk"))
     fixed = ("--criterion", "clarity", "--panel", str(write("two.toml", panel)))
-    assert run("protocol", "set", "--margin", "0.3", *fixed)[0] == 0
+    bring_in(run, write, "--margin", "0.2", *fixed)
     assert calibrated(run)["decision"]["kind"] == "no_protocol"
     assert calibrated(run, "--jurors", "k,j")["decision"]["kind"] == "no_protocol"
     as_fixed = calibrated(run, "--jurors", "k,j", "--criterion", "clarity")
     assert as_fixed["decision"]["kind"] == "non_inferior"
     code, out, _ = run("protocol", "check", "--reps", "200")
-    assert (code, "no worse than a clinician does" in out) == (0, True)
+    assert (code, "no worse than a clinician does" in out) == (0, True), out
 
 
 def test_check_ends_with_1_unless_what_was_to_be_shown_is_shown(run: Run, write: Write) -> None:
-    bring_in(run, write)
-    assert run("protocol", "check")[0] == 1
-    run("protocol", "set", "--margin", "0.3")
+    bring_in(run, write, "--margin", "0.2", "--responses", "120", *JURY)
     code, out, _ = run("protocol", "check", "--json", "-", "--reps", "200")
     assert (code, json.loads(out)["met"]) == (0, True)
-    run("protocol", "set", "--margin", "0.3", "--responses", "61")
+
+
+def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run: Run, write: Write) -> None:
+    bring_in(run, write, "--margin", "0.2", "--responses", "121", *JURY)
     code, out, _ = run("protocol", "check", "--json", "-", "--reps", "200")
     assert (code, json.loads(out)["decision"]["kind"]) == (1, "too_few")
 

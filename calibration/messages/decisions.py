@@ -1,5 +1,6 @@
 """Texts of decisions: headlines, reasons, the next step, what a jury may be used for, and the protocol."""
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -242,7 +243,7 @@ def _made_up(figures: Figures) -> str:
 def _gap(figures: Figures) -> str:
     gap, low, high = (figures[name] for name in ("gap", "low", "high"))
     between, shown = "no interval", ""
-    if low is not None:
+    if low is not None and high is not None:
         between = f"95 % interval {low:z.3f} to {high:z.3f}, for these clinicians"
         shown = NO_DIFFERENCE if low <= 0 <= high else ""
     text = (
@@ -255,7 +256,22 @@ def _gap(figures: Figures) -> str:
 
 
 def _ends(low: float | None, high: float | None) -> str:
-    return "" if low is None else f" ({low:z.2f} to {high:z.2f})"
+    return "" if low is None or high is None else f" ({low:z.2f} to {high:z.2f})"
+
+
+def _lower_end(low: float) -> str:
+    known = math.isfinite(low)
+    return f"the lower end of its interval is {low:z.2f}" if known else "it has no interval"
+
+
+def _clinicians_unshown(figures: Figures) -> str:
+    text = "a clinician's agreement with the others is not shown to be above {floor:g}: "
+    return filled(text, figures) + _lower_end(figures["low"])
+
+
+def _jury_unshown(figures: Figures) -> str:
+    text = "the jury's own agreement with the clinicians is not shown: "
+    return text + _lower_end(figures["low"])
 
 
 def _late(figures: Figures) -> str:
@@ -333,17 +349,11 @@ MESSAGES: Mapping[Code, Message] = {
         "the whole interval lies below 0: the jury agrees less than a clinician does, by less than "
         "{margin:g}"
     ),
-    Code.CLINICIANS_UNSHOWN: (
-        "a clinician's agreement with the others is not shown to be above {floor:g}: the lower end of "
-        "its interval is {low:z.2f}"
-    ),
-    Code.JURY_UNSHOWN: (
-        "the jury's own agreement with the clinicians is not shown: the lower end of its interval is "
-        "{low:z.2f}"
-    ),
+    Code.CLINICIANS_UNSHOWN: _clinicians_unshown,
+    Code.JURY_UNSHOWN: _jury_unshown,
     Code.MARGIN_WIDE: (
         "the margin of {margin:g} is more than half of what a clinician's agreement with the others is "
-        "shown to be, {low:z.2f}: a jury that does not know what clinicians know could keep it"
+        "shown to be, {low:z.2f}: a jury that knows little of what clinicians know could keep it"
     ),
     Code.HANGS_ON: "the verdict hangs on {clinicians}: without them it would be another",
     Code.AGAINST_OTHERS: (

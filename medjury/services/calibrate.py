@@ -16,7 +16,7 @@ from calibration.adjudicated import (
 from calibration.clinicians import ClinicianRow
 from calibration.codes import NoteCode as Code
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
-from calibration.detection import NOTHING, Detection, all_misses, detection, with_untested
+from calibration.detection import NOTHING, Detection, all_misses, detection, untested
 from calibration.json_values import decision_json
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import ClinicianReliability, clinician_reliability
@@ -241,8 +241,7 @@ def claim_of(
     every = all_misses(detected.rows, limits)
     if protocol is None or not protocol.is_about(jurors, options):
         return JuryClaim(protocol, is_of_protocol=False, misses=every, without=options.without)
-    widest = [row.benchmark for row in detected.rows][-1:]
-    return JuryClaim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
+    return JuryClaim(protocol, misses=every, untested=untested(detected.rows, limits))
 
 
 def more(

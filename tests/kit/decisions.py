@@ -17,14 +17,15 @@ def rows(low=0.01, high=0.2, icc=0.1, instances=60, *, jury_notes=(), **held):
     jury = AgreementRow(
         "b", "jury", icc=0.9, boot_low=0.8, boot_high=0.95, notes=jury_notes, **common
     )
-    figures = {"jury_icc": 0.6, "clinician_icc": 0.6 - icc, "resamples": 2000} | held
+    agreeing = {"jury_low": 0.5, "jury_high": 0.7, "clinician_low": 0.4, "clinician_high": 0.6}
+    figures = {"jury_icc": 0.6, "clinician_icc": 0.6 - icc, "resamples": 2000} | agreeing | held
     ends = {"boot_low": low, "boot_high": high}
     return [jury, LikeForLikeRow("b", "like_for_like", icc=icc, **ends, **common, **figures)]
 
 
 def at(margin=0.1, misses=(), **fixed):
     """Return a claim at a margin, with what is missed on benchmark b."""
-    return JuryClaim(Protocol(margin, **fixed), misses={"b": misses})
+    return JuryClaim(Protocol(margin, **{"jurors": ("j",)} | fixed), misses={"b": misses})
 
 
 def judged(*changed, margin=0.1, looked=1, misses=(), **others):
