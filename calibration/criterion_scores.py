@@ -7,9 +7,12 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import PanelColumns
-from calibration.rating_matrix import mean_of_given
+from calibration.codes import NoteCode as Code
+from calibration.rating_matrix import FLAT, mean_of_given
 from calibration.scores import Array, Flags, Integers, Scores
-from calibration.values import COMBINED
+from calibration.values import COMBINED, Note, note
+
+LEAST_ALIKE = 5  # responses: fewer may well deserve the same score
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +127,52 @@ def scopes_of(scores: Scores, table: CriterionScores) -> Iterator[tuple[str, Cri
         yield name, table.of(own == name)
     if len(scores.benchmarks) > 1:
         yield COMBINED, table
+
+
+def same_scores_given(
+    scores: Scores, jurors: Sequence[str], criterion: str | None = None
+) -> dict[str, tuple[Note, ...]]:
+    """Return notes on who gave every response of a benchmark one and the same score.
+
+    Parameters
+    ----------
+    scores : Scores
+    jurors : who sits on the jury
+    criterion : the only one that is analysed, or None
+
+    Returns
+    -------
+    benchmark, or "combined" -> notes
+        First the jurors who tell no response from another on any criterion, then for each
+        criterion those who do not on it, "the clinicians" where all of them gave one score.
+        Of at least `LEAST_ALIKE` responses.
+    """
+    table = criterion_scores(scores, jurors)
+    return {name: tuple(_alike(own, jurors, criterion)) for name, own in scopes_of(scores, table)}
+
+
+def _alike(table: CriterionScores, jurors: Sequence[str], criterion: str | None) -> Iterator[Note]:
+    criteria = [name for name in table.criteria if criterion in (None, name)]
+    criteria = [name for name in criteria if np.isfinite(table.of_clinicians(name)).any()]
+    same = {name: [who for who in jurors if _one_score(table, name, [who])] for name in criteria}
+    everywhere = [who for who in jurors if criteria and all(who in same[name] for name in criteria)]
+    if everywhere:
+        yield note(Code.SAME_EVERYWHERE, raters=everywhere)
+    clinicians = table.raters[: table.n_clinicians]
+    for name, own in same.items():
+        raters = [who for who in own if who not in everywhere]
+        if _one_score(table, name, clinicians):
+            raters = ["the clinicians", *raters]
+        if raters:
+            yield note(Code.SAME_ON_CRITERION, raters=raters, criterion=name)
+
+
+def _one_score(table: CriterionScores, criterion: str, raters: Sequence[str]) -> bool:
+    """Return whether some raters gave enough responses a score, and all the same one."""
+    given = table.of_raters(criterion, raters)
+    responses = np.isfinite(given).any(axis=1).sum()
+    given = given[np.isfinite(given)]
+    return bool(responses >= LEAST_ALIKE and np.ptp(given) <= FLAT * np.abs(given).max())
 
 
 def _on_rubric(scores: Scores) -> Flags:

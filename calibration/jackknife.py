@@ -18,14 +18,14 @@ from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import RatingMatrix, z_within_raters
 from calibration.resampled_moments import Moments, icc_of_moments
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Method
+from calibration.values import NAN, NORMAL_95, POWER_80, Method
 
 DOUBTFUL = 1e-6  # when less than this share of a variance is left, compute anew: digits are lost
 HALVINGS = 50  # of the range of levels in which p is sought
 ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
 LEAST_INSTANCES = 3  # with two left-out values a variance is all there is
 ANGLES = 720  # of the ellipse: its ends are told to 1 in 50,000 of its width
-POWER = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
+POWER = NORMAL_95 + POWER_80  # standard errors: 5 % two-sided, 80 % power
 
 
 @dataclass(frozen=True, eq=False)

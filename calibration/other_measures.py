@@ -22,9 +22,8 @@ from calibration.icc import UNDEFINED, Interval, icc_table
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope, why_undefined_scope
 from calibration.scores import Array, Integers, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN, NORMAL_95, Note, Noted, note, noted
 
-NORMAL_95 = 1.96  # as in the source: limits between which 95 % of normal differences lie
 LEAST_DIFFERENCES = 2  # one difference has no spread
 ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
 IN_POINTS = (

@@ -23,11 +23,11 @@ from calibration.rating_matrix import FLAT
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
 from calibration.true_agreement import TrueAgreementRow, true_agreement_row
-from calibration.values import COMBINED, NAN, AnalysisOptions, Note, Noted, note, noted
+from calibration.values import COMBINED, NAN, NORMAL_95, AnalysisOptions, Note, Noted, note, noted
 
 FORMS = ("ICC(C,k)", "ICC(A,k)", "ICC(C,1)", "ICC(A,1)")  # the one to quote first
 SIZES = range(1, 7)  # raters whose mean is planned for
-CHANGE = 1.96 * math.sqrt(2)  # standard errors that two scores must differ by
+CHANGE = NORMAL_95 * math.sqrt(2)  # standard errors that two scores must differ by
 HARDLY_ANY = 1e7  # times the error's variance: more is all
 
 

@@ -1,7 +1,7 @@
 """The agreement table: every scorer against the clinicians, on each benchmark and combined."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.agreement import (
+    LEAST_RESPONSES,
     PanelColumns,
     column_icc,
     columns,
@@ -20,6 +21,7 @@ from calibration.agreement import (
 from calibration.bootstrap import LEAST_CLUSTERS, bca_interval, percentile_interval
 from calibration.clinicians import clinician_rows, yardstick
 from calibration.codes import NoteCode as Code
+from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
 from calibration.icc import UNDEFINED, Interval, f_interval
 from calibration.like_for_like import (
@@ -50,6 +52,7 @@ COLUMNS = (*FIGURES, "note")
 COUNTS = [name for name in FIGURES if name.startswith("n_")]
 MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
 ERROR = 0.05  # of all intervals of single benchmarks together
+BOTH = ("the clinicians", "the jury")
 
 
 def agreement_rows(
@@ -59,10 +62,18 @@ def agreement_rows(
 ) -> list[AgreementRow]:
     """Return the rows of the agreement table, as `agreement_table` describes them."""
     rows: list[AgreementRow] = []
+    alike: dict[str, tuple[Note, ...]] = {}
     for scope in scopes(scores, options, tick):
         reason = why_undefined_scope(scores, scope)
-        rows += _undefined(scope, reason) if reason else scope_rows(scope)
+        if scope.jury and not alike:
+            alike = same_scores_given(scores, scope.jury.members, options.criterion)
+        own = _undefined(scope, reason) if reason else scope_rows(scope)
+        rows += [_with_notes(row, alike) if row.scorer == "jury" else row for row in own]
     return rows
+
+
+def _with_notes(row: AgreementRow, notes: Mapping[str, tuple[Note, ...]]) -> AgreementRow:
+    return replace(row, notes=(*row.notes, *notes.get(row.benchmark, ())))
 
 
 def agreement_table(
@@ -211,12 +222,13 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) ->
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
     icc = column_icc(x, y, scope.options.method)
-    reason = _unscored(scope, scorer, panel)
-    reason = reason or why_no_icc(scope.grid, panel, scope.options.method, (x, y))
+    reason = _why_undefined(scope, scorer, panel, (x, y))
     exact = f_interval(icc, len(x))
-    instances = scope.grid.instances(both)
+    # A scorer without variance has no column; its scores, and the clinicians', are there all the same.
+    rows = panel.present(scope.grid) if reason else both
+    instances = scope.grid.instances(rows)
     boot = UNDEFINED if reason else instance_interval(drawn, instances)
-    clinicians = _contributing(scope, both)
+    clinicians = _contributing(scope, rows, rated=bool(reason))
     resamples = None if reason else remarks.undefined_resamples(drawn)
     wants_bca = scope.options.further and scorer == "jury" and np.isfinite(boot.low)
     corrected = _jury_bca(scope, drawn) if wants_bca else None
@@ -230,7 +242,7 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) ->
         f_high=exact.high,
         boot_low=boot.low,
         boot_high=boot.high,
-        n_responses=len(x),
+        n_responses=int(rows.sum()),
         n_instances=instances,
         n_clinicians=len(clinicians),
         n_missing=int((~panel.present(scope.grid)).sum()),
@@ -248,6 +260,21 @@ def _with_left_out(row: AgreementRow, left_out: Array) -> AgreementRow:
     if smaller is None or not np.isfinite(row.boot_low):
         return row
     return replace(row, notes=(*row.notes, smaller))
+
+
+def _why_undefined(
+    scope: Scope, scorer: str, panel: PanelColumns, pair: tuple[Array, Array]
+) -> Note | None:
+    """Return why a scorer has no ICC with the clinicians, or None."""
+    if reason := _unscored(scope, scorer, panel):
+        return reason
+    if scorer != "jury":
+        return why_no_icc(scope.grid, panel, scope.options.method, pair)
+    reason = why_no_icc(scope.grid, panel, scope.options.method, pair, BOTH)
+    scored = int(panel.present(scope.grid).sum())
+    if reason and reason.code in (Code.NO_Z, Code.SAME_SCORE) and scored >= LEAST_RESPONSES:
+        return note(Code.TELLS_NONE_APART, who=reason["who"], responses=scored)
+    return reason
 
 
 def _unscored(scope: Scope, scorer: str, panel: PanelColumns) -> Note | None:
@@ -299,11 +326,12 @@ def _coverage(scope: Scope, panel: PanelColumns) -> Note:
     )
 
 
-def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
-    """Return the clinicians whose composites enter the clinicians' column of some rows."""
+def _contributing(scope: Scope, rows: Flags, *, rated: bool = False) -> tuple[str, ...]:
+    """Return the clinicians whose composites enter the clinicians' column of some rows, or who `rated` them."""
     own = scope.grid.composites[:, scope.grid.of_kind("clinician")]
     contributing = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
-    flat = unscaled(scope.grid, scope.clinicians) if scope.options.method == "paper" else ()
+    scales = scope.options.method == "paper" and not rated
+    flat = unscaled(scope.grid, scope.clinicians) if scales else ()
     return tuple(
         name for name in np.array(scope.clinicians)[contributing].tolist() if name not in flat
     )
@@ -398,7 +426,7 @@ def like_for_like_row(
         undefined_resamples=int((~np.isfinite(drawn)).sum()),
         resamples=len(drawn),
         notes=noted(
-            *_held_notes(scope, held, boot),
+            *_held_notes(scope, jury, held, boot),
             remarks.corrected(scope.n_side_by_side, level, ends),
             over.reason,
             scope.analysed,
@@ -417,15 +445,23 @@ def _corrected(scope: Scope, drawn: Array, instances: int) -> tuple[Interval, fl
     return percentile_interval(drawn, level), level
 
 
-def _held_notes(scope: Scope, held: LikeForLike, boot: Interval) -> Iterator[Note]:
+def _held_notes(
+    scope: Scope, jury: PanelColumns, held: LikeForLike, boot: Interval
+) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
         return
     if not held.defined:
+        pair = columns(scope.grid, jury, scope.options.method)
+        both = pair.clinicians[pair.both], pair.scorer[pair.both]
+        reason = _why_undefined(scope, "jury", jury, both)
+        if reason and reason.code in (Code.TELLS_NONE_APART, Code.NO_JURY_SCORE):
+            yield reason
+            return
         yield note(Code.NONE_HELD)
     else:
-        jury, own = held.iccs
-        yield note(Code.HELD_ICCS, jury=jury, clinician=own)
+        of_jury, of_clinician = held.iccs
+        yield note(Code.HELD_ICCS, jury=of_jury, clinician=of_clinician)
         yield from remarks.held(held, boot)
     if held.undefined:
         left_out = [(clinician.clinician, clinician.reason) for clinician in held.undefined]

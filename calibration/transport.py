@@ -11,6 +11,7 @@ import numpy as np
 
 from calibration.differences import holm
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NORMAL_95
 from calibration.ward_values import LEAST, Compared, GroupStanding, Standing, Transported
 
 SHUFFLES = 1999
@@ -156,7 +157,7 @@ def _figure(group: str, what: str, old: Array, new: Array, random: np.random.Gen
     means = float(old.mean()), float(new.mean())
     error = float(np.sqrt(old.var(ddof=1) / len(old) + new.var(ddof=1) / len(new)))
     difference = means[1] - means[0]
-    ends = difference - 1.96 * error, difference + 1.96 * error
+    ends = difference - NORMAL_95 * error, difference + NORMAL_95 * error
     old, new = (random.permutation(side)[:MOST] for side in (old, new))
     gap, p = gap_test(old, new, random)
     return Compared(group, what, *means, difference, *ends, gap, p)

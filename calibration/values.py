@@ -6,6 +6,7 @@ are made in `calibration.messages`, where somebody reads them, and nothing reads
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 from calibration.codes import AnyCode, NoteCode
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 NAN = float("nan")
+NORMAL_95 = NormalDist().inv_cdf(0.975)  # 1.959964 standard errors to either end of a 95 % interval
+POWER_80 = NormalDist().inv_cdf(0.8)  # 0.841621
 COMBINED = "combined"  # what the agreement table calls all benchmarks at once
 
 Figure = object  # a number, a text, a tuple of texts, another note, or None

@@ -8,9 +8,9 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import LIKE_THESE, THESE, Decision, DecisionKind
 from calibration.detection import LimitOutcome, Misses
 from calibration.protocol import Protocol
-from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
+from calibration.remarks import FEW_INSTANCES, LEAST_RESAMPLES, MOST_LOST, MOST_TIMES
 from calibration.scope import AgreementRow, CliniciansRow, LikeForLikeRow
-from calibration.values import COMBINED, Note, note, noted, simulated_in
+from calibration.values import COMBINED, NAN, Note, note, noted, simulated_in
 
 TOLD = {
     LimitOutcome.FAILED: Code.MISSES_ABOVE,
@@ -19,6 +19,7 @@ TOLD = {
 }
 ORDER = [*TOLD]
 UNDECIDED = (DecisionKind.SIMULATED, DecisionKind.UNDEFINED, DecisionKind.TOO_FEW)
+ALIKE = Code.TELLS_NONE_APART, Code.SAME_EVERYWHERE, Code.SAME_ON_CRITERION
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def decide(
         low=held.boot_low,
         high=held.boot_high,
         reasons=noted(*_reasons(kind, case)),
-        basis=(_basis(jury),),
+        basis=noted(_basis(jury)),
         next=_next(kind, case),
         margin=case.protocol.margin if case.protocol else math.nan,
         scope=LIKE_THESE if held.population_low > -case.margin else THESE,
@@ -246,7 +247,9 @@ class _Case:
             yield note(Code.MARGIN_WIDE, margin=margin, low=held.clinician_low)
 
 
-def _basis(jury: AgreementRow) -> Note:
+def _basis(jury: AgreementRow) -> Note | None:
+    if not jury.n_responses + jury.n_missing:
+        return None
     return note(
         Code.RESTS_ON,
         responses=jury.n_responses,
@@ -294,7 +297,9 @@ def _reasons(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
     if kind is DecisionKind.SIMULATED:
         yield note(Code.MADE_UP, raters=simulated_in([case.held, case.jury]))
     if kind is DecisionKind.UNDEFINED:
-        yield next((one for one in case.held.notes if one.code is not Code.ANALYSED), None)
+        why = [one for one in case.held.notes if one.code is not Code.ANALYSED]
+        alike = [one for one in case.jury.notes if one.code is Code.TELLS_NONE_APART]
+        yield from (why[:1] if not alike else [])
     if kind is DecisionKind.NO_REFERENCE:
         yield note(Code.CLINICIANS_UNSHOWN, floor=case.floor, low=case.held.clinician_low)
     if kind is DecisionKind.EXPLORATORY:
@@ -307,13 +312,13 @@ def _reasons(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
         yield note(Code.AGAINST_OTHERS, clinicians=case.against)
     if kind is DecisionKind.NO_REFERENCE and case.hangs_on:
         yield note(Code.HANGS_ON, clinicians=case.hangs_on)
-    if not math.isfinite(case.held.icc):
-        return
-    yield _gap(case.held)
-    if kind is DecisionKind.TOO_FEW:
-        yield _why_too_few(case)
-    elif kind not in (DecisionKind.SIMULATED, DecisionKind.NO_REFERENCE):
-        yield from _at_margin(kind, case)
+    if math.isfinite(case.held.icc):
+        yield _gap(case.held)
+        if kind is DecisionKind.TOO_FEW:
+            yield _why_too_few(case)
+        elif kind not in (DecisionKind.SIMULATED, DecisionKind.NO_REFERENCE):
+            yield from _at_margin(kind, case)
+    yield from (one for one in case.jury.notes if one.code in ALIKE)
 
 
 def _closest(kind: DecisionKind, case: _Case) -> Iterator[Note]:
@@ -398,24 +403,12 @@ def _population(case: _Case) -> Note | None:
 
 
 def _next(kind: DecisionKind, case: _Case) -> Note | None:
-    """Return the next useful action."""
+    """Return the next useful action: it names what is really lacking."""
     held, jury = case.held, case.jury
     if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if kind is DecisionKind.INCONCLUSIVE and (lacking := _of_unshown(case)):
-        return lacking
-    if jury.n_missing and kind not in (DecisionKind.NON_INFERIOR, DecisionKind.INFERIOR):
-        return note(Code.DO_RUN_JURY_ON, responses=jury.n_missing)
     if kind is DecisionKind.UNDEFINED:
-        return _of_undefined(held)
-    if kind is DecisionKind.TOO_FEW and held.n_instances < FEW_INSTANCES:
-        return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
-    if (
-        kind is DecisionKind.TOO_FEW
-        and case.protocol
-        and held.n_responses < case.protocol.responses
-    ):
-        return note(Code.DO_RATE_PLANNED, more=case.protocol.responses - held.n_responses)
+        return _of_undefined(held, jury)
     if kind is DecisionKind.NO_REFERENCE:
         names = tuple(dict.fromkeys([*case.against, *case.hangs_on]))
         several = note(Code.DO_ALIGN_CLINICIANS, clinicians=names)
@@ -424,14 +417,21 @@ def _next(kind: DecisionKind, case: _Case) -> Note | None:
         return note(Code.DO_ANALYSE_AS_FIXED if case.claim.protocol else Code.DO_FIX_MARGIN)
     if kind is DecisionKind.EXPLORATORY:
         return note(Code.DO_CONFIRM)
-    if kind is DecisionKind.INCONCLUSIVE or kind is DecisionKind.TOO_FEW:
-        return _more_responses(case)
+    if kind is DecisionKind.TOO_FEW:
+        return _of_too_few(case)
+    if kind is DecisionKind.INCONCLUSIVE:
+        return _of_unshown(case) or _of_inconclusive(case)
     return note(Code.DO_OTHER_JURY if kind is DecisionKind.INFERIOR else Code.DO_EXPORT)
 
 
-def _of_undefined(held: LikeForLikeRow) -> Note:
+def _of_undefined(held: LikeForLikeRow, jury: AgreementRow) -> Note:
     if held.told(Code.ONLY_CLINICIAN):
         return note(Code.DO_SECOND_CLINICIAN)
+    alike = [one["who"] for one in jury.notes if one.code is Code.TELLS_NONE_APART]
+    if alike:
+        return note(Code.DO_VARIED if "the clinicians" in alike else Code.DO_JURY_THAT_DIFFERS)
+    if jury.n_missing > jury.n_responses:
+        return note(Code.DO_RUN_JURY_ON, responses=jury.n_missing)
     if held.told(Code.NONE_HELD):
         return note(Code.DO_MORE_CLINICIANS, least=FEW_INSTANCES)
     return note(Code.DO_SEE_NOTES)
@@ -450,17 +450,44 @@ def _of_unshown(case: _Case) -> Note | None:
     return note(Code.DO_NARROWER_MARGIN, margin=half) if half > 0 else None
 
 
-def _more_responses(case: _Case) -> Note:
-    """Say how many responses would bring the low end to -margin, its width shrinking as 1/sqrt(n)."""
-    held, above = case.held, case.held.icc + case.margin
+def _of_too_few(case: _Case) -> Note:
+    held, missing = case.held, case.jury.n_missing
+    planned = case.protocol.responses if case.protocol else 0
+    if held.n_instances < FEW_INSTANCES:
+        lacking = note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
+        more = FEW_INSTANCES - held.n_instances
+    elif not math.isfinite(held.boot_low):
+        return note(Code.DO_MORE_RESAMPLES, least=LEAST_RESAMPLES)
+    elif held.undefined_resamples > MOST_LOST * held.resamples:
+        return note(Code.DO_VARIED)
+    else:
+        more = planned - held.n_responses
+        lacking = note(Code.DO_RATE_PLANNED, more=more)
+    return note(Code.DO_RUN_JURY_ON, responses=missing) if missing >= more else lacking
+
+
+def _of_inconclusive(case: _Case) -> Note:
+    """Say how many responses would settle it, an interval's width shrinking as 1/sqrt(n).
+
+    They would bring the low end to -margin where the difference lies well above it. Where it does
+    not, but a jury exactly as good as a clinician could not have been shown either, they are those
+    that such a jury takes. Else the jury itself is what lacks.
+    """
+    held, margin = case.held, case.margin
     if (
         case.of_interval is DecisionKind.NON_INFERIOR
         and case.of_misses is not DecisionKind.NON_INFERIOR
     ):
         return note(Code.DO_MORE_UNSAFE)
-    if not above > 0 or not math.isfinite(held.boot_low):
-        return note(Code.DO_OTHER_JURY)
-    widths = (held.icc - held.boot_low) / above
-    if not 1 < widths <= math.sqrt(MOST_TIMES):
-        return note(Code.DO_OTHER_JURY)
-    return note(Code.DO_MORE_RESPONSES, responses=math.ceil(widths**2 * held.n_responses))
+    half = held.icc - (held.boot_low if case.n_side_by_side == 1 else held.corrected_low)
+    for code, reach, most in (
+        (Code.DO_MORE_RESPONSES, held.icc + margin, MOST_TIMES),
+        (Code.DO_MORE_FOR_AN_EQUAL, margin, math.inf),
+    ):
+        times = (half / reach) ** 2 if reach > 0 else NAN
+        if 1 < times <= most and times < math.inf:
+            responses = math.ceil(times * held.n_responses)
+            if case.jury.n_missing >= responses - held.n_responses:
+                return note(Code.DO_RUN_JURY_ON, responses=case.jury.n_missing)
+            return note(code, responses=responses)
+    return note(Code.DO_OTHER_JURY)

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -314,18 +315,46 @@ def test_why_it_is_not_known_is_said_and_who_could_help():
 
 
 def test_what_to_do_next_follows_from_what_is_lacking():
-    scored = [AgreementRow("b", "jury", n_responses=97), rows(-0.3, 0.3, 0.0)[1]]
-    assert decide(rows(low=-0.3), at()).next == note(Code.DO_RUN_JURY_ON, responses=3)
-    assert decide(scored, at()).next == note(Code.DO_MORE_RESPONSES, responses=math.ceil(9 * 97))
-    assert decide([scored[0], rows(instances=12)[1]], at()).next == note(
-        Code.DO_MORE_INSTANCES, instances=8
-    )
-    assert decide([scored[0], rows(low=-1, icc=-0.05)[1]], at()).next == note(Code.DO_OTHER_JURY)
-    assert decide([scored[0], rows()[1]], at(misses=[missed(0.1, 0.5)])).next == note(
+    scored = AgreementRow("b", "jury", n_responses=97)
+    some = AgreementRow("b", "jury", n_responses=97, n_missing=300)
+    wide = rows(-0.3, 0.3, 0.0)[1]
+    assert decide([scored, wide], at()).next == note(Code.DO_MORE_RESPONSES, responses=9 * 97)
+    assert decide([some, rows(low=-0.3)[1]], at()).next == note(Code.DO_RUN_JURY_ON, responses=300)
+    assert decide(rows(low=-0.3), at()).next == note(Code.DO_MORE_RESPONSES, responses=4 * 97)
+    few = rows(instances=12)[1]
+    assert decide([scored, few], at()).next == note(Code.DO_MORE_INSTANCES, instances=8)
+    assert decide([some, few], at()).next == note(Code.DO_RUN_JURY_ON, responses=300)
+    assert decide([scored, rows()[1]], at(misses=[missed(0.1, 0.5)])).next == note(
         Code.DO_MORE_UNSAFE
     )
     assert decide(rows(notes=made_up("j")), at()).next == note(Code.DO_REAL_RATERS)
     assert decide(rows(), at()).next == note(Code.DO_EXPORT)
+
+
+def test_a_study_too_small_to_show_even_an_equal_jury_is_sent_for_ratings_not_for_juries():
+    scored = AgreementRow("b", "jury", n_responses=51)
+    for icc in (-0.15, -0.1, -0.098):
+        small = replace(rows(icc - 0.4, icc + 0.4, icc)[1], n_responses=51)
+        needed = note(Code.DO_MORE_FOR_AN_EQUAL, responses=16 * 51)
+        assert decide([scored, small], at()).next == needed
+    precise = rows(-0.19, -0.05, -0.12)[1]
+    assert decide([scored, precise], at()).next == note(Code.DO_OTHER_JURY)
+
+
+def test_a_benchmark_that_falls_short_of_its_corrected_interval_alone_takes_more_responses():
+    found = judged(low=-0.08, icc=0.0, corrected_low=-0.12, corrected_high=0.3, looked=3)
+    assert found.next == note(Code.DO_MORE_RESPONSES, responses=140)
+
+
+def test_a_study_of_one_clinician_is_sent_for_a_second_however_much_the_jury_has_to_score():
+    jury = AgreementRow("b", "jury", n_responses=30, n_missing=200)
+    alone = LikeForLikeRow("b", "like_for_like", notes=(ONLY,))
+    assert decide([jury, alone], at()).next == note(Code.DO_SECOND_CLINICIAN)
+
+
+def test_an_interval_without_resamples_and_one_of_equal_scores_are_told_apart():
+    assert judged(low=NAN, high=NAN).next == note(Code.DO_MORE_RESAMPLES, least=200)
+    assert judged(undefined_resamples=300).next == note(Code.DO_VARIED)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from calibration.clustered_intervals import clustered_proportion, wilson
 from calibration.codes import NoteCode as Code
-from calibration.detection import LimitOutcome, detection, misses, with_untested
+from calibration.detection import LimitOutcome, detection, misses, untested
 from calibration.detection_row import DetectionRow, area_under_curve, share_to_read
 from calibration.messages import words
 from calibration.protocol import Critical
@@ -242,13 +242,14 @@ def test_misses_are_met_failed_or_open_by_the_interval():
     assert misses([], SAFETY, "visits").outcome is LimitOutcome.OPEN
 
 
-def test_a_limit_that_no_row_is_about_is_open_and_one_that_was_tested_stays_as_it_is() -> None:
-    limited, free = Critical("safety", 2.0, 0.3), Critical("tone", 1.0)
-    (open_,) = with_untested({}, [limited, free], "visits")["visits"]
-    assert (open_.criterion, open_.at_most, open_.outcome) == ("safety", 0.3, LimitOutcome.OPEN)
-    assert math.isnan(open_.missed)
-    tested = {"visits": [replace(open_, n_bad=9, outcome=LimitOutcome.MET)], "notes": []}
-    assert with_untested(tested, [limited, free], "visits") == tested
+def test_a_limit_that_no_row_is_about_is_open() -> None:
+    limits = [Critical("safety", 2.0, 0.3), Critical("tone", 1.0)]
+    safety, tone = untested((), limits)
+    assert (safety.criterion, safety.at_most, safety.outcome) == ("safety", 0.3, LimitOutcome.OPEN)
+    assert (tone.criterion, tone.at_most) == ("tone", 0.2)
+    assert math.isnan(safety.missed)
+    tested = [row for row in rows_of(rated([[1.0]] * 9 + [[5.0]] * 9, [[1.0]] * 18), reps=20).values()]
+    assert [one.criterion for one in untested(tested, limits)] == ["tone"]
 
 
 def test_simulated_raters_are_named_on_every_row_they_stand_behind():

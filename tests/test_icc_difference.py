@@ -65,7 +65,7 @@ def test_four_left_out_values_give_the_interval_and_p_computed_by_hand():
     t = math.log(2) / error / math.sqrt(3)  # of 3 degrees of freedom the tail has a closed form
     tail = 0.5 - (t / (1 + t**2) + math.atan(t)) / math.pi
     assert found.p == pytest.approx(2 * tail)
-    assert found.detectable == pytest.approx(math.sinh(2.8 * error))
+    assert found.detectable == pytest.approx(math.sinh(2.801585 * error), rel=1e-5)
 
 
 def test_the_error_is_that_of_steigers_test_of_two_dependent_correlations():

@@ -32,7 +32,7 @@ KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_
 KEYS += ["usd_made_up", "winner", "by_size", "rows", "note", "notes", "decision"]
 ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "honest_low", "honest_high", "rank"]
 ROW += ["usd_per_response"]
-ROW += ["on_front", "n_responses", "note", "notes"]
+ROW += ["on_front", "n_responses", "n_instances", "note", "notes"]
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +149,30 @@ def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(
     assert "unknown" in out
     again = study("juries", "--reps", "60", "--benchmark", "notes")[1]
     assert "before, other than these: 7 different juries in 7 ways (benchmark, criterion" in again
+
+
+def test_instances_that_no_juror_saw_make_no_sample_of_juries(
+    run: Run, tmp_path: Path, write: Write
+) -> None:
+    texts = "".join(f"i{n},visits,c{n},p,,r{n},m,said {n}\n" for n in range(40))
+    assert run("import", str(write("r.csv", f"{HEAD}\n{texts}")))[0] == 0
+    lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for who in ("dr_a", "dr_b"):
+        lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},{3 + n % 2}" for n in range(40)]
+    for who in ("x", "y"):
+        lines += [f"r{n},{who},juror,{1 + n % 5},{1 + n % 4},{3 + n % 3}" for n in range(11)]
+    assert run("ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+    body = juries(run)
+    assert {row["n_instances"] for row in body["rows"]} == {11}
+    assert body["decision"]["kind"] == "too_few"
+    assert (
+        body["decision"]["reasons"][0]["words"] == "11 instances: choosing a jury takes at least 20"
+    )
+    assert body["decision"]["basis"][0]["instances"] == 11
+    assert (
+        body["decision"]["next"]["words"]
+        == "run the jury on the 29 responses that it has not scored"
+    )
 
 
 def test_weights_are_given_and_every_jury_has_its_expected_icc(study: Run) -> None:

@@ -31,11 +31,12 @@ SIMULATED = note(Code.SIMULATED, raters=["sim"])
 
 def row(jurors: str, icc: float, low: float = 0.3, usd: float | None = None, **other) -> JuryRow:
     members = tuple(jurors)
-    figures = {"icc": icc, "low": low, "high": 0.99, "usd_per_response": usd, "n_responses": 60}
+    figures = {"icc": icc, "low": low, "high": 0.99, "usd_per_response": usd}
+    figures |= {"n_responses": 60, "n_instances": 40}
     return JuryRow(members, len(members), **figures | other)
 
 
-def ranked(*sized: tuple[JuryRow, float, int], honest: float, instances: int = 40) -> Ranking:
+def ranked(*sized: tuple[JuryRow, float, int], honest: float) -> Ranking:
     """Return a ranking from the best jury of each size, its expected ICC and number of rivals."""
     order = sorted(sized, key=lambda one: -one[0].icc)
     rows = tuple(
@@ -58,7 +59,6 @@ def ranked(*sized: tuple[JuryRow, float, int], honest: float, instances: int = 4
         winner=winner,
         by_size=tuple(by_size),
         n_responses=60,
-        n_instances=instances,
         common=False,
     )
 
@@ -136,6 +136,14 @@ def test_nothing_above_0_expected_is_nothing_to_recommend():
     assert found.kind is DecisionKind.INCONCLUSIVE
 
 
+def test_a_study_too_small_to_show_that_a_jury_agrees_is_sent_for_more_responses():
+    found = recommendation(ranked((row("a", 0.3, -0.1), 0.3, 1), honest=0.3))
+    assert found.kind is DecisionKind.INCONCLUSIVE
+    assert found.next == note(Code.DO_MORE_TO_CHOOSE, responses=107)
+    none = recommendation(ranked((row("a", -0.02, -0.4), -0.02, 1), honest=-0.02))
+    assert none.next == note(Code.DO_OTHER_JURORS)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -146,8 +154,9 @@ def test_nothing_above_0_expected_is_nothing_to_recommend():
 )
 def test_too_little_data_is_said_to_be_too_little(change, why):
     lost = note(Code.UNDEFINED_RESAMPLES, lost=change.get("lost", 20), resamples=2000)
-    one = row("a", 0.6, change.get("low", 0.3), notes=(lost,))
-    found = recommendation(ranked((one, 0.6, 1), honest=0.6, instances=change.get("instances", 20)))
+    instances = change.get("instances", 20)
+    one = row("a", 0.6, change.get("low", 0.3), notes=(lost,), n_instances=instances)
+    found = recommendation(ranked((one, 0.6, 1), honest=0.6))
     assert (found.kind, codes(found)[0]) == (DecisionKind.TOO_FEW, why)
 
 
@@ -215,7 +224,7 @@ def test_no_recommendation_contradicts_its_own_figures(seed, n, jurors, signal, 
     assert decision.estimate == taken.expected > 0
     assert decision.estimate in known
     assert taken.row.honest_low > 0
-    assert ranking.n_instances >= 20
+    assert taken.row.n_instances >= 20
     sound = [one for one in candidates(ranking) if one.row.honest_low > 0 and one.expected > 0]
     assert taken.expected > max(one.expected for one in sound) - ALIKE
     as_good = [one for one in sound if one.expected > max(o.expected for o in sound) - ALIKE]

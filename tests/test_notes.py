@@ -223,7 +223,7 @@ def test_a_constant_juror_was_scored_by_and_has_no_z_which_is_said_once():
     row = rows_of(agreement_table(Scores(ratings, scores.responses, scores.rubrics), reps=60))
     juror = row["aci", "juror:gpt"]
 
-    assert (juror.n_responses, juror.n_missing) == (0, 0)
+    assert (juror.n_responses, juror.n_missing) == (40, 0)
     assert juror.note == "scored 40 of 40; undefined: the scorer has no variance, hence no z"
 
 

@@ -74,7 +74,7 @@ def test_a_row_is_what_pingouin_and_scipy_find_in_the_raw_columns(scorer):
     apart = stats.ttest_1samp(y - x, 0.0)
     assert row.bias == pytest.approx((y - x).mean())
     assert (row.bias_low, row.bias_high) == pytest.approx(tuple(apart.confidence_interval(0.95)))
-    reach = 1.96 * (y - x).std()
+    reach = stats.norm.ppf(0.975) * (y - x).std()
     assert (row.limits_low, row.limits_high) == pytest.approx((row.bias - reach, row.bias + reach))
     assert row.n == 40
     assert note_of(row).startswith("scored 40 of 40; limits of agreement, 95 % intervals: low -")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from statistics import NormalDist
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -23,7 +24,7 @@ from data.schema import Role, now
 WINDOW_DAYS = 14
 FEWEST, FEWEST_DAYS = 10, 3  # showings, and days with any, below which nothing is foretold
 FEWEST_OF_ONE = 5  # showings of one clinician
-Z = 1.2816  # of an 80 % interval
+Z = NormalDist().inv_cdf(0.9)  # of an 80 % interval
 HORIZON_DAYS = 730
 OF_CLINICIANS = (
     *("Clinician", "State", "Done", "Assigned", "Could not rate", "Flagged"),

@@ -32,6 +32,9 @@ class NoteCode(StrEnum):
     DIFFERENT_SCALES = "different_scales"
     NO_JURY_SCORE = "no_jury_score"
     NO_SCORE = "no_score"
+    TELLS_NONE_APART = "tells_none_apart"
+    SAME_EVERYWHERE = "same_everywhere"
+    SAME_ON_CRITERION = "same_on_criterion"
 
     # The agreement table
     RANKS_AGAINST = "ranks_against"
@@ -249,6 +252,10 @@ class NoteCode(StrEnum):
     DO_MORE_CLINICIANS = "do_more_clinicians"
     DO_MORE_INSTANCES = "do_more_instances"
     DO_MORE_RESPONSES = "do_more_responses"
+    DO_MORE_FOR_AN_EQUAL = "do_more_for_an_equal"
+    DO_MORE_RESAMPLES = "do_more_resamples"
+    DO_VARIED = "do_varied"
+    DO_JURY_THAT_DIFFERS = "do_jury_that_differs"
     DO_OTHER_JURY = "do_other_jury"
     DO_EXPORT = "do_export"
     DO_SEE_NOTES = "do_see_notes"
@@ -291,6 +298,8 @@ class NoteCode(StrEnum):
     DO_CALIBRATE_JURY = "do_calibrate_jury"
     DO_RANK_COMMON = "do_rank_common"
     DO_MORE_JURORS = "do_more_jurors"
+    DO_MORE_TO_CHOOSE = "do_more_to_choose"
+    DO_OTHER_JURORS = "do_other_jurors"
     DO_SHARED_RESPONSES = "do_shared_responses"
 
     VERDICT_ON = "verdict_on"

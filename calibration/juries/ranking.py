@@ -99,6 +99,7 @@ class JuryRow(Noted):
     usd_per_response: float | None = None
     on_front: bool = False
     n_responses: int = 0
+    n_instances: int = 0
     weights: tuple[float, ...] | None = None
 
     @property
@@ -170,6 +171,7 @@ def jury_rows(scope: Scope, figures: JuryFigures, usd: Prices) -> list[JuryRow]:
             usd_per_response=costs[jury],
             on_front=bool(front[jury]),
             n_responses=int(iccs.n[jury]),
+            n_instances=int(iccs.instances[jury]),
             weights=None if weights is None or not is_known else weights[jury],
             notes=noted(*_row_notes(scope, figures, jury)),
         )
@@ -214,7 +216,7 @@ def ranking_notes(
     yield remarks.incomplete(sum(study.incomplete.get(name, 0) for name in figures.names))
     absent = [name for name in study.jurors if name not in figures.names]
     yield note(Code.SIT_NOWHERE, jurors=absent) if absent else None
-    yield remarks.few_instances(ranked.grid.n_clusters)
+    yield remarks.few_instances(min(row.n_instances for row in rows))
     yield remarks.simulated(study.simulated & {*figures.names, *study.clinicians})
 
 
@@ -254,7 +256,7 @@ class Ranking(Noted):
     rows : one a jury
     winner : the jury with the highest ICC; None if none has one
     by_size : the jury with the highest ICC of each size
-    n_responses, n_instances : responses that a clinician scored and that count, and instances
+    n_responses : responses that a clinician scored and that count, whether a juror scored them or not
     common : whether only responses that all jurors of the pool rated were kept
     """
 
@@ -264,8 +266,12 @@ class Ranking(Noted):
     winner: Winner | None
     by_size: tuple[Winner, ...]
     n_responses: int
-    n_instances: int
     common: bool
+
+    @property
+    def n_instances(self) -> int:
+        """Return the most instances that a clinician and all members of a jury scored."""
+        return max(row.n_instances for row in self.rows)
 
     @property
     def n_unknown_cost(self) -> int:
@@ -325,7 +331,6 @@ def jury_ranking(scope: Scope, options: RankingOptions) -> Ranking:
         winner=Winner(rows[0], len(rows)) if has_icc else None,
         by_size=tuple(winners(rows, sizes)),
         n_responses=int(pool.columns.has_clinicians.sum()),
-        n_instances=scope.grid.n_clusters,
         common=common,
         notes=noted(*ranking_notes(study, scope, figures, rows, common=common)),
     )

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import ceil, isfinite
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.juries.ranking import JuryRow, Ranking
-from calibration.remarks import FEW_INSTANCES, MOST_LOST
+from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
 from calibration.values import NAN, Note, note, noted
 
 ALIKE = 0.01  # a smaller difference of two ICCs makes no practical difference
@@ -147,8 +147,8 @@ def _kind(ranking: Ranking, chosen: Candidate | None) -> DecisionKind:
 
 def _why_too_few(ranking: Ranking, row: JuryRow) -> Note | None:
     """Return why a jury's figures decide nothing, or None where they do."""
-    if ranking.n_instances < FEW_INSTANCES:
-        return note(Code.FEW_TO_CHOOSE, instances=ranking.n_instances, least=FEW_INSTANCES)
+    if row.n_instances < FEW_INSTANCES:
+        return note(Code.FEW_TO_CHOOSE, instances=row.n_instances, least=FEW_INSTANCES)
     if not isfinite(row.honest_low):
         return note(Code.NO_INTERVAL)
     lost = row.told(Code.UNDEFINED_RESAMPLES)
@@ -248,16 +248,34 @@ def _basis(ranking: Ranking) -> Note:
     )
 
 
+def _of_too_few(ranking: Ranking, row: JuryRow) -> Note:
+    lacking = FEW_INSTANCES - row.n_instances
+    unscored = ranking.n_responses - row.n_responses
+    if lacking > 0 and unscored >= lacking:
+        return note(Code.DO_RUN_JURY_ON, responses=unscored)
+    if lacking > 0:
+        return note(Code.DO_MORE_INSTANCES, instances=lacking)
+    return note(Code.DO_SHARED_RESPONSES)
+
+
+def _of_inconclusive(row: JuryRow) -> Note:
+    """Say how many responses would show the jury to agree, its interval shrinking as 1/sqrt(n)."""
+    times = ((row.icc_honest - row.honest_low) / row.icc_honest) ** 2 if row.icc_honest > 0 else NAN
+    if not times <= MOST_TIMES:
+        return note(Code.DO_OTHER_JURORS)
+    return note(Code.DO_MORE_TO_CHOOSE, responses=ceil(times * row.n_responses))
+
+
 def _next(kind: DecisionKind, ranking: Ranking, chosen: Candidate | None) -> Note:
     """Return the next useful action."""
     if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if kind is DecisionKind.TOO_FEW and ranking.n_instances < FEW_INSTANCES:
-        return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - ranking.n_instances)
-    if chosen is None or kind in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW):
+    if chosen is None or kind is DecisionKind.UNDEFINED:
         return note(Code.DO_SHARED_RESPONSES)
+    if kind is DecisionKind.TOO_FEW:
+        return _of_too_few(ranking, chosen.row)
     if kind is DecisionKind.INCONCLUSIVE:
-        return note(Code.DO_OTHER_JURY)
+        return _of_inconclusive(chosen.row)
     n = [row.n_responses for row in ranking.rows if row.rank]
     if min(n) < UNLIKE * max(n):
         return note(Code.DO_RANK_COMMON)

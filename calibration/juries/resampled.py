@@ -176,7 +176,7 @@ class JuryIccs:
     Attributes
     ----------
     icc : shape (M,), NaN where undefined
-    n : shape (M,), responses that a clinician and all members scored
+    n, instances : shape (M,), responses that a clinician and all members scored, and their instances
     intervals : percentile 95 % intervals
     undefined : shape (M,), resamples in which a jury has no ICC
     expected : on new responses
@@ -184,6 +184,7 @@ class JuryIccs:
 
     icc: Array
     n: Integers
+    instances: Integers
     intervals: list[Interval]
     undefined: Integers
     expected: ExpectedIccs
@@ -223,6 +224,7 @@ def jury_iccs(scope: Scope, pool: JuryPool, juries: Integers) -> JuryIccs:
     return JuryIccs(
         icc=icc,
         n=n,
+        instances=instances,
         intervals=intervals(drawn, known),
         undefined=np.isnan(drawn).sum(axis=1),
         expected=expected_iccs(np.where(known, icc, np.nan), drawn, sizes, clusters, optimism),
@@ -268,19 +270,15 @@ def intervals(drawn: Array, known: Flags) -> list[Interval]:
 
 
 def scored_counts(columns: JurorColumns, subsets: Flags) -> tuple[Integers, Integers]:
-    """Return how many responses each jury (M, k) and a clinician scored, and their instances.
-
-    Instances are counted up to 2: more than one is all that an interval asks for.
-    """
+    """Return how many responses each jury (M, k) and a clinician scored, and their instances."""
     rated = np.flatnonzero(columns.has_clinicians)
-    clusters = columns.clusters[rated]
+    rated = rated[np.argsort(columns.clusters[rated], kind="stable")]
+    _, starts = np.unique(columns.clusters[rated], return_index=True)
     n, instances = (np.zeros(len(subsets), dtype=np.int64) for _ in range(2))
     batch_size = max(1, CELLS // max(len(rated), 1))
     for start in range(0, len(subsets) if len(rated) else 0, batch_size):
         batch = slice(start, start + batch_size)
         present = columns.present(subsets[batch])[:, rated]
         n[batch] = present.sum(axis=1)
-        first = np.where(present, clusters, clusters.max()).min(axis=1)
-        last = np.where(present, clusters, 0).max(axis=1)
-        instances[batch] = np.where(n[batch] > 0, 1 + (last > first), 0)
+        instances[batch] = np.logical_or.reduceat(present, starts, axis=1).sum(axis=1)
     return n, instances

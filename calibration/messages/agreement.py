@@ -94,6 +94,31 @@ def _flat_raters(figures: Figures) -> str:
     return f"{' and '.join(map(quoted, figures['raters']))} without variance"
 
 
+def _tells_none_apart(figures: Figures) -> str:
+    which = "they tell" if figures["who"] == "the clinicians" else "it tells"
+    text = "{who:scorer} gave all {responses:response} the same score: "
+    return filled(text + f"{which} no response from another", figures)
+
+
+def _same_everywhere(figures: Figures) -> str:
+    which = "it tells" if len(figures["raters"]) == 1 else "they tell"
+    return (
+        f"{_givers(figures)} gave every response the same scores: {which} no response from another"
+    )
+
+
+def _same_on_criterion(figures: Figures) -> str:
+    return (
+        f"{_givers(figures)} {filled('gave every response the same score on {criterion}', figures)}"
+    )
+
+
+def _givers(figures: Figures) -> str:
+    return " and ".join(
+        name if name == "the clinicians" else f"juror {quoted(name)}" for name in figures["raters"]
+    )
+
+
 def _no_z(figures: Figures) -> str:
     have = "have" if figures["several"] else "has"
     return filled(f"{{who:scorer}} {have} no variance, hence no z", figures)
@@ -105,6 +130,7 @@ REASONS: Mapping[Code, Message] = {
     ),
     Code.TOO_FEW_RESPONSES: _too_few_responses,
     Code.SAME_SCORE: "{who:scorer} gave all these responses the same score",
+    Code.TELLS_NONE_APART: _tells_none_apart,
     Code.MIRRORED: "one column of scores is the exact mirror of the other",
     Code.NO_Z: _no_z,
     Code.NO_CRITERION: "its rubric has no criterion {criterion}",
@@ -134,6 +160,8 @@ MESSAGES: Mapping[Code, Message] = {
         "clinician"
     ),
     Code.COVERAGE: _coverage,
+    Code.SAME_EVERYWHERE: _same_everywhere,
+    Code.SAME_ON_CRITERION: _same_on_criterion,
     Code.FEWER_JURORS: "mean of at least {needed} of {jurors} jurors",
     Code.INCOMPLETE: _incomplete,
     Code.NO_VARIANCE: "left out, no variance: {raters}",

@@ -311,6 +311,8 @@ def _above(figures: Figures) -> str:
 
 
 def _rests_on(figures: Figures) -> str:
+    if not figures["responses"]:
+        return filled("no response that both scored; the jury scored 0 of {missing}", figures)
     text = (
         "{responses:response} of {instances:instance}, rated by {clinicians:clinician}; the jury "
         f"scored {{responses}} of {figures['responses'] + figures['missing']}"
@@ -399,6 +401,18 @@ MESSAGES: Mapping[Code, Message] = {
     Code.DO_MORE_RESPONSES: (
         "about {responses} responses in all would narrow the interval enough, if the difference "
         "stays what it is"
+    ),
+    Code.DO_MORE_FOR_AN_EQUAL: (
+        "have clinicians rate more: at this margin, even a jury exactly as good as a clinician takes "
+        "about {responses} responses in all to be shown non-inferior"
+    ),
+    Code.DO_MORE_RESAMPLES: "analyse with more resamples, at least {least}",
+    Code.DO_VARIED: (
+        "have clinicians rate responses that differ more: too many here have the same score"
+    ),
+    Code.DO_JURY_THAT_DIFFERS: (
+        "read the jury's answers, and mend its rubric prompt or take other jurors: one that gives "
+        "every response the same score measures nothing"
     ),
     Code.DO_OTHER_JURY: "compare other juries of the jurors already run, or run other jurors",
     Code.DO_EXPORT: "export the rubric with this evidence",

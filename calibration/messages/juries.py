@@ -169,6 +169,11 @@ MESSAGES: Mapping[Code, Message] = {
         "rank the juries on common responses: each was judged on its own, and some may have had "
         "easier ones"
     ),
+    Code.DO_MORE_TO_CHOOSE: (
+        "have clinicians and jurors rate more: about {responses} responses in all would show that this "
+        "jury agrees with clinicians, if its ICC stays what it is"
+    ),
+    Code.DO_OTHER_JURORS: "run other jurors: none of these is seen to agree with the clinicians",
     Code.DO_MORE_JURORS: "run more jurors, to have juries to choose from",
     Code.DO_SHARED_RESPONSES: "have clinicians and jurors rate more of the same responses",
     Code.TWO_ICCS: (

@@ -23,7 +23,7 @@ from calibration.monitoring.cusum import (
 from calibration.monitoring.periods import PeriodLength
 from calibration.monitoring.rows import CusumRow, DetectableFall, Fall, PeriodRow
 from calibration.scores import Array, Integers
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN, NORMAL_95, Note, note, noted
 
 BASELINE = 3  # periods; with fewer, only larger falls are found
 FLOOR_SHARE = 0.1  # of the false alarms, for the floor; the rest is for the target
@@ -31,7 +31,6 @@ A_YEAR = {"week": 52, "month": 12, "quarter": 4}
 MOST_OF_ONE = (
     0.8  # of what raises an alarm, the most that one period can add: none is a fall by itself
 )
-CRITICAL = 1.959964
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,7 @@ def watch(
     judged = next((row for row in reversed(rows) if not row.unfilled), rows[-1])
     error = float(np.sqrt(target.variance[-1])) if target.variance.any() else NAN
     ends = icc_of_fisher(
-        np.array([target.z, target.z - CRITICAL * error, target.z + CRITICAL * error])
+        np.array([target.z, target.z - NORMAL_95 * error, target.z + NORMAL_95 * error])
     )
     return CusumResult(
         target_icc=float(ends[0]),
@@ -347,7 +346,7 @@ def _first_fall(comparisons: Sequence[_CusumSeries], rule: AlarmRule) -> Fall | 
     variance = comparison.series.factor[place] / weights.sum()
     error = float(np.sqrt(comparison.target.variance[place] + variance))
     reach = comparison.limits[place] * window_factor(length, rule.year) * error
-    half_width = CRITICAL * float(np.sqrt(variance))
+    half_width = NORMAL_95 * float(np.sqrt(variance))
     low, icc, high, most = icc_of_fisher(z + np.array([-half_width, 0, half_width, reach]))
     return Fall(
         comparison.of,

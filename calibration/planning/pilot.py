@@ -24,9 +24,8 @@ from calibration.rating_matrix import RatingMatrix
 from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN, NORMAL_95, Note, note, noted
 
-NORMAL = 3.92  # standard errors between the ends of a 95 % interval
 HEAVY = 1.25  # a standard deviation that exceeds its interval's by this factor has rare extremes
 FEW_COMPOSITES = 5  # a z over fewer composites says little
 
@@ -191,7 +190,7 @@ def _variation_of_resamples(
         )
         return Variation(name, NAN, *counts, notes=notes_undefined)
     ends = percentile_interval(finite)
-    robust_sd, sd = (ends.high - ends.low) / NORMAL, float(np.std(finite, ddof=1))
+    robust_sd, sd = (ends.high - ends.low) / (2 * NORMAL_95), float(np.std(finite, ddof=1))
     notes = _common_notes(scope, counts[1], drawn, raters)
     if sd > HEAVY * robust_sd:
         return Variation(

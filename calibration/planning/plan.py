@@ -9,7 +9,6 @@ from calibration.codes import NoteCode, PlanningCode
 from calibration.differences import DETECTABLE
 from calibration.icc import spearman_brown
 from calibration.planning.power import (
-    CRITICAL,
     DRAWS,
     LEAST_FOR_POWER,
     ComparedScorers,
@@ -40,7 +39,7 @@ from calibration.planning.sample_size import (
     zou_n,
 )
 from calibration.remarks import FEW_INSTANCES
-from calibration.values import NAN, Note, note, noted, simulated_in
+from calibration.values import NAN, NORMAL_95, Note, note, noted, simulated_in
 
 PAPER = 0.31  # the single-rater ICC that the MedHELM paper obtained, having planned with 0.75
 
@@ -157,7 +156,7 @@ def _power_from_pilot(variation: Variation, n: int, options: PlanOptions) -> Pow
             instances=variation.n_instances,
         ),
         difference=gap,
-        power=NormalDist().cdf(gap / sd - CRITICAL) if known else NAN,
+        power=NormalDist().cdf(gap / sd - NORMAL_95) if known else NAN,
         mde=DETECTABLE * sd if DETECTABLE * sd <= 1 else NAN,
         n_for_difference=needed,
         sd=sd,

@@ -11,11 +11,10 @@ from calibration.codes import PlanningCode
 from calibration.like_for_like import pooled_icc
 from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN, NORMAL_95, Note, note, noted
 from data.errors import BadInput
 
 POWER = 0.8
-CRITICAL = 1.959964  # standard errors, 5 % two-sided
 LEAST_FOR_POWER = 4  # responses; of fewer no power is computed
 DRAWS = 20_000  # so that a power of 80 % is known to 0.3 points
 MOST_RESPONSES = 1_000_000
@@ -168,7 +167,7 @@ def _power(scorers: ComparedScorers, n: int, factors: Array) -> Power:
     b = moments[:, 0, 2] / scale[:, 0] / scale[:, 2]
     c = moments[:, 1, 2] / scale[:, 1] / scale[:, 2]
     difference = 2 * a / (1 + a) - 2 * b / (1 + b)
-    return simulated(difference, difference > CRITICAL * standard_error(a, b, c, n))
+    return simulated(difference, difference > NORMAL_95 * standard_error(a, b, c, n))
 
 
 def simulated(differences: Array, shown: NDArray[np.bool_]) -> Power:
@@ -315,7 +314,7 @@ def non_inferiority_power(
     drawn = np.linalg.cholesky(assumption.correlations + 1e-12 * np.eye(raters))
     moments = drawn @ wishart_factors(n, raters, seed, draws)
     differences = _like_for_like_differences(moments @ moments.transpose(0, 2, 1))
-    return simulated(differences, differences > CRITICAL * float(differences.std(ddof=1)) - margin)
+    return simulated(differences, differences > NORMAL_95 * float(differences.std(ddof=1)) - margin)
 
 
 def non_inferiority_responses(

@@ -11,7 +11,7 @@ from calibration.json_values import json_value
 from calibration.scope import AgreementRow
 from calibration.scores import Scores
 from calibration.stopping import judge, statistic_of
-from calibration.values import COMBINED, AnalysisOptions
+from calibration.values import COMBINED, NORMAL_95, AnalysisOptions
 from calibration.ward_values import Look, PastLook, Stopping
 from data.errors import BadInput, TooFew
 from data.person import Person, only
@@ -20,7 +20,6 @@ from data.store.stopping import record_look
 from medjury.services.calibrate import CalibrationQuestion, calibrate
 from medjury.services.record import protocol_of
 
-NORMAL = 1.959964
 LEAST = 20  # instances below which the error of a figure is not known well enough to stop by
 NON_INFERIOR, ICC = "non_inferior", "icc"
 
@@ -106,7 +105,7 @@ def look_at(engine: Engine, actor: str, question: NextQuestion) -> NextToRate:
     planned = (
         question.planned or (protocol.responses if protocol else 0) or len(found.scores.responses)
     )
-    error = (row.boot_high - row.boot_low) / (2 * NORMAL)
+    error = (row.boot_high - row.boot_low) / (2 * NORMAL_95)
     look = Look(row.n_responses, planned, row.icc, error, target, row.n_instances)
     simulated = tuple(
         sorted({*found.scores.simulated} & {*found.jury, *found.scores.raters("clinician")})
