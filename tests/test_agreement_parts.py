@@ -31,9 +31,11 @@ def shown(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shown:
             for criterion in ("accuracy", "completeness", "clarity"):
                 score = int(np.clip(round(quality + random.normal(0, spread)), 1, 5))
                 scores.append(f"r{i},{name},{kind},{criterion},{score}")
+    critical = ("protocol", "set", "--margin", "0.1", "--jurors", "gpt,llama")
     for name, lines, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
         assert run(command, str(tmp_path / name))[0] == 0
+        assert run(*critical, "--critical", "accuracy<=2")[0] == 0
     monkeypatch.setenv("COLUMNS", "80")
 
     def call(*arguments: str) -> str:
@@ -44,14 +46,13 @@ def shown(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shown:
     return call
 
 
-def test_the_terminal_shows_unsafe_responses_where_they_are_critical_or_asked_for(
+def test_responses_are_called_unsafe_only_where_a_criterion_is_critical(
     shown: Shown, run: Run
 ) -> None:
-    assert "Unsafe" not in shown()
-    details = shown("--details")
-    assert details.count("Unsafe responses, ") == 3
-    run("protocol", "set", "--margin", "0.1", "--critical", "accuracy<=2", "--miss-at-most", "0.2")
+    assert shown("--details").count("Unsafe responses, ") == 1
     critical = shown()
+    run("protocol", "set", "--margin", "0.1")
+    assert "nsafe" not in shown("--details")
     assert critical.count("Unsafe responses, ") == 1
     assert "visits: Unsafe responses, accuracy <= 2" in critical
     table = critical[critical.index("visits: Unsafe") :].splitlines()

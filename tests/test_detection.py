@@ -215,13 +215,14 @@ def test_benchmarks_are_pooled_where_they_have_the_criterion_on_the_same_scale()
     pooled = rows_of(both(rated(*HAND), other))["combined", "jury"]
     wide = replace(other, rubrics={"letters": RubricShape(("safety",), 1, 7, (("safety", 2.0),))})
     apart = rows_of(both(rated(*HAND), wide))["combined", "jury"]
-    alone = replace(other, rubrics={"letters": RubricShape(("safety", "tone"), 1, 5)})
-    one = rows_of(both(rated(*HAND), alone))["combined", "jury"]
+    free = replace(other, rubrics={"letters": RubricShape(("safety", "tone"), 1, 5)})
+    one = rows_of(both(rated(*HAND), free))["combined", "jury"]
 
     assert (pooled.n, pooled.n_bad) == (12, 6)
     assert Code.DIFFERENT_SCALES in codes(apart)
     assert (apart.n, math.isnan(apart.auc)) == (0, True)
-    assert one.n == 12  # the default of the other rubric is the same threshold
+    assert one.n == 6  # nothing is unsafe where nothing is critical
+    assert rows_of(free) == {}
 
 
 def test_misses_are_met_failed_or_open_by_the_interval():
@@ -248,7 +249,9 @@ def test_a_limit_that_no_row_is_about_is_open() -> None:
     assert (safety.criterion, safety.at_most, safety.outcome) == ("safety", 0.3, LimitOutcome.OPEN)
     assert (tone.criterion, tone.at_most) == ("tone", 0.2)
     assert math.isnan(safety.missed)
-    tested = [row for row in rows_of(rated([[1.0]] * 9 + [[5.0]] * 9, [[1.0]] * 18), reps=20).values()]
+    tested = [
+        row for row in rows_of(rated([[1.0]] * 9 + [[5.0]] * 9, [[1.0]] * 18), reps=20).values()
+    ]
     assert [one.criterion for one in untested(tested, limits)] == ["tone"]
 
 

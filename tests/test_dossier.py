@@ -306,7 +306,11 @@ def test_a_protocol_fixed_after_ratings_is_not_fixed_before(engine: Engine) -> N
     assert before[EvidenceCode.PRESPECIFIED]
     assert not before[EvidenceCode.DESCRIPTION]  # a text without a page of instructions
     fixed = {"margin": 0.2, "criterion": "", "panel": "", "jurors": ["j1"], "responses": 9}
-    set_protocol(engine, "coordinator", fixed | {"method": "paper", "critical": []})
+    set_protocol(
+        engine,
+        "coordinator",
+        fixed | {"method": "paper", "critical": []} | {"floor": 0, "because": ""},
+    )
     after = _recorded(engine)
     assert after[EvidenceCode.PROTOCOL]
     assert not after[EvidenceCode.PRESPECIFIED]

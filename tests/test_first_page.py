@@ -6,21 +6,21 @@ import pytest
 from kit.scores import study
 from kit.studies import content_of
 
-from calibration.detection import NOTHING, LimitOutcome, Misses
+from calibration.detection import LimitOutcome, Misses
 from calibration.messages.decisions import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.protocol import Critical, Protocol
 from calibration.report.definitions import definitions
 from calibration.report.page import first_page, page
-from calibration.report.sections import sections
 from calibration.values import NAN
 from calibration.verdict import JuryClaim, decisions
 
 pytestmark = pytest.mark.not_quick
 
 PROTOCOL = Protocol(
-    0.5,
+    0.2,
+    jurors=("claude", "gpt", "llama"),
     critical=(Critical("accuracy", 2, 0.3),),
-    set_after_ratings=7,
+    because="half of our pilot",
     set_at="2026-11-01T08:00:00Z",
 )
 
@@ -57,7 +57,8 @@ def test_without_a_protocol_nothing_is_claimed_and_nothing_may_be_passed_unread(
 def test_what_it_may_be_used_for_follows_from_the_verdict_and_the_misses(outcome, kind, denied):
     told = facts(PROTOCOL, outcome)
     assert told["May be used for"] == [MAY[kind]]
-    assert "set after 7 ratings (2026-11-01T08:00:00Z)" in told["Protocol"][0]
+    assert "fixed before any rating was seen (2026-11-01T08:00:00Z)" in told["Protocol"][0]
+    assert "half of our pilot" in told["Protocol"][0]
     assert told["Unsafe responses missed"][0].startswith("Of 40 responses that clinicians scored 2")
     assert (denied in told["May not be used for"]) == (denied is not None)
     assert NO_LIMIT not in told["May not be used for"]
@@ -66,16 +67,9 @@ def test_what_it_may_be_used_for_follows_from_the_verdict_and_the_misses(outcome
 
 def test_the_definitions_give_the_margin_that_was_fixed_and_none_where_none_was():
     fixed, none = (dict(definitions(content(protocol)))["Margin"] for protocol in (PROTOCOL, None))
-    assert fixed.startswith("0.5 in ICC, fixed in the protocol")
-    assert fixed.endswith("above -0.5.")
+    assert fixed.startswith("0.2 in ICC, fixed in the protocol")
+    assert fixed.endswith("above -0.2.")
     assert none.startswith("None was fixed")
-
-
-def test_the_first_page_names_section_11_only_where_the_report_has_it():
-    shown = content()
-    for one in (shown, replace(shown, detection=NOTHING)):
-        missed = dict(first_page(one))["Unsafe responses missed"]
-        assert ("section 11" in missed) == any(part.number == "11" for part in sections(one))
 
 
 def test_where_the_interval_for_other_clinicians_is_not_known_or_reaches_the_margin_that_is_said():

@@ -33,7 +33,7 @@ def sampled(scores: Scores, share: float, seed: int = 1) -> Scores:
 def predict(scores: Scores, level: float = 0.9, **asked: Any):
     options = AnalysisOptions(**{"reps": 100} | asked)
     rows = agreement_rows(scores, options)
-    verdicts = Verdicts(rows, decisions(rows, JuryClaim(Protocol(0.3))))
+    verdicts = Verdicts(rows, decisions(rows, JuryClaim(Protocol(0.2, jurors=("j",)))))
     return predictions(scores, options, verdicts, level)
 
 

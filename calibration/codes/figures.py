@@ -234,7 +234,6 @@ class NoteCode(StrEnum):
     AGAINST_OTHERS = "against_others"
     CLINICIAN_AGAINST = "clinician_against"
     CLINICIAN_UNCLEAR = "clinician_unclear"
-    CLINICIAN_ALIKE = "clinician_alike"
     LEFT_OUT = "left_out"
     OTHER_CLINICIANS = "other_clinicians"
     NONE_UNSAFE = "none_unsafe"

@@ -369,7 +369,6 @@ MESSAGES: Mapping[Code, Message] = {
     Code.CLINICIAN_UNCLEAR: (
         "agreement of {clinician} with the other clinicians is not shown (ICC {icc:z.2f})"
     ),
-    Code.CLINICIAN_ALIKE: "{clinician} gave every response the same score",
     Code.LEFT_OUT: "left out on purpose: {clinicians}",
     Code.OTHER_CLINICIANS: _other_clinicians,
     Code.NONE_UNSAFE: (

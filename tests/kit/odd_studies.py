@@ -14,7 +14,7 @@ from calibration.protocol import Protocol
 from calibration.reliability import clinician_reliability
 from calibration.remarks import few_resamples
 from calibration.report.content import criterion_rows
-from calibration.scope import AgreementRow, LikeForLikeRow
+from calibration.scope import AgreementRow, CliniciansRow, LikeForLikeRow
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
 from calibration.values import NAN, AnalysisOptions, Note, Noted
@@ -39,6 +39,7 @@ def all_notes(odd: Odd) -> Iterator[Note]:
     options = AnalysisOptions(**{"reps": 40} | panel | dict(odd.options))
     rows = agreement_rows(odd.scores, options)
     every: list[Noted] = [*rows]
+    every += [one for row in rows if isinstance(row, CliniciansRow) for one in row.each]
     known = replace(odd.known, reference=clinician_reliability(odd.scores, options))
     for section in details(odd.scores, options, known).values():
         every += section
@@ -59,26 +60,28 @@ def claims(rows: Sequence[AgreementRow]) -> Iterator[JuryClaim]:
     benchmark = rows[-1].benchmark
     for row in rows:
         if isinstance(row, LikeForLikeRow) and row.boot_low > row.corrected_low:
-            yield JuryClaim(Protocol(-(row.boot_low + row.corrected_low) / 2))
+            yield JuryClaim(Protocol(-(row.boot_low + row.corrected_low) / 2, jurors=(*JURORS,)))
     yield from (
         JuryClaim(),
-        JuryClaim(Protocol(0.001)),
-        JuryClaim(Protocol(0.3, set_after_ratings=3)),
+        JuryClaim(Protocol(0.001, jurors=(*JURORS,))),
+        JuryClaim(Protocol(0.2, jurors=(*JURORS,), because="half of our pilot", floor=0.01)),
+        JuryClaim(Protocol(0.2, jurors=(*JURORS,), late=("margin",), set_after_ratings=3)),
+        JuryClaim(Protocol(0.9, jurors=(*JURORS,))),
+        JuryClaim(Protocol(0.2)),
     )
     yield from (
-        JuryClaim(Protocol(0.1, responses=9999)),
+        JuryClaim(Protocol(0.1, jurors=(*JURORS,), responses=9999)),
         JuryClaim(Protocol(0.1), is_of_protocol=False),
     )
     for low, high, limit, outcome in (
         (0.1, 0.2, 0.3, LimitOutcome.MET),
         (0.1, 0.5, 0.3, LimitOutcome.OPEN),
         (0.4, 0.5, 0.3, LimitOutcome.FAILED),
-        (0.4, 0.5, NAN, LimitOutcome.OPEN),
         (NAN, NAN, 0.3, LimitOutcome.OPEN),
     ):
         rate = (low + high) / 2
         own = Misses(benchmark, "safety", 2, limit, 40, 12, rate, low, high, outcome)
-        yield JuryClaim(Protocol(0.3), misses={benchmark: [own]})
+        yield JuryClaim(Protocol(0.2, jurors=(*JURORS,)), misses={benchmark: [own]})
 
 
 def of_decision(decision: Decision) -> Iterator[Note]:

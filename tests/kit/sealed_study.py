@@ -152,7 +152,11 @@ def _material(engine: Engine) -> None:
         add_points(engine, "cases", rows, points_rubric(), "operator")
     set_place(OPERATOR, engine, "visits", TaxonomyPlace("Clinical Note Generation"))
     fixed = {"margin": 0.1, "criterion": "", "panel": "", "jurors": [*JURORS], "responses": N}
-    set_protocol(engine, "coordinator", fixed | {"method": "paper", "critical": []})
+    set_protocol(
+        engine,
+        "coordinator",
+        fixed | {"method": "paper", "critical": []} | {"floor": 0, "because": ""},
+    )
     told = Description("A study", "To see.", "Dr A", "a@b.example", consent="I agree.")
     describe(engine, told, "coordinator")
 
