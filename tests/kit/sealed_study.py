@@ -152,11 +152,9 @@ def _material(engine: Engine) -> None:
         add_points(engine, "cases", rows, points_rubric(), "operator")
     set_place(OPERATOR, engine, "visits", TaxonomyPlace("Clinical Note Generation"))
     fixed = {"margin": 0.1, "criterion": "", "panel": "", "jurors": [*JURORS], "responses": N}
-    set_protocol(
-        engine,
-        "coordinator",
-        fixed | {"method": "paper", "critical": []} | {"floor": 0, "because": ""},
-    )
+    low = {"criterion": "accuracy", "threshold": 2.0, "miss_at_most": 0.2}
+    fixed |= {"method": "paper", "critical": [low], "floor": 0.0, "because": "as in a pilot"}
+    set_protocol(engine, "coordinator", fixed)
     told = Description("A study", "To see.", "Dr A", "a@b.example", consent="I agree.")
     describe(engine, told, "coordinator")
 
