@@ -40,6 +40,8 @@ def forged(run: Run, tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("\n".join(rows), "utf-8")
     (tmp_path / "s.csv").write_text(out.getvalue(), "utf-8")
     assert run("import", str(tmp_path / "r.csv"))[0] == 0
+    jury = ",".join(name for name in REAL if not name.startswith("dr"))
+    assert run("protocol", "set", "--margin", "0.4", "--jurors", jury)[0] == 0
     assert run("ratings", str(tmp_path / "s.csv"))[0] == 0
 
 
@@ -60,7 +62,6 @@ def answered(run: Run, *arguments: str) -> tuple[dict, str]:
 @pytest.mark.usefixtures("forged")
 def test_a_forged_name_makes_no_prediction_simulated(run: Run, tmp_path: Path) -> None:
     to = tmp_path / "p.csv"
-    assert run("protocol", "set", "--margin", "0.5")[0] == 0
     body, said = answered(run, "predict", "--csv", str(to))
     assert body["decision"]["kind"] == "usable"
     assert all(row["validated"] for row in body["benchmarks"])

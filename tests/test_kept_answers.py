@@ -36,7 +36,8 @@ from medjury.services.calibrate import CalibrationQuestion, calibrate
 
 HOME, AGREEMENT = kept.FUNCTIONS
 ASKED = AgreementQuestion(AnalysisOptions(reps=20))
-ANSWER = HomeFigures(replace(NOTHING_RATED, estimate=0.5, low=0.4, high=0.6, p=0.01))  # no NaN
+NUMBERS = {"estimate": 0.5, "low": 0.4, "high": 0.6, "p": 0.01, "margin": 0.1}  # no NaN
+ANSWER = HomeFigures(replace(NOTHING_RATED, **NUMBERS))
 JURORS = ("gpt", "llama")
 WAIT_SECONDS = 120
 # What figures rest on, changed in one cell behind everybody's back.

@@ -99,16 +99,19 @@ def _protocol(page: Page, study: Engine) -> Iterator[str]:
     yield "no protocol"
     page.get_by_label("Margin in ICC").fill("0.15")
     page.get_by_label("Responses planned (0: not fixed)").fill("200")
+    page.get_by_label("Jurors by name").fill("first, second")
+    page.get_by_label("Why this margin").fill("Half of our pilot")
     choose(page, "Unsafe responses are low on", "accuracy")
     page.get_by_role("button", name="Commit to this protocol").click()
     page.get_by_text("Fixed, and in the record.").wait_for()
     table = page.get_by_role("table", name="Protocol")
     expect(table).to_contain_text("0.15 in ICC of like for like, on the composite")
-    expect(table).to_contain_text("accuracy 2 or less; the jury may miss at most 10% of them")
+    expect(table).to_contain_text("accuracy 2 or less; the jury may miss at most 20% of them")
     expect(table).to_contain_text("fixed before any rating was seen")
     fixed = protocol_of(study)
     assert fixed is not None
-    assert (fixed.margin, fixed.responses, fixed.jurors) == (0.15, 200, ())
+    assert (fixed.margin, fixed.responses) == (0.15, 200)
+    assert (fixed.jurors, fixed.because) == (("first", "second"), "Half of our pilot")
     yield "protocol"
 
 

@@ -83,8 +83,8 @@ COMMANDS = (
     Command(
         "study protocol set",
         "study_setup:set_protocol",
-        "Fix the margin and the limits of the study; the record keeps when.",
-        "--margin 0.3",
+        "Fix margin, jury and limits before clinicians rate: what is fixed later only explores.",
+        "--margin 0.3 --jurors gpt,oss",
         "protocol set",
     ),
     Command(
