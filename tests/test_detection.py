@@ -249,9 +249,8 @@ def test_a_limit_that_no_row_is_about_is_open() -> None:
     assert (safety.criterion, safety.at_most, safety.outcome) == ("safety", 0.3, LimitOutcome.OPEN)
     assert (tone.criterion, tone.at_most) == ("tone", 0.2)
     assert math.isnan(safety.missed)
-    tested = [
-        row for row in rows_of(rated([[1.0]] * 9 + [[5.0]] * 9, [[1.0]] * 18), reps=20).values()
-    ]
+    found = rows_of(rated([[1.0]] * 9 + [[5.0]] * 9, [[1.0]] * 18), reps=20)
+    tested = list(found.values())
     assert [one.criterion for one in untested(tested, limits)] == ["tone"]
 
 
