@@ -72,7 +72,7 @@ class Decision:
     subject : "agreement", "comparison", "juries", "monitoring", "models" or "predictions"
     kind : what is decided
     estimate, low, high : the figure that it rests on with its 95 % interval, NaN where undefined
-    p : two-sided p value that counts (corrected where several are looked at), NaN where none is
+    p : two-sided p value, not corrected for what else was looked at; NaN where there is none
     reasons : notes, the most important first
     basis : how much data it rests on
     next : the next useful action, None where there is nothing to do

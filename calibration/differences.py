@@ -28,7 +28,6 @@ from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scope import Scope, compared_names
 from calibration.scores import Array, Flags
 from calibration.values import NAN, Method, Note, Noted, note, noted
-from data.errors import BadInput
 
 DETECTABLE = POWER
 LEVEL = 0.05  # of p, as the interval is of 95 %
@@ -42,8 +41,8 @@ class DifferenceRow(Noted):
     `a` is "jury", `b` "metric:NAME", "juror:NAME" or "jury:NAME". `difference` is of two
     ICC(C,2) with the clinicians, NaN if one is undefined; `low` and `high` its 95 % interval
     and `p` its two-sided p, of one method (`icc_difference`): p is at most 0.05 exactly where
-    the interval excludes 0. NaN without a difference, or where that is undefined; `p_holm` is
-    corrected for `n_tried` comparisons: those with a p here, and those tried elsewhere. `icc_a`
+    the interval excludes 0. NaN without a difference, or where that is undefined. p is of this
+    comparison alone; `n_tried` is how many different ones were looked at on the study. `icc_a`
     and `icc_b` are both on the responses that both have; `detectable` is the smallest difference
     that 80 % power would find, NaN where it says nothing.
     """
@@ -55,7 +54,6 @@ class DifferenceRow(Noted):
     low: float = NAN
     high: float = NAN
     p: float = NAN
-    p_holm: float = NAN
     n_tried: int = 0
     n_responses: int = 0
     icc_a: float = NAN
@@ -79,34 +77,22 @@ def difference_rows(
     others : mapping
         Other compositions by name. Their jurors need not sit in the scope's jury.
     tried : int
-        Comparisons of the study that are not among these: of juries tried earlier, on
-        other criteria or in other scopes. They count in Holm's correction (`holm.holm`).
+        Different comparisons that were looked at on the study and are not among these.
 
     Returns
     -------
     list of DifferenceRow
         Metrics, jurors, then others; none without a jury. Scorers that say the same have
         difference 0 and p 1, exactly.
-
-    Raises
-    ------
-    BadInput
-        If `tried` is below 0.
-
     """
     rows = paired_rows(scope, compared(scope, others))
-    p = np.array([row.p for row in rows])
-    adjusted, n_tried = holm(p, tried), int((~np.isnan(p)).sum()) + tried
-    return [
-        replace(row, p_holm=float(own), n_tried=n_tried)
-        for row, own in zip(rows, adjusted, strict=True)
-    ]
+    return [replace(row, n_tried=len(rows) + tried) for row in rows]
 
 
 def paired_rows(scope: Scope, others: Sequence[tuple[str, PanelColumns]]) -> list[DifferenceRow]:
     """Return the jury's difference to each of some panels, by name; none without a jury.
 
-    Not corrected for how many they are: `p_holm` is NaN and `n_tried` 0.
+    `n_tried` is 0.
     """
     if scope.jury is None:
         return []
@@ -246,27 +232,18 @@ def _has_no_z(reason: Note | None) -> bool:
     return reason is not None and reason.code is Code.NO_Z
 
 
-def holm(p: Array, tried: int = 0) -> Array:
-    """Return p values adjusted so that any false alarm among all comparisons stays at its level.
+def holm(p: Array) -> Array:
+    """Return p values adjusted so that any false alarm among all of one table stays at its level.
 
     Parameters
     ----------
     p : shape (m,)
-        In [0, 1]; NaN for a comparison without a p value, which is not counted.
-    tried : int
-        Further comparisons that were once made and whose p is not known, 0 or more.
-        They enter as p = 1. Whatever their p really was, Holm's step-down of all of them
-        would give none of the p here a larger adjusted value.
+        In [0, 1]; NaN for a test without a p value, which is not counted.
 
     Returns
     -------
     shape (m,)
         In [p, 1], in the order given; NaN where p is.
-
-    Raises
-    ------
-    BadInput
-        If `tried` is below 0 or a p is outside [0, 1].
 
     References
     ----------
@@ -277,19 +254,12 @@ def holm(p: Array, tried: int = 0) -> Array:
     --------
     >>> holm(np.array([0.01, 0.04])).tolist()
     [0.02, 0.04]
-    >>> holm(np.array([0.01, 0.04]), tried=2).tolist()
-    [0.04, 0.12]
     """
     values = np.asarray(p, dtype=np.float64)
     known = ~np.isnan(values)
-    if tried < 0:
-        raise BadInput(f"tried={tried}: it is 0 or more")
-    if ((values[known] < 0) | (values[known] > 1)).any():
-        raise BadInput("a p value is outside 0 to 1")
     adjusted = np.full_like(values, np.nan)
     if known.any():
-        every = np.concatenate([values[known], np.ones(tried)])
-        adjusted[known] = _corrected(every)[: known.sum()]
+        adjusted[known] = _corrected(values[known])
     return adjusted
 
 

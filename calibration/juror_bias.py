@@ -9,7 +9,6 @@ import numpy as np
 
 from calibration import remarks
 from calibration.codes import NoteCode as Code
-from calibration.differences import holm
 from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import FLAT, mean_of_given
 from calibration.scope import Scope
@@ -35,8 +34,8 @@ class SelfPreferenceRow(Noted):
         that the juror, another juror and a clinician rated; None while the study is blind.
     preference, low, high : float
         Points added to own-family responses, and the 95 % interval.
-    p, p_holm : float
-        Two-sided, and after Holm over the jurors of the scope.
+    p : float
+        Two-sided, of this juror alone.
     """
 
     benchmark: str
@@ -49,7 +48,6 @@ class SelfPreferenceRow(Noted):
     low: float
     high: float
     p: float
-    p_holm: float
 
 
 @dataclass(frozen=True)
@@ -120,15 +118,13 @@ def self_preference_rows(
         known=author != "",
         clusters=grid.clusters,
     )
-    estimates = preferences(data)
-    adjusted = holm(np.array([preference.p for preference in estimates]))
-    of_jurors = zip(estimates, map(str, family), adjusted.tolist(), strict=True)
+    of_jurors = zip(preferences(data), map(str, family), strict=True)
     return [_row(scope, data, juror, *own) for juror, own in enumerate(of_jurors)]
 
 
 def _blind(scope: Scope, juror: str, family: str) -> SelfPreferenceRow:
     """Return a row without a figure: nothing of authors is known yet."""
-    counts, figures = (None, None, None), (NAN, NAN, NAN, NAN, NAN)
+    counts, figures = (None, None, None), (NAN, NAN, NAN, NAN)
     why = noted(note(Code.AFTER_UNBLINDING if family else Code.NO_FAMILY))
     return SelfPreferenceRow(scope.name, juror, family, *counts, *figures, notes=why)
 
@@ -230,7 +226,6 @@ def _row(
     juror: int,
     preference: BiasEstimate,
     family: str,
-    p_holm: float,
 ) -> SelfPreferenceRow:
     rated, used, own = data.compared[:, juror], data.used[:, juror], data.own[:, juror]
     return SelfPreferenceRow(
@@ -244,7 +239,6 @@ def _row(
         low=preference.ends.low,
         high=preference.ends.high,
         p=preference.p,
-        p_holm=p_holm,
         notes=noted(*_notes(scope, data, juror, preference, family)),
     )
 

@@ -163,7 +163,7 @@ def test_a_benchmark_that_the_study_lacks_is_named(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("rated")
-def test_every_jury_looked_at_stands_in_the_ledger_and_raises_the_corrected_p(
+def test_every_jury_looked_at_stands_in_the_ledger_and_is_counted_beside_p(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     to = tmp_path / "d.json"

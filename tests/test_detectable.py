@@ -38,7 +38,7 @@ def test_a_row_is_the_mean_over_pairs_and_the_paper_divides_by_five():
     assert row.mde_exact == pytest.approx(2 * exact / 4 / 3)
     assert (row.n_instances, row.n_pairs) == (4, 3)
     # a and b: mean 0 of 1.62 points; a and c: 1 of 1.62; b and c: 1 of 0.
-    assert "2 of 3 pairs of models differ by less than can be detected" in told(row.notes)
+    assert "2 of 3 pairs of models are seen to differ by less" in told(row.notes)
 
 
 def test_pairs_are_compared_on_what_both_have_and_counted():

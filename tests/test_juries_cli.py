@@ -18,7 +18,7 @@ from data.database import reading
 from data.importers.rows import JurorRecord
 from data.queries import benchmarks
 from data.queries.costs import JurorCost, juror_costs
-from data.queries.ledger import comparisons_besides, compositions_tried
+from data.queries.ledger import compositions_tried
 from data.queries.record import acts, verify
 from data.schema import Attempt, Response, Status
 from data.store.calls import add_jurors, record_attempts
@@ -124,13 +124,6 @@ def test_other_ways_to_pool_and_other_responses_are_other_juries(
         "paper, median",
         "paper, weighted",
     }
-
-
-def test_holms_correction_counts_every_jury_looked_at(study: Run, engine: Engine) -> None:
-    juries(study, "--sizes", "2")
-    assert comparisons_besides(compositions_tried(engine), []) == 3
-    juries(study, "--sizes", "1-2")
-    assert comparisons_besides(compositions_tried(engine), []) == 6
 
 
 def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(study: Run) -> None:

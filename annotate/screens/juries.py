@@ -18,7 +18,7 @@ from annotate.screens.frame import good, heading, lead
 from calibration.messages.form import listed
 from calibration.report.ledger import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow
-from calibration.tables.meanings import HOLM_SHORT, HOLM_WORDS
+from calibration.tables.meanings import TRIED_SHORT, TRIED_WORDS
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
@@ -46,12 +46,11 @@ FIRST_CAPTION = (
 COST_CAPTION = "Every jury by cost and ICC; no cheaper jury agrees as well as the diamonds.{}"
 TWO = (
     "Both juries are compared with the clinicians on the responses that both scored, with "
-    "the same bootstrap resamples. They differ where the interval excludes 0 and p by Holm is at "
-    "most 0.05."
+    "the same bootstrap resamples. They differ where the interval excludes 0."
 )
 ASK = (
     "Choose two juries to compare.",
-    f"Each comparison is kept in the ledger. {HOLM_SHORT}",
+    f"Each comparison is kept in the ledger. {TRIED_SHORT}",
 )
 RANKING_THEM = "Every combination of jurors is compared with the clinicians, resample by resample"
 COMPARING = "The two juries are compared with the clinicians, resample by resample"
@@ -81,7 +80,7 @@ ABOUT_CHOICES = (
 )
 ABOUT_LEDGER = (
     "Every jury that was ever compared with the clinicians, in this app or outside it. The "
-    "best of many is partly best by luck. " + HOLM_WORDS
+    "best of many is partly best by luck. " + TRIED_WORDS
 )
 
 

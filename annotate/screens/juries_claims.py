@@ -11,7 +11,7 @@ from annotate import tables, worker
 from annotate.results import ShownClaims
 from annotate.screens import frame
 from annotate.screens.frame import heading, lead
-from calibration.tables.meanings import HOLM_SHORT
+from calibration.tables.meanings import TRIED_SHORT
 from calibration.values import AnalysisOptions
 from data.person import Person
 from medjury.services.claims import ClaimsJury, ClaimsQuestion
@@ -25,7 +25,7 @@ ABOUT = (
 )
 ASK = (
     "Choose what to compare.",
-    f"Each comparison is kept in the ledger. {HOLM_SHORT}",
+    f"Each comparison is kept in the ledger. {TRIED_SHORT}",
 )
 NOBODY = "Choose at least one juror."
 COMPARING = "Both juries are compared with the clinicians, resample by resample"

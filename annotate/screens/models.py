@@ -174,8 +174,8 @@ def _detectable(figures: ModelsFigures) -> None:
 def _least(row: DetectableRow) -> str:
     return (
         f"On {row.benchmark}, as scored by {WAYS[row.by]}, a difference between two models "
-        f"is likely to be found (80 % power at 5 %) only if it is {row.mde_exact:.2f} or more "
-        f"on 0 to 1, with the {whole(row.n_instances)} instances there are."
+        f"is shown in 80 % of studies with {whole(row.n_instances)} instances, as here, if it is truly "
+        f"{row.mde_exact:.2f} on 0 to 1; a larger one more often, a smaller one less."
     )
 
 

@@ -306,7 +306,6 @@ class NoteCode(StrEnum):
     # Two juries
     TWO_ICCS = "two_iccs"
     DIFFERENCE = "difference"
-    NOT_AFTER_HOLM = "not_after_holm"
     NONE_SHOWN = "none_shown"
     JURIES_COMPARED = "juries_compared"
     DO_TAKE_JURY = "do_take_jury"
@@ -346,7 +345,6 @@ class NoteCode(StrEnum):
     FEWER_THAN_TWO = "fewer_than_two"
     BY_JURY_ALONE = "by_jury_alone"
     LEADS_BY = "leads_by"
-    EXCEEDS_DETECTABLE = "exceeds_detectable"
     MODELS_DIFFER = "models_differ"
     TO_BE_DETECTED = "to_be_detected"
     GAP_SPANS_ZERO = "gap_spans_zero"

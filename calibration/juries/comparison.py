@@ -25,8 +25,8 @@ def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[s
     Decision
         Of subject "comparison". "simulated" where any rater is; "undefined" without a
         difference; "too_few" with fewer than 20 instances, or without an interval and p;
-        "first_better" or "second_better" where p by Holm is at most 0.05, and so the 95 %
-        interval excludes 0 on that side; else "inconclusive".
+        "first_better" or "second_better" where p is at most 0.05, and so the 95 % interval
+        excludes 0 on that side, however many comparisons were made; else "inconclusive".
     """
     kind = _kind(row)
     return Decision(
@@ -35,7 +35,7 @@ def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[s
         estimate=row.difference,
         low=row.low,
         high=row.high,
-        p=row.p_holm,
+        p=row.p,
         reasons=noted(*_reasons(kind, row, first, second)),
         basis=(_basis(row, first, second),),
         next=_next(kind, row, (first, second)),
@@ -50,7 +50,7 @@ def _kind(row: DifferenceRow) -> DecisionKind:
         return DecisionKind.UNDEFINED
     if _why_too_few(row):
         return DecisionKind.TOO_FEW
-    if row.p_holm <= LEVEL and _side(row):
+    if row.p <= LEVEL and _side(row):
         return DecisionKind.FIRST_BETTER if row.difference > 0 else DecisionKind.SECOND_BETTER
     return DecisionKind.INCONCLUSIVE
 
@@ -64,7 +64,7 @@ def _why_too_few(row: DifferenceRow) -> Note | None:
     """Return why interval and p decide nothing, or None where they do."""
     if few := row.told(Code.TOO_FEW_FOR_P):
         return note(Code.FEW_TO_TRUST, instances=few["instances"], least=FEW_INSTANCES)
-    if not all(map(isfinite, (row.low, row.high, row.p_holm))):
+    if not all(map(isfinite, (row.low, row.high, row.p))):
         return note(Code.NO_INTERVAL)
     return None
 
@@ -86,17 +86,14 @@ def _reasons(
 
 
 def _difference(row: DifferenceRow) -> Note:
-    names = ("difference", "low", "high", "p", "p_holm")
+    names = ("difference", "low", "high", "p")
     finite = {name: getattr(row, name) for name in names if isfinite(getattr(row, name))}
     return note(Code.DIFFERENCE, **dict.fromkeys(names) | finite, n_tried=row.n_tried)
 
 
 def _doubts(row: DifferenceRow) -> Iterator[Note | None]:
     """Yield why no difference is shown."""
-    if row.p <= LEVEL:
-        yield note(Code.NOT_AFTER_HOLM, n_tried=row.n_tried, level=LEVEL)
-    else:
-        yield note(Code.NONE_SHOWN)
+    yield note(Code.NONE_SHOWN)
     if isfinite(row.detectable):
         yield note(Code.NOT_DETECTABLE, least=row.detectable)
 
@@ -131,8 +128,6 @@ def _next(
 
 def _to_decide(row: DifferenceRow) -> Note:
     """Return how many responses would show a difference of this size, or what else to do."""
-    if row.p <= LEVEL:
-        return note(Code.DO_SHARED_RESPONSES)
     if row.difference == 0:
         return note(Code.DO_CHEAPER_JURY)
     toward_zero = row.difference - row.low if row.difference > 0 else row.high - row.difference
@@ -153,7 +148,6 @@ class ComparedRow(Noted):
     low: float = NAN
     high: float = NAN
     p: float = NAN
-    p_holm: float = NAN
     n_tried: int | None = None
 
 
@@ -175,7 +169,6 @@ def compared_rows(
             row.low,
             row.high,
             row.p,
-            row.p_holm,
             row.n_tried,
             notes=row.notes,
         ),

@@ -31,7 +31,7 @@ def _between(figures: Figures) -> str:
 def _tried_before(figures: Figures) -> str:
     before = "tried on this study before, other than these: "
     before += tried(figures["juries"], figures["ways"]) if figures["ways"] else "none"
-    return f"{before}; these are now in the ledger and count in later p values"
+    return f"{before}; these are now in the ledger"
 
 
 def _ever_tried(figures: Figures) -> str:
@@ -105,8 +105,9 @@ def _juries_ranked(figures: Figures) -> str:
 
 def _difference(figures: Figures) -> str:
     between = _between(figures)
-    text = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}; corrected for "
-    return filled(text + f"{{n_tried:comparison}} {chance(figures['p_holm'], TERMINAL)}", figures)
+    text = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}"
+    many = ", not corrected for the {n_tried} different comparisons looked at on this study"
+    return filled(text + (many if figures["n_tried"] > 1 else ""), figures)
 
 
 def _juries_compared(figures: Figures) -> str:
@@ -180,10 +181,6 @@ MESSAGES: Mapping[Code, Message] = {
         "on the same responses: {first} ICC(C,2) {icc_first:z.3f}, {second} {icc_second:z.3f}"
     ),
     Code.DIFFERENCE: _difference,
-    Code.NOT_AFTER_HOLM: (
-        "the interval alone excludes 0, but p, corrected for {n_tried:comparison}, is above {level}: "
-        "with so many comparisons, one interval may exclude 0 by chance"
-    ),
     Code.NONE_SHOWN: "the interval includes 0: a difference is neither shown nor excluded",
     Code.JURIES_COMPARED: _juries_compared,
     Code.DO_TAKE_JURY: "use {jurors}, unless the lower cost of the other outweighs the difference",

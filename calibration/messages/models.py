@@ -79,7 +79,7 @@ def _compared(figures: Figures) -> str:
 def _rate_more(figures: Figures) -> str:
     text = (
         "have clinicians rate more responses: about {responses} of each model, where "
-        f"{_have(figures['rated'])} rated now, would detect a difference like this"
+        f"{_have(figures['rated'])} rated now, would show a true difference of this size in 80 % of studies"
     )
     return filled(text, figures)
 
@@ -106,14 +106,12 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.FEW_SCORED_INSTANCES: _few_instances,
     Code.NOT_DETECTED: (
-        "its macro-average differs by less than can be detected from that of {models}"
+        "not told apart, as the 95 % interval of the difference includes 0: {models}"
     ),
     Code.NOT_RANDOM: _not_random,
     Code.BEYOND_CORRECTED: _beyond_corrected,
     Code.WITHOUT_BENCHMARKS: "without {benchmarks}",
-    Code.PAIRS_NOT_DETECTED: (
-        "{small} of {pairs:pair} of models differ by less than can be detected"
-    ),
+    Code.PAIRS_NOT_DETECTED: ("{small} of {pairs:pair} of models are seen to differ by less"),
     Code.PAIRS_SHARE: "a pair shares {fewest} to {most} instances",
     Code.MODEL_PAIRS_LEFT: "{pairs:pair} left out for sharing fewer than {least}",
     Code.NO_PAPER_FIGURE: (
@@ -139,12 +137,9 @@ MESSAGES: Mapping[Code, Message] = {
         "say is not known"
     ),
     Code.LEADS_BY: _leads_by,
-    Code.EXCEEDS_DETECTABLE: (
-        "with these responses a difference of {detectable:.3f} or more can be detected"
-    ),
     Code.MODELS_DIFFER: _models_differ,
     Code.TO_BE_DETECTED: (
-        "with these responses only a difference of {detectable:.3f} or more can be detected"
+        "of studies with as many responses, 80 % would show a true difference of {detectable:.3f}"
     ),
     Code.GAP_SPANS_ZERO: "the interval includes 0",
     Code.FEW_ON_BENCHMARK: (
@@ -178,7 +173,7 @@ MESSAGES: Mapping[Code, Message] = {
         "look at the benchmarks one by one: each model is better on some of them"
     ),
     Code.DO_TAKE_AS_EQUAL: (
-        "treat the two as equally good: detecting a difference like this would take more than "
+        "treat the two as equally good: showing a difference like this would take more than "
         "{times} times as many responses"
     ),
     Code.DO_RATE_MORE_OF_EACH: _rate_more,

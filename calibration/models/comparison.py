@@ -157,7 +157,7 @@ def _reasons(
 
 
 def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
-    """Yield the difference, and how it compares with the one that can be detected."""
+    """Yield the difference, and what size of one such a study is likely to show."""
     has_interval = math.isfinite(gap.low)
     figures = {
         "difference": gap.difference,
@@ -166,15 +166,14 @@ def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note | N
     }
     if kind is DecisionKind.TOLD_APART:
         yield note(Code.LEADS_BY, of=leader.macro_average, next=gap.second, **figures)
-        yield note(Code.EXCEEDS_DETECTABLE, detectable=gap.detectable)
         return
     yield note(Code.MODELS_DIFFER, first=gap.first, second=gap.second, **figures)
     if kind is DecisionKind.TOO_FEW:
         yield _too_few(gap)
-    elif kind is DecisionKind.INCONCLUSIVE and not gap.exceeds_detectable:
-        yield note(Code.TO_BE_DETECTED, detectable=gap.detectable)
     elif kind is DecisionKind.INCONCLUSIVE and not gap.excludes_zero:
         yield note(Code.GAP_SPANS_ZERO)
+        if math.isfinite(gap.detectable):
+            yield note(Code.TO_BE_DETECTED, detectable=gap.detectable)
 
 
 def _too_few(gap: Gap) -> Note:
@@ -236,7 +235,7 @@ def _more_data(gap: Gap) -> Note:
 
 
 def _more_responses(ranked: Sequence[ModelRow], gap: Gap) -> Note:
-    """Return how many responses would show the difference; the detectable falls as 1/sqrt(n)."""
+    """Return how many responses would show the difference in 80 % of studies: as 1/sqrt(n)."""
     rated = min(row.n_rated for row in ranked if row.model in (gap.first, gap.second))
     if not gap.difference or abs(gap.detectable / gap.difference) > math.sqrt(MOST_TIMES):
         return note(Code.DO_TAKE_AS_EQUAL, times=MOST_TIMES)

@@ -359,14 +359,12 @@ def _lost_resamples(figures: ResampledFigures, model: int, column: int) -> Note 
 
 
 def _not_detected(models: Sequence[str], model: int, gaps: Iterable[Gap]) -> Note | None:
-    """Name the models whose macro-average differs by no more than 80 % power would find."""
+    """Name the models whose macro-average cannot be told from its own: the interval reaches 0."""
     gaps_of_model = [
         gap.of(models[model]) for gap in gaps if models[model] in (gap.first, gap.second)
     ]
     undetected = [
-        gap.second
-        for gap in gaps_of_model
-        if np.isfinite(gap.detectable) and not (gap.exceeds_detectable and gap.excludes_zero)
+        gap.second for gap in gaps_of_model if np.isfinite(gap.low) and not gap.excludes_zero
     ]
     return (
         note(Code.NOT_DETECTED, models=sorted(undetected, key=models.index)) if undetected else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from calibration.messages.form import listed
 from calibration.protocol import Protocol
 from calibration.report.content import Content, Study
-from calibration.tables.meanings import HOLM_WORDS
+from calibration.tables.meanings import TRIED_WORDS
 
 Fact = tuple[str, str]
 Z = {
@@ -75,8 +75,8 @@ def _statistics(content: Content) -> Iterator[Fact]:
         "clinician with one; the jury's row compares it with a mean, which is easier to agree with.",
     )
     yield (
-        "p, Holm",
-        f"Two-sided, by the jackknife over instances. {HOLM_WORDS}",
+        "p",
+        f"Two-sided, by the jackknife over instances. {TRIED_WORDS}",
     )
 
 

@@ -52,8 +52,8 @@ def ledger_words(study: Study) -> str:
         return "No jury was compared with the clinicians."
     juries = f"Ever compared with these clinicians, by any command: {ever_tried(study.tried)}."
     luck = (
-        " The best of many juries is partly luck: the intervals on this page are not corrected for "
-        "choosing, the p values by Holm are."
+        " The best of many juries is partly luck: the intervals and p values on this page are not "
+        "corrected for choosing."
         if juries_tried(study) > 1
         else ""
     )

@@ -19,7 +19,7 @@ from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsa
 from calibration.scope import CliniciansRow
 from calibration.tables import agreement, jurors
 from calibration.tables.agreement import RELIABILITY, SECOND_OPINION, TRUE_AGREEMENT
-from calibration.tables.meanings import HOLM_SHORT, ICC_WORDS
+from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT
 from calibration.tables.numbers import known, money, place, whole
 from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import Table, TableSpec, laid_out
@@ -209,7 +209,7 @@ def _against(content: Content) -> str:
     return (
         "The jury's ICC minus another's on the same responses: use the interval of the difference, "
         "not whether two intervals overlap. "
-        f"{HOLM_SHORT} Here that makes {counted(tried, 'comparison')}. A difference smaller than the "
+        f"{TRIED_SHORT} Here that makes {counted(tried, 'comparison')}. A difference smaller than the "
         "detectable one (80 % power) is neither shown nor excluded."
     )
 

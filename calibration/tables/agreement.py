@@ -41,7 +41,6 @@ DIFFERENCES = TableSpec(
         number("Difference", "difference", 3),
         icc_between("95 %", "low", "high"),
         probability("p", "p"),
-        probability("p, Holm", "p_holm"),
         count("Comparisons", "n_tried"),
         number("Detectable, 80 % power", "detectable", wide=True),
         count("Responses", "n_responses", wide=True),

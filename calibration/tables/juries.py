@@ -35,7 +35,6 @@ COMPARISON = TableSpec(
         number("ICC(C,2)", "icc", 3),
         icc_between("95 %", "low", "high", 3),
         probability("p", "p"),
-        probability("p, Holm", "p_holm"),
         count("Comparisons", "n_tried"),
         count("Responses", "n_responses"),
     ),

@@ -40,7 +40,7 @@ PREFERENCE = TableSpec(
         count("Other responses", "n_other", wide=True),
         number("Points for its own", "preference"),
         between("95 %", "low", "high"),
-        probability("p, Holm", "p_holm"),
+        probability("p", "p"),
     ),
     tells=("preference",),
 )

@@ -19,15 +19,17 @@ _BOOTSTRAP = (
     "like these."
 )
 _HOLM = (
-    "Chance of a difference this large if there were none, made larger for the number of "
-    "comparisons (Holm), so that one in many is not taken for a finding."
+    "Chance of a difference this large if there were none, made larger for the number of rows "
+    "tested in this table (Holm), so that one in many is not taken for a finding."
 )
-HOLM_SHORT = "p by Holm is corrected for every comparison ever chosen on this study."
-HOLM_WORDS = (
-    "p by Holm is corrected for every comparison that somebody ever chose to make on this study; a jury "
-    "that was only looked at counts as one. The ledger lists more: each side of a comparison, and the "
-    "single benchmarks and criteria shown beside a jury's whole, which count only where one of them is "
-    "asked for by itself."
+TRIED_SHORT = (
+    "p is of one comparison alone; beside it stands how many were looked at on this study."
+)
+TRIED_WORDS = (
+    "p is of one comparison alone and not corrected; of twenty without a difference, one has p below "
+    "0.05 by chance. Comparisons: how many different ones were ever looked at on this study, whatever "
+    "the benchmark, criterion or method. Two scorers beside each other count once, and so does a jury "
+    "that was looked at by itself."
 )
 ICC_SCALE = (
     "1 is exactly together, even if one side is always stricter; 0 is no more than chance; the 2 "

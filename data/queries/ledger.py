@@ -15,7 +15,7 @@ from data.database import reading
 from data.errors import Unknown
 from data.person import Person, only
 from data.schema import Composition, Event, Report, Role
-from data.store.ledger import COMBINED, EVALUATED, FROZEN, WITHDRAWN, Evaluation, report_sha256
+from data.store.ledger import EVALUATED, FROZEN, WITHDRAWN, Evaluation, report_sha256
 
 if TYPE_CHECKING:
     import numpy as np
@@ -132,59 +132,44 @@ def juries_tried(_: Person, engine: Engine) -> list[Composition]:
     )
 
 
-def comparisons_besides(entries: Iterable[Composition], here: Sequence[Evaluation]) -> int:
-    """Return how many comparisons were ever tried on a study beside those made here.
-
-    It is the `tried` of `calibration.differences.difference_rows`.
+def comparisons_besides(
+    entries: Iterable[Composition], here: Evaluation, *, simulated: bool = False
+) -> int:
+    """Return how many different comparisons were looked at on a study beside those made here.
 
     Parameters
     ----------
     entries
         The ledger, from `compositions_tried`.
     here
-        Every jury that takes part here, each with what it is compared with here.
+        The jury that is looked at here, with what it is compared with here.
+    simulated
+        Whether a simulated juror takes part here. Where none does, simulated juries do not
+        count: no real one was chosen among them.
 
-    A composition counts once for each thing it was ever compared with, and once if with
-    nothing: its ICC was seen. However often that was makes no difference. What is a part of a
-    jury here (`is_part`) does not count: a page shows it beside the whole, which nobody chose
-    for it. Simulated juries count only where one of those here is simulated: no real one was
-    chosen among them.
+    Two scorers that were compared count once, whatever the benchmark, criterion, method or
+    instances, and whichever came first. A jury that was never compared with another scorer
+    counts once too: its ICC was seen.
     """
-    compositions, own = list(entries), {jury.key: {*jury.compared} for jury in here}
-    includes_simulated = any(
-        composition.simulated for composition in compositions if composition.key in own
-    )
-    counting = [
-        composition
-        for composition in compositions
-        if (includes_simulated or not composition.simulated)
-        and not any(is_part(composition, jury) for jury in here)
-    ]
-    new = (
-        max(len(composition.compared), 1) for composition in counting if composition.key not in own
-    )
-    further = (
-        len(set(composition.compared) - own[composition.key])
-        for composition in counting
-        if composition.key in own
-    )
-    return sum(new) + sum(further)
+    counting = [entry for entry in entries if simulated or not entry.simulated]
+    own = _pairs(here.jurors, here.compared)
+    pairs = own.union(*(_pairs(entry.jurors, entry.compared) for entry in counting))
+    compared = {scorer for pair in pairs for scorer in pair} | {_scorers(here.jurors)}
+    alone = {_scorers(entry.jurors) for entry in counting} - compared
+    return len(pairs - own) + len(alone)
 
 
-def is_part(entry: Composition, whole: Evaluation) -> bool:
-    """Return whether an entry is what a report on a jury shows of it beside its whole.
+def _pairs(jurors: Sequence[str], compared: Iterable[str]) -> set[frozenset[tuple[str, ...]]]:
+    """Return a jury with each of what it was compared with, in no order."""
+    return {frozenset((_scorers(jurors), _scorers(other))) for other in compared}
 
-    That is: the same jury, judged in the same way, on one benchmark where the whole is all of
-    them combined, or on one criterion where it is the composite. A criterion that was compared with
-    something was asked for by its name, and is none.
-    """
-    same = (entry.jurors, entry.needed, entry.instances, entry.method) == (
-        *(whole.members, whole.least, whole.instances, whole.method),
-    )
-    benchmark = entry.benchmark == whole.benchmark or whole.benchmark == COMBINED
-    shown = not whole.criterion and not entry.compared
-    criterion = entry.criterion == whole.criterion or shown
-    return same and benchmark and criterion and entry.key != whole.key
+
+def _scorers(scorer: str | Sequence[str]) -> tuple[str, ...]:
+    """Return who a scorer is, such as "juror:a", "jury:b, a" or the jurors b and a."""
+    if not isinstance(scorer, str):
+        return tuple(sorted(", ".join(scorer).split(", ")))
+    kind, _, names = scorer.partition(":")
+    return tuple(sorted(names.split(", "))) if kind in ("juror", "jury") else (scorer,)
 
 
 def fingerprint(ratings: "pd.DataFrame") -> str:

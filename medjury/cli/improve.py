@@ -127,8 +127,8 @@ def _lines(improved: Improved) -> Iterator[str]:
         yield (
             f"ICC with the clinicians on the test part: before {_figure(icc.before)}, after "
             f"{_figure(icc.after)}, difference {_figure(icc.difference)} "
-            f"({_figure(icc.low)} to {_figure(icc.high)}), p by Holm {_figure(icc.p_holm)} "
-            f"for {counted(icc.n_tried, 'comparison')}"
+            f"({_figure(icc.low)} to {_figure(icc.high)}), p {_figure(icc.p)}; "
+            f"{counted(icc.n_tried, 'different comparison')} looked at on this study"
         )
     unknown = (
         f", {counted(improved.usd_unknown, 'call')} of unknown price"

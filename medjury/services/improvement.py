@@ -128,14 +128,14 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class IccGain:
-    """The ICCs of both juries on the test part, and their difference by Holm's correction."""
+    """The ICCs of both juries on the test part, and their difference, not corrected for `n_tried` comparisons."""
 
     before: float
     after: float
     difference: float
     low: float
     high: float
-    p_holm: float
+    p: float
     kind: str
     n_tried: int
 

@@ -335,7 +335,7 @@ class _Improvement:
             return None
         row = compared.row
         return IccGain(
-            *(row.icc_b, row.icc_a, row.difference, row.low, row.high, row.p_holm),
+            *(row.icc_b, row.icc_a, row.difference, row.low, row.high, row.p),
             compared.decision.kind.value,
             row.n_tried,
         )

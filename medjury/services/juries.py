@@ -1,9 +1,8 @@
 """Which jury to take: every jury of the jurors already heard, ranked, and two of them compared.
 
-Every jury that is looked at is noted in the study's ledger, and counts in p by Holm.
+Every jury that is looked at is noted in the study's ledger, which counts what was tried.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -191,8 +190,7 @@ def compare_juries(
 ) -> ComparedJuries:
     """Return how much better one jury agrees with the clinicians than another.
 
-    Parameters and exceptions are as in `rank_juries`; p by Holm counts this comparison and all
-    that was tried on the study besides.
+    Parameters and exceptions are as in `rank_juries`.
     """
     from threadpoolctl import threadpool_limits
 
@@ -206,7 +204,8 @@ def compare_juries(
     with threadpool_limits(1):
         first, second = (_own_entry(jury, scope, options, data) for jury in juries)
         first = replace(first, compared=[named])
-        besides = comparisons_besides(compositions_tried(engine), [first, second])
+        simulated = not scope.simulated.isdisjoint(everybody)
+        besides = comparisons_besides(compositions_tried(engine), first, simulated=simulated)
         row = _difference(scope, juries, besides)
     return ComparedJuries(
         question,
@@ -355,17 +354,14 @@ def _own_entry(
 def _difference(
     scope: "Scope", juries: tuple[Sequence[str], Sequence[str]], besides: int
 ) -> "DifferenceRow":
-    """Return the paired difference; p by Holm counts it and all that was tried besides."""
-    import numpy as np
-
+    """Return the paired difference, with how many comparisons were tried: it and those besides."""
     from calibration.agreement import PanelColumns
-    from calibration.differences import difference_rows, holm
+    from calibration.differences import difference_rows
 
     first, second = (PanelColumns(tuple(jury), len(jury)) for jury in juries)
     only = replace(scope, jury=first, metrics=())
     row = difference_rows(only, {", ".join(juries[1]): second})[-1]
-    corrected = float(holm(np.array([row.p]), besides)[0])
-    return replace(row, p_holm=corrected, n_tried=besides + (not math.isnan(row.p)))
+    return replace(row, n_tried=besides + 1)
 
 
 def _unnoted(engine: Engine, entries: Sequence[Evaluation]) -> str:

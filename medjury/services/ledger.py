@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The jury a calibration looks at: for the ledger, and for Holm's correction."""
+    """The jury a calibration looks at: for the ledger, and for the number of comparisons tried."""
 
     jurors: Sequence[str]
     needed: int
@@ -44,13 +44,14 @@ class Looked:
         )
 
     def tried_besides(self, engine: Engine) -> "Callable[[Scope], int]":
-        """Return what counts the comparisons ever tried beside a scope's own."""
+        """Return what counts the comparisons ever looked at beside a scope's own."""
         from calibration.differences import compared
 
         entries = compositions_tried(engine)
         return lambda scope: comparisons_besides(
             entries,
-            [replace(self.entry(scope.name), compared=[name for name, _ in compared(scope)])],
+            replace(self.entry(scope.name), compared=[name for name, _ in compared(scope)]),
+            simulated=not scope.simulated.isdisjoint(self.jurors),
         )
 
     def remember(
