@@ -79,51 +79,122 @@ class Yardstick:
     Attributes
     ----------
     jury, clinician : 95 % intervals of the two ICCs whose difference is like for like
+    difference : its own 95 % interval
+    corrected : that at the level that was asked for
     without : one a clinician, where there are three or more
     """
 
     jury: Interval = UNDEFINED
     clinician: Interval = UNDEFINED
+    difference: Interval = UNDEFINED
+    corrected: Interval = UNDEFINED
     without: tuple[Without, ...] = ()
 
 
-def jackknife_interval(value: float, deleted: Array, confidence: float = 0.95) -> Interval:
-    """Return the delete-one jackknife interval of an ICC, on Fisher's z scale.
+@dataclass(frozen=True, slots=True)
+class _Jackknife:
+    """An ICC of two raters with the jackknife of its Fisher's z, z being of a single rater's ICC."""
+
+    icc: float
+    z: float
+    about: Array
+    error: float
+    t: float
+
+    @property
+    def ends(self) -> Interval:
+        """Return the two ends, back on the scale of the ICC."""
+        low, high = (
+            2 * single / (1 + abs(single))
+            for single in np.tanh([self.z - self.t * self.error, self.z + self.t * self.error])
+        )
+        return Interval(float(low), float(high))
+
+
+def jackknife_interval(icc: float, deleted: Array, confidence: float = 0.95) -> Interval:
+    """Return the delete-one jackknife interval of an ICC of two raters, on Fisher's z scale.
 
     Parameters
     ----------
-    value : the ICC, from -1 to 1
+    icc : from -1 to 1, mirrored below 0 as `like_for_like.pooled_icc` has it
     deleted : shape (m,), the ICC without each instance (or group of instances) in turn
     confidence : of the interval
 
     Returns
     -------
     Interval
-        tanh(z -+ t s), s being the jackknife's standard error of z = atanh(value) and t the
-        quantile with Satterthwaite's degrees of freedom, from the fourth moment of the values
-        left out and at least 2, at most m - 1. NaN where value or any of `deleted` is.
+        z -+ t s, taken back, of z = atanh(r) with r = ICC / (2 - |ICC|) the consistency of a single
+        rater; s is the jackknife's standard error and t the quantile with Satterthwaite's degrees
+        of freedom, from the fourth moment of the values left out, at least 2 and at most m - 1.
+        NaN where the ICC or any of `deleted` is.
 
     References
     ----------
     Efron & Stein (1981), Annals of Statistics 9, 586. Satterthwaite (1946), Biometrics
     Bulletin 2, 110.
     """
+    found = _jackknife(icc, deleted, confidence)
+    return found.ends if found else UNDEFINED
+
+
+def _jackknife(icc: float, deleted: Array, confidence: float) -> _Jackknife | None:
     m = len(deleted)
-    if m < 2 or not (math.isfinite(value) and np.isfinite(deleted).all()):
-        return UNDEFINED
-    z = np.arctanh(np.clip([value, *deleted], -LARGEST, LARGEST))
+    if m < 2 or not (math.isfinite(icc) and np.isfinite(deleted).all()):
+        return None
+    iccs = np.array([icc, *deleted])
+    z = np.arctanh(np.clip(iccs / (2 - np.abs(iccs)), -LARGEST, LARGEST))
     about = z[1:] - z[1:].mean()
-    error = math.sqrt((m - 1) / m * float(about @ about))
     spread = float((about**2).mean())
     kurtosis = float((about**4).mean()) / spread**2 if spread > 0 else 1.0
     freedom = float(np.clip(2 * m / (kurtosis - 1) if kurtosis > 1 else m - 1, 2, m - 1))
-    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
-    low, high = np.tanh([z[0] - half, z[0] + half])
-    return Interval(float(low), float(high))
+    t = float(special.stdtrit(freedom, (1 + confidence) / 2))
+    return _Jackknife(icc, float(z[0]), about, math.sqrt((m - 1) * spread), t)
+
+
+def difference_interval(
+    iccs: tuple[float, float], deleted: tuple[Array, Array], confidence: float = 0.95
+) -> Interval:
+    """Return the interval of the difference of two ICCs, the first minus the second.
+
+    Parameters
+    ----------
+    iccs, deleted : of each, as for `jackknife_interval`, without the same instances in turn
+
+    Returns
+    -------
+    Interval
+        The two jackknife intervals put together, with the correlation of their z. NaN where
+        either is undefined.
+
+    References
+    ----------
+    Zou (2007), Psychological Methods 12, 399: square-and-add.
+    """
+    first, second = (
+        _jackknife(icc, values, confidence) for icc, values in zip(iccs, deleted, strict=True)
+    )
+    if first is None or second is None:
+        return UNDEFINED
+    size = math.sqrt(float(first.about @ first.about) * float(second.about @ second.about))
+    correlation = float(first.about @ second.about) / size if size > 0 else 0.0
+    a, b = first.ends, second.ends
+
+    def half(one: float, other: float) -> float:
+        return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
+
+    difference = first.icc - second.icc
+    return Interval(
+        difference - half(first.icc - a.low, b.high - second.icc),
+        difference + half(a.high - first.icc, second.icc - b.low),
+    )
 
 
 def yardstick(
-    grid: RatingMatrix, jury: PanelColumns, held: LikeForLike, method: Method
+    grid: RatingMatrix,
+    jury: PanelColumns,
+    held: LikeForLike,
+    method: Method,
+    level: float = 0.95,
 ) -> Yardstick:
     """Return the intervals that a verdict rests on beside that of the difference itself.
 
@@ -131,15 +202,20 @@ def yardstick(
     ----------
     grid, jury, method : as for `like_for_like`
     held : its answer
+    level : of the corrected interval
     """
     if not held.defined:
         return Yardstick()
-    of_jury, of_clinician = _intervals(grid, jury, held, method)[1][:2]
+    values = _values(grid, jury, held, method)[:, :2].T
+    iccs, deleted = (float(values[0, 0]), float(values[1, 0])), (values[0, 1:], values[1, 1:])
+    of_jury, of_clinician = map(jackknife_interval, iccs, deleted)
+    of_difference = difference_interval(iccs, deleted)
+    corrected = difference_interval(iccs, deleted, level)
     without: tuple[Without, ...] = ()
     if len(held.defined) >= LEAST_CLINICIANS:
         names = [comparison.clinician for comparison in held.defined]
         without = tuple(_without(grid, jury, name, method) for name in names)
-    return Yardstick(of_jury, of_clinician, without)
+    return Yardstick(of_jury, of_clinician, of_difference, corrected, without)
 
 
 def _without(grid: RatingMatrix, jury: PanelColumns, clinician: str, method: Method) -> Without:
@@ -148,7 +224,10 @@ def _without(grid: RatingMatrix, jury: PanelColumns, clinician: str, method: Met
     held = like_for_like(rest, jury, method)
     if not held.defined:
         return Without(clinician, NAN, NAN)
-    return Without(clinician, held.difference, _intervals(rest, jury, held, method)[1][1].low)
+    clinicians = _values(rest, jury, held, method)[:, 1]
+    return Without(
+        clinician, held.difference, jackknife_interval(clinicians[0], clinicians[1:]).low
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,18 +243,18 @@ class _Iccs:
         return self.of.iccs(sums, stack)
 
 
-def _intervals(
-    grid: RatingMatrix, jury: PanelColumns, held: LikeForLike, method: Method
-) -> tuple[Array, list[Interval]]:
-    """Return the ICCs of the jury, of a clinician and of each clinician, with their intervals."""
+def _values(grid: RatingMatrix, jury: PanelColumns, held: LikeForLike, method: Method) -> Array:
+    """Return the ICCs of the jury, of a clinician and of each, (1 + m, 2 + clinicians).
+
+    The first row is of all instances, the others without each (or each group) in turn.
+    """
     prepared = prepare(grid, method)
     statistic = joint_statistic(prepared, [_Iccs(held_replicates(grid, jury, held, method))])
     groups = min(grid.n_clusters, MOST_GROUPS)
     mixed = np.random.default_rng(0).permutation(grid.n_clusters)
     counts = np.ones((1 + groups, grid.n_clusters))
     counts[1 + np.arange(grid.n_clusters) % groups, mixed] = 0.0
-    values = statistic(counts)
-    return values[0], [jackknife_interval(column[0], column[1:]) for column in values.T]
+    return statistic(counts)
 
 
 def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterator[ClinicianRow]:
@@ -190,8 +269,9 @@ def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterat
     own = grid.of_columns(grid.of_kind("clinician"))
     everyone = PanelColumns(own.raters, 1)
     held = like_for_like(own, everyone, method)
-    values, ends = _intervals(own, everyone, held, method) if held.defined else (np.empty(0), [])
-    for compared, icc, interval in zip(held.defined, values[2:], ends[2:], strict=True):
+    values = _values(own, everyone, held, method)[:, 2:].T if held.defined else np.empty((0, 1))
+    for compared, (icc, *deleted) in zip(held.defined, values, strict=True):
+        interval = jackknife_interval(float(icc), np.array(deleted))
         name, against = compared.clinician, interval.high < 0
         unclear = not against and not interval.low > 0
         about = {"clinician": name, "icc": float(icc), "low": interval.low, "high": interval.high}

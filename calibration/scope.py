@@ -26,11 +26,16 @@ from data.errors import BadInput, TooFew, Unknown
 
 @dataclass(frozen=True)
 class AgreementRow(Noted):
-    """One scorer on one benchmark: a row of `analyse calibrate --json`. None: does not apply."""
+    """One scorer on one benchmark: a row of `analyse calibrate --json`. None: does not apply.
+
+    `low, high` is the interval that is shown: of like for like the jackknife's, else the bootstrap's.
+    """
 
     benchmark: str
     scorer: str
     icc: float = NAN
+    low: float = NAN
+    high: float = NAN
     f_low: float = NAN
     f_high: float = NAN
     boot_low: float = NAN
@@ -57,8 +62,8 @@ class LikeForLikeRow(AgreementRow):
     Both are pooled over the clinicians that could be held out: the ICC with the mean of the
     others. The corrected interval is the one that holds where several benchmarks are looked at
     (Bonferroni), NaN where one alone is; `undefined_resamples` of `resamples` have no difference.
-    The bootstrap interval is over instances, with these clinicians; the population interval over
-    clinicians like these too. The intervals of the two ICCs are of the jackknife over instances;
+    Its interval, the corrected one and those of the two ICCs are of the jackknife over instances,
+    with these clinicians; the population interval is over clinicians like these too.
     `without` has the comparison without each clinician, where there are three or more.
     """
 

@@ -117,6 +117,8 @@ def agreement_table(
 
         icc : ICC(3,2), consistency; for like_for_like the difference of two ICCs; for
             intra_rater ICC(A,1) of first and repeated composites
+        low, high : the 95 % interval that is shown: of like_for_like the jackknife's over
+            instances, else the bootstrap's
         f_low, f_high : exact 95 % interval, for independent responses
         boot_low, boot_high : percentile 95 % interval over instances with everything
             recomputed in each resample; the jury's note has the BCa interval too
@@ -238,6 +240,8 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) ->
         benchmark=scope.name,
         scorer=scorer,
         icc=icc,
+        low=boot.low,
+        high=boot.high,
         f_low=exact.low,
         f_high=exact.high,
         boot_low=boot.low,
@@ -352,6 +356,8 @@ def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) 
         benchmark=scope.name,
         scorer="clinicians",
         icc=clinician_pairs.icc,
+        low=boot.low,
+        high=boot.high,
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=int(rows.sum()),
@@ -398,14 +404,17 @@ def like_for_like_row(
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), held.rows)
     boot = instance_interval(drawn, grid.instances(rows))
-    ends, level = _corrected(scope, drawn, grid.instances(rows))
+    level = 1 - ERROR / scope.n_side_by_side
     jury_icc, clinician_icc = held.iccs
-    measured = yardstick(grid, jury, held, scope.options.method)
+    measured = yardstick(grid, jury, held, scope.options.method, level)
+    ends = measured.corrected if scope.n_side_by_side > 1 else UNDEFINED
     over = population_interval(grid, jury, held, drawn) if held.defined else Population()
     return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
         icc=held.difference,
+        low=measured.difference.low,
+        high=measured.difference.high,
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=int(rows.sum()),
@@ -435,14 +444,6 @@ def like_for_like_row(
             remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
         ),
     )
-
-
-def _corrected(scope: Scope, drawn: Array, instances: int) -> tuple[Interval, float]:
-    """Return the interval corrected for looking at several benchmarks (Bonferroni), and its level."""
-    level = 1 - ERROR / scope.n_side_by_side
-    if scope.n_side_by_side == 1 or instances < LEAST_CLUSTERS:
-        return UNDEFINED, level
-    return percentile_interval(drawn, level), level
 
 
 def _held_notes(

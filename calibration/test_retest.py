@@ -257,6 +257,8 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
         icc=icc,
         f_low=exact.low,
         f_high=exact.high,
+        low=boot.low,
+        high=boot.high,
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=len(pairs),

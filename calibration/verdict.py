@@ -151,8 +151,8 @@ def decide(
         "agreement",
         kind,
         estimate=held.icc,
-        low=held.boot_low,
-        high=held.boot_high,
+        low=held.low,
+        high=held.high,
         reasons=noted(*_reasons(kind, case)),
         basis=noted(_basis(jury)),
         next=_next(kind, case),
@@ -197,14 +197,10 @@ class _Case:
     @property
     def of_interval(self) -> DecisionKind:
         """Return the kind of decision that the interval supports at the margin, corrected for several benchmarks."""
-        low = self.held.boot_low if self.n_side_by_side == 1 else self.held.corrected_low
-        if self.held.boot_low > -self.margin:
+        low = self.held.low if self.n_side_by_side == 1 else self.held.corrected_low
+        if self.held.low > -self.margin:
             return DecisionKind.NON_INFERIOR if low > -self.margin else DecisionKind.INCONCLUSIVE
-        return (
-            DecisionKind.INFERIOR
-            if self.held.boot_high < -self.margin
-            else DecisionKind.INCONCLUSIVE
-        )
+        return DecisionKind.INFERIOR if self.held.high < -self.margin else DecisionKind.INCONCLUSIVE
 
     @property
     def of_misses(self) -> DecisionKind:
@@ -284,7 +280,7 @@ def _why_too_few(case: _Case) -> Note | None:
     held, planned = case.held, case.protocol.responses if case.protocol else 0
     if held.n_instances < FEW_INSTANCES:
         return note(Code.FEW_TO_TRUST, instances=held.n_instances, least=FEW_INSTANCES)
-    if not math.isfinite(held.boot_low):
+    if not math.isfinite(held.low):
         return note(Code.NO_INTERVAL)
     if held.undefined_resamples > MOST_LOST * held.resamples:
         return note(Code.LOST_TO_TRUST, lost=held.undefined_resamples, resamples=held.resamples)
@@ -325,7 +321,7 @@ def _closest(kind: DecisionKind, case: _Case) -> Iterator[Note]:
     """Yield what the headline has to say beside the margin."""
     if kind is DecisionKind.INCONCLUSIVE and case.of_interval is DecisionKind.NON_INFERIOR:
         yield from case.unshown()
-    if kind is DecisionKind.NON_INFERIOR and case.held.boot_high < 0:
+    if kind is DecisionKind.NON_INFERIOR and case.held.high < 0:
         yield note(Code.WORSE_WITHIN, margin=case.margin)
 
 
@@ -353,13 +349,13 @@ def _at_margin(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
 
 
 def _gap(held: LikeForLikeRow) -> Note:
-    ends = ("boot_low", "boot_high", "jury_low", "jury_high", "clinician_low", "clinician_high")
+    ends = ("low", "high", "jury_low", "jury_high", "clinician_low", "clinician_high")
     known = {name: value if math.isfinite(value := getattr(held, name)) else None for name in ends}
     return note(
         Code.GAP,
         gap=held.icc,
-        low=known.pop("boot_low"),
-        high=known.pop("boot_high"),
+        low=known.pop("low"),
+        high=known.pop("high"),
         jury=held.jury_icc,
         clinician=held.clinician_icc,
         **known,
@@ -385,7 +381,7 @@ def _reading(case: _Case) -> Iterator[Note | None]:
         return
     if kind is DecisionKind.INFERIOR:
         yield note(Code.ALL_BELOW, margin=margin)
-    elif held.boot_low > -margin:
+    elif held.low > -margin:
         yield note(Code.CORRECTED_REACHES, margin=margin, benchmarks=n_side_by_side)
         return
     else:
@@ -456,7 +452,7 @@ def _of_too_few(case: _Case) -> Note:
     if held.n_instances < FEW_INSTANCES:
         lacking = note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
         more = FEW_INSTANCES - held.n_instances
-    elif not math.isfinite(held.boot_low):
+    elif not math.isfinite(held.low):
         return note(Code.DO_MORE_RESAMPLES, least=LEAST_RESAMPLES)
     elif held.undefined_resamples > MOST_LOST * held.resamples:
         return note(Code.DO_VARIED)
@@ -479,7 +475,7 @@ def _of_inconclusive(case: _Case) -> Note:
         and case.of_misses is not DecisionKind.NON_INFERIOR
     ):
         return note(Code.DO_MORE_UNSAFE)
-    half = held.icc - (held.boot_low if case.n_side_by_side == 1 else held.corrected_low)
+    half = held.icc - (held.low if case.n_side_by_side == 1 else held.corrected_low)
     for code, reach, most in (
         (Code.DO_MORE_RESPONSES, held.icc + margin, MOST_TIMES),
         (Code.DO_MORE_FOR_AN_EQUAL, margin, math.inf),

@@ -203,7 +203,7 @@ def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
     assert list(body) == keys
     assert {"kind", "headline", "estimate", "low", "high", "reasons", "next"} <= decision.keys()
     assert (decision["estimate"], decision["low"], decision["high"]) == (
-        *(held["icc"], held["boot_low"], held["boot_high"]),
+        *(held["icc"], held["low"], held["high"]),
     )
     assert next(one["code"] for one in decision["reasons"]) == "gap"
     assert all(one["code"] and one["words"] for one in decision["reasons"])

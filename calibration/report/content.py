@@ -288,6 +288,8 @@ def _criterion_row(
         icc=icc,
         f_low=exact.low,
         f_high=exact.high,
+        low=boot.low,
+        high=boot.high,
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=len(x),

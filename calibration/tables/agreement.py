@@ -142,7 +142,7 @@ AGREEMENT = TableSpec(
     "Scorer",
     (
         number("ICC(C,2)", "icc", 3),
-        icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
+        icc_between("95 %", "low", "high"),
         icc_between("F 95 %", "f_low", "f_high", wide=True),
         number("Spearman", "spearman", wide=True),
         SCORED,
@@ -155,7 +155,7 @@ EACH = TableSpec(
     "Clinician",
     (
         number("ICC", "icc", 3),
-        icc_between("Jackknife 95 %", "low", "high"),
+        icc_between("95 %", "low", "high"),
         Column("Reads as", _reading, ("icc", "against_others"), is_words=True),
         count("Responses", "n_responses"),
     ),
@@ -186,7 +186,7 @@ HELD = TableSpec(
         number("Jury", "jury_icc", 3),
         number("A clinician", "clinician_icc", 3),
         number("Difference", "icc", 3),
-        icc_between("These clinicians, 95 %", "boot_low", "boot_high"),
+        icc_between("These clinicians, 95 %", "low", "high"),
         icc_between("Clinicians like these, 95 %", "population_low", "population_high"),
         SCORED,
         count("Instances", "n_instances"),

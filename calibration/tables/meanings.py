@@ -55,11 +55,6 @@ MEANINGS = {
         PREDICT,
     ),
     "Bootstrap 95 %": Meaning(_BOOTSTRAP, AGREEMENT),
-    "Jackknife 95 %": Meaning(
-        "95 % interval from leaving out one instance at a time: where the figure would likely lie "
-        "if other instances had been rated.",
-        AGREEMENT,
-    ),
     "Reads as": Meaning(
         "What the interval shows: agreement where it lies above 0, an opposite order where it lies "
         "below.",

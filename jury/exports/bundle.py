@@ -132,7 +132,7 @@ def _not_shown(record: Body) -> Iterator[str]:
     if kind != NON_INFERIOR:
         yield NOT_SHOWN[kind]
         return
-    low = figure(record, protocol["criterion"] or None, "like_for_like").get("boot_low")
+    low = figure(record, protocol["criterion"] or None, "like_for_like").get("low")
     explores = protocol["late"] or not protocol["jurors"]
     if explores or low is None or not low > -protocol["margin"]:
         yield "the verdict does not follow from the figures"
@@ -228,14 +228,14 @@ def _figures(rows: Sequence[Body]) -> list[str]:
     head = ["## Agreement with the clinicians", ""]
     if not rows:
         return [*head, "None.", ""]
-    head += ["| criterion | scorer | ICC(C,2) | 95 % bootstrap | responses |"]
+    head += ["| criterion | scorer | ICC(C,2) | 95 % | responses |"]
     head += ["| --- | --- | ---: | ---: | ---: |"]
     return [*head, *(_row(row) for row in rows), "", "like_for_like is a difference of ICCs.", ""]
 
 
 def _row(row: Body) -> str:
     icc = "undefined" if row["icc"] is None else f"{row['icc']:.3f}"
-    ends = (row["boot_low"], row["boot_high"])
+    ends = (row["low"], row["high"])
     between = "" if None in ends else f"{ends[0]:.3f} to {ends[1]:.3f}"
     name, scorer = in_markdown(row["criterion"] or "composite"), in_markdown(row["scorer"])
     return f"| {name} | {scorer} | {icc} | {between} | {row['n_responses']} |"

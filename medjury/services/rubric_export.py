@@ -40,7 +40,17 @@ from jury.exports.export import Export, refuse_claims
 
 COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 KEPT = (
-    *("icc", "f_low", "f_high", "boot_low", "boot_high", "n_responses", "n_instances"),
+    *(
+        "icc",
+        "low",
+        "high",
+        "f_low",
+        "f_high",
+        "boot_low",
+        "boot_high",
+        "n_responses",
+        "n_instances",
+    ),
     *("n_clinicians", "n_missing", "spearman"),
 )
 

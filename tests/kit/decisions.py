@@ -19,7 +19,7 @@ def rows(low=0.01, high=0.2, icc=0.1, instances=60, *, jury_notes=(), **held):
     )
     agreeing = {"jury_low": 0.5, "jury_high": 0.7, "clinician_low": 0.4, "clinician_high": 0.6}
     figures = {"jury_icc": 0.6, "clinician_icc": 0.6 - icc, "resamples": 2000} | agreeing | held
-    ends = {"boot_low": low, "boot_high": high}
+    ends = {"low": low, "high": high}
     return [jury, LikeForLikeRow("b", "like_for_like", icc=icc, **ends, **common, **figures)]
 
 

@@ -59,8 +59,8 @@ def claims(rows: Sequence[AgreementRow]) -> Iterator[JuryClaim]:
     """Yield what may be claimed of a study: at several margins, with unsafe responses missed."""
     benchmark = rows[-1].benchmark
     for row in rows:
-        if isinstance(row, LikeForLikeRow) and row.boot_low > row.corrected_low:
-            yield JuryClaim(Protocol(-(row.boot_low + row.corrected_low) / 2, jurors=(*JURORS,)))
+        if isinstance(row, LikeForLikeRow) and row.low > row.corrected_low:
+            yield JuryClaim(Protocol(-(row.low + row.corrected_low) / 2, jurors=(*JURORS,)))
     yield from (
         JuryClaim(),
         JuryClaim(Protocol(0.001, jurors=(*JURORS,))),
