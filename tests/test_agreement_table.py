@@ -164,7 +164,7 @@ def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by
     said = (out + err).replace(str(tmp_path), "/study")  # the tests' folder has a long name
     shown = [part for line in said.splitlines() for part in textwrap.wrap(line, 80) or [""]]
     assert len(shown[: shown.index("Each clinician against the mean of the others")]) <= 24
-    assert len(shown) <= 32, "\n".join(shown)
+    assert len(shown) <= 33, "\n".join(shown)
     assert shown[0].startswith("jury: ")
     assert shown[1] == "Not judged: no margin was fixed for this analysis."
     assert (out + err).splitlines()[-1].startswith("study ")
@@ -200,6 +200,7 @@ def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
     held = rows["combined", "like_for_like"]
     keys = ["method", "k", "reps", "seed", "decision", "protocol", "reading", "adjudicated"]
     keys += ["rows", "raters", "reliability", "disattenuated", "detection", "subgroups"]
+    keys += ["checked_with"]
     assert list(body) == keys
     assert {"kind", "headline", "estimate", "low", "high", "reasons", "next"} <= decision.keys()
     assert (decision["estimate"], decision["low"], decision["high"]) == (

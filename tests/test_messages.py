@@ -18,7 +18,6 @@ from calibration.values import AnalysisOptions, Note, note
 # Codes of the statistics behind `calibrate` that no small study can make, and why.
 NEVER = {
     Code.AFTER_UNBLINDING: "it takes a study that is blind, and its families",
-    Code.OPINION_LIMIT: "it takes more than 400 responses, and a second opinion",
     Code.INDEPENDENT_READINGS: "it takes settled differences, and asking for them",
     Code.LEFT_OUT: "it takes a clinician who is left out on purpose",
     Code.WORSE_WITHIN: "it takes a jury that is shown to be worse, and by less than the margin",

@@ -202,9 +202,6 @@ class NoteCode(StrEnum):
     MARKED_OUTSIDE = "marked_outside"
     SAME_F1 = "same_f1"
 
-    # A second opinion
-    OPINION_LIMIT = "opinion_limit"
-
     # Decisions: why
     MADE_UP = "made_up"
     NO_JUROR = "no_juror"
