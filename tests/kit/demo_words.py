@@ -39,7 +39,9 @@ CHANGING = (
     (re.compile(r"\blargest difference \d\S*"), "largest difference D"),
     (re.compile(r"\bRecord: \d+ events"), "Record: N events"),  # as many as a run stores together
     (
-        re.compile(r"\b(medjury|Python|numpy|pingouin|scipy|pandas|statsmodels) \d+(?:\.\w+)+(?:\+\w+)?"),
+        re.compile(
+            r"\b(medjury|Python|numpy|pingouin|scipy|pandas|statsmodels) \d+(?:\.\w+)+(?:\+\w+)?"
+        ),
         r"\1 VERSION",
     ),
 )
