@@ -133,6 +133,7 @@ def agreement_details(
         in_points(content, last),
         sensitivity(content, last),
         juries_tried(content.study),
+        content.checked,
         {section.number: section for section in parts},
         [_report_chart(figure) for section in report_sections for figure in _figures(section)],
         [

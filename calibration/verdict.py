@@ -8,7 +8,7 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import LIKE_THESE, THESE, Decision, DecisionKind
 from calibration.detection import LimitOutcome, Misses
 from calibration.protocol import Protocol
-from calibration.remarks import FEW_INSTANCES, LEAST_RESAMPLES, MOST_LOST, MOST_TIMES
+from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
 from calibration.scope import AgreementRow, CliniciansRow, LikeForLikeRow
 from calibration.values import COMBINED, NAN, Note, note, noted, simulated_in
 
@@ -452,9 +452,7 @@ def _of_too_few(case: _Case) -> Note:
     if held.n_instances < FEW_INSTANCES:
         lacking = note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
         more = FEW_INSTANCES - held.n_instances
-    elif not math.isfinite(held.low):
-        return note(Code.DO_MORE_RESAMPLES, least=LEAST_RESAMPLES)
-    elif held.undefined_resamples > MOST_LOST * held.resamples:
+    elif not math.isfinite(held.low) or held.undefined_resamples > MOST_LOST * held.resamples:
         return note(Code.DO_VARIED)
     else:
         more = planned - held.n_responses

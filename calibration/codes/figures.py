@@ -202,9 +202,6 @@ class NoteCode(StrEnum):
     MARKED_OUTSIDE = "marked_outside"
     SAME_F1 = "same_f1"
 
-    # A second opinion
-    OPINION_LIMIT = "opinion_limit"
-
     # Decisions: why
     MADE_UP = "made_up"
     NO_JUROR = "no_juror"
@@ -252,7 +249,6 @@ class NoteCode(StrEnum):
     DO_MORE_INSTANCES = "do_more_instances"
     DO_MORE_RESPONSES = "do_more_responses"
     DO_MORE_FOR_AN_EQUAL = "do_more_for_an_equal"
-    DO_MORE_RESAMPLES = "do_more_resamples"
     DO_VARIED = "do_varied"
     DO_JURY_THAT_DIFFERS = "do_jury_that_differs"
     DO_OTHER_JURY = "do_other_jury"

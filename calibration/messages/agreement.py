@@ -223,7 +223,6 @@ MESSAGES: Mapping[Code, Message] = {
         "no interval and no p value: an ICC is 1, or undefined without one of the instances"
     ),
     Code.NOT_DETECTABLE: "smaller than the difference detectable here with 80 % power, {least:.2f}",
-    Code.OPINION_LIMIT: "computed for benchmarks with at most {most} responses: its time grows with their square",
     Code.RELIABILITY_UNEVEN: (
         "k is {raters:z.2f}, the harmonic mean of the clinicians of a response"
     ),

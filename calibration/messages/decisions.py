@@ -405,7 +405,6 @@ MESSAGES: Mapping[Code, Message] = {
         "have clinicians rate more: at this margin, even a jury exactly as good as a clinician takes "
         "about {responses} responses in all to be shown non-inferior"
     ),
-    Code.DO_MORE_RESAMPLES: "analyse with more resamples, at least {least}",
     Code.DO_VARIED: (
         "have clinicians rate responses that differ more: too many here have the same score"
     ),

@@ -158,7 +158,7 @@ class Content:
     study : Study
     detection : rows and curves of unsafe responses
     subgroups : rows of subgroups
-    opinions : how far other libraries' figures are from these
+    checked : how far pingouin's ICCs are from these, in words
     protocol : the study's protocol, None where none was fixed
     """
 
@@ -170,7 +170,7 @@ class Content:
     study: Study
     detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
-    opinions: Sequence[Noted] = ()
+    checked: str = ""
     protocol: Protocol | None = None
 
     @property

@@ -18,7 +18,7 @@ from calibration.report.ledger import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.scope import CliniciansRow
 from calibration.tables import agreement, jurors
-from calibration.tables.agreement import RELIABILITY, SECOND_OPINION, TRUE_AGREEMENT
+from calibration.tables.agreement import RELIABILITY, TRUE_AGREEMENT
 from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT
 from calibration.tables.numbers import known, money, place, whole
 from calibration.tables.response_groups import MARKS
@@ -127,10 +127,10 @@ def sections(content: Content) -> list[Section]:
         Section("6", "The jurors one by one", _juror_lead(), [*_jurors(content)]),
         Section("7", "How many juries were tried", ledger_words(content.study), [*_tried(content)]),
         Section("8", "Cost", cost_words(content.study.costs), []),
-        Section("9", "Definitions and origin", "", [definitions(content), *_opinions(content)]),
+        Section("9", "Definitions and origin", "", [definitions(content)]),
         Section("10", "Where the figures and the record are", "", [list(PLACES)]),
         *_safety(content),
-        Section("A", "Every scorer on every benchmark", "", [_everything(content)]),
+        Section("A", "Every scorer on every benchmark", "", [*_everything(content)]),
     ]
 
 
@@ -297,13 +297,10 @@ def _tried(content: Content) -> Iterator[Table]:
         yield tried_table(content.study)
 
 
-def _opinions(content: Content) -> Iterator[Table]:
-    if content.opinions:
-        yield laid_out(SECOND_OPINION, content.opinions)
-
-
-def _everything(content: Content) -> Table:
-    return laid_out(agreement.AGREEMENT, content.rows, grouped=len(content.benchmarks) > 1)
+def _everything(content: Content) -> Iterator[Table | list[Fact]]:
+    yield laid_out(agreement.AGREEMENT, content.rows, grouped=len(content.benchmarks) > 1)
+    if content.checked:
+        yield [("ICC", content.checked)]
 
 
 def _of_shown(spec: TableSpec, rows: Sequence[Any], content: Content) -> Table:

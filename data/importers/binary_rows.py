@@ -22,7 +22,6 @@ MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z0-9:]+)"')
 FORMULA = re.compile(rb"<(?:\w+:)?f[ >/]")
 DECLARED = (b"<!DOCTYPE", b"<!ENTITY")
 BATCH = 256
-INSTALL = "`uv sync --no-dev --extra parquet`, or `pip install pyarrow`"
 MOST_PARQUET, MOST_PARQUET_RATIO, FREE_PARQUET = 8 << 30, 1_000, 64 << 20
 
 
@@ -218,13 +217,9 @@ def _json_value(value: Any) -> Any:
 @contextmanager
 def _opened_parquet(source: Source) -> Iterator[Any]:
     """Open the file; what Arrow cannot read is refused."""
-    try:
-        import pyarrow  # type: ignore[import-untyped]  # slow to load
-        from pyarrow import parquet
-    except ModuleNotFoundError as error:
-        raise wrong(
-            source, f"reading Parquet needs pyarrow, which is not installed: {INSTALL}"
-        ) from error
+    import pyarrow  # type: ignore[import-untyped]  # slow to load
+    from pyarrow import parquet
+
     with source.raw() as raw:
         try:
             with parquet.ParquetFile(raw) as file:

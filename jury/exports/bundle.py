@@ -215,13 +215,24 @@ def _basis(record: Body) -> list[str]:
         f"{record['n_responses']} responses of {record['n_instances']} instances, "
         f"{record['n_clinicians']} clinicians, {record['clinicians_per_response']:g} a response; "
         f"method {record['method']}, {record['reps']} resamples, seed {record['seed']}; "
-        f"medjury {record['version']}, {record['made']}; juries tried: {record['juries_tried']}.",
+        f"medjury {record['version']}, {record['made']}; juries tried: {record['juries_tried']}; "
+        f"{_checked(record['checked_with'])}.",
         "",
         "| SHA-256 of | |",
         "| --- | --- |",
         *hashes,
         "",
     ]
+
+
+def _checked(check: Body | None) -> str:
+    """Return whether another library finds the same ICCs."""
+    if check is None:
+        return "not checked with another library"
+    largest = check["largest_difference"]
+    apart = "undefined" if largest is None else f"{largest:.0e}"
+    named = f"{check['library']} {check['version']}"
+    return f"checked with {named}: {check['n']} ICCs, largest difference {apart}"
 
 
 def _figures(rows: Sequence[Body]) -> list[str]:

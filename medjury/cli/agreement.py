@@ -183,10 +183,6 @@ def calibrate(
             "--pairs", help="Add to --json each criterion and the mean scores of each response."
         ),
     ] = False,
-    second: Annotated[
-        bool,
-        typer.Option("--second-opinion", help="Recompute the figures with independent libraries."),
-    ] = False,
     html: Html = None,
     markdown: Markdown = None,
     csv: Csv = None,
@@ -230,7 +226,7 @@ def calibrate(
             further=further,
             reference=freeze or json_to is not None,
             families=families,
-            second_opinion=second,
+            check=True,
         ),
         Output(
             Shown(by_benchmark, notes, more),
@@ -264,7 +260,6 @@ def print_agreement(engine: "Engine", question: "CalibrationQuestion", output: O
     from medjury.cli.agreement_show import (
         show_calibration,
         show_details,
-        show_opinions,
         show_subgroups,
         show_unsafe,
     )
@@ -282,7 +277,6 @@ def print_agreement(engine: "Engine", question: "CalibrationQuestion", output: O
     show_subgroups(calibration, to, details=question.details)
     for line in calibration.told:
         say(line, to)
-    show_opinions(calibration, to)
     if question.details:
         show_details(calibration, to)
     write_reports(engine, output.places, calibration, to)

@@ -9,7 +9,7 @@ from calibration.codes import NoteCode as Code
 from calibration.messages import words
 from calibration.messages.form import listed, quoted
 from calibration.remarks import few_resamples
-from calibration.tables.agreement import AGREEMENT, EACH, SECOND_OPINION
+from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
@@ -70,6 +70,8 @@ def show_calibration(calibration: Calibration, shown: Shown, json_to: Path | Non
     names = [*calibration.decisions]
     for name in names if shown.by_benchmark else names[-1:]:
         _show_benchmark(calibration, name, shown, json_to)
+    if calibration.check_line:
+        say(calibration.check_line, json_to)
     if calibration.raters:
         show_table(
             fitted(EACH, calibration.raters, f"{EACH.caption}{_left_out(calibration)}", json_to),
@@ -94,14 +96,6 @@ def show_details(calibration: Calibration, json_to: Path | None = None) -> None:
     say(LEGEND, json_to)
     if len(calibration.decisions) > 1:
         say(OF_ONE, json_to)
-
-
-def show_opinions(calibration: Calibration, json_to: Path | None = None) -> None:
-    """Print how far other libraries' figures are from these, where that was asked for."""
-    if calibration.opinions:
-        show_table(
-            fitted(SECOND_OPINION, calibration.opinions, SECOND_OPINION.caption, json_to), json_to
-        )
 
 
 def _show_section(spec: TableSpec, rows: Sequence[Any], json_to: Path | None) -> None:

@@ -39,7 +39,12 @@ MOST_BYTES = 20_000_000
 MOST_REPS = 100_000
 TOLERANCE = 1e-9
 PARTS = {"rubric": dict, "panel": dict, "validation": dict, "sha256": str}
-PASSING = {"made", "version", "juries_tried"}  # of the day of the export, not of the data
+PASSING = {
+    "made",
+    "version",
+    "juries_tried",
+    "checked_with",
+}  # of the day of the export, not of the data
 STATUS = ("validated", "not validated")
 UNFIT = (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 Body = Mapping[str, Any]

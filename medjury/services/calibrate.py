@@ -51,8 +51,8 @@ from medjury.services.scores import (
 
 if TYPE_CHECKING:
     from calibration.details import Details
+    from calibration.pingouin_check import PingouinCheck
     from calibration.report.content import CriterionRow, Paired
-    from calibration.second_opinion import SecondOpinionRow
 
 Tick = Callable[[float], None]
 
@@ -70,7 +70,7 @@ class CalibrationQuestion:
     page : each criterion and each response's means too, as a page shows them
     further : the intervals and the model that stand in notes alone
     reference : how reliable the clinicians are, as JSON has it; details and a page always have it
-    second_opinion : the same figures by other libraries
+    check : whether pingouin finds the same ICCs; a page always says so
     families : juror -> model family, of a panel; they count for jurors of whom the study has none
     """
 
@@ -80,12 +80,17 @@ class CalibrationQuestion:
     further: bool = True
     reference: bool = True
     families: tuple[tuple[str, str], ...] = ()
-    second_opinion: bool = False
+    check: bool = False
 
     @property
     def wants_reference(self) -> bool:
         """Tell whether anything that is asked for says how reliable the clinicians are."""
         return self.reference or self.details or self.page
+
+    @property
+    def wants_check(self) -> bool:
+        """Tell whether anything that is asked for says whether pingouin finds the same ICCs."""
+        return self.check or self.page
 
 
 THE_TABLE = CalibrationQuestion()
@@ -103,7 +108,7 @@ class Calibration:
     protocol : what the study is to show, None where it was not fixed
     detection : what scorers find of unsafe responses
     subgroups : what the jury does in each subgroup
-    opinions : how far other libraries' figures are from these, where that was asked for
+    checked : how far pingouin's ICCs are from these; None where it was not asked or is not installed
     readings : which readings the figures are of, and how many differences are settled
     told : lines that every report owes its reader
     warnings : what went wrong without touching a figure
@@ -124,7 +129,7 @@ class Calibration:
     details: "Details" = field(default_factory=dict)
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
-    opinions: "Sequence[SecondOpinionRow]" = ()
+    checked: "PingouinCheck | None" = None
     readings: Readings = field(default_factory=Readings)
     told: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -139,6 +144,14 @@ class Calibration:
         """Return each clinician against the others, on all benchmarks combined or on the only one."""
         between = [row for row in self.rows if isinstance(row, CliniciansRow)]
         return between[-1].each if between else ()
+
+    @property
+    def check_line(self) -> str:
+        """Return in words how far pingouin's ICCs are from these; "" where it was not asked."""
+        from calibration.pingouin_check import NOT_CHECKED
+
+        checked = self.checked.line if self.checked else NOT_CHECKED
+        return checked if self.question.wants_check else ""
 
     @property
     def decision(self) -> Decision:
@@ -342,12 +355,13 @@ def _with_more(
     if question.wants_reference and not calibration.reference.reliability:
         reliable = clinician_reliability(ready.independent, ready.options)
         calibration = replace(calibration, reference=reliable)
-    if question.second_opinion:
-        from calibration.second_opinion import second_opinion
+    if question.wants_check:
+        from calibration.pingouin_check import pingouin_check
 
         own = [row for row in calibration.rows if not row.told(Code.INDEPENDENT_READINGS)]
-        opinions = second_opinion(calibration.scores, ready.options, own)
-        calibration = replace(calibration, opinions=opinions)
+        check = pingouin_check(calibration.scores, ready.options, own)
+        warnings = (*calibration.warnings, *([check.warning] if check and check.differs else []))
+        calibration = replace(calibration, checked=check, warnings=warnings)
     if calibration.jury and question.page:
         from calibration.report.content import criterion_rows, paired_means
 

@@ -76,7 +76,7 @@ def content_of(engine: Engine, calibration: Calibration) -> Content:
         facts,
         calibration.detection,
         calibration.subgroups,
-        calibration.opinions,
+        calibration.check_line,
         calibration.protocol,
     )
 
@@ -133,8 +133,7 @@ def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) ->
         "subgroups": json_value(calibration.subgroups),
     }
     body |= calibration.kept.to_json()
-    if calibration.question.second_opinion:
-        body |= {"second_opinion": json_value(calibration.opinions)}
+    body |= {"checked_with": calibration.checked.to_json() if calibration.checked else None}
     if pairs:
         body |= {
             "criteria": json_value(calibration.criteria),

@@ -144,6 +144,7 @@ def validation(
         **_verdict(engine, scores, names, resampling, tables),
         "figures": [_kept(name, row) for name, rows in tables.items() for row in _widest(rows)],
         "juries_tried": len(compositions_tried(engine)),
+        "checked_with": _checked(scores, names, resampling, tables) if scores else None,
         "sha256": {
             "rubric": rubric.sha256,
             "panel": digest(list(seats)),
@@ -154,6 +155,29 @@ def validation(
     status = "not validated" if why else "validated"
     judged = {"status": status, "reasons": why, "caveats": caveats(engine, evidence_base, seats)}
     return Validation(judged | record, next(filter(None, unnoted), ""))
+
+
+def _checked(
+    scores: "Scores",
+    names: Sequence[str],
+    resampling: Resampling,
+    tables: "Mapping[str | None, Sequence[AgreementRow]]",
+) -> dict[str, Any] | None:
+    """Return how far pingouin's ICCs are from those of all tables; None where it is not installed."""
+    from calibration.pingouin_check import pingouin_check
+
+    checks = []
+    for criterion, rows in tables.items():
+        options = replace(resampling.options(criterion), jurors=tuple(names))
+        check = pingouin_check(scores, options, rows)
+        if check is None:
+            return None
+        checks.append(check)
+    compared = [check for check in checks if check.n]
+    if not compared:
+        return None
+    worst = max(compared, key=lambda check: check.largest_difference)
+    return replace(worst, n=sum(check.n for check in compared)).to_json()
 
 
 def _verdict(

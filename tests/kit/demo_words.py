@@ -36,9 +36,12 @@ CHANGING = (
     (re.compile(r"\b20\d\d-(?:\d\d|Q\d)\b"), "PERIOD"),
     (re.compile(r"\b(SHA-256|head) [0-9a-f]{6,64}\b"), r"\1 HASH"),
     (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b"), "HASH"),
+    (re.compile(r"\blargest difference \d\S*"), "largest difference D"),
     (re.compile(r"\bRecord: \d+ events"), "Record: N events"),  # as many as a run stores together
     (
-        re.compile(r"\b(medjury|Python|numpy|scipy|pandas|statsmodels) \d+(?:\.\w+)+(?:\+\w+)?"),
+        re.compile(
+            r"\b(medjury|Python|numpy|pingouin|scipy|pandas|statsmodels) \d+(?:\.\w+)+(?:\+\w+)?"
+        ),
         r"\1 VERSION",
     ),
 )
