@@ -23,7 +23,9 @@ from medjury.cli.agreement_show import fitted
 from medjury.cli.output import progress, show_table, table_width
 
 BERT = "bertscore-all-MiniLM-L6-v2-5"
-FIGURES = dict.fromkeys(["icc", "f_low", "f_high", "boot_low", "boot_high", "spearman"], -1.25)
+FIGURES = dict.fromkeys(
+    ["icc", "low", "high", "f_low", "f_high", "boot_low", "boot_high", "spearman"], -1.25
+)
 WIDE = ("Scorer", "ICC(C,2)", "95 %", "F 95 %", "Spearman", "Scored", "Instances")
 NARROW = ("Scorer", "ICC(C,2)", "95 %", "Scored")
 
