@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
-from data.calls import TokenCosts, token_costs
+from data.calls import Status, TokenCosts, token_costs
 from data.errors import BadPanel
 from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
@@ -163,7 +163,7 @@ def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
     if juror.simulated:
         return no_cost("simulated")
     if usage.tokens_in is None or usage.tokens_out is None:
-        return Price(None, "unknown: the endpoint did not say how many tokens")
+        return Price(None, "unknown: the endpoint gave no count of tokens that can be believed")
     return _by_panel(juror, usage) or listed()
 
 
@@ -206,14 +206,14 @@ def panel_usd(juror: Juror, tokens_in: int, tokens_out: int) -> float | None:
 def billed(juror: Juror, answer: Answer, at: datetime) -> Price:
     """Return the cost of a request, however it ended.
 
-    Where a request left and no answer came, nobody knows; where no connection came about, nothing
-    left, and that is nothing at any price.
+    Where a request left and no answer came, nobody knows, nor where a gateway grew tired of waiting
+    for one; where no connection came about, nothing left, and that is nothing at any price.
     """
     if answer.unsent:
         return no_cost("no connection: not sent")
-    if answer.http is not None and answer.http != 200:
-        return unbilled(juror, answer.http, at)
-    return price(juror, answer.usage, at)
+    if answer.http in (200, None) or answer.status == Status.TIMEOUT:
+        return price(juror, answer.usage, at)
+    return unbilled(juror, answer.http, at)
 
 
 def unbilled(juror: Juror, status: int, at: datetime) -> Price:
