@@ -1,6 +1,5 @@
-"""Costs in US dollars: of a call, its highest possible cost, and a cap that is never passed."""
+"""Costs in US dollars: of a call, and the most that it can cost."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
@@ -97,47 +96,6 @@ class JurorEstimate:
         """Return the estimate with the beginning that a call's prompt shares with an earlier one."""
         tokens = round(len(shared) / CHARACTERS_PER_TOKEN)
         return replace(self, tokens_repeated=self.tokens_repeated + tokens)
-
-
-class Budget:
-    """A cap in US dollars on all calls; those in flight count at their highest possible cost."""
-
-    def __init__(self, cap: float | None) -> None:
-        self._cap = cap
-        self._held = 0.0
-        self._in_flight = 0
-        self._settled = asyncio.Condition()
-
-    async def reserve(self, worst: float | None) -> bool:
-        """Reserve the highest cost of a call; return False if it could exceed the cap.
-
-        While other calls are in flight it waits for what they really cost, so that a cap is used
-        up as far as it goes.
-        """
-        if self._cap is None:
-            return True
-        async with self._settled:
-            await self._settled.wait_for(lambda: self._fits(worst) or not self._in_flight)
-            if worst is None or not self._fits(worst):
-                return False
-            self._held += worst
-            self._in_flight += 1
-            return True
-
-    async def settle(self, worst: float | None, usd: float | None) -> None:
-        """Replace the reserved cost by the real one; where that is unknown, the reserved one stays."""
-        if self._cap is None:
-            return
-        async with self._settled:
-            self._held += 0.0 if usd is None else usd - (worst or 0.0)
-            self._in_flight -= 1
-            self._settled.notify_all()
-
-    def _fits(self, worst: float | None) -> bool:
-        """Return whether the highest cost of a call is within the cap."""
-        if self._cap is None or worst is None:
-            return False
-        return worst == 0 or self._held + worst <= self._cap
 
 
 def price(juror: Juror, usage: Usage, at: datetime) -> Price:
