@@ -9,7 +9,7 @@ from typing import Any
 
 from data.calls import Status
 from jury.call import Answer, Call, JurorSettings, Usage
-from jury.http_answers import body_of, count, text_of, unreadable, unsupported_parameter
+from jury.http_answers import believed, body_of, count, text_of, unreadable, unsupported_parameter
 
 CHAT_PATH = "/chat/completions"
 LIMIT_NAMES = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
@@ -63,11 +63,12 @@ def read_chat(text: str, headers: Mapping[str, str]) -> Answer:
     finish = text_of(choice.get("finish_reason"))
     refusal = text_of(message.get("refusal"))
     status = Status.REFUSED if refusal else CHAT_STATUS.get(finish, Status.OK)
+    words = text_of(message.get("content")) or refusal
     return Answer(
         status,
         "" if status == Status.OK else f"finish_reason {finish}",
-        text=text_of(message.get("content")) or refusal,
-        usage=_chat_usage(content.get("usage")),
+        text=words,
+        usage=believed(_chat_usage, content.get("usage"), words),
         http=200,
         request_id=headers.get("x-request-id") or text_of(content.get("id")),
         returned_model=text_of(content.get("model")),
@@ -84,12 +85,18 @@ def refused_parameter(answer: Answer, sent: Collection[str]) -> str:
 
 
 def _chat_usage(usage: Any) -> Usage:
-    """Return the token counts; cached tokens are included in the prompt's."""
+    """Return the token counts; cached tokens are included in the prompt's.
+
+    Gemini and some gateways leave reasoning out of the completion's tokens and have it in the total.
+    """
     details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
     spent = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    read, written = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    if read is not None and written is not None:
+        written = max(written, (count(usage, "total_tokens") or 0) - read)
     return Usage(
-        tokens_in=count(usage, "prompt_tokens"),
-        tokens_out=count(usage, "completion_tokens"),
+        tokens_in=read,
+        tokens_out=written,
         tokens_cached=count(details, "cached_tokens"),
         tokens_cache_write=count(details, "cache_write_tokens"),
         tokens_reasoning=count(spent, "reasoning_tokens"),
@@ -134,11 +141,12 @@ def read_message(text: str, headers: Mapping[str, str]) -> Answer:
     finish = text_of(reply.get("stop_reason"))
     status = MESSAGES_STATUS.get(finish, Status.OK)
     blocks = [block for block in content if isinstance(block, dict) and block.get("type") == "text"]
+    words = "".join(text_of(block.get("text")) for block in blocks)
     return Answer(
         status,
         "" if status == Status.OK else f"stop_reason {finish} {_category(reply)}".strip(),
-        text="".join(text_of(block.get("text")) for block in blocks),
-        usage=_messages_usage(reply.get("usage")),
+        text=words,
+        usage=believed(_messages_usage, reply.get("usage"), words),
         http=200,
         request_id=headers.get("request-id") or text_of(reply.get("id")),
         returned_model=text_of(reply.get("model")),

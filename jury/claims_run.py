@@ -43,6 +43,7 @@ from data.store.calls import Step, known_jurors
 from jury.admission import admit, api_keys
 from jury.answer_text import after_reasoning, objects
 from jury.ask import Verdict
+from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Usage
 from jury.conversation import Writer, not_asked_columns
 from jury.cost import JurorEstimate
@@ -50,7 +51,7 @@ from jury.panel import Juror, Panel, refuse_ended
 from jury.parse import ParsedAnswer
 from jury.providers.registry import open_provider
 from jury.run import RunLimits, Watch, known_sessions, refuse_numbers, run_all, run_lock, run_loop
-from jury.run_result import INTERRUPTED, RunResult, RunTally, run_cap, with_study_spending
+from jury.run_result import INTERRUPTED, RunResult, RunTally, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
 from jury.splitting import (
     SimulatedSplitter,
@@ -95,7 +96,7 @@ def run_claims(
     panel: Panel,
     *,
     concurrency: int = 8,
-    max_usd: float | None = None,
+    budget: Budget | None = None,
     benchmarks: Sequence[str] | None = None,
     progress: Watch | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
@@ -108,7 +109,7 @@ def run_claims(
     BadPanel, BadInput, Conflict
         As `run_panel`, and if the panel has no `[claims]` or a rubric not the criterion.
     """
-    panel = admit(panel)
+    panel, budget = admit(panel), budget or Budget()
     splitter = panel.splitting
     if splitter is None:
         raise BadInput(f"panel {panel.name}: has no table [claims]")
@@ -120,16 +121,16 @@ def run_claims(
         **{**dict(panel), "juror": tuple(map(with_room, panel.judging)), "claims": None}
     )
     for part in (split_by, judges):
-        refuse_numbers(part, max_usd, concurrency=concurrency)
+        refuse_numbers(part, budget, concurrency=concurrency)
         refuse_ended(part, now().date())
     secrets = api_keys(split_by) | api_keys(judges)
-    run = _Run(engine, panel, tasks, secrets, concurrency, patience, progress)
+    limits = RunLimits(concurrency, budget, patience)
+    run = _Run(engine, panel, tasks, secrets, limits, progress)
     with run_lock(engine, waiting):
-        split = run.split(split_by, max_usd)
-        left = None if max_usd is None else max(0.0, max_usd - split.usd)
+        split = run.split(split_by)
         if split.interrupted:
             return ClaimsRun(split, RunTally(0, None).result(panel.name, 0, []))
-        return ClaimsRun(split, run.judged(judges, left))
+        return ClaimsRun(split, run.judged(judges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +141,10 @@ class _Run:
     panel: Panel
     tasks: Sequence[BenchmarkView]
     secrets: Mapping[str, str]
-    concurrency: int
-    patience: Patience
+    limits: RunLimits
     progress: Watch | None
 
-    def split(self, panel: Panel, max_usd: float | None) -> RunResult:
+    def split(self, panel: Panel) -> RunResult:
         """Ask the splitter about every response that a juror has rated and that has no claims."""
         [splitter] = panel.juror
         line: Provider = (
@@ -156,14 +156,13 @@ class _Run:
         jobs = list(unsplit(self.engine, self.panel, self.tasks, sessions[0].rater))
         tally = RunTally(len(jobs), None)
         queue: Iterator[Sequence[SplitJob]] = iter([(job,) for job in jobs])
-        cap = run_cap(self.engine, panel, max_usd)
+        self.limits.budget.begin(self.engine, panel)
         asking = partial(_split, Writer(self.engine))
-        run_loop(run_all(sessions, [queue], asking, tally, self._limits(cap.usd)))
-        return with_study_spending(
-            tally.result(self.panel.name, len(jobs), sessions), self.engine, cap
-        )
+        run_loop(run_all(sessions, [queue], asking, tally, self.limits))
+        result = tally.result(self.panel.name, len(jobs), sessions)
+        return with_study_spending(result, self.engine, self.limits.budget)
 
-    def judged(self, panel: Panel, max_usd: float | None) -> RunResult:
+    def judged(self, panel: Panel) -> RunResult:
         """Ask each juror about the claims of each response that it has rated."""
         lines: dict[str, Provider] = {
             juror.name: SimulatedJudge(juror)
@@ -181,14 +180,11 @@ class _Run:
         queues = [
             self._queue(jobs[one.rater], tally.counter_of(one.juror.name)) for one in sessions
         ]
-        cap = run_cap(self.engine, panel, max_usd)
+        self.limits.budget.begin(self.engine, panel)
         asking = partial(_judge, Writer(self.engine))
-        run_loop(run_all(sessions, queues, asking, tally, self._limits(cap.usd)))
+        run_loop(run_all(sessions, queues, asking, tally, self.limits))
         result = tally.result(self.panel.name, len(responses), sessions)
-        return with_study_spending(result, self.engine, cap)
-
-    def _limits(self, usd: float | None) -> RunLimits:
-        return RunLimits(self.concurrency, usd, self.patience)
+        return with_study_spending(result, self.engine, self.limits.budget)
 
     def _queue(
         self, jobs: Sequence["JudgeJob"], done: Callable[[Status], None]
@@ -401,8 +397,8 @@ def with_claims(plain: RunResult, claims: ClaimsRun) -> RunResult:
         usd=round(sum(run.usd for run in runs), 9),
         usd_unknown=sum(run.usd_unknown for run in runs),
         stopped={**plain.stopped, **split.stopped, **judged.stopped},
-        calls_carried=plain.calls_carried + split.calls_carried + judged.calls_carried,
-        usd_carried=plain.usd_carried + split.usd_carried + judged.usd_carried,
+        calls_carried=max(run.calls_carried for run in runs),  # over all phases up to each
+        usd_carried=max(run.usd_carried for run in runs),
         tokens=tokens,
         shared_prompts=plain.shared_prompts,
     )

@@ -291,8 +291,8 @@ def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[st
         "usd_out": cost.usd_out,
         "price_source": cost.source,
         "latency_seconds": seconds,
-        "request_id": answer.request_id,
-        "returned_model": answer.returned_model,
+        "request_id": storable(answer.request_id),
+        "returned_model": storable(answer.returned_model),
     }
 
 

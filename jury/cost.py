@@ -1,6 +1,5 @@
-"""Costs in US dollars: of a call, its highest possible cost, and a cap that is never passed."""
+"""Costs in US dollars: of a call, and the most that it can cost."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
@@ -8,7 +7,7 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
-from data.calls import TokenCosts, token_costs
+from data.calls import Status, TokenCosts, token_costs
 from data.errors import BadPanel
 from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
@@ -99,47 +98,6 @@ class JurorEstimate:
         return replace(self, tokens_repeated=self.tokens_repeated + tokens)
 
 
-class Budget:
-    """A cap in US dollars on all calls; those in flight count at their highest possible cost."""
-
-    def __init__(self, cap: float | None) -> None:
-        self._cap = cap
-        self._held = 0.0
-        self._in_flight = 0
-        self._settled = asyncio.Condition()
-
-    async def reserve(self, worst: float | None) -> bool:
-        """Reserve the highest cost of a call; return False if it could exceed the cap.
-
-        While other calls are in flight it waits for what they really cost, so that a cap is used
-        up as far as it goes.
-        """
-        if self._cap is None:
-            return True
-        async with self._settled:
-            await self._settled.wait_for(lambda: self._fits(worst) or not self._in_flight)
-            if worst is None or not self._fits(worst):
-                return False
-            self._held += worst
-            self._in_flight += 1
-            return True
-
-    async def settle(self, worst: float | None, usd: float | None) -> None:
-        """Replace the reserved cost by the real one; where that is unknown, the reserved one stays."""
-        if self._cap is None:
-            return
-        async with self._settled:
-            self._held += 0.0 if usd is None else usd - (worst or 0.0)
-            self._in_flight -= 1
-            self._settled.notify_all()
-
-    def _fits(self, worst: float | None) -> bool:
-        """Return whether the highest cost of a call is within the cap."""
-        if self._cap is None or worst is None:
-            return False
-        return worst == 0 or self._held + worst <= self._cap
-
-
 def price(juror: Juror, usage: Usage, at: datetime) -> Price:
     """Return the cost of one call: by the panel's own price, or by genai-prices on that day.
 
@@ -163,7 +121,7 @@ def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
     if juror.simulated:
         return no_cost("simulated")
     if usage.tokens_in is None or usage.tokens_out is None:
-        return Price(None, "unknown: the endpoint did not say how many tokens")
+        return Price(None, "unknown: the endpoint gave no count of tokens that can be believed")
     return _by_panel(juror, usage) or listed()
 
 
@@ -206,14 +164,14 @@ def panel_usd(juror: Juror, tokens_in: int, tokens_out: int) -> float | None:
 def billed(juror: Juror, answer: Answer, at: datetime) -> Price:
     """Return the cost of a request, however it ended.
 
-    Where a request left and no answer came, nobody knows; where no connection came about, nothing
-    left, and that is nothing at any price.
+    Where a request left and no answer came, nobody knows, nor where a gateway grew tired of waiting
+    for one; where no connection came about, nothing left, and that is nothing at any price.
     """
     if answer.unsent:
         return no_cost("no connection: not sent")
-    if answer.http is not None and answer.http != 200:
-        return unbilled(juror, answer.http, at)
-    return price(juror, answer.usage, at)
+    if answer.http in (200, None) or answer.status == Status.TIMEOUT:
+        return price(juror, answer.usage, at)
+    return unbilled(juror, answer.http, at)
 
 
 def unbilled(juror: Juror, status: int, at: datetime) -> Price:

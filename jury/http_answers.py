@@ -4,16 +4,18 @@ Pure: what medjury reads with, and what the exports carry along.
 """
 
 import json
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from data.calls import Status
-from jury.call import TOO_LONG, Answer
+from jury.call import TOO_LONG, Answer, Usage
 
 AUTH = (401, 403)
+GATEWAY_TIMEOUTS = (408, 504, 524)  # LiteLLM has 408 for it, Cloudflare 524
 QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 FILTER_CODES = ("content_filter", "content_policy_violation")
 IN_LITELLM = "ContextWindowExceededError"  # which says it in its message alone
@@ -31,6 +33,9 @@ SAYS_TOO_LONG = re.compile(  # as Anthropic, Amazon, OpenAI, vLLM and Google beg
 )
 NO_CREDIT = "credit balance is too low"
 TOKEN_LENGTH = 60
+MOST_TOKENS = 10_000_000  # of one call; no model reads or writes as many
+LONGEST_WHOLE = 300  # digits of a number that a float still holds
+LONGEST_WAIT = 366 * 86_400.0  # seconds; an endpoint that asks for more says nothing
 LONGEST_BODY = 4_000
 REFUSED = (400, 422)
 FORBIDDEN = (*REFUSED, 403)  # some models are not "allowed" to tell probabilities
@@ -82,18 +87,53 @@ def unreadable(body: str) -> Answer:
 
 
 def body_of(text: str) -> dict[str, Any] | None:
-    """Return the JSON object a response body is, or None."""
+    """Return the JSON object a response body is, or None; whole numbers that are too long are floats."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_int=_whole)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
+def _whole(digits: str) -> int | float:
+    """Return a whole number; Python reads none of thousands of digits, and would lose the answer."""
+    return int(digits) if len(digits) < LONGEST_WHOLE else float(digits)
+
+
+class _NoCount(ValueError):
+    """An endpoint reports as a number of tokens what can be none."""
+
+
 def count(source: Any, name: str) -> int | None:
-    """Return a token count from a usage object, None where it has none."""
+    """Return a number of tokens from a usage object, None where it has none.
+
+    To be called from what `believed` is given: it raises for a number that cannot be true.
+    """
     value = source.get(name) if isinstance(source, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_TOKENS:
+        raise _NoCount
+    return value
+
+
+def believed(read: Callable[[Any], Usage], source: Any, text: str) -> Usage:
+    """Return the usage that is read from what an endpoint reports, empty where that cannot be true.
+
+    Then the cost of the call is unknown and counts at its most: a report may make a call dearer
+    than it was expected to be, never cheaper than nothing. Not believed is a number that is
+    negative, absurd or none, no tokens for a prompt or for a `text`, and a part that is larger than
+    its whole.
+    """
+    try:
+        usage = read(source)
+    except _NoCount:
+        return Usage()
+    parts = (usage.tokens_cached or 0) + (usage.tokens_cache_write or 0)
+    is_true = (usage.tokens_in is None or usage.tokens_in >= max(parts, 1)) and (
+        usage.tokens_out is None or usage.tokens_out >= (usage.tokens_reasoning or bool(text))
+    )
+    return usage if is_true else Usage()
 
 
 def text_of(value: Any) -> str:
@@ -111,7 +151,7 @@ def _status(status: int, code: str, body: str) -> Status:
         return Status.AUTH
     if status == 429:
         return Status.RATE_LIMITED
-    return Status.TIMEOUT if status in (408, 504) else Status.REQUEST_FAILED
+    return Status.TIMEOUT if status in GATEWAY_TIMEOUTS else Status.REQUEST_FAILED
 
 
 def _passes(status: int, code: str) -> bool:
@@ -145,22 +185,27 @@ def _is_bare(word: str) -> bool:
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the endpoint asks to wait, from milliseconds, seconds or a date."""
+    """Return the seconds that the endpoint asks to wait, from milliseconds, seconds or a date.
+
+    None where it names no time that anybody could wait.
+    """
     retry_after = headers.get("retry-after", "")
     try:
         if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(retry_after)) if retry_after else None
+            seconds = float(milliseconds) / 1000
+        else:
+            seconds = float(retry_after)
     except ValueError:
-        return _until(retry_after)
+        seconds = _until(retry_after)
+    return seconds if 0 <= seconds <= LONGEST_WAIT else None
 
 
-def _until(date: str) -> float | None:
-    """Return the seconds until an HTTP date."""
+def _until(date: str) -> float:
+    """Return the seconds until an HTTP date, 0 for one that has passed, NaN for what is none."""
     try:
         return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
+    except (ValueError, TypeError, OverflowError):
+        return math.nan
 
 
 def unsupported_parameter(answer: Answer) -> str:

@@ -28,6 +28,7 @@ from data.store.calls import Step
 from data.store.points import add_drafts, refuse_points
 from jury.admission import admit, api_keys, with_counted_prices
 from jury.answer_text import after_reasoning, objects
+from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Turn, Usage
 from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
 from jury.cost import JurorEstimate
@@ -35,7 +36,7 @@ from jury.panel import Juror, Panel, refuse_ended
 from jury.parse import LONGEST, AnswerReading, storable
 from jury.providers.registry import open_provider
 from jury.run import RunLimits, Watch, known_sessions, refuse_numbers, run_all, run_lock, run_loop
-from jury.run_result import RunResult, RunTally, run_cap, with_study_spending
+from jury.run_result import RunResult, RunTally, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
 from jury.window import prompt_size
 
@@ -110,7 +111,7 @@ def draft_points(
     question: DraftQuestion,
     *,
     concurrency: int = 8,
-    max_usd: float | None = None,
+    budget: Budget | None = None,
     progress: Watch | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
     waiting: Callable[[], None] = lambda: None,
@@ -124,8 +125,8 @@ def draft_points(
     BadPanel, BadInput, Conflict, Unknown
         Before anything is sent: as `run_panel`, and if the benchmark cannot be put on points.
     """
-    panel = admit(question.drafting())
-    refuse_numbers(panel, max_usd, concurrency=concurrency)
+    panel, budget = admit(question.drafting()), budget or Budget()
+    refuse_numbers(panel, budget, concurrency=concurrency)
     refuse_ended(panel, now().date())
     refuse_points(engine, question.benchmark, question.rubric)
     secrets = api_keys(panel)
@@ -140,12 +141,12 @@ def draft_points(
         cases = to_draft(engine, question.benchmark, question.rubric)
         tally = RunTally(len(cases), progress)
         queue: Iterator[Sequence[CaseToDraft]] = iter([(case,) for case in cases])
-        cap = run_cap(engine, panel, max_usd)
+        budget.begin(engine, panel)
         asking = partial(_ask, engine, Writer(engine), question)
-        limits = RunLimits(concurrency, cap.usd, patience)
+        limits = RunLimits(concurrency, budget, patience)
         run_loop(run_all(sessions, [queue], asking, tally, limits))
         result = tally.result(panel.name, len(cases), sessions)
-        return with_study_spending(result, engine, cap)
+        return with_study_spending(result, engine, budget)
 
 
 def draft_estimate(engine: Engine, question: DraftQuestion) -> JurorEstimate:

@@ -26,13 +26,14 @@ from data.schema import Proposal, Status, now
 from data.store.calls import Step
 from jury.admission import admit, api_keys
 from jury.answer_text import objects
+from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Turn, Usage
 from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
 from jury.panel import Juror, Panel, refuse_ended
 from jury.parse import LONGEST, AnswerReading, storable
 from jury.providers.registry import open_provider
 from jury.run import RunLimits, known_sessions, run_all, run_lock, run_loop
-from jury.run_result import RunResult, RunTally, run_cap, with_study_spending
+from jury.run_result import RunResult, RunTally, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
 
 LONGEST_TEXT = 3_000  # characters of a case's text that the model is shown
@@ -95,7 +96,7 @@ def ask_for_rubric(
     proposer: Juror,
     request: ProposalRequest,
     *,
-    max_usd: float | None = None,
+    budget: Budget | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
 ) -> tuple[ProposalReading | None, RunResult]:
     """Ask a model for a better rubric; its call is stored with what it cost, whatever came of it.
@@ -113,7 +114,7 @@ def ask_for_rubric(
         Before anything is sent: the model is not allowed, its key is missing, or it has ended.
     """
     asked = proposer.model_copy(update={"max_tokens": max(proposer.max_tokens, ANSWER_TOKENS)})
-    panel = admit(Panel(name="proposer", juror=(asked,)))
+    panel, budget = admit(Panel(name="proposer", juror=(asked,))), budget or Budget()
     refuse_ended(panel, now().date())
     secrets = api_keys(panel)
     tally, heard = RunTally(1, None), _Heard()
@@ -125,11 +126,11 @@ def ask_for_rubric(
             else open_provider(juror, secrets[juror.name])
         )
         sessions = known_sessions(engine, panel, {juror.name: line})
-        cap = run_cap(engine, panel, max_usd)
+        budget.begin(engine, panel)
         asking = partial(_ask, Writer(engine), heard)
         queue: Iterator[Sequence[ProposalRequest]] = iter([(request,)])
-        run_loop(run_all(sessions, [queue], asking, tally, RunLimits(1, cap.usd, patience)))
-        result = with_study_spending(tally.result(panel.name, 1, sessions), engine, cap)
+        run_loop(run_all(sessions, [queue], asking, tally, RunLimits(1, budget, patience)))
+        result = with_study_spending(tally.result(panel.name, 1, sessions), engine, budget)
     return heard.reading, result
 
 

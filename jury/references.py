@@ -25,13 +25,14 @@ from data.schema import ReferenceCheck, Status, now
 from data.store.calls import Step, known_jurors
 from jury.admission import admit, api_keys
 from jury.answer_text import objects
+from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Turn, Usage
 from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
 from jury.panel import Juror, Panel, refuse_ended
 from jury.parse import LONGEST, AnswerReading, storable
 from jury.providers.registry import open_provider
 from jury.run import RunLimits, Watch, known_sessions, refuse_numbers, run_all, run_lock, run_loop
-from jury.run_result import RunResult, RunTally, run_cap, with_study_spending
+from jury.run_result import RunResult, RunTally, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
 from jury.window import WindowUse, prompt_size, window_use
 from jury.worklist import juror_record, known_benchmarks
@@ -74,7 +75,7 @@ def check_references(
     panel: Panel,
     *,
     concurrency: int = 8,
-    max_usd: float | None = None,
+    budget: Budget | None = None,
     benchmarks: Sequence[str] | None = None,
     progress: Watch | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
@@ -95,8 +96,8 @@ def check_references(
     Conflict
         The study knows a juror of the same name with other settings.
     """
-    panel = admit(panel)
-    refuse_numbers(panel, max_usd, concurrency=concurrency)
+    panel, budget = admit(panel), budget or Budget()
+    refuse_numbers(panel, budget, concurrency=concurrency)
     known_benchmarks(engine, benchmarks)
     refuse_ended(panel, now().date())
     secrets = api_keys(panel)
@@ -111,10 +112,10 @@ def check_references(
         }
         sessions = known_sessions(engine, panel, lines)
         queues = [_unanswered(engine, session, benchmarks, tally) for session in sessions]
-        cap = run_cap(engine, panel, max_usd)
-        limits = RunLimits(concurrency, cap.usd, patience)
+        budget.begin(engine, panel)
+        limits = RunLimits(concurrency, budget, patience)
         run_loop(run_all(sessions, queues, partial(_ask, Writer(engine)), tally, limits))
-        return with_study_spending(tally.result(panel.name, instances, sessions), engine, cap)
+        return with_study_spending(tally.result(panel.name, instances, sessions), engine, budget)
 
 
 def reference_windows(

@@ -28,12 +28,13 @@ from data.schema import Status, now
 from data.store.calls import add_jurors
 from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, ask
+from jury.budget import Budget
 from jury.call import Provider
 from jury.conversation import Writer
-from jury.cost import Budget, refuse_unpriced
+from jury.cost import refuse_unpriced
 from jury.panel import Panel, refuse_ended
 from jury.providers.registry import open_provider
-from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_study_spending
+from jury.run_result import RunProgress, RunResult, RunTally, with_study_spending
 from jury.session import JurorSession, Patience, RunContext, rate_limiters
 from jury.worklist import (
     Worklist,
@@ -55,7 +56,7 @@ def run_panel(
     panel: Panel,
     *,
     concurrency: int = 8,
-    max_usd: float | None = None,
+    budget: Budget | None = None,
     replicates: int = 1,
     benchmarks: Sequence[str] | None = None,
     tasks: Sequence[BenchmarkView] = (),
@@ -74,10 +75,9 @@ def run_panel(
     ----------
     concurrency
         Requests in flight at most, over all jurors.
-    max_usd
-        Cap on what this run spends, in US dollars. Each call is checked at its highest possible
-        cost before it is sent; calls in flight when an earlier run was killed count too. What the
-        study's budget leaves bounds the run as well.
+    budget
+        What the command that this run is a phase of may spend; None: what the study's budget
+        leaves. Each call is checked at its highest possible cost before it is sent.
     replicates
         Verdicts of each juror on each response; more than one measure a juror's own noise.
     benchmarks
@@ -101,8 +101,8 @@ def run_panel(
     Conflict
         The study knows a juror of the same name with other settings.
     """
-    panel, connections = admit(panel), providers or {}
-    refuse_numbers(panel, max_usd, concurrency=concurrency, replicates=replicates)
+    panel, connections, budget = admit(panel), providers or {}, budget or Budget()
+    refuse_numbers(panel, budget, concurrency=concurrency, replicates=replicates)
     all_given = {juror.name for juror in panel.juror} <= connections.keys()
     if not all_given:
         refuse_ended(panel, now().date())
@@ -118,11 +118,11 @@ def run_panel(
             for one, known in zip(sessions, learned, strict=True)
         ]
         asking = partial(ask, Writer(engine), SamePrompts(engine))
-        cap = run_cap(engine, panel, max_usd)
-        limits = RunLimits(concurrency, cap.usd, patience)
+        budget.begin(engine, panel)
+        limits = RunLimits(concurrency, budget, patience)
         run_loop(run_all(sessions, queues, asking, tally, limits))
         result = tally.result(panel.name, worklist.responses, sessions)
-        return with_study_spending(result, engine, cap)
+        return with_study_spending(result, engine, budget)
 
 
 def _lines(
@@ -140,18 +140,16 @@ class RunLimits:
     """How many requests are in flight at once, what they may cost, and how failures are retried."""
 
     concurrency: int
-    max_usd: float | None
+    budget: Budget
     patience: Patience
 
 
-def refuse_numbers(panel: Panel, max_usd: float | None, **counts: int) -> None:
+def refuse_numbers(panel: Panel, budget: Budget, **counts: int) -> None:
     """Raise if a number is out of range, or there is a cap while a price is not known."""
     for name, value in counts.items():
         if value < 1:
             raise BadInput(f"{name} = {value}: must be at least 1")
-    if max_usd is not None:
-        if not max_usd >= 0:
-            raise BadInput(f"max_usd = {max_usd}: must be an amount of US dollars, 0 or more")
+    if budget.max_usd is not None:
         refuse_unpriced(panel, now())
 
 
@@ -183,7 +181,7 @@ async def run_all(
     ahead = limits.concurrency // AHEAD
     ready = asyncio.Semaphore(limits.concurrency + ahead)
     context = RunContext(
-        Budget(limits.max_usd), ready, places, stopping, limits.patience, tally.called, tally.shared
+        limits.budget, ready, places, stopping, limits.patience, tally.called, tally.shared
     )
     job_queues = [_JobQueue(queue) for queue in queues]
 

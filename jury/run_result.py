@@ -1,4 +1,4 @@
-"""Count a run while it goes, and bound what it may spend."""
+"""Count a run while it goes, and what came of it."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +9,10 @@ from sqlalchemy import Engine
 
 from data.calls import TokenCosts
 from data.queries.costs import StudySpending, study_spending
-from data.schema import Status, now
-from data.store.calls import CarriedOver, carry_over
+from data.schema import Status
+from jury.budget import Budget
 from jury.call import Usage
-from jury.cost import Price, refuse_unpriced
-from jury.panel import Panel
+from jury.cost import Price
 from jury.session import JurorSession
 
 INTERRUPTED = "interrupted"
@@ -46,7 +45,7 @@ class RunResult:
         What the study has spent over all runs, such calls at their highest cost, and what it may
         spend at most; None where it has no budget.
     usd_carried, calls_carried
-        Of the calls in flight, those of killed runs that count against the cap of this run.
+        Of the calls in flight, those of killed runs that count against the cap of this command.
     tokens
         Tokens of this run's calls by kind, and what each kind cost.
     shared_prompts
@@ -166,43 +165,7 @@ class RunTally:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RunCap:
-    """What a run may spend.
-
-    Attributes
-    ----------
-    usd
-        US dollars; None where there is no cap, 0 or less where nothing is left.
-    carried
-        Calls in flight when earlier runs were killed: their highest cost is taken off the run's own
-        cap. The study's budget always counts them.
-    """
-
-    usd: float | None
-    carried: CarriedOver = field(default_factory=CarriedOver)
-
-
-def run_cap(engine: Engine, panel: Panel, max_usd: float | None) -> RunCap:
-    """Return what a run may spend: its own cap or what the budget leaves, whichever is less.
-
-    To be called while the study's run lock is held.
-
-    Raises
-    ------
-    BadPanel
-        If there is a cap or a budget while a juror's price is not known.
-    """
-    carried = CarriedOver() if max_usd is None else carry_over(engine)
-    budget_left = study_spending(engine).left
-    own = None if max_usd is None else max_usd - carried.usd
-    bounds = [bound for bound in (own, budget_left) if bound is not None]
-    if bounds:
-        refuse_unpriced(panel, now())
-    return RunCap(min(bounds, default=None), carried)
-
-
-def with_study_spending(result: RunResult, engine: Engine, cap: RunCap) -> RunResult:
+def with_study_spending(result: RunResult, engine: Engine, budget: Budget) -> RunResult:
     """Return a result with what the study has spent over all runs, and its calls of unknown cost."""
     spent: StudySpending = study_spending(engine)
     return replace(
@@ -211,6 +174,6 @@ def with_study_spending(result: RunResult, engine: Engine, cap: RunCap) -> RunRe
         calls_in_flight=spent.in_flight.calls + spent.in_flight.batched,
         usd_study=round(spent.usd, 9),
         budget=spent.budget,
-        calls_carried=cap.carried.calls,
-        usd_carried=cap.carried.usd,
+        calls_carried=budget.carried.calls,
+        usd_carried=budget.carried.usd,
     )

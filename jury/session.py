@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from data.schema import Status
 from jury.asking import FormFallback
 from jury.asking import Patience as Patience
+from jury.budget import Budget
 from jury.call import Answer, Call, Provider, Usage
-from jury.cost import Budget, Price
+from jury.cost import Price
 from jury.http_answers import refused_setting, value_sent
 from jury.panel import Juror, Panel
 from jury.providers.registry import forms_of

@@ -33,6 +33,7 @@ from data.schema import ClaimOrigin
 from data.store import assign, invite, submit
 from data.store.assignments import Slot
 from data.store.claims import correct_claims
+from jury.budget import Budget
 from jury.claims_run import run_claims
 from jury.panel import juror_toml, panel_toml, read_panel
 from jury.panel_parts import Claims
@@ -158,7 +159,7 @@ def test_a_cap_is_kept_over_all_three_steps_and_the_run_goes_on_later(
     run_plain(engine, panel)
     before = study_spending(engine).usd
     for most in (0.05, 0.05, 1.0):
-        run_claims(engine, panel, max_usd=most, patience=HASTY)
+        run_claims(engine, panel, budget=Budget(most), patience=HASTY)
         assert study_spending(engine).usd <= before + most
         before = study_spending(engine).usd
     assert missing_verdicts(engine) == []

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.errors import BadPanel
+from jury.budget import Budget
 from jury.call import Usage
 from jury.cost import (
-    Budget,
     JurorEstimate,
     panel_usd,
     price,

@@ -30,6 +30,7 @@ from calibration.bootstrap import BootstrapPlan, Statistic, replicates
 from calibration.rating_matrix import RatingMatrix
 from data.errors import BadInput
 from data.schema import Status
+from jury.budget import Budget
 from jury.panel import read_panel
 from jury.providers.executor import LOST, NO_WORKER, ExecutorProvider, NoWorker, with_lost_jurors
 from jury.run import run_panel
@@ -275,7 +276,7 @@ def test_a_lost_call_counts_in_full_against_the_cap(small_study: Engine, stub: S
             panel,
             providers={"a": ExecutorProvider(panel.juror[0], Breaking(broken))},
             concurrency=1,
-            max_usd=2.85,  # a call costs 0.1, and 1.0 at worst
+            budget=Budget(2.85),  # a call costs 0.1, and 1.0 at worst
             replicates=10,
             patience=HASTY,
         )

@@ -19,6 +19,7 @@ from data.store.jury_runs import RunOrder
 from jury.address import kind_of
 from jury.admission import addresses_of, api_keys
 from jury.batch.run import run_batches
+from jury.budget import Budget
 from jury.egress import VARIABLE, Egress, allowed, egress_of, priced, read_rules
 from jury.panel import Juror, Panel, read_panel, shipped
 from jury.probe import probe
@@ -338,7 +339,7 @@ def test_a_free_juror_is_refused_under_a_cap_where_no_list_knows_its_price(
     with pytest.raises(
         BadPanel, match=r"no price is known for nobody-made-this at llm\.ward\.example"
     ):
-        run_panel(engine, free, max_usd=1.0)
+        run_panel(engine, free, budget=Budget(1.0))
 
 
 def test_an_estimate_counts_the_lists_price_and_says_that_the_panels_does_not(

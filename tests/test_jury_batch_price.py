@@ -12,6 +12,7 @@ from kit.jury_runs import many, panel_at, ratings
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
+from data.queries.record import verify
 from data.store.study import set_setting
 from jury.batch.anthropic_messages import AnthropicBatches
 from jury.batch.client import BatchClient, BatchLimits
@@ -130,6 +131,27 @@ def test_a_batch_that_bills_above_the_worst_case_rates_nothing_and_no_other_is_h
     assert "50000 tokens of output" in result.stopped["a"]
     assert (ratings(small_study), stub.creations()) == ([], 1)
     assert result.usd == pytest.approx(4 * (1000 + 500_000) / 1e6)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("lie", [Do(usage=False), Do(tokens=(1000, -(10**6))), "lost"])
+def test_answers_that_do_not_say_what_they_cost_count_in_full_in_this_run_and_for_the_study(
+    small_study: Engine, stub: BatchStub, vendor: str, lie: Do | str
+) -> None:
+    stub.script = lambda _: Do() if lie == "lost" else lie
+    stub.cut_results = 4 if lie == "lost" else 0
+    panel = panel_at(stub, vendor=vendor, usd_per_million_in=1.0, usd_per_million_out=10.0)
+    result = run(small_study, panel, max_usd=5.0)
+    worst = sum(one.usd_most or 0.0 for one in requests(small_study))
+    assert result.rated == (0 if lie == "lost" else 4)
+    assert (result.usd, result.usd_unknown, result.calls_in_flight) == (0.0, 4, 4)
+    assert result.usd_study == result.usd_in_flight == pytest.approx(worst)
+    set_setting(small_study, "budget", f"{worst}")
+    stub.script, stub.cut_results = lambda _: Do(), 0
+    again = run(small_study, panel, replicates=2)
+    assert again.by_status["budget_stopped"] == again.missing > 0
+    assert stub.creations() == 1
+    assert verify(small_study).findings == ()
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

@@ -29,6 +29,7 @@ from data.queries.record import verify
 from data.queries.study import benchmarks
 from data.schema import PointCall, Role
 from data.store.jury_runs import RunOrder, keep_panel
+from jury.budget import Budget
 from jury.panel import panel_toml
 from jury.point_drafts import DraftQuestion, draft_estimate, draft_points
 from medjury.cli.commands import BY_NAME
@@ -113,7 +114,7 @@ def test_what_cannot_be_put_on_points_is_refused_before_anything_is_sent(
 
 def test_a_cap_is_kept_and_texts_of_the_case_are_data(small_study: Engine, stub: Stub) -> None:
     stub.script = lambda _: Do(GOOD)
-    result = draft_points(small_study, asked(stub), max_usd=0.0, patience=HASTY)
+    result = draft_points(small_study, asked(stub), budget=Budget(0.0), patience=HASTY)
     assert (result.by_status, stub.seen) == ({"budget_stopped": 2}, [])
     draft_points(small_study, asked(stub), patience=HASTY)
     for seen in stub.seen:

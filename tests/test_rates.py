@@ -13,6 +13,7 @@ from kit import jury_runs
 from kit.jurors import Do, Seen, Stub
 from sqlalchemy import Engine
 
+from jury.budget import Budget
 from jury.call import Call, Turn, Usage
 from jury.panel import Juror, Panel
 from jury.run import run_panel
@@ -217,7 +218,7 @@ def test_what_a_spent_cap_keeps_from_being_sent_does_not_wait_for_the_rate(
     prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0, "max_tokens": 200}
     with Stub() as stub:
         slow = panel_at(stub, requests_per_minute=1, **prices)
-        run_panel(small_study, slow, max_usd=0.0)
+        run_panel(small_study, slow, budget=Budget(0.0))
     assert stub.seen == []
 
 

@@ -13,6 +13,7 @@ from data.errors import Conflict
 from data.queries.study import BenchmarkView
 from data.queries.watch import mean_cost, pending, raters_of, spent_since
 from data.schema import Status, now
+from jury.budget import Budget
 from jury.panel import Juror, Panel
 from jury.run import run_panel
 from jury.run_result import RunResult
@@ -129,7 +130,7 @@ class Asking:
                 engine,
                 self.panel.model_copy(update={"juror": tuple(jurors)}),
                 concurrency=self.settings.concurrency,
-                max_usd=left,
+                budget=Budget(left),
                 tasks=self._tasks(engine),
                 only=frozenset(keys),
                 waiting=_refuse_to_wait,

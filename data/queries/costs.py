@@ -25,8 +25,10 @@ from data.schema import (
     Response,
     Status,
 )
-from data.schema.jury import JuryRequest
+from data.schema.jury import UNANSWERED, JuryRequest
+from data.schema.model_calls import ModelCall
 
+CALLS = (Attempt, ReferenceCheck, ClaimSplit, PointCall, Proposal)
 TOKENS = (
     *(Attempt.tokens_in, Attempt.tokens_cached, Attempt.tokens_cache_write),
     *(Attempt.tokens_out, Attempt.tokens_reasoning),
@@ -47,7 +49,7 @@ class InFlight:
         Sent, or about to be, and never settled by an answer: in flight now or when a run was
         killed, broken off without an answer, or answered without a count of tokens.
     batched
-        Requests in batches whose end is not known yet.
+        Requests in batches whose end is not known yet, or whose answers are gone.
     usd
         What both can cost at most, as far as a price is known.
     unknown
@@ -102,7 +104,7 @@ def calls_in_flight(engine: Engine) -> InFlight:
     )
     with reading(engine) as session:
         live, priced, usd = session.exec(calls).one()
-        open_requests = batched.where(JuryRequest.outcome == "")
+        open_requests = batched.where(col(JuryRequest.outcome).in_(("", UNANSWERED)))
         waiting, known, most = session.exec(open_requests).one()
     unknown = live - priced + waiting - known
     return InFlight(live, waiting, float(usd or 0.0) + float(most or 0.0), unknown)
@@ -173,11 +175,16 @@ def spending(engine: Engine) -> Spending:
     """Return what all calls have cost, whatever was asked; probes store none."""
     usd, unknown, calls = 0.0, 0, 0
     with reading(engine) as session:
-        for table in (Attempt, ReferenceCheck, ClaimSplit, PointCall, Proposal):
-            query = columns_of(func.count(), func.count(col(table.usd)), func.sum(table.usd))
+        for table in CALLS:
+            query = columns_of(func.count(), func.count(col(table.usd)), spent(table))
             number, priced, total = session.exec(query.where(table.number > 0)).one()
             usd, unknown, calls = usd + (total or 0.0), unknown + number - priced, calls + number
     return Spending(usd, unknown, calls)
+
+
+def spent(table: type[ModelCall]) -> Any:
+    """Return the column for what the calls of a table have cost: no call has earned anything."""
+    return func.sum(case((col(table.usd) > 0, table.usd), else_=0.0))
 
 
 def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, JurorCost]:

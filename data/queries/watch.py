@@ -12,6 +12,7 @@ from data.card import THIRD
 from data.database import reading
 from data.person import Person, only
 from data.queries.base import FOR_STUDY, columns_of
+from data.queries.costs import CALLS, spent
 from data.queries.jury import complete_ratings, is_on
 from data.queries.study import BenchmarkView
 from data.schema import (
@@ -25,10 +26,8 @@ from data.schema import (
     Intent,
     Kind,
     Outcome,
-    Proposal,
     Rater,
     Rating,
-    ReferenceCheck,
     Response,
     Role,
     Setting,
@@ -290,8 +289,8 @@ def spent_since(engine: Engine, since: datetime) -> float:
     """
     total = 0.0
     with reading(engine) as session:
-        for table in (Attempt, ReferenceCheck, Proposal):
-            query = select(func.coalesce(func.sum(table.usd), 0.0)).where(col(table.at) >= since)
+        for table in CALLS:
+            query = select(func.coalesce(spent(table), 0.0)).where(col(table.at) >= since)
             total += float(session.exec(query).one() or 0.0)
         counted = select(func.coalesce(func.sum(Intent.usd_most), 0.0)).where(
             col(Intent.counted) >= since

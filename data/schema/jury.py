@@ -72,6 +72,9 @@ class BatchState(StrEnum):
     CLOSED = "closed"
 
 
+UNANSWERED = "unanswered"  # a request whose answer is gone and may have been billed
+
+
 class JuryBatch(Table, table=True):
     """Requests to one juror that are answered together, within a day and at a lower price.
 
@@ -102,7 +105,7 @@ class JuryRequest(Table, table=True):
     """One request in a batch. `outcome` is empty while nobody knows how it ended.
 
     An outcome is a `Status`, whose attempt is stored with it, or one of "expired", "canceled",
-    "unanswered" and "not_sent", which leave no attempt: nothing was asked.
+    "not_sent", which cost nothing, and "unanswered"; these leave no attempt.
     """
 
     __tablename__ = "jury_request"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Engine, insert
@@ -14,7 +15,7 @@ from data.rubric import Rubric
 from data.schema import Attempt, now
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
 from data.store.audit import Batch, log, refuse_locked, sealed
-from data.store.calls import write_attempts
+from data.store.calls import Intended, keep_intents, write_attempts
 from data.store.rubrics import keep_rubric
 
 TIMES = {
@@ -92,8 +93,14 @@ def collect(engine: Engine, key: int, results: Iterable[Collected]) -> list[str]
         write_attempts(
             session, [(new.attempt, new.rubric, new.reply) for new in new_results if new.attempt]
         )
+        unknown = []
         for result in new_results:
-            session.get_one(JuryRequest, result.custom_id).outcome = result.outcome
+            request = session.get_one(JuryRequest, result.custom_id)
+            request.outcome = result.outcome
+            if result.attempt and result.attempt.usd is None and request.usd_most is not None:
+                unknown.append(_cost_unknown(request, result.attempt))
+        if unknown:
+            log(session, "jury", "calls in flight", {}, keep_intents(session, unknown, now()))
     return [result.custom_id for result in new_results]
 
 
@@ -110,6 +117,13 @@ def finish(
     with transaction(engine) as session:
         session.execute(ended_requests)
         session.execute(update(JuryBatch).where(col(JuryBatch.id) == key).values(**values))
+
+
+def _cost_unknown(request: JuryRequest, answer: Attempt) -> Intended:
+    """Return what keeps the most that a request may have cost whose answer does not say what it did."""
+    key = f"batch-{sha256(request.custom_id.encode()).hexdigest()[:32]}"
+    about = (answer.rater, answer.response, None, answer.replicate)
+    return Intended(key, *about, request.usd_most)
 
 
 def _state_columns(state: BatchState) -> dict[str, Any]:

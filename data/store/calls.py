@@ -5,6 +5,7 @@ A call is stored before it is sent, with what it can cost at most. Its answer is
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -373,7 +374,7 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        seals = _store_intents(session, [step.intent for step in steps if step.intent is not None])
+        seals = keep_intents(session, [step.intent for step in steps if step.intent is not None])
         keep_attempts(session, [step.attempt for step in steps if step.attempt is not None])
         write_references(session, [step.check for step in steps if step.check is not None])
         for rubric in {one.sha256: one for step in steps for one in step.rubrics}.values():
@@ -410,11 +411,13 @@ def carry_over(engine: Engine) -> CarriedOver:
     return carried
 
 
-def _store_intents(session: Session, intents: Sequence[Intended]) -> list[Seal]:
-    """Store calls that are about to be made; return their seals."""
+def keep_intents(
+    session: Session, intents: Sequence[Intended], counted: datetime | None = None
+) -> list[Seal]:
+    """Store calls whose cost is not known, as those about to be made; return their seals."""
     if not intents:
         return []
-    rows = [{**intent._asdict(), "at": now(), "counted": None} for intent in intents]
+    rows = [{**intent._asdict(), "at": now(), "counted": counted} for intent in intents]
     session.execute(insertion(Intent), rows)
     return [seal_together("intent", [row]) for row in rows]
 

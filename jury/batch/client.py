@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import httpx2
 
 from data.schema import Status
-from data.schema.jury import JuryBatch
+from data.schema.jury import UNANSWERED, JuryBatch
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.http_answers import body_of, http_failure, unreadable
 from jury.panel import Juror
@@ -22,6 +22,7 @@ UPLOAD_SECONDS = 600.0
 NO_SUCH_PATH = (404, 405, 501)
 CLOCK_SKEW = timedelta(hours=1)  # between this machine's clock and the provider's
 PAGE = 100
+MOST_REQUESTS = 10_000_000  # of one batch; no provider takes as many
 PROVIDER_ID = re.compile(r"\w[\w.-]{0,199}")  # never a step out of a path
 Request = dict[str, Any]
 Body = Mapping[str, Any]
@@ -57,7 +58,7 @@ class BatchStatus:
     done: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     failed: str = ""
-    leftover: str = "unanswered"
+    leftover: str = UNANSWERED
     files: tuple[str, ...] = ()
     gone: bool = False
 
@@ -243,7 +244,11 @@ def id_in(body: Body) -> str:
 
 
 def numbers(source: Any) -> dict[str, int]:
-    """Return the counts in an object."""
+    """Return the numbers of requests in an object, without what can be none."""
     if not isinstance(source, dict):
         return {}
-    return {str(name): value for name, value in source.items() if isinstance(value, int)}
+    return {
+        name: value
+        for name, value in source.items()
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_REQUESTS
+    }

@@ -7,7 +7,7 @@ from datetime import timedelta
 from data.calls import TokenCosts, token_costs
 from data.queries.jury import BatchRequest, open_requests, provider_ids
 from data.schema import Attempt, Status, now
-from data.schema.jury import BatchState, JuryBatch
+from data.schema.jury import UNANSWERED, BatchState, JuryBatch
 from data.store.batches import Collected, collect, count, finish, move
 from jury.batch.client import BatchError, BatchResult, BatchStatus
 from jury.batch.context import BatchContext, BatchSession, Key
@@ -43,7 +43,7 @@ async def _find_submitted(context: BatchContext, session: BatchSession, batch: J
     """Find out whether the provider took a batch; the requests of one not taken become free."""
     name = session.juror.name
     if _age(batch) > KEPT.total_seconds():
-        finish(context.engine, batch.id, "unanswered", GONE)
+        _lose(context, batch)
         return True
     search = await session.client.find_lost(batch, provider_ids(context.engine))
     if not search.provider_id and not search.doubt and _age(batch) >= context.pace.grace:
@@ -117,12 +117,12 @@ async def _settle_unnamed(
     """Give what the results do not name its outcome, and let the provider delete_texts the rest."""
     for request in unnamed.values():
         _ended(context, session.key(request), status.leftover)
-    if not unnamed or status.leftover != "unanswered":
+    if not unnamed or status.leftover != UNANSWERED:
         finish(context.engine, batch.id, status.leftover, state=BatchState.COLLECTED)
         await _delete_texts(context, session, batch, status)
         return
     why = GONE if status.gone else "its results do not name all of its requests"
-    finish(context.engine, batch.id, status.leftover, why)
+    _lose(context, batch, why)
     name = f"juror {session.juror.name}: batch {batch.provider_id}"
     context.tell(f"{name}: {len(unnamed)} lost: {why}; what is there was not deleted")
 
@@ -172,7 +172,7 @@ def _unknown_there(context: BatchContext, session: BatchSession, batch: JuryBatc
     """Give up a batch that is too old; stop the juror if its key cannot see a newer one."""
     since = batch.submitted or batch.prepared
     if now() - since > KEPT:
-        finish(context.engine, batch.id, "unanswered", GONE)
+        _lose(context, batch)
         context.tell(f"juror {session.juror.name}: batch {batch.provider_id} is lost: {GONE}")
         return True
     reason = (
@@ -181,6 +181,12 @@ def _unknown_there(context: BatchContext, session: BatchSession, batch: JuryBatc
     )
     session.stopped = session.stopped or (Status.REQUEST_FAILED, reason)
     return False
+
+
+def _lose(context: BatchContext, batch: JuryBatch, why: str = GONE) -> None:
+    """Give up the requests of a batch that are left: they may have been billed, and count as such."""
+    context.lost(open_requests(context.engine, batch.id).values())
+    finish(context.engine, batch.id, UNANSWERED, why)
 
 
 def _store(

@@ -1,7 +1,7 @@
 """What the steps of a run in batches share: worklist, jurors' sessions, budget and counts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
@@ -12,10 +12,11 @@ from data.queries.jury import BatchRequest, requests_in_flight
 from data.schema import Status
 from jury.ask import SamePrompts
 from jury.batch.client import BatchClient, BatchError
+from jury.budget import Budget
 from jury.call import Call, Turn
 from jury.panel import Juror
 from jury.providers.registry import FORMS
-from jury.run_result import INTERRUPTED, RunCap, RunResult
+from jury.run_result import INTERRUPTED, RunResult
 from jury.worklist import Job, Worklist, learned_by, pending_jobs
 
 IN_FLIGHT = "in_flight"
@@ -116,7 +117,7 @@ class BatchContext:
     engine: Engine
     worklist: Worklist
     sessions: list[BatchSession]
-    max_usd: float | None
+    budget: Budget
     pace: Polling
     tell: Callable[[str], None]
     watch: Callable[[BatchProgress], None]
@@ -131,7 +132,6 @@ class BatchContext:
     usd: float = 0.0
     usd_unknown: int = 0
     usd_at_worst: float = 0.0
-    cap: RunCap = field(default_factory=lambda: RunCap(None))
 
     def tell_once(self, text: str) -> None:
         """Tell the user something once that would otherwise be repeated in every round."""
@@ -142,8 +142,14 @@ class BatchContext:
     def paid(self, usd: float | None, most: float | None) -> None:
         """Count the cost of one answer; an unknown one counts at its highest against a cap."""
         self.usd += usd or 0.0
-        self.usd_unknown += usd is None
-        self.usd_at_worst += (most or 0.0) if usd is None else 0.0
+        if usd is None:
+            self.usd_unknown += 1
+            self.usd_at_worst += inf if most is None else most
+
+    def lost(self, requests: Iterable[BatchRequest]) -> None:
+        """Count requests that the provider may have answered and billed, and whose answers are gone."""
+        for request in requests:
+            self.paid(None, request.usd_most)
 
     def held(self) -> float:
         """Return what this run has spent, plus the most that all in flight can cost, in US dollars.

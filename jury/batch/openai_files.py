@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from data.schema import Status
-from data.schema.jury import JuryBatch
+from data.schema.jury import UNANSWERED, JuryBatch
 from jury.batch.client import (
     PAGE,
     BatchClient,
@@ -87,7 +87,7 @@ class OpenAIBatches(BatchClient):
             done=counts.get("completed", 0) + counts.get("failed", 0),
             counts=counts,
             failed=_complaint(reply) if state == "failed" else "",
-            leftover=LEFTOVER.get(state, "unanswered"),
+            leftover=LEFTOVER.get(state, UNANSWERED),
             files=tuple(id_in({"id": reply[key]}) for key in FILES if reply.get(key)),
         )
 
@@ -123,7 +123,8 @@ class OpenAIBatches(BatchClient):
         """Return the answer in a response of a batch."""
         code, text = response.get("status_code"), json.dumps(response.get("body"))
         if code != 200:
-            return http_failure(code if isinstance(code, int) else 500, {}, text)
+            status = code if isinstance(code, int) and 100 <= code < 600 else 500
+            return http_failure(status, {}, text)
         request_id = text_of(response.get("request_id"))
         return self.endpoint.read(text, {"x-request-id": request_id} if request_id else {})
 

@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.queries.costs import study_spending
 from data.queries.jury import BatchRequest, hashes_in_flight, open_batches, requests_in_flight
 from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
@@ -34,13 +33,14 @@ from jury.batch.client import (
 )
 from jury.batch.collect import follow
 from jury.batch.context import BatchContext, BatchProgress, BatchSession, Polling
+from jury.budget import Budget
 from jury.call import Call
 from jury.conversation import worst_case_usd
 from jury.cost import batch_price
 from jury.panel import Juror, Panel, refuse_ended
 from jury.providers.registry import PROVIDERS
 from jury.run import refuse_numbers, run_lock
-from jury.run_result import RunResult, run_cap, with_study_spending
+from jury.run_result import RunResult, with_study_spending
 from jury.window import prompt_size
 from jury.worklist import Job, Worklist, benchmarks_to_rate, juror_record, refuse_changed
 
@@ -161,7 +161,7 @@ def _drafts(context: BatchContext, session: BatchSession) -> Iterator[_BatchDraf
 def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[_PricedRequest]:
     """Yield the requests that are missing and not in flight, as far as the cap goes."""
     waiting = requests_in_flight(context.engine, session.rater)
-    money = inf if context.max_usd is None else context.max_usd - context.held()
+    held = context.held()
     open_hashes = hashes_in_flight(context.engine, session.rater)
     for job in context.missing(session):
         key = session.key(job)
@@ -178,11 +178,11 @@ def _requests_to_make(context: BatchContext, session: BatchSession) -> Iterator[
         if _has_same_prompt(context, session, job, call, open_hashes):
             continue
         most = worst_case_usd(session.juror, call, batch_price)
-        if most is not None and most > money:
+        if not context.budget.fits(most, held):
             reason = "the request could pass the cap"
             _not_asked(context, session, job, Status.BUDGET_STOPPED, reason)
             continue
-        money -= most or 0.0  # a cap is refused beforehand where a price is not known
+        held += most or 0.0  # a cap is refused beforehand where a price is not known
         open_hashes.add(request_sha256(session.juror, call))
         yield _PricedRequest(job, call, most)
 
@@ -219,7 +219,7 @@ def run_batches(
     engine: Engine,
     panel: Panel,
     *,
-    max_usd: float | None = None,
+    budget: Budget | None = None,
     replicates: int = 1,
     benchmarks: Sequence[str] | None = None,
     progress: Callable[[BatchProgress], None] = lambda _: None,
@@ -231,7 +231,7 @@ def run_batches(
 
     It may be killed at any time and run again: what was submitted is collected, not submitted again.
     Ctrl-C leaves what is in flight with the providers. A verdict is asked for at most once in a run.
-    `max_usd` bounds what is collected plus the highest cost of what is in flight. Of the result,
+    `budget` bounds what is collected plus the highest cost of what is in flight. Of the result,
     `calls` were submitted by this run and `usd` is the cost of what it collected.
 
     Raises
@@ -241,12 +241,13 @@ def run_batches(
     Conflict, NotAllowed
         The study knows a juror of that name with other settings, or is locked.
     """
-    _refuse(panel, replicates, max_usd)
+    budget = budget or Budget()
+    _refuse(panel, replicates, budget)
     panel = admit(panel)
     secrets = api_keys(panel)
     worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
     sessions: list[BatchSession] = []
-    context = BatchContext(engine, worklist, sessions, max_usd, pace, tell, progress)
+    context = BatchContext(engine, worklist, sessions, budget, pace, tell, progress)
     with run_lock(engine, waiting):
         context.same = SamePrompts(engine)
         try:
@@ -255,7 +256,7 @@ def run_batches(
             if not sessions:  # nothing was handed in, and nothing is known to count
                 raise
             tell("stopped; what is in flight stays with the providers")
-        return with_study_spending(context.result(panel.name), engine, context.cap)
+        return with_study_spending(context.result(panel.name), engine, budget)
 
 
 async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> None:
@@ -272,23 +273,12 @@ async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> 
             error = errors[juror.name]
             session.stopped = (error.answer.status, str(error)) if error else None
             context.sessions.append(session)
-        _bound(context, panel)
+        reserved = context.held()  # what the panel's jurors have in flight
+        context.budget.begin(context.engine, panel, reserved if reserved < inf else 0.0)
         await _rounds(context)
     finally:
         for client in clients.values():
             await client.endpoint.close()
-
-
-def _bound(context: BatchContext, panel: Panel) -> None:
-    """Set what the run may spend; what its jurors have in flight is part of `held` already."""
-    context.cap = run_cap(context.engine, panel, context.max_usd)
-    own = None if context.max_usd is None else context.max_usd - context.cap.carried.usd
-    budget_left, reserved = study_spending(context.engine).left, context.held()
-    bounds = [
-        own,
-        None if budget_left is None else budget_left + (reserved if reserved < inf else 0.0),
-    ]
-    context.max_usd = min((bound for bound in bounds if bound is not None), default=None)
 
 
 async def _rounds(context: BatchContext) -> None:
@@ -344,7 +334,7 @@ async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> BatchErro
     return None
 
 
-def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
+def _refuse(panel: Panel, replicates: int, budget: Budget) -> None:
     """Raise before anything is sent or stored if a panel cannot be run in batches."""
     simulated = [juror.name for juror in panel.juror if juror.simulated]
     if simulated:
@@ -358,5 +348,5 @@ def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
                 f'panel {panel.name}, juror {juror.name}: provider "{juror.provider}" has no batches '
                 "here; run without --batch"
             )
-    refuse_numbers(panel, max_usd, replicates=replicates)
+    refuse_numbers(panel, budget, replicates=replicates)
     refuse_ended(panel, now().date())

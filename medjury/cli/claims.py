@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from data.queries.claims import Spent
+    from jury.budget import Budget
     from jury.panel import Panel
     from jury.run_result import RunResult
     from medjury.cli.jury_words import RunRequest
@@ -127,19 +128,19 @@ def with_judged_claims(
     panel: "Panel",
     request: "RunRequest",
     plain: "RunResult",
+    budget: "Budget",
     json_to: Path | None,
 ) -> "RunResult":
     """Have responses split into claims and these judged; return the result of the whole run."""
     from jury.claims_run import run_claims, with_claims
     from medjury.cli.jury_words import cost_words, progress_words
 
-    left = None if request.max_usd is None else max(0.0, request.max_usd - plain.usd)
     with progress(f"panel {panel.name}, claims", None) as at:
         claims = run_claims(
             engine,
             panel,
             concurrency=request.concurrency,
-            max_usd=left,
+            budget=budget,
             benchmarks=request.benchmarks,
             progress=lambda now: at(now.done, now.total, progress_words(now)),
             waiting=lambda: say("waiting: another run holds this study", json_to),

@@ -26,6 +26,7 @@ from data.queries.text_search import Planted, planted_texts
 from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
+from jury.budget import Budget
 from jury.call import Provider
 from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.providers.executor import with_lost_jurors
@@ -149,8 +150,9 @@ def _rated(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | No
     notices = own_price_notes(panel) if request.batch else batch_warnings(engine, panel)
     for line in notices:
         say(line, json_to)
+    budget = Budget(request.max_usd)
     options: dict[str, Any] = {
-        "max_usd": request.max_usd,
+        "budget": budget,
         "replicates": request.replicates,
         "benchmarks": request.benchmarks,
         "waiting": lambda: say("waiting: another run holds this study", json_to),
@@ -171,7 +173,7 @@ def _rated(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | No
         result = with_lost_jurors(result, providers or {})
     if panel.claims is None or result.interrupted:
         return result
-    return with_judged_claims(engine, panel, request, result, json_to)
+    return with_judged_claims(engine, panel, request, result, budget, json_to)
 
 
 def _in_batches(

@@ -110,6 +110,7 @@ def draft(
 
     Exit 1 if drafts are missing.
     """
+    from jury.budget import Budget
     from jury.panel import read_panel
     from jury.point_drafts import draft_estimate, draft_points
     from medjury.cli.jury_words import MISSING, advice, announcement, cost_words
@@ -126,7 +127,7 @@ def draft(
         return
     for line in announcement(question.drafting()):
         say(line, json_to)
-    result = draft_points(engine, question, max_usd=max_usd, concurrency=concurrency)
+    result = draft_points(engine, question, budget=Budget(max_usd), concurrency=concurrency)
     say(
         f"drafted points of {result.rated} of {counted(result.responses, 'instance')} without any, "
         f"{cost_words(result)}; they count once people have stored them",

@@ -8,6 +8,7 @@ import typer
 
 from data.queries.references import References, references
 from jury.admission import api_keys, price_notices
+from jury.budget import Budget
 from jury.panel import read_panel, refuse_ended
 from jury.references import check_references
 from jury.run_result import RunResult
@@ -53,7 +54,7 @@ def check_references_of(
             engine,
             chosen,
             concurrency=concurrency,
-            max_usd=max_usd,
+            budget=Budget(max_usd),
             benchmarks=benchmark,
             progress=lambda now: at(now.done, now.total, progress_words(now)),
             waiting=lambda: say("waiting: another run holds this study", json_to),

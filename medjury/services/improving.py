@@ -30,6 +30,7 @@ from data.rubric import Rubric
 from data.schema import Status
 from data.store.improvements import begin_improvement, end_improvement, keep_learned, open_test
 from data.store.jury_runs import keep_panel
+from jury.budget import Budget
 from jury.panel import Juror, Panel, panel_toml
 from jury.proposals import ProposalRequest, ask_for_rubric
 from jury.run import run_panel
@@ -100,6 +101,7 @@ def improve(
     BadInput
         If the question cannot be asked of this panel or study; nothing is sent then.
     """
+    budget = Budget(question.max_usd)
     views = views_on_one_rubric(benchmarks(engine), question.benchmarks)
     asked = question.asked() | {"rubric": views[0].rubric.sha256}
     before = [one for one in improvements(engine) if one.asked == asked]
@@ -114,7 +116,7 @@ def improve(
         if before
         else begin_improvement(engine, views[0].rubric, asked, material.split())
     )
-    return _Improvement(engine, question, views, material, base, key, tell, patience).run()
+    return _Improvement(engine, question, views, material, base, key, tell, patience, budget).run()
 
 
 def _kept_split(engine: Engine, panel: Panel) -> ImprovementView | None:
@@ -161,6 +163,7 @@ class _Improvement:
     key: int
     tell: Tell
     patience: Patience
+    budget: Budget
 
     def __post_init__(self) -> None:
         self.usd, self.usd_unknown = 0.0, 0
@@ -252,7 +255,7 @@ class _Improvement:
         proposer = self.question.proposing()
         self.tell(f"round {number}: {proposer.name} is asked for a better rubric")
         reading, result = ask_for_rubric(
-            self.engine, proposer, request, max_usd=self._left(), patience=self.patience
+            self.engine, proposer, request, budget=self.budget, patience=self.patience
         )
         self._spent(result)
         if reading is None or reading.status not in USED:
@@ -276,7 +279,7 @@ class _Improvement:
         result = run_panel(
             *(self.engine, panel),
             concurrency=self.question.concurrency,
-            max_usd=self._left(),
+            budget=self.budget,
             tasks=tasks,
             only=only,
             patience=self.patience,
@@ -388,10 +391,6 @@ class _Improvement:
     def _note(self, tried: Tried) -> None:
         self.tried.append(tried)
         self.tell(f"{tried.change}: {'kept' if tried.kept else tried.reason or 'not kept'}")
-
-    def _left(self) -> float | None:
-        most = self.question.max_usd
-        return None if most is None else max(0.0, most - self.usd)
 
     def _spent(self, result: RunResult) -> None:
         self.usd += result.usd

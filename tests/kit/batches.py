@@ -20,7 +20,7 @@ from jury.batch.run import run_batches
 from jury.panel import Panel
 from jury.run_result import RunResult
 from kit.jurors import Do, Seen, anthropic_body, openai_body, verdict
-from kit.jury_runs import checked
+from kit.jury_runs import capped, checked
 from kit.loopback import HTTPLoopback, QuietHandler
 
 Script = Callable[[Seen], "Do | str"]
@@ -350,7 +350,7 @@ HASTY = Polling(first=0.01, longest=0.02, grace=0.0)
 
 def run(engine: Engine, panel: Panel, **options: Any) -> RunResult:
     """Run a panel in batches and check that its figures add up."""
-    result = run_batches(engine, panel, **{"pace": HASTY} | options)
+    result = run_batches(engine, panel, **{"pace": HASTY} | capped(options))
     return checked(result, options.get("replicates", 1))
 
 

@@ -12,6 +12,7 @@ from sqlmodel import select
 
 from data.database import reading
 from data.schema import Attempt, Rating
+from jury.budget import Budget
 from jury.panel import Panel
 from jury.run import RunResult, run_panel
 from jury.session import Patience
@@ -43,8 +44,14 @@ def panel_at(stub: JurorServer, *names: str, vendor: str = "openai", **settings:
 
 def run(engine: Engine, panel: Panel, **options: Any) -> RunResult:
     """Run a panel and check that its figures add up."""
-    result = run_panel(engine, panel, **{"patience": HASTY} | options)
+    result = run_panel(engine, panel, **{"patience": HASTY} | capped(options))
     return checked(result, options.get("replicates", 1))
+
+
+def capped(options: dict[str, Any]) -> dict[str, Any]:
+    """Return a run's options with the budget of a command that has this `max_usd`."""
+    others = {name: value for name, value in options.items() if name != "max_usd"}
+    return others | ({"budget": Budget(options["max_usd"])} if "max_usd" in options else {})
 
 
 def checked(result: RunResult, replicates: int = 1) -> RunResult:

@@ -15,6 +15,7 @@ from jury.references import check_references
 from jury.run_result import RunResult
 from jury.session import Patience
 from kit.jurors import Do, Seen, Stub
+from kit.jury_runs import capped
 from kit.studies import HEAD, import_file
 
 Write = Callable[[str, str], Path]
@@ -53,7 +54,7 @@ def panel_at(stub: Stub, *names: str, **settings: Any) -> Panel:
 
 
 def check(engine: Engine, panel: Panel, **options: Any) -> RunResult:
-    result = check_references(engine, panel, **{"patience": HASTY} | options)
+    result = check_references(engine, panel, **{"patience": HASTY} | capped(options))
     assert result.rated + result.missing == result.responses * result.jurors
     assert sum(result.by_status.values()) == result.rated + result.missing
     return result
