@@ -122,6 +122,6 @@ def test_text_of_a_rubric_cannot_break_out_of_its_fence_in_the_page() -> None:
     record |= {"protocol": None, "decision": {"kind": "no_protocol"}}
     record |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
     record |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
-    record |= {"juries_tried": 0, "sha256": {}}
+    record |= {"juries_tried": 0, "checked_with": None, "sha256": {}}
     page = derived(bundle(Export(rubric, read_panel("current"), (), record)))["bundle.md"]
     assert "````\n" in page
