@@ -23,9 +23,10 @@ from medjury.cli.demo import GUEST
 
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 Write = Callable[[str, str], Path]
-ROWS = ["benchmark", "scorer", "icc", "f_low", "f_high", "boot_low", "boot_high"]
+ROWS = ["benchmark", "scorer", "icc", "low", "high", "f_low", "f_high", "boot_low", "boot_high"]
 ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman"]
-HELD = ["jury_icc", "clinician_icc", "corrected_low", "corrected_high"]
+HELD = ["jury_icc", "jury_low", "jury_high", "clinician_icc", "clinician_low", "clinician_high"]
+HELD += ["without", "corrected_low", "corrected_high"]
 HELD += ["population_low", "population_high", "undefined_resamples", "resamples"]
 NOTES = ["note", "notes"]
 
@@ -67,7 +68,8 @@ def test_the_demo_runs_the_whole_chain_and_says_simulated(made: tuple[str, str])
 def test_calibrate_writes_every_key_of_the_contract(run: Run, made: tuple[str, str]) -> None:
     rows = rows_of(run, "--db", made[0])
     for (_, scorer), row in rows.items():
-        assert list(row) == ROWS + (HELD if scorer == "like_for_like" else []) + NOTES
+        own = {"like_for_like": HELD, "clinicians": ["each"]}.get(scorer, [])
+        assert list(row) == ROWS + own + NOTES
     scorers = {scorer for benchmark, scorer in rows if benchmark == "combined"}
     assert {"jury", "clinicians", "like_for_like", "metric:rouge-l"} <= scorers
     assert rows["combined", "jury"]["n_responses"] == 246

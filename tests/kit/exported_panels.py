@@ -25,6 +25,7 @@ RECORD = {
     "version": "0",
     "made": "",
     "juries_tried": 0,
+    "checked_with": None,
     "sha256": {},
 }
 
