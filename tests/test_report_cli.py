@@ -51,7 +51,7 @@ def test_all_four_reports_are_written_and_name_no_author_and_no_text(
 
 
 @pytest.mark.usefixtures("copied")
-def test_every_criterion_on_the_page_stands_in_the_ledger_and_counts_for_who_asks_for_one(
+def test_every_criterion_on_the_page_stands_in_the_ledger_and_two_scorers_count_once(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     assert run("calibrate", "--reps", "50", "--html", str(tmp_path / "r.html"))[0] == 0
@@ -63,8 +63,8 @@ def test_every_criterion_on_the_page_stands_in_the_ledger_and_counts_for_who_ask
     assert entries[""].fingerprint in text
     picked = ("--criterion", "accuracy", "--html", str(tmp_path / "picked.html"))
     assert run("calibrate", "--reps", "50", *picked)[0] == 0
-    # two jurors here, two for the composite, and both criteria that were seen beside this one
-    assert "Here that makes 6 comparisons." in (tmp_path / "picked.html").read_text()
+    # the same two of scorers: a criterion makes no comparison anew
+    assert "Here that makes 2 comparisons." in (tmp_path / "picked.html").read_text()
     assert run("verify")[0] == 0
 
 

@@ -213,13 +213,13 @@ def test_a_note_of_the_same_rows_in_every_group_names_them_once():
 
 
 def test_an_interval_of_an_icc_that_is_wider_than_any_says_so_in_words_but_not_in_csv():
-    rows = [AgreementRow("b", "jury", 0.5, boot_low=-526.0, boot_high=0.9)]
+    rows = [AgreementRow("b", "jury", 0.5, low=-526.0, high=0.9)]
     assert icc_interval(-526.0, 0.9) == icc_interval(-2.2, 0.9) == TOO_WIDE
     assert icc_interval(-2.0, 0.9) == "\N{MINUS SIGN}2.00 to 0.90"
     assert laid_out(AGREEMENT, rows, TERMINAL).groups[0].rows[0][2] == TOO_WIDE
     assert TOO_WIDE in markdown(rows, "how")
     [read] = csv.DictReader(io.StringIO(table_csv(rows, HOW)))
-    assert float(read["boot_low"]) == -526.0
+    assert float(read["low"]) == -526.0
 
 
 def test_every_column_shows_fields_that_its_rows_have():

@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from calibration.detection import detection
+from calibration.protocol import Critical
 from calibration.values import AnalysisOptions
 from data.card import Reply
 from data.errors import NotAllowed
@@ -86,9 +87,10 @@ def test_missed_unsafe_responses_and_pairs_are_those_of_the_statistics(
     engine: Engine, run: Run, tmp_path: Path
 ) -> None:
     rated_by_three(run, tmp_path, n=40)
+    critical = [Critical(name, 2.0) for name in ("accuracy", "completeness", "clarity")]
     rows = {
         (row.benchmark, row.criterion): row
-        for row in detection(scores_of(engine), AnalysisOptions(reps=20)).rows
+        for row in detection(scores_of(engine), AnalysisOptions(reps=20), critical).rows
         if row.scorer == "jury"
     }
     checked = 0

@@ -37,6 +37,10 @@ ABOUT = (
 )
 LIKE_FOR_LIKE = "Only 'like for like' shows whether the jury may take a clinician's place."
 LUCK = "Juries tried on this study so far: {}. The best of many is partly best by luck."
+NO_CRITICAL = (
+    "No criterion is critical, so no response is called unsafe. To have some called so, mark a criterion "
+    "as critical in the rubric, or name it in the protocol, before anybody rates."
+)
 NO_GROUP = (
     "No response is in a group. To add groups, give the file of responses columns such as "
     "group:language, and import it again."
@@ -98,7 +102,7 @@ def show(engine: Engine, person: Person) -> None:
         "Overview": partial(_overview, answer, later),
         "Criteria": partial(_criteria, later),
         "Responses": partial(_responses, later),
-        "Unsafe responses": partial(_unsafe, later),
+        "Unsafe responses": partial(_if_any, later, "11", NO_CRITICAL, partial(_unsafe, later)),
         "Subgroups": partial(_if_any, later, "12", NO_GROUP, _section),
         "Points": partial(_points, engine, person, question),
         "Marks": partial(_if_any, later, "13", NO_MARK, _section_with_notes_folded),
@@ -186,16 +190,14 @@ def _responses(later: Later) -> None:
         show_responses(drawn, behind.pairs)
 
 
-def _unsafe(later: Later) -> None:
+def _unsafe(later: Later, part: Section) -> None:
     """Show what is found of unsafe responses, threshold by threshold, and how many to read."""
-    if behind := later.found():
-        part = behind.sections["11"]
-        st.html(heading(part.title) + lead(part.lead))
-        curves = {chart.name for chart in behind.charts if chart.name.startswith("unsafe-")}
-        _tables(part)
-        if curves:
-            with st.expander(AS_CURVES, key="unsafe-curves"):
-                _charts(behind.charts, *curves)
+    st.html(heading(part.title) + lead(part.lead))
+    _tables(part)
+    charts = behind.charts if (behind := later.found()) else ()
+    if curves := {chart.name for chart in charts if chart.name.startswith("unsafe-")}:
+        with st.expander(AS_CURVES, key="unsafe-curves"):
+            _charts(charts, *curves)
 
 
 def _if_any(later: Later, number: str, otherwise: str, draw: Callable[[Section], None]) -> None:
