@@ -307,7 +307,7 @@ def test_a_study_without_jurors_has_no_jury_to_judge():
 
 def test_why_it_is_not_known_is_said_and_who_could_help():
     found = decide(rows(icc=NAN, notes=(ONLY,)))
-    assert "dr is the only clinician here" in found.sentences[0]
+    assert "only one clinician rated here, dr" in found.sentences[0]
     assert np.isnan(found.estimate)
     every = AgreementRow("b", "jury", n_responses=97)
     alone = LikeForLikeRow("b", "like_for_like", notes=(ONLY,))

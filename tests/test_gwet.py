@@ -189,7 +189,7 @@ def test_a_single_clinician_has_no_row_of_clinicians_but_one_with_each_juror():
     found = rows(alone)
 
     assert undefined(found["clarity", "clinicians"])
-    assert "dr0 is the only clinician" in note_of(found["clarity", "clinicians"])
+    assert "only one clinician rated here, dr0" in note_of(found["clarity", "clinicians"])
     assert np.isfinite(found["clarity", "juror:gpt"].ac2)
 
 

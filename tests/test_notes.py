@@ -127,7 +127,7 @@ def test_one_clinician_has_nobody_to_be_compared_with_and_is_counted(method):
     for scorer in ("clinicians", "like_for_like"):
         row = alone["aci", scorer]
         assert math.isnan(row.icc)
-        assert row.note.startswith("undefined: dr0 is the only clinician here")
+        assert row.note.startswith("undefined: only one clinician rated here, dr0")
         assert "mixed model" not in row.note
         assert (row.n_responses, row.n_clinicians) == (0, 1)
     assert alone["aci", "like_for_like"].n_missing == analysed

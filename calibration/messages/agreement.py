@@ -126,7 +126,7 @@ def _no_z(figures: Figures) -> str:
 
 REASONS: Mapping[Code, Message] = {
     Code.ONLY_CLINICIAN: (
-        "{clinician} is the only clinician here, and there is no other to compare with"
+        "only one clinician rated here, {clinician}: there is no other to compare with"
     ),
     Code.TOO_FEW_RESPONSES: _too_few_responses,
     Code.SAME_SCORE: "{who:scorer} gave all these responses the same score",

@@ -29,7 +29,7 @@ class Design:
     Attributes
     ----------
     clinicians : who each read all responses
-    single : ICC of a single clinician, of the scores before they are cut to points
+    single : ICC of a single clinician's scores
     responses : one an instance
     ceiling : whether scores are points from 1 to 5 with 70 % at the top; else normal
     readers : of each response, drawn among the clinicians; 0: all
@@ -47,11 +47,25 @@ def points(latent: np.ndarray) -> np.ndarray:
     return 1.0 + np.searchsorted(ndtri(CEILING), latent.ravel()).reshape(latent.shape)
 
 
+@cache
+def latent_icc(single: float) -> float:
+    """Return the correlation of two normal scores whose points correlate by `single`."""
+    both = np.random.default_rng(0).normal(size=(2, LARGE))
+
+    def beyond(rho: float) -> float:
+        scores = points(np.stack([both[0], rho * both[0] + np.sqrt(1 - rho**2) * both[1]]))
+        return float(np.corrcoef(scores)[0, 1]) - single
+
+    return float(brentq(beyond, 0.0, 0.99, xtol=1e-4)) if single else 0.0
+
+
 def drawn(design: Design, jury: float, random: np.random.Generator) -> pd.DataFrame:
     """Return a study's composites; the jury's scores correlate with what responses are worth by `jury`."""
     n, k = design.responses, design.clinicians
     worth = random.normal(size=(n, 1))
-    shared = np.sqrt([design.single] * k + [jury**2])
+    shared = np.sqrt(
+        [latent_icc(design.single) if design.ceiling else design.single] * k + [jury**2]
+    )
     latent = shared * worth + np.sqrt(1 - shared**2) * random.normal(size=(n, k + 1))
     scores = points(latent) if design.ceiling else latent
     if design.readers:
