@@ -115,6 +115,29 @@ def test_with_several_responses_the_error_is_that_of_sums_within_instances():
     assert by_hand > 1.05 * stats.sem(clinical)
 
 
+def test_with_several_responses_lambda_is_the_ratio_of_docs_predict_and_no_other_has_less_error():
+    sample = simulate(60, 180, per=4, seed=3)
+    names = set(sample.instances) | set(sample.unrated_instances)
+    rated, unrated = (
+        math.sqrt(1 + 1 / (len(set(sample.instances)) - 1)),
+        len(set(sample.unrated_instances)),
+    )
+    unrated = math.sqrt(unrated / (unrated - 1))
+
+    def parts(values, of, size):
+        centred = values - values.mean()
+        return np.array([centred[of == one].sum() / size for one in names])
+
+    clinical = rated * parts(sample.clinicians, sample.instances, 60)
+    jury = rated * parts(sample.jury, sample.instances, 60)
+    jury -= unrated * parts(sample.unrated_jury, sample.unrated_instances, 180)
+    weight = prediction_powered_mean(sample).weight
+    assert weight == pytest.approx((clinical * jury).sum() / (jury**2).sum(), rel=1e-12)
+    assert 0 < weight < 1
+    errors = [((clinical - (weight + step) * jury) ** 2).sum() for step in (-0.01, 0.0, 0.01)]
+    assert min(errors) == errors[1]
+
+
 def without(sample, instance):
     """Leave one instance out, rated and unrated."""
     rated, other = sample.instances != instance, sample.unrated_instances != instance
