@@ -2,7 +2,7 @@
 .PHONY: check fix demo slow evidence quick words fuzz fuzz-time pins audit docs
 
 EVIDENCE = simulated_effects population reliability crossed like_for_like non_inferiority detection subgroups \
-	false_alarms icc_difference shrinkage edges conformal icc real_data
+	false_alarms icc_difference choosing edges conformal icc real_data
 
 check: ; .ci/run
 fix: ; uv run ruff check --fix . && uv run ruff format .

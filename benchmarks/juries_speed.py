@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.agreement import PanelColumns
 from calibration.bootstrap import draw_counts
-from calibration.juries.pools import compositions, mean_pool
+from calibration.juries.pools import compositions, jury_pool
 from calibration.juries.ranking import Ranking, RankingOptions, jury_ranking
 from calibration.rating_matrix import RatingMatrix, Repeats
 from calibration.scope import Scope
@@ -52,7 +52,7 @@ def peers(lost: float) -> None:
     scope = _study(12, lost)
     grid, subsets = scope.grid, compositions(12, range(1, 6))
     counts = next(draw_counts(RESPONSES, reps=64, seed=0))
-    ours = mean_pool(scope, grid.columns(scope.jurors), subsets).resample(counts).icc
+    ours = jury_pool(scope, grid.columns(scope.jurors), subsets).icc(counts)
     random = np.random.default_rng(1)
     for name, loop, cells in (("pingouin", _pingouin, CELLS), ("plain numpy", _plain, PLAIN)):
         which = random.integers(0, (len(counts), len(subsets)), size=(cells, 2))

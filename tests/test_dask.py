@@ -91,7 +91,6 @@ def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
     "command",
     [
         ("juries", "--reps", "200"),
-        pytest.param(("juries", "--reps", "200", "--pool", "weighted"), marks=pytest.mark.slow),
         ("juries", "--reps", "200", "--compare", "alpha,beta", "--compare", "alpha,gamma"),
     ],
 )

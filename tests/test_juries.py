@@ -13,7 +13,7 @@ from kit.scores import note_of, scope_of
 
 from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import draw_counts
-from calibration.juries.pools import compositions, mean_pool, number_of_juries
+from calibration.juries.pools import compositions, jury_pool, number_of_juries
 from calibration.juries.ranking import RankingOptions, cost, jury_ranking, on_front
 from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
@@ -68,10 +68,10 @@ def test_every_jury_has_the_icc_that_calibrate_gives(method, lost):
 def test_a_resample_is_the_study_written_out_anew(method, lost):
     scope = scope_of(simulate(n=40, lost=lost), 3, per=2, method=method)
     subsets = compositions(4, range(1, 5))
-    pool = mean_pool(scope, scope.grid.columns(scope.jurors), subsets)
+    pool = jury_pool(scope, scope.grid.columns(scope.jurors), subsets)
     counts = next(draw_counts(20, reps=4, seed=1))
 
-    drawn = pool.resample(counts).icc
+    drawn = pool.icc(counts)
 
     for own, found in zip(counts, drawn, strict=True):
         rows = np.repeat(np.arange(40), own[scope.grid.clusters].astype(int))
@@ -84,9 +84,9 @@ def test_a_resample_is_the_study_written_out_anew(method, lost):
 def test_pingouin_finds_the_same_on_cells_drawn_at_random(lost):
     scope = scope_of(simulate(n=40, lost=lost), 3)
     subsets = compositions(4, range(1, 5))
-    pool = mean_pool(scope, scope.grid.columns(scope.jurors), subsets)
+    pool = jury_pool(scope, scope.grid.columns(scope.jurors), subsets)
     counts = next(draw_counts(40, reps=3, seed=1))
-    drawn, random = pool.resample(counts).icc, np.random.default_rng(0)
+    drawn, random = pool.icc(counts), np.random.default_rng(0)
     for _ in range(8):
         b, jury = int(random.integers(3)), int(random.integers(len(subsets)))
         rows = np.repeat(np.arange(40), counts[b].astype(int))
@@ -106,9 +106,9 @@ def test_pingouin_finds_the_same_on_cells_drawn_at_random(lost):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_interval_holds_the_central_resamples(method):
     scope = scope_of(simulate(n=40, lost=0.1), 3, method=method, reps=60, seed=4)
-    pool = mean_pool(scope, scope.grid.columns(scope.jurors), compositions(4, range(2, 3)))
+    pool = jury_pool(scope, scope.grid.columns(scope.jurors), compositions(4, range(2, 3)))
     counts = np.concatenate(list(draw_counts(40, reps=60, seed=4)))
-    low, high = np.nanquantile(pool.resample(counts).icc, [0.025, 0.975], axis=0)
+    low, high = np.nanquantile(pool.icc(counts), [0.025, 0.975], axis=0)
 
     rows = {row.jurors: row for row in jury_ranking(scope, RankingOptions(sizes=range(2, 3))).rows}
 
@@ -117,9 +117,8 @@ def test_the_interval_holds_the_central_resamples(method):
         assert rows[members].high == pytest.approx(high[place])
 
 
-@pytest.mark.parametrize("pool", ["mean", "median", "weighted"])
 @pytest.mark.parametrize("change", ["shift", "scale", "permute"])
-def test_what_leaves_every_icc_as_it_is(pool, change):
+def test_what_leaves_every_icc_as_it_is(change):
     table = simulate()
     random = np.random.default_rng(1)
     changed = {
@@ -127,8 +126,8 @@ def test_what_leaves_every_icc_as_it_is(pool, change):
         "scale": table * np.arange(1, 8),
         "permute": table[random.permutation(60)],
     }[change]
-    first = iccs(jury_ranking(scope_of(table, 3, reps=2), RankingOptions(pool=pool)))
-    other = iccs(jury_ranking(scope_of(changed, 3, reps=2), RankingOptions(pool=pool)))
+    first = iccs(jury_ranking(scope_of(table, 3, reps=2), RankingOptions()))
+    other = iccs(jury_ranking(scope_of(changed, 3, reps=2), RankingOptions()))
     assert other == {jury: pytest.approx(icc) for jury, icc in first.items()}
 
 
@@ -185,11 +184,10 @@ def test_sizes_that_no_jury_can_have_are_refused(sizes, said):
         jury_ranking(scope_of(simulate(), 3), RankingOptions(sizes=sizes))
 
 
-@pytest.mark.parametrize(("pool", "jurors"), [("mean", 24), ("weighted", 16), ("median", 16)])
-def test_more_than_can_be_done_is_refused_with_what_to_do(pool, jurors):
-    scope = scope_of(simulate(n=400, jurors=jurors), 3, reps=2000)
-    with pytest.raises(BadInput, match=f"too many for the {pool}"):
-        jury_ranking(scope, RankingOptions(pool=pool))
+def test_more_than_can_be_done_is_refused_with_what_to_do():
+    scope = scope_of(simulate(n=400, jurors=24), 3, reps=2000)
+    with pytest.raises(BadInput, match="are too many: take smaller sizes"):
+        jury_ranking(scope, RankingOptions())
 
 
 def test_no_juror_and_no_common_response_are_too_little():

@@ -27,7 +27,7 @@ from medjury import main
 from medjury.services.juries import RankingQuestion, rank_juries
 
 Write = Callable[[str, str], Path]
-KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
+KEYS = ["method", "criterion", "benchmark", "common", "k_jurors", "n_juries", "reps"]
 KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost"]
 KEYS += ["usd_made_up", "winner", "by_size", "rows", "note", "notes", "decision"]
 ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "honest_low", "honest_high", "rank"]
@@ -68,7 +68,7 @@ def test_the_json_has_every_key_and_every_jury(study: Run) -> None:
     body = juries(study)
     assert list(body) == KEYS
     assert (body["benchmark"], body["k_jurors"], body["n_juries"]) == ("combined", 3, 7)
-    assert (body["method"], body["pool"], body["criterion"]) == ("paper", "mean", None)
+    assert (body["method"], body["criterion"]) == ("paper", None)
     assert all(list(row) == ROW for row in body["rows"])
     assert list(body["winner"]) == [*ROW, "optimism", "n_compared"]
     assert [one["size"] for one in body["by_size"]] == [1, 2, 3]
@@ -110,20 +110,12 @@ def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole
     assert verify(engine).findings == ()
 
 
-def test_other_ways_to_pool_and_other_responses_are_other_juries(
-    study: Run, engine: Engine
-) -> None:
+def test_other_responses_are_other_juries(study: Run, engine: Engine) -> None:
     juries(study)
-    assert juries(study, "--pool", "median")["n_tried_before"] == 7
     again = juries(study, "--common")
-    assert (again["n_juries_before"], again["n_tried_before"]) == (7, 14)
-    assert juries(study, "--pool", "weighted")["n_tried_before"] == 21
-    assert len(compositions_tried(engine)) == 28
-    assert {one.method for one in compositions_tried(engine)} == {
-        "paper",
-        "paper, median",
-        "paper, weighted",
-    }
+    assert (again["n_juries_before"], again["n_tried_before"]) == (7, 7)
+    assert len(compositions_tried(engine)) == 14
+    assert {one.method for one in compositions_tried(engine)} == {"paper"}
 
 
 def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(study: Run) -> None:
@@ -168,10 +160,8 @@ def test_instances_that_no_juror_saw_make_no_sample_of_juries(
     )
 
 
-def test_weights_are_given_and_every_jury_has_its_expected_icc(study: Run) -> None:
-    body = juries(study, "--pool", "weighted", "--top", "1")
-    assert body["common"] is True
-    assert all(sum(row["weights"]) == pytest.approx(1) for row in body["rows"])
+def test_every_jury_has_its_expected_icc(study: Run) -> None:
+    body = juries(study, "--top", "1")
     assert all(row["honest_low"] < row["icc_honest"] < row["honest_high"] for row in body["rows"])
 
 
@@ -196,7 +186,6 @@ def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_no
         (["--jurors", "alpha,nobody"], "no ratings by a juror nobody"),
         (["--benchmark", "wards"], "this study has notes, visits, combined"),
         (["--criterion", "wit"], "no rubric has the criterion wit"),
-        (["--pool", "mode"], "mean or median or weighted"),
         (["--json", "no/such/folder.json"], "not a file in a folder that exists"),
     ],
 )

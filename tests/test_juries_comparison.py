@@ -192,8 +192,8 @@ def decided():
             table = random.normal(size=(n, 1)) + random.normal(size=(n, 6))
             scope = scope_of(table, 3, reps=40, simulated=["j1"] * (seed == 5))
             yield recommendation(jury_ranking(scope, RankingOptions()))
-    for p in (0.001, 0.04, 0.9):
-        row = DifferenceRow("b", "jury", "jury:c", 0.2, 0.1, 0.3, 0.01, p, 9, 60, 0.6, 0.4)
+    for low, p in ((0.1, 0.001), (0.01, 0.04), (-0.1, 0.4)):
+        row = DifferenceRow("b", "jury", "jury:c", 0.2, low, 0.3, 0.01, p, 9, 60, 0.6, 0.4)
         yield compared_juries(row, ("a",), ("c",))
 
 before = [(repr(one), one.headline, one.sentences) for one in decided()]

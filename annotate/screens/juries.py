@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
@@ -28,7 +28,7 @@ from data.queries.jury import juror_profiles
 from data.schema import Composition
 from data.store.jury_runs import keep_panel
 from medjury.services.claims import juries_of_claims
-from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
+from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
 RANK, COMPARE = "annotate.analyses:jury_ranking", "annotate.analyses:jury_comparison"
 ABOUT = "Which jury should rate? Every combination of the jurors that have rated, its agreement and its cost."
@@ -54,7 +54,7 @@ ASK = (
 )
 RANKING_THEM = "Every combination of jurors is compared with the clinicians, resample by resample"
 COMPARING = "The two juries are compared with the clinicians, resample by resample"
-POOLS, RESPONSES = get_args(Pool), ("own", "common")
+RESPONSES = ("own", "common")
 SIZES = {
     "1-5": None,
     "1-2": range(1, 3),
@@ -67,11 +67,6 @@ AS_A_CHART = "The first juries as a chart"
 CHOICES = "What these choices mean"
 ABOUT_CHOICES = (
     ("Method", ABOUT_METHOD),
-    (
-        "Pooled by",
-        "how several jurors' scores become the jury's: their mean, their median, or a weighted mean, whose "
-        "weights are learned from the clinicians' scores anew in each resample",
-    ),
     (
         "Responses",
         "own: each jury on all responses that its jurors scored; common: all juries on the same responses",
@@ -115,16 +110,15 @@ def show(engine: Engine, person: Person) -> None:
 
 def _asked(engine: Engine, person: Person) -> RankingQuestion:
     """Ask what the ranking of juries takes; it has no panels, and all references count."""
-    places = st.container(key="controls").columns((3, 3, 2, 2, 2, 2))
+    places = st.container(key="controls").columns((3, 3, 2, 2, 2))
     own = places[0], places[0], places[1]
     benchmark, criterion = benchmark_and_criterion(engine, person, own)
     method = method_of(places[2])
     sizes = chosen(places[3], "Jurors in a jury", [*SIZES], "sizes")
-    pool = chosen(places[4], "Pooled by", POOLS, "pool")
-    responses = chosen(places[5], "Responses", RESPONSES, "responses")
+    responses = chosen(places[4], "Responses", RESPONSES, "responses")
     options = AnalysisOptions(benchmark=benchmark, criterion=criterion, method=method)
     common = responses == RESPONSES[1]
-    return RankingQuestion(options, SIZES[sizes], pool, common, MOST_JURIES)  # type: ignore[arg-type]  # one of POOLS
+    return RankingQuestion(options, SIZES[sizes], common, MOST_JURIES)
 
 
 def _meanings() -> str:

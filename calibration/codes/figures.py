@@ -268,7 +268,6 @@ class NoteCode(StrEnum):
     OWN_RESPONSES = "own_responses"
     COMMON_RESPONSES = "common_responses"
     SIT_NOWHERE = "sit_nowhere"
-    NOBODY_AGREES = "nobody_agrees"
     TRIED_BEFORE = "tried_before"
     EVER_TRIED = "ever_tried"
     COST_UNKNOWN = "cost_unknown"

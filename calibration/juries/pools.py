@@ -1,9 +1,8 @@
-"""Every jury that some jurors can form, and its ICC in resamples, by mean or median of members."""
+"""Every jury that some jurors can form, and its ICC in resamples."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +15,6 @@ from calibration.resampled_moments import (
     Prepared,
     RaterScales,
     icc_of_moments,
-    moments,
     panel_column,
     prepare,
     scale,
@@ -54,37 +52,6 @@ class JurorColumns:
         lost = members.astype(np.float64) @ (~self.has_score).T.astype(np.float64)
         whole: Flags = lost < 0.5
         return whole
-
-
-@dataclass(frozen=True, eq=False)
-class ResampledIccs:
-    """ICCs of all juries in B resamples.
-
-    Attributes
-    ----------
-    icc : shape (B, M), NaN where undefined
-    optimism : shape (B, M) or None
-        By how much Fisher's z of an ICC is too high because weights were learnt on the responses
-        that they are judged by; None where nothing is learnt.
-    """
-
-    icc: Array
-    optimism: Array | None = None
-
-
-class JuryPool(Protocol):
-    """Juries whose score is the mean, the median or a weighted mean of their members' scores."""
-
-    @property
-    def columns(self) -> JurorColumns:
-        """Return the scores of clinicians and jurors in the sample itself."""
-
-    @property
-    def subsets(self) -> Flags:
-        """Return the juries, shape (M, k)."""
-
-    def resample(self, counts: Counts) -> ResampledIccs:
-        """Return the ICC of every jury in resamples, counts (B, clusters)."""
 
 
 def juror_columns(grid: RatingMatrix, jurors: Integers, method: Method) -> JurorColumns:
@@ -132,7 +99,7 @@ def common_grid(grid: RatingMatrix, jurors: Integers) -> RatingMatrix:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanPool:
+class JuryPool:
     """Juries whose score is the mean of all members, on the responses that all of them rated.
 
     In a resample each rater's z is computed anew, as `agreement.ScorerReplicates` does. All
@@ -142,7 +109,8 @@ class MeanPool:
 
     Attributes
     ----------
-    columns, subsets : as `JuryPool`
+    columns : of the clinicians and all jurors in the sample itself
+    subsets : shape (M, k), the juries
     prepared : of the grid
     clinicians, jurors : columns of the grid
     inside : shape (M, patterns), 1 where a pattern holds all members of the jury
@@ -166,10 +134,6 @@ class MeanPool:
             self.member @ self.columns.has_clinicians.astype(np.float64)
         )
         return rated_by_all
-
-    def resample(self, counts: Counts) -> ResampledIccs:
-        """Return the ICC of every jury in every resample."""
-        return ResampledIccs(self.icc(counts))
 
     def icc(self, counts: Counts) -> Array:
         """Return the ICC of every jury in every resample, (B, M); NaN where undefined."""
@@ -225,7 +189,7 @@ class MeanPool:
         return Moments(n, x / size, sum_y, xx / size**2, yy, xy / size)
 
 
-def mean_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MeanPool:
+def jury_pool(scope: Scope, jurors: Integers, subsets: Flags) -> JuryPool:
     """Return the pool of the mean of subsets (M, k) of some jurors, columns of the grid (k,)."""
     grid, method = scope.grid, scope.options.method
     columns = juror_columns(grid, jurors, method)
@@ -236,7 +200,7 @@ def mean_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MeanPool:
         (i, j, np.flatnonzero(subsets[:, i] & subsets[:, j])) for i in range(k) for j in range(i, k)
     ]
     entries = (np.ones(len(pattern)), (pattern.ravel(), np.arange(len(pattern))))
-    return MeanPool(
+    return JuryPool(
         columns=columns,
         subsets=subsets,
         prepared=prepare(grid, method),
@@ -246,55 +210,3 @@ def mean_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MeanPool:
         member=sparse.csr_array(entries, shape=(len(patterns), len(pattern))),
         pairs=tuple(pair for pair in juror_pairs if len(pair[2])),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class MedianPool:
-    """Juries whose score is the median of all members, where all of them gave a score.
-
-    A median is not a sum over members: it is computed anew for each jury, response and resample.
-    """
-
-    columns: JurorColumns
-    subsets: Flags
-    prepared: Prepared
-    clinicians: Integers
-    jurors: Integers
-
-    def resample(self, counts: Counts) -> ResampledIccs:
-        """Return the ICC of every jury in every resample."""
-        data = self.prepared
-        scales = scale(data, counts)
-        clinical = panel_column(data, scales, self.clinicians)
-        weights, y = counts[:, data.clusters] * (clinical.count > 0), clinical.mean
-        mean, factor = scales.mean[:, self.jurors].T, scales.factor[:, self.jurors].T
-        z = factor[:, :, None] * (data.values[:, self.jurors].T[:, None, :] - mean[:, :, None])
-        icc = np.empty((len(counts), len(self.subsets)))
-        for place, members in enumerate(self.subsets):
-            rows = self.columns.has_score[:, members].all(axis=1)
-            x = median_of_columns(z[members][:, :, rows])
-            sums = moments(weights[:, rows], x, y[:, rows])
-            icc[:, place] = icc_of_moments(sums, restandardise=data.method == "published")
-        undefined = (1.0 - scales.defined[:, self.jurors]) @ self.subsets.T > 0
-        return ResampledIccs(np.where(undefined, np.nan, icc))
-
-
-def median_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MedianPool:
-    """Return the pool of the median of subsets (M, k) of jurors, columns of the grid (k,)."""
-    grid, method = scope.grid, scope.options.method
-    columns, prepared = juror_columns(grid, jurors, method), prepare(grid, method)
-    return MedianPool(columns, subsets, prepared, grid.of_kind("clinician"), jurors)
-
-
-def median_of_columns(columns: Array) -> Array:
-    """Return the median over the first axis, of values without NaN.
-
-    It sorts by exchanging neighbours, all responses at once: with few columns that is ten times
-    as fast as sorting each response by itself.
-    """
-    ordered, size = list(columns), len(columns)
-    for turn in range(size):
-        for low in range(turn % 2, size - 1, 2):
-            lower, upper = ordered[low], ordered[low + 1]
-            ordered[low], ordered[low + 1] = np.minimum(lower, upper), np.maximum(lower, upper)
-    return np.asarray((ordered[(size - 1) // 2] + ordered[size // 2]) / 2)

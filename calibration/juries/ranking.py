@@ -1,9 +1,8 @@
 """Rank every jury that the study's jurors can form by its ICC with the clinicians."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import fsum
-from typing import Literal
 
 import numpy as np
 
@@ -15,12 +14,10 @@ from calibration.juries.pools import (
     Sizes,
     common_grid,
     compositions,
-    mean_pool,
-    median_pool,
+    jury_pool,
     number_of_juries,
 )
 from calibration.juries.resampled import JuryIccs, jury_iccs
-from calibration.juries.weighted import WeightedPool, weighted_pool
 from calibration.messages.form import counted, listed
 from calibration.rating_matrix import without_variance
 from calibration.scope import Scope
@@ -28,18 +25,10 @@ from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, Noted, note, noted
 from data.errors import BadInput, TooFew
 
-PoolName = Literal["mean", "median", "weighted"]
 # Juror -> US dollars a response, None where not known; or what it takes -> that, by the parts' names.
 Prices = Mapping[str, float | Mapping[str, float | None] | None]
 LARGEST = 5  # jurors of a jury, where no sizes are asked for
 MOST_CELLS = 2**26  # juries x resamples: half a gigabyte of replicates
-MOST_WEIGHTED = 10_000_000  # juries x resamples: half a minute
-MOST_MEDIANS = 2**32  # juries x resamples x responses: a minute or two
-POOLS: dict[PoolName, Callable[[Scope, Integers, Flags], JuryPool]] = {
-    "mean": mean_pool,
-    "median": median_pool,
-    "weighted": weighted_pool,
-}
 
 
 @dataclass(frozen=True)
@@ -50,8 +39,6 @@ class RankingOptions:
     ----------
     sizes : range or None
         Numbers of jurors of the juries; None takes 1 to 5, or to as many as there are jurors.
-    pool : "mean", "median" or "weighted"
-        How the scores of a jury's members become one.
     common : bool
         Whether only the responses that all jurors of the pool rated are kept.
     usd : juror -> US dollars a verdict, or those of its parts
@@ -60,7 +47,6 @@ class RankingOptions:
     """
 
     sizes: Sizes | None = None
-    pool: PoolName = "mean"
     common: bool = False
     usd: Prices = field(default_factory=dict)
 
@@ -83,8 +69,6 @@ class JuryRow(Noted):
         Cost of the verdicts of all its members on one response.
     on_front : bool
         True where no cheaper jury agrees as well, see `on_front`.
-    weights : tuple or None
-        Of its members, summing to 1; of weighted juries only.
     """
 
     jurors: tuple[str, ...]
@@ -100,7 +84,6 @@ class JuryRow(Noted):
     on_front: bool = False
     n_responses: int = 0
     n_instances: int = 0
-    weights: tuple[float, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -129,18 +112,16 @@ class JuryFigures:
     ----------
     names : of all jurors of the pool
     pool : JuryPool
-    juries : numbers of the ranked juries in the pool
     iccs : JuryIccs
     """
 
     names: tuple[str, ...]
     pool: JuryPool
-    juries: Sequence[int]
     iccs: JuryIccs
 
     def members(self, jury: int) -> list[int]:
         """Return the numbers of a jury's jurors."""
-        members: list[int] = np.flatnonzero(self.pool.subsets[self.juries[jury]]).tolist()
+        members: list[int] = np.flatnonzero(self.pool.subsets[jury]).tolist()
         return members
 
     def jurors(self, jury: int) -> tuple[str, ...]:
@@ -154,7 +135,6 @@ def jury_rows(scope: Scope, figures: JuryFigures, usd: Prices) -> list[JuryRow]:
     order = np.argsort(-np.nan_to_num(iccs.icc, nan=-np.inf), kind="stable").tolist()
     costs = [cost(figures.jurors(jury), usd) for jury in range(len(order))]
     front = on_front(iccs.icc, np.array([NAN if usd is None else usd for usd in costs]))
-    weights = _weights(figures)
     rows = []
     for place, jury in enumerate(order):
         is_known, jurors = bool(np.isfinite(iccs.icc[jury])), figures.jurors(jury)
@@ -172,7 +152,6 @@ def jury_rows(scope: Scope, figures: JuryFigures, usd: Prices) -> list[JuryRow]:
             on_front=bool(front[jury]),
             n_responses=int(iccs.n[jury]),
             n_instances=int(iccs.instances[jury]),
-            weights=None if weights is None or not is_known else weights[jury],
             notes=noted(*_row_notes(scope, figures, jury)),
         )
         rows.append(row)
@@ -220,14 +199,6 @@ def ranking_notes(
     yield remarks.simulated(study.simulated & {*figures.names, *study.clinicians})
 
 
-def _weights(figures: JuryFigures) -> list[tuple[float, ...]] | None:
-    if not isinstance(figures.pool, WeightedPool):
-        return None
-    weights: Array = figures.pool.weights()[list(figures.juries)]
-    juries = range(len(figures.juries))
-    return [tuple(weights[jury][figures.members(jury)].tolist()) for jury in juries]
-
-
 def _row_notes(scope: Scope, figures: JuryFigures, jury: int) -> Iterator[Note | None]:
     iccs = figures.iccs
     if np.isnan(iccs.icc[jury]):
@@ -237,12 +208,11 @@ def _row_notes(scope: Scope, figures: JuryFigures, jury: int) -> Iterator[Note |
     yield remarks.simulated(scope.simulated & set(figures.jurors(jury)))
 
 
-def _why_undefined(figures: JuryFigures, jury: int) -> Note:
+def _why_undefined(figures: JuryFigures, jury: int) -> Note | None:
     columns, members = figures.pool.columns, figures.members(jury)
     rows = columns.has_clinicians & columns.has_score[:, members].all(axis=1)
     column = columns.jurors[rows][:, members].mean(axis=1)
-    reason = why_undefined(columns.clinicians[rows], column, names=("the clinicians", "the jury"))
-    return reason or note(Code.NOBODY_AGREES)
+    return why_undefined(columns.clinicians[rows], column, names=("the clinicians", "the jury"))
 
 
 @dataclass(frozen=True)
@@ -290,8 +260,8 @@ def jury_ranking(scope: Scope, options: RankingOptions) -> Ranking:
 
     The ICC of a jury is that of `agreement.column_icc`, over the responses that all its members
     and a clinician scored. The highest of many ICCs is too high by chance. So each jury also
-    has the ICC to expect on new responses, with an interval that holds for the best one too
-    (`resampled.expected_iccs`): the ICCs of juries of one size are shrunk towards their mean.
+    has the ICC to expect on new responses (`resampled.expected_iccs`): what chance adds is
+    found by choosing anew in each resample and judging by the instances that it left out.
 
     Parameters
     ----------
@@ -309,19 +279,16 @@ def jury_ranking(scope: Scope, options: RankingOptions) -> Ranking:
     BadInput
         If sizes do not fit the jurors, or juries x resamples are more than can be computed.
     TooFew
-        If no juror has scores that vary, or no response was rated by all (`common`, "weighted").
+        If no juror has scores that vary, or no response was rated by all (`common`).
     """
-    common = options.common or options.pool == "weighted"
-    study = scope
+    common, study = options.common, scope
     scope, jurors = _eligible(study, common=common)
     sizes = _sizes(len(jurors), options.sizes)
-    all_sizes = range(1, sizes[-1] + 1) if options.pool == "weighted" else sizes
-    _check_work(scope, number_of_juries(len(jurors), all_sizes), options.pool)
-    pool = POOLS[options.pool](scope, jurors, compositions(len(jurors), all_sizes))
-    juries = np.flatnonzero(np.isin(pool.subsets.sum(axis=1), list(sizes)))
-    iccs = jury_iccs(scope, pool, juries)
+    _check_work(scope, number_of_juries(len(jurors), sizes))
+    pool = jury_pool(scope, jurors, compositions(len(jurors), sizes))
+    iccs = jury_iccs(scope, pool)
     names = tuple(scope.grid.raters[column] for column in jurors)
-    figures = JuryFigures(names, pool, juries.tolist(), iccs)
+    figures = JuryFigures(names, pool, iccs)
     rows = jury_rows(scope, figures, options.usd)
     has_icc = rows[0].rank is not None
     return Ranking(
@@ -372,14 +339,11 @@ def _sizes(k: int, sizes: Sizes | None) -> Sizes:
     return sizes
 
 
-def _check_work(scope: Scope, juries: int, pool: PoolName) -> None:
+def _check_work(scope: Scope, juries: int) -> None:
     """Raise BadInput where the work would take many minutes, or too much memory for a laptop."""
-    work = juries * scope.options.reps
-    medians = work * len(scope.grid.responses) if pool == "median" else 0
-    weights = work if pool == "weighted" else 0
-    if work > MOST_CELLS or medians > MOST_MEDIANS or weights > MOST_WEIGHTED:
+    if juries * scope.options.reps > MOST_CELLS:
         raise BadInput(
-            f"{juries:,} juries in {scope.options.reps:,} resamples are too many for the {pool}: "
+            f"{juries:,} juries in {scope.options.reps:,} resamples are too many: "
             "take smaller sizes, fewer jurors, or fewer resamples"
         )
 

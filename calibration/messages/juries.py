@@ -8,9 +8,7 @@ from calibration.messages.form import Figures, Message, filled
 from calibration.tables.numbers import TERMINAL, chance, icc_interval, money, whole
 
 WAY = "benchmark, criterion, method, responses, jurors needed"
-REASONS: Mapping[Code, Message] = {
-    Code.NOBODY_AGREES: "none of them agrees with the clinicians, so there are no weights",
-}
+REASONS: Mapping[Code, Message] = {}
 
 
 def tried(juries: int, ways: int) -> str:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         RankingQuestion,
     )
 
-POOLS = ("mean", "median", "weighted")
 SIZES = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 
 
@@ -48,13 +47,6 @@ def juries(
         str | None, typer.Option(metavar="A-B", help="Sizes of juries to rank; by default 1-5.")
     ] = None,
     jurors: Jurors = None,
-    pool: Annotated[
-        str,
-        typer.Option(
-            metavar="[mean|median|weighted]",
-            help="How a jury's score is made of its jurors' scores.",
-        ),
-    ] = "mean",
     common: Annotated[
         bool, typer.Option("--common-responses", help="Use only responses that all jurors rated.")
     ] = False,
@@ -75,20 +67,18 @@ def juries(
     db: Db = None,
 ) -> None:
     """Rank every possible jury of the jurors that have rated, corrected for having chosen the best of many."""
-    if pool not in POOLS:
-        raise typer.BadParameter(f"{pool!r} is not {' or '.join(POOLS)}", param_hint="--pool")
     from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
     own, numbers = named_jurors(None, jurors), _sizes(sizes)
     by = either(method, METHODS, "--method")
     options = AnalysisOptions(own, None, benchmark, criterion, by, reps=reps, seed=seed)
     if compare:
-        if pool != "mean" or common:
-            raise typer.BadParameter("only means of own responses", param_hint="--compare")
+        if common:
+            raise typer.BadParameter("only own responses", param_hint="--compare")
         two = ComparisonQuestion(options, *_two_juries(compare))
         print_comparison(study_of(context, db), two, json_to, on)
         return
-    question = RankingQuestion(options, numbers, pool, common, top)  # type: ignore[arg-type]  # checked above
+    question = RankingQuestion(options, numbers, common, top)
     print_juries(study_of(context, db), question, json_to, on)
 
 
@@ -144,7 +134,6 @@ def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
         "method": options.method,
         "criterion": options.criterion,
         "benchmark": ranked.benchmark,
-        "pool": question.pool,
         "common": ranking.common,
         "k_jurors": len(ranking.pool),
         "n_juries": len(ranking.rows),
@@ -183,8 +172,7 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
     from calibration.tables.juries import RANKING, legend
 
     ranking, top = ranked.ranking, ranked.question.top
-    pooled = "weighted mean" if ranked.question.pool == "weighted" else ranked.question.pool
-    manner = f"(method {ranked.question.options.method}, {pooled} of members)"
+    manner = f"(method {ranked.question.options.method}, mean of members)"
     front = ranking.front
     prices = " at made-up prices" if ranked.made_up else ""
     more = f", {top} of {len(front)}" if len(front) > top else ""
@@ -211,8 +199,7 @@ def _winner(winner: "Winner") -> dict[str, Any]:
 def _row(row: "JuryRow") -> dict[str, Any]:
     from calibration.json_values import json_row
 
-    figures = json_row(row)
-    return figures if row.weights else {key: figures[key] for key in figures if key != "weights"}
+    return json_row(row)
 
 
 def _sizes(text: str | None) -> range | None:

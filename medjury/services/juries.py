@@ -6,7 +6,7 @@ Every jury that is looked at is noted in the study's ledger, which counts what w
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 SIMULATED_PANEL = "simulated"
-Pool = Literal["mean", "median", "weighted"]
 Tick = Callable[[float], None]
 
 
@@ -41,14 +40,12 @@ class RankingQuestion:
     ----------
     options : whose scores, of what, and how resampled
     sizes : jurors of a jury; None is 1 to 5
-    pool : how members' scores become one
     common : only responses that all jurors rated
     top : juries that are shown
     """
 
     options: AnalysisOptions
     sizes: range | None = None
-    pool: Pool = "mean"
     common: bool = False
     top: int = 10
 
@@ -265,7 +262,7 @@ def _ranked(
     usd: Prices = {**parts_of_price(engine, costs, benchmark), **made_up}
     if made_up:  # nobody made up what claims cost
         usd = {**usd, **dict.fromkeys(judges_of_claims(engine))}
-    ranking_options = RankingOptions(question.sizes, question.pool, question.common, usd)
+    ranking_options = RankingOptions(question.sizes, question.common, usd)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         ranking = jury_ranking(scope, ranking_options)
     return ranking, tuple(name for name in ranking.pool if name in made_up)
@@ -296,7 +293,7 @@ def _ranked_entries(
         Evaluation(
             jurors=row.jurors,
             benchmark=scope.name,
-            method=method if question.pool == "mean" else f"{method}, {question.pool}",
+            method=method,
             fingerprint=data,
             n_responses=row.n_responses,
             icc=row.icc,

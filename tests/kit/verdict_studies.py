@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -19,7 +19,7 @@ from kit.composites import JURY, kind, scope_of
 
 MARGIN = 0.1
 CEILING = (0.02, 0.07, 0.15, 0.3)  # share of scores below 2, 3, 4 and 5: 70 % are at the top
-LARGE = 200_000  # responses by which a truth is found
+LARGE = 400_000  # responses by which a truth is found
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,22 @@ def dice(design: Design, random: np.random.Generator) -> pd.DataFrame:
 
 @cache
 def loading(design: Design, gap: float) -> float:
-    """Return what makes the jury's like for like equal to `gap`, found by one very large study."""
-    large = Design(design.clinicians, design.single, LARGE, design.ceiling, design.readers)
+    """Return what makes the jury's like for like equal to `gap`.
 
-    def beyond(jury: float) -> float:
+    A jury that scores as a clinician does has none; how far another is from that is found by one very
+    large study, with the same errors in both.
+    """
+    alike = float(np.sqrt(latent_icc(design.single) if design.ceiling else design.single))
+    large = replace(design, responses=LARGE)
+
+    def difference(jury: float) -> float:
         table = drawn(large, jury, np.random.default_rng(0))
-        return like_for_like(grid_of(table), JURY, "paper").difference - gap
+        return like_for_like(grid_of(table), JURY, "paper").difference
 
-    return float(brentq(beyond, 0.05, 0.999, xtol=1e-4))
+    if not gap:
+        return alike
+    at_zero = difference(alike)
+    return float(brentq(lambda jury: difference(jury) - at_zero - gap, 0.05, alike, xtol=1e-4))
 
 
 def grid_of(table: pd.DataFrame) -> RatingMatrix:
