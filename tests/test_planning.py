@@ -72,12 +72,17 @@ def test_both_ways_to_state_an_icc_mean_the_same_raters_but_not_the_same_width(r
 
 def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Run) -> None:
     body = planned(run, "--single-icc", "0.3", "--margin", "0.1", "--responses", "500")
-    [row] = body["non_inferiority"]
-    assert (row["margin"], row["n"], row["per_response"]) == (0.1, 500, 2)
-    assert 0.4 < row["power"] < 0.6 < 0.8
+    row, *others = body["non_inferiority"]
+    assert [(one["clinicians"], one["ceiling"]) for one in others] == [
+        *((3, 0.0), (4, 0.0), (6, 0.0), (2, 0.7), (3, 0.7), (4, 0.7), (6, 0.7))
+    ]
+    assert (row["margin"], row["n"], row["per_response"], row["clinicians"]) == (0.1, 500, 2, 2)
+    assert 0.35 < row["power"] < 0.6 < 0.8
     assert row["n_for_power"] > 900
-    assert f"80% takes {row['n_for_power']}." in " ".join(body["sentences"])
+    assert f"80% with the former takes {row['n_for_power']} responses." in " ".join(body["sentences"])
     assert planned(run, "--single-icc", "0.3")["non_inferiority"] == []
+    code, _, err = run("plan", "--icc", "0.5", "--ceiling", "0.7")
+    assert (code, "--margin" in err) == (2, True)
     code, _, err = run("plan", "--icc", "0.5", "--margin", "0.1", "--per-response", "1")
     assert (code, "--per-response 2 or more" in err) == (2, True)
 
@@ -100,7 +105,7 @@ def test_what_can_be_afforded_gives_width_load_and_power(run: Run) -> None:
     assert row["width_expected"] == pytest.approx(0.332, abs=0.001)
     assert (shown["n"], shown["difference"]) == (100, 0.3)
     assert 0.5 < shown["power"] < 1
-    assert shown["mde"] > shown["rule"] == pytest.approx(2.8 * shown["sd"])
+    assert shown["mde"] > shown["rule"] == pytest.approx(2.801585 * shown["sd"])
     assert any("up to 25 for each of 8 clinicians, about 1.7 hours" in s for s in body["sentences"])
 
 

@@ -92,20 +92,24 @@ def _nothing_to_plan(figures: Figures) -> str:
 
 
 def _non_inferiority_shown(figures: Figures) -> str:
-    power = figures["power"]
-    shows = (
-        f"show in {power:.0%} of studies"
-        if math.isfinite(power)
-        else "are too few to say how often they show"
-    )
+    power, most, like = figures["power"], figures["most"], figures["like_these"]
+    kind = f" where {figures['ceiling']:.0%} of scores are at the top" if figures["ceiling"] else ""
     text = (
-        "At a margin of {margin:g} and a single-rater ICC of {icc:.2f}, {responses} responses "
-        f"{shows} that a jury truly as good as a "
-        f"clinician is no worse by more than that; {figures['wanted']:.0%} takes "
+        "At a margin of {margin:g} and a single-rater ICC of {icc:.2f}"
+        + kind
+        + ", {responses} responses, each "
+        "read by {per_response} of {clinicians:clinician}, "
     )
+    if not math.isfinite(power):
+        return filled(text, figures) + "are too few to say how often they show anything"
     needed = figures["needed"]
-    takes = "more than a million" if needed is None else str(needed)
-    return filled(text, figures) + takes
+    takes = f"takes {needed} responses" if needed else "cannot be reached by more responses"
+    text += f"show in {power:.0%} of studies that a jury truly as good as a clinician is no worse"
+    if most > figures["clinicians"]:
+        text += f", by {most} clinicians in {figures['power_of_most']:.0%}"
+    if math.isfinite(like):
+        text += f" (for others like these {most} too in {like:.0%})"
+    return filled(text, figures) + f"; {figures['wanted']:.0%} with the former {takes}"
 
 
 def _not_validated(figures: Figures) -> str:

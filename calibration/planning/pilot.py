@@ -30,6 +30,13 @@ HEAVY = 1.25  # a standard deviation that exceeds its interval's by this factor 
 FEW_COMPOSITES = 5  # a z over fewer composites says little
 
 
+def share_at_top(scope: Scope) -> float:
+    """Return the share of the clinicians' composites that are the highest of all; 0 without any."""
+    composites = scope.grid.composites[:, scope.grid.of_kind("clinician")]
+    given = composites[~np.isnan(composites)]
+    return float((given == given.max()).mean()) if len(given) else 0.0
+
+
 def clinicians_reliability(scope: Scope) -> Reliability:
     """Return the ICC(C,1) of single clinicians, from all responses that two or more rated.
 

@@ -215,7 +215,7 @@ def protocol(
         *(_plan_note(row, options) for row in rows if row.n is not None),
         *(_nothing_to_plan(row) for row in rows if row.n is None),
         *(_power_note(row) for row in shown),
-        *(_margin_note(row, options) for row in at_margin),
+        *_margin_notes(at_margin, options),
         *(
             _pilot_notes(pilot)
             if pilot
@@ -252,16 +252,28 @@ def _plan_note(row: PlanRow, options: PlanOptions) -> Note:
     )
 
 
-def _margin_note(row: NonInferiorityRow, options: PlanOptions) -> Note:
-    return note(
-        PlanningCode.NON_INFERIORITY_SHOWN,
-        margin=row.margin,
-        icc=row.icc_single,
-        responses=row.n,
-        power=row.power,
-        wanted=options.assurance,
-        needed=row.n_for_power,
-    )
+def _margin_notes(rows: Sequence[NonInferiorityRow], options: PlanOptions) -> Iterator[Note]:
+    """Yield what the fewest and the most clinicians planned for show, of each ICC and kind of scores."""
+    by_kind: dict[tuple[str, float], list[NonInferiorityRow]] = {}
+    for row in rows:
+        by_kind.setdefault((row.basis, row.ceiling), []).append(row)
+    for (_, ceiling), kind in by_kind.items():
+        few, many = kind[0], kind[-1]
+        yield note(
+            PlanningCode.NON_INFERIORITY_SHOWN,
+            margin=few.margin,
+            icc=few.icc_single,
+            ceiling=ceiling,
+            responses=few.n,
+            per_response=few.per_response,
+            clinicians=few.clinicians,
+            power=few.power,
+            wanted=options.assurance,
+            needed=few.n_for_power,
+            most=many.clinicians,
+            power_of_most=many.power,
+            like_these=many.power_like_these,
+        )
 
 
 def _nothing_to_plan(row: PlanRow) -> Note:

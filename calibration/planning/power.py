@@ -1,17 +1,14 @@
-"""Power by simulation: to tell two scorers apart, and to show a jury no worse than a clinician."""
+"""Power by simulation to tell two scorers apart."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.codes import PlanningCode
-from calibration.like_for_like import pooled_icc
-from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array
-from calibration.values import NAN, NORMAL_95, Note, note, noted
+from calibration.values import NORMAL_95
 from data.errors import BadInput
 
 POWER = 0.8
@@ -201,165 +198,3 @@ def least_sufficient(is_enough: Callable[[float], bool], low: float, high: float
         middle = (low + high) / 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
-
-
-@dataclass(frozen=True)
-class JuryAndClinicians:
-    """A jury and clinicians who rate the same responses: the assumptions.
-
-    Attributes
-    ----------
-    single : single-rater ICC of the clinicians, in (-1 / (clinicians - 1), 1)
-    jury : correlation of the jury with each clinician; equal to `single` if it is like them
-    clinicians : who rate each response, 2 or more
-
-    Raises
-    ------
-    BadInput
-        If one is outside its range, or no raters can have these correlations.
-    """
-
-    single: float
-    jury: float
-    clinicians: int = 2
-
-    def __post_init__(self) -> None:
-        if self.clinicians < 2:
-            raise BadInput("like for like takes two clinicians a response or more")
-        if np.linalg.eigvalsh(self.correlations)[0] < -1e-12:
-            raise BadInput(
-                f"a jury that correlates {self.jury:g} with clinicians whose ICC is {self.single:g} "
-                "cannot be"
-            )
-
-    @property
-    def least_responses(self) -> int:
-        """Return the fewest responses for which a power can be simulated."""
-        return self.clinicians + 2
-
-    @property
-    def correlations(self) -> Array:
-        """Return the correlations of the clinicians and, last, the jury."""
-        matrix = np.full((self.clinicians + 1, self.clinicians + 1), self.single)
-        matrix[-1], matrix[:, -1] = self.jury, self.jury
-        np.fill_diagonal(matrix, 1.0)
-        return matrix
-
-
-def non_inferiority_rows(rows: Sequence[PlanRow], options: PlanOptions) -> list[NonInferiorityRow]:
-    """Return the power of a plan's responses to show non-inferiority, for each ICC planned with.
-
-    Empty where the plan has no margin, or one clinician a response.
-    """
-    if options.margin is None or options.per_response < 2:
-        return []
-    planned = {row.basis: (row, row.n) for row in rows if row.n is not None}
-    return [_non_inferiority_row(row, n, options.margin, options) for row, n in planned.values()]
-
-
-def _non_inferiority_row(
-    row: PlanRow, n: int, margin: float, options: PlanOptions
-) -> NonInferiorityRow:
-    assumption = JuryAndClinicians(row.icc_single, row.icc_single, options.per_response)
-    estimate = non_inferiority_power(assumption, margin, n, options.seed)
-    return NonInferiorityRow(
-        basis=row.basis,
-        icc_single=row.icc_single,
-        per_response=options.per_response,
-        margin=margin,
-        n=n,
-        power=estimate.power,
-        mc_error=estimate.mc_error,
-        sd=estimate.sd,
-        n_for_power=non_inferiority_responses(assumption, margin, options.assurance, options.seed),
-        notes=noted(note(PlanningCode.JURY_LIKE_CLINICIAN), _few_responses_note(assumption, n)),
-    )
-
-
-def _few_responses_note(assumption: JuryAndClinicians, n: int) -> Note | None:
-    few = n < assumption.least_responses
-    return note(PlanningCode.FEW_FOR_POWER, least=assumption.least_responses) if few else None
-
-
-def non_inferiority_power(
-    assumption: JuryAndClinicians, margin: float, n: int, seed: int = 0, draws: int = DRAWS
-) -> Power:
-    """Return the power to show non-inferiority, and the difference's SD.
-
-    All raters are jointly normal; a study is drawn as their covariances over n responses
-    (Wishart, by its triangular factor), each rater is standardised, and like for like is
-    estimated as the agreement table does it. The study shows non-inferiority if the estimate is
-    more than 1.96 standard deviations above -margin. For clinicians who all rate the same
-    responses; where each rates a part, the table's z costs little more.
-
-    Parameters
-    ----------
-    assumption : JuryAndClinicians
-    margin : above 0
-    n : responses, one an instance
-    seed, draws : of the simulation
-
-    Returns
-    -------
-    Power
-        NaN where n is below `rivals.least_responses`.
-
-    References
-    ----------
-    Odell & Feiveson (1966), JASA 61, 199, for the triangular factor.
-    """
-    if n < assumption.least_responses:
-        return Power(NAN, NAN, NAN)
-    raters = assumption.clinicians + 1
-    drawn = np.linalg.cholesky(assumption.correlations + 1e-12 * np.eye(raters))
-    moments = drawn @ wishart_factors(n, raters, seed, draws)
-    differences = _like_for_like_differences(moments @ moments.transpose(0, 2, 1))
-    return simulated(differences, differences > NORMAL_95 * float(differences.std(ddof=1)) - margin)
-
-
-def non_inferiority_responses(
-    assumption: JuryAndClinicians,
-    margin: float,
-    share: float,
-    seed: int = 0,
-    draws: int = DRAWS,
-) -> int | None:
-    """Return the responses with which a share of studies show it; None above a million.
-
-    Parameters are as for `non_inferiority_power`; `share` is in (0, 1).
-    """
-    most = math.log(MOST_RESPONSES)
-
-    def is_enough(log_n: float) -> bool:
-        return (
-            non_inferiority_power(assumption, margin, round(math.exp(log_n)), seed, draws).power
-            >= share
-        )
-
-    return (
-        math.ceil(math.exp(least_sufficient(is_enough, math.log(LEAST_FOR_POWER), most)))
-        if is_enough(most)
-        else None
-    )
-
-
-def _like_for_like_differences(moments: Array) -> Array:
-    """Return the jury's ICC minus a left-out clinician's with the others, from covariances.
-
-    Shape (draws, k, k), the jury last, to (draws,).
-    """
-    scale = np.sqrt(np.einsum("bii->bi", moments))
-    z = moments / scale[:, :, None] / scale[:, None, :]
-    clinicians = z.shape[1] - 1
-    others = (1 - np.eye(clinicians)) / (clinicians - 1)  # a row for each one held out
-    clinicians_z = z[:, :clinicians, :clinicians]
-    of_jury = np.einsum("bc,hc->b", z[:, -1, :clinicians], others)
-    of_clinician = np.einsum("bhc,hc->b", clinicians_z, others)
-    of_others = np.einsum("hc,bcd,hd->b", others, clinicians_z, others)
-    own_variance = np.full_like(of_others, clinicians)  # a variance of 1 for each one held out
-    jury, clinician = (
-        pooled_icc(np.array([own_variance, of_others, shared]), "paper")
-        for shared in (of_jury, of_clinician)
-    )
-    differences: Array = jury - clinician
-    return differences

@@ -27,6 +27,7 @@ class PlanOptions:
     shared : correlation of the errors of the two scorers compared, where no pilot tells it
     seed : of the simulation
     margin : in ICC, to show that the jury is no worse than a clinician (leave-one-clinician-out)
+    ceiling : share of scores at the top of the scale; None for what a pilot has, or else two kinds
     """
 
     width: float = 0.3
@@ -40,6 +41,7 @@ class PlanOptions:
     shared: float = 0.5
     seed: int = 0
     margin: float | None = None
+    ceiling: float | None = None
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,7 @@ class Pilot:
     varied : how much the jury's ICC minus each other scorer's varies
     minutes, timed : median minutes of rating a response, and how many ratings were timed
     told : sentences on when and why the study was unblinded or reopened
+    top : share of the clinicians' composites that are the highest of all
     """
 
     benchmark: str
@@ -126,6 +129,7 @@ class Pilot:
     minutes: float | None
     timed: int
     told: tuple[str, ...]
+    top: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -221,18 +225,25 @@ class NonInferiorityRow(Noted):
     Attributes
     ----------
     basis : of the single-rater ICC `icc_single`, as in the rows of the plan
+    clinicians, per_response : who take part, and who read each response
+    ceiling : share of scores at the top of the scale; 0 for normal scores
     margin : in ICC of the leave-one-clinician-out comparison
     power, mc_error : share of simulated studies that show it, and its simulation error
+    power_like_these : share that shows it for clinicians like these too; NaN with fewer than three
     sd : of the estimated difference
-    n_for_power : responses for the share that the plan is to assure; None above a million
+    n_for_power : responses for the share that the plan is to assure; None above a million, or where
+        clinicians agree too little for the margin
     """
 
     basis: Basis
     icc_single: float
     per_response: int
+    clinicians: int
+    ceiling: float
     margin: float
     n: int
     power: float = NAN
+    power_like_these: float = NAN
     mc_error: float = NAN
     sd: float = NAN
     n_for_power: int | None = None

@@ -73,6 +73,18 @@ def _percent(row: Any, face: Typeface) -> str:
     return f"{row.power * 100:.0f} %" if known(row.power) else face.none
 
 
+def _percent_like_these(row: Any, face: Typeface) -> str:
+    return f"{row.power_like_these * 100:.0f} %" if known(row.power_like_these) else face.none
+
+
+def _scores_at_top(row: Any, face: Typeface) -> str:
+    return f"{row.ceiling * 100:.0f} % top" if row.ceiling else "normal"
+
+
+def _readers(row: Any, face: Typeface) -> str:
+    return f"{row.per_response} of {row.clinicians}"
+
+
 POWER = TableSpec(
     "Difference of two ICC(C,2) that n responses detect",
     "compared",
@@ -86,14 +98,15 @@ POWER = TableSpec(
     ),
 )
 AT_MARGIN = TableSpec(
-    "Non-inferiority that n responses show, of a jury as good as a clinician",
+    "How often n responses show a jury as good as a clinician to be no worse",
     "basis",
     "planned for",
     (
-        number("single", "icc_single"),
-        number("margin", "margin"),
+        Column("scores", _scores_at_top, ("ceiling",)),
+        Column("read by", _readers, ("per_response", "clinicians")),
         count("n", "n"),
-        Column("power", _percent, ("power",)),
+        Column("these", _percent, ("power",)),
+        Column("like these", _percent_like_these, ("power_like_these",)),
         count("n for it", "n_for_power"),
     ),
     named=str,

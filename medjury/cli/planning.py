@@ -87,6 +87,14 @@ def plan(
             help="Non-inferiority margin: how much worse than a clinician the jury may be.",
         ),
     ] = None,
+    ceiling: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=0.95,
+            help="Share of scores at the top of the scale, for --margin; by default the pilot's, else none and 0.7.",
+        ),
+    ] = None,
     shared: Annotated[
         float | None,
         typer.Option(
@@ -111,7 +119,7 @@ def plan(
     _check_source(icc, single_icc, pilot, of_pilot)
     options = PlanOptions(
         width, per_response, assurance, clinicians, minutes, responses, difference, population,
-        SHARED if shared is None else shared, seed, margin,
+        SHARED if shared is None else shared, seed, margin, ceiling,
     )  # fmt: skip
     _check(options)
     if pilot and shared is not None:
@@ -155,6 +163,8 @@ def _check(options: PlanOptions) -> None:
             f"--clinicians {options.clinicians}: {options.per_response} different ones rate a response "
             "(--per-response)"
         )
+    if options.ceiling is not None and options.margin is None:
+        raise BadInput("--ceiling says how scores lie for --margin: give that too")
     if options.margin is not None and options.per_response < 2:
         raise BadInput("--margin compares the jury with a clinician: --per-response 2 or more")
     if options.population and options.responses and options.responses > options.population:

@@ -11,9 +11,14 @@ from threadpoolctl import threadpool_limits
 from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.json_values import json_value
 from calibration.messages import reason, sentence, words
-from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
+from calibration.planning.non_inferiority import non_inferiority_rows
+from calibration.planning.pilot import (
+    clinicians_reliability,
+    jury_reliability,
+    share_at_top,
+    variations,
+)
 from calibration.planning.plan import assumed_iccs, pilot_iccs, plan_rows, power_rows, protocol
-from calibration.planning.power import non_inferiority_rows
 from calibration.planning.rows import (
     NonInferiorityRow,
     PanelSizeRow,
@@ -111,7 +116,7 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
         options = replace(options, minutes=pilot.minutes)
     rows = plan_rows([*pilot_iccs(pilot, options.per_response)], options)
     power = power_rows(rows, options, pilot)
-    at_margin = tuple(non_inferiority_rows(rows, options))
+    at_margin = tuple(non_inferiority_rows(rows, options, pilot.top))
     sentences = protocol(rows, power, options, pilot, at_margin)
     plan = StudyPlan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
     return replace(plan, non_inferiority=at_margin, reliability=sizes)
@@ -139,6 +144,7 @@ def _piloted(
         minutes,
         timed,
         (*steered(engine), *claims_seats(engine)),
+        share_at_top(scope),
     )
     return pilot, _remember(engine, pilot, scores) if jury else "", _sizes(scope)
 
