@@ -79,7 +79,9 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Ru
     assert (row["margin"], row["n"], row["per_response"], row["clinicians"]) == (0.1, 500, 2, 2)
     assert 0.35 < row["power"] < 0.6 < 0.8
     assert row["n_for_power"] > 900
-    assert f"80% with the former takes {row['n_for_power']} responses." in " ".join(body["sentences"])
+    assert f"80% with the former takes {row['n_for_power']} responses." in " ".join(
+        body["sentences"]
+    )
     assert planned(run, "--single-icc", "0.3")["non_inferiority"] == []
     code, _, err = run("plan", "--icc", "0.5", "--ceiling", "0.7")
     assert (code, "--margin" in err) == (2, True)
