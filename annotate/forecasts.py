@@ -13,20 +13,14 @@ from annotate.results import (
     BackupQuestion,
     ErrorsAnswer,
     ErrorsAsked,
-    LookAnswer,
-    LookQuestion,
     MeasureQuestion,
     PlanAnswer,
     PlanQuestion,
     PointsAsked,
     PredictionsAnswer,
     PredictionsQuestion,
-    TransportAnswer,
-    TransportAsked,
     Whole,
 )
-from calibration.tables import stopping as stopping_words
-from calibration.tables import transport as transport_words
 from calibration.tables.errors import ABOUT, RULE
 from calibration.tables.numbers import PAGE
 from calibration.tables.planning import (
@@ -38,9 +32,8 @@ from calibration.tables.planning import (
     single_table,
     validation_table,
 )
-from calibration.tables.spec import Group, Table
+from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
-from calibration.ward_values import Verdict
 from data.csv_files import csv_bytes
 from data.queries import benchmarks
 from data.store.moving import BackedUp, back_up
@@ -51,9 +44,7 @@ from medjury.services.measuring import Scored, measure_study
 from medjury.services.planning import Assumption, plan_from_assumption, plan_from_pilot
 from medjury.services.points import PointsQuestion, points_agreement, tables_of
 from medjury.services.predicting import PredictQuestion, csv_of, predict
-from medjury.services.stopping import NextQuestion, look_at
 from medjury.services.study_files import files_of, write_package
-from medjury.services.transport import TransportQuestion, transport
 
 
 def planned(engine: Engine, question: PlanQuestion) -> PlanAnswer:
@@ -128,51 +119,6 @@ def predicted(
     tables = (means, *(replace(table, notes=()) for table in others))  # all have the same notes
     return PredictionsAnswer(
         result.decision, tables, result.told, csv_bytes(*csv_of(result.responses))
-    )
-
-
-def looked(engine: Engine, question: LookQuestion) -> LookAnswer:
-    """Look at a goal, which the record counts, and return what it says and what to rate next.
-
-    Raises
-    ------
-    BadInput, TooFew, Unrated
-        As `medjury.services.stopping.look_at`.
-    """
-    result = look_at(engine, question.actor, NextQuestion(question.icc, question.planned))
-    rows = tuple((one.response, one.benchmark) for one in result.responses)
-    listed = Table(
-        "To rate next, drawn at random within benchmarks",
-        ("response", "benchmark"),
-        (Group("", rows),),
-        (),
-        frozenset(("response", "benchmark")),
-    )
-    return LookAnswer(
-        result.found is not None and result.found.verdict is Verdict.SHOWN and not result.simulated,
-        stopping_words.headline(result.look, result.found, simulated=bool(result.simulated)),
-        stopping_words.look_lines(result.goal, result.look, result.found, len(result.looks)),
-        listed if rows else None,
-    )
-
-
-def transported(engine: Engine, _: TransportAsked) -> TransportAnswer:
-    """Compare the responses that clinicians rated with the others.
-
-    Raises
-    ------
-    Unrated, BadInput
-        As `medjury.services.transport.transport`.
-    """
-    result = transport(engine, TransportQuestion())
-    found = result.found
-    told = [f"{result.rated} rated responses, compared with {result.new}"]
-    told += [] if result.texts else ["Texts are not compared: the encoder is not installed."]
-    return TransportAnswer(
-        found.all_alike and not result.simulated,
-        transport_words.headline(found, simulated=bool(result.simulated)),
-        (transport_words.groups_table(found), transport_words.properties_table(found, PAGE)),
-        tuple(told),
     )
 
 

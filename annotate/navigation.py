@@ -54,7 +54,6 @@ SCREENS = (
     Screen("Agreement", "agreement"),
     Screen("Juries", "juries"),
     Screen("Monitoring", "monitoring"),
-    Screen("Ward", "ward"),
     Screen("Models", "models"),
     Screen("Hand over", "handover"),
     Screen("Rubrics", "rubrics"),

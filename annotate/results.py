@@ -321,40 +321,6 @@ class RoutedByAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class LookQuestion:
-    """Who looks, at which goal (an ICC, or None: the protocol's), with how many planned."""
-
-    actor: str
-    icc: float | None = None
-    planned: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LookAnswer:
-    """What a look says, and a table of what to rate next; None where nothing is."""
-
-    is_shown: bool
-    headline: str
-    told: tuple[str, ...]
-    next: Table | None
-
-
-@dataclass(frozen=True, slots=True)
-class TransportAsked:
-    """A comparison of the rated responses with the others is asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class TransportAnswer:
-    """Whether all notes are alike, in a sentence and in tables."""
-
-    is_alike: bool
-    headline: str
-    tables: tuple[Table, ...]
-    told: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class PointsAsked:
     """Agreement on points of the case is asked for, on one benchmark or all."""
 

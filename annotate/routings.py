@@ -1,4 +1,4 @@
-"""Route a study's responses for the ward screen, keep the rule that is certified, and route by a kept one.
+"""Route a study's responses for the screen of agreement, keep the rule that is certified, and route by a kept one.
 
 The worker process runs this, never the server: it loads pandas and scipy. What it returns is light.
 """

@@ -80,7 +80,7 @@ HINTS = (  # part of what a database complains of, names in it blanked -> what t
     ("connection", SERVER),
 )
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+HEAD = "study_1"  # the revision in migrations/versions/0001_study.py
 
 _opened: WeakSet[Engine] = WeakSet()
 _moment: ContextVar[tuple[Engine | None, Session | None]] = ContextVar(
@@ -361,11 +361,11 @@ def _migrate(engine: Engine, create: bool) -> None:
     if names and (stands := _version(engine)) is not None:
         if stands == HEAD:
             return
-        if stands > HEAD:
-            raise NoStudy(
-                f"study {shown(engine.url)}: a newer medjury brought it to form {stands}, and this "
-                f"one knows forms up to {HEAD}; update medjury, or open a backup made before that"
-            )
+        raise NoStudy(
+            f"study {shown(engine.url)}: another version of medjury made it (form {stands}, here "
+            f"{HEAD}): open it with that one, or begin anew with `medjury study import` and another "
+            "--db; what `medjury share export` wrote there, `rate ratings` takes in"
+        )
     from alembic import command  # slow to import, and needed only when tables change
     from alembic.config import Config
 

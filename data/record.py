@@ -187,20 +187,6 @@ SEALS: Mapping[str, Sealed] = {
     ),
     "survey_answer": Sealed(How.ACT, ("invitation", "revision", "answer", "at"), ACT),
     "review": Sealed(How.ACT, ("response", "reviewer", "kind", "text", "at"), ACT),
-    "intake": Sealed(
-        How.ACT,
-        (
-            *("digest", "outcome", "size", "responses", "unchanged", "first", "last", "share"),
-            *("seed", "drawn", "counts", "reason", "at"),
-        ),
-        ACT,
-    ),
-    "alarm": Sealed(
-        How.ACT,
-        ("key", "benchmark", "owner", "action", "due_days", "figures", "at"),
-        ACT,
-    ),
-    "alarm_step": Sealed(How.ACT, ("alarm", "kind", "way", "actor", "text", "at"), ACT),
     "dossier_answer": Sealed(How.ACT, ("question", "kind", "text", "author", "at"), ACT),
     "expert": Sealed(
         How.OWN,

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from kit.commands import command
+from kit.routed_study import fill
 from kit.studies import AUTHOR, Run, rated
 from kit.study_place import all_rows
-from kit.ward_study import fill
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
@@ -34,8 +34,8 @@ from annotate.results import (
     RuleToKeep,
     Whole,
 )
+from annotate.screens import agreement_routing, study_files, study_import
 from annotate.screens import study as study_screen
-from annotate.screens import study_files, study_import, ward_routing
 from annotate.uploads import Upload
 from calibration.planning.rows import PlanOptions
 from calibration.routing.values import NONE_TO_KEEP, Harm
@@ -162,11 +162,8 @@ IN_THE_APP = {
     "analyse models": ("models", "Models"),
     "analyse errors": ("agreement", "Errors"),
     "analyse predict": ("agreement", "Predict"),
-    "analyse route": ("ward_routing", "Look for a rule"),
-    "analyse transport": ("ward_transport", "Compare"),
-    "rate next": ("ward_next", "Look now"),
+    "analyse route": ("agreement_routing", "Look for a rule"),
     "analyse monitor": ("monitoring", "Monitoring"),
-    "analyse watch": ("ward_watch", "Acknowledge"),
     "share export": ("study_files", "Pack the study"),
     "share dossier": ("handover_dossier", "Make the files"),
     "share paper": ("handover_paper", "Make the pages"),
@@ -174,9 +171,9 @@ IN_THE_APP = {
 }
 # What options of a command do -> the same, where the option does more than narrow a question.
 OPTIONS_IN_THE_APP = {
-    "analyse route --keep": ("ward_routing", "Keep this rule"),
-    "analyse route --by": ("ward_rules", "Route by this rule"),
-    "analyse route --csv": ("ward_rules", "Routes as CSV"),
+    "analyse route --keep": ("agreement_routing", "Keep this rule"),
+    "analyse route --by": ("agreement_routing", "Route by this rule"),
+    "analyse route --csv": ("agreement_routing", "Routes as CSV"),
 }
 IN_THE_TERMINAL = {
     "demo": "it makes another study than the one that is open",
@@ -328,7 +325,7 @@ def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_no
     with pytest.raises(BadInput, match=NONE_TO_KEEP):
         routings.kept_now(engine, replace(rule, name="tight", question=tight))
     with pytest.raises(NotAllowed):
-        ward_routing.kept(RESEARCHER, engine, rule)
+        agreement_routing.kept(RESEARCHER, engine, rule)
     assert len(kept_rules(engine)) == 2
 
 

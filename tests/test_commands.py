@@ -41,7 +41,6 @@ STUDY = (
     *("jury panels", "jury probe", "jury run", "jury missing", "jury references"),
     "jury improve",
     *("analyse measure", "analyse calibrate", "analyse juries", "analyse monitor"),
-    *("rate next", "analyse transport", "analyse errors"),
     *("analyse predict", "analyse route", "study protocol check", "share rubric", "share export"),
     *("share dossier", "study backup", "study move", "study lock", "study unblind"),
     *("analyse models", "share paper"),
@@ -50,7 +49,6 @@ STUDY = (
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.
 ALONE = {
     *("demo", "serve", "study points add", "study points show", "analyse points"),
-    *("analyse claims", "analyse watch", "study points draft"),
 }
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from data.queries.watch import Intakes
 from docx import Document
 from kit.scores import NAN
 from kit.scores import row as period
@@ -51,7 +52,6 @@ from data.queries import names_of_actors
 from data.queries.dossiers import dossier_answers
 from data.queries.record import verify
 from data.queries.study import facts
-from data.queries.watch import Intakes
 from data.schema import Role
 from data.store import add_people
 from data.store.dossiers import keep_answers

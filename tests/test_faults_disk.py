@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from annotate.watching.lock import watch_lock
 from kit.commands import assert_told, names, responses
 from kit.jurors import Stub
 from kit.jury_runs import attempts, many, panel_at
@@ -23,7 +24,6 @@ from kit.study_place import all_rows
 from sqlalchemy import Engine
 from sqlmodel import select
 
-from annotate.watching.lock import watch_lock
 from data.database import open_study, reading
 from data.errors import NoStudy
 from data.queries.record import verify

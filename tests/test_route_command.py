@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from kit.demo_study import Demo
+from kit.routed_study import fill
 from kit.studies import Run
-from kit.ward_study import fill
 
 KEYS = [
     *("harm", "bound", "confidence", "certified", "rule", "threshold", "p", "passed"),

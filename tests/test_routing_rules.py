@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit.routed_study import fill
 from kit.studies import HEAD, Run
-from kit.ward_study import fill
 from sqlalchemy import Engine, text
 
 from calibration.routing.kept import route_by, rule_from_json, rule_to_json

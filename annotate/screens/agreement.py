@@ -24,7 +24,7 @@ from annotate.results import (
     PredictionsQuestion,
     Section,
 )
-from annotate.screens import agreement_errors, controls, frame
+from annotate.screens import agreement_errors, agreement_routing, controls, frame
 from annotate.screens.frame import caption, heading, lead
 from annotate.worker import ask
 from calibration.messages.form import listed
@@ -102,7 +102,7 @@ def show(engine: Engine, person: Person) -> None:
         "Overview": partial(_overview, answer, later),
         "Criteria": partial(_criteria, later),
         "Responses": partial(_responses, later),
-        "Unsafe responses": partial(_if_any, later, "11", NO_CRITICAL, partial(_unsafe, later)),
+        "Unsafe responses": partial(_unsafe_and_routing, engine, person, question, later),
         "Subgroups": partial(_if_any, later, "12", NO_GROUP, _section),
         "Points": partial(_points, engine, person, question),
         "Marks": partial(_if_any, later, "13", NO_MARK, _section_with_notes_folded),
@@ -188,6 +188,14 @@ def _responses(later: Later) -> None:
     if behind := later.found():
         drawn = [chart for chart in behind.charts if chart.name in ("scatter", "difference")]
         show_responses(drawn, behind.pairs)
+
+
+def _unsafe_and_routing(
+    engine: Engine, person: Person, question: AgreementQuestion, later: Later
+) -> None:
+    """Show what is found of unsafe responses, and below it which ones the jury may pass."""
+    _if_any(later, "11", NO_CRITICAL, partial(_unsafe, later))
+    agreement_routing.show(engine, person, question)
 
 
 def _unsafe(later: Later, part: Section) -> None:

@@ -62,11 +62,6 @@ FIGURES: Mapping[str, tuple[str, int]] = {
     "usd": ("US dollars spent on jurors", MONEY),
     "calls": ("Calls to jurors", COUNT),
     "usd_unknown": ("Calls of unknown price", COUNT),
-    "watch_drops": ("Drops of outputs in use that the watch took in", COUNT),
-    "watch_responses": ("Outputs in use among them", COUNT),
-    "watch_drawn": ("Outputs in use drawn for clinicians", COUNT),
-    "alarms": ("Alarms the watch raised", COUNT),
-    "alarms_open": ("Alarms nobody has acknowledged", COUNT),
     "events": ("Events in the record", COUNT),
     "juries_tried": ("Juries compared with the clinicians", COUNT),
     "improvements": ("Times a jury learned", COUNT),
@@ -88,7 +83,6 @@ WORDS: Mapping[str, str] = {
     "decision": "Decision",
     "finding": "Finding in the subgroup",
     "version": "Version of",
-    "watch_last": "Newest drop of outputs in use",
     "agreement_table": "Agreement table",
     "outcome": "Outcome of learning",
 }
@@ -134,7 +128,6 @@ MISSING: Mapping[EvidenceCode, str] = {
     EvidenceCode.JUROR_SETTINGS: "settings of a juror are not known",
     EvidenceCode.NON_INFERIORITY: "not shown to agree no worse than a clinician",
     EvidenceCode.PRESPECIFIED: "no protocol was fixed before clinicians rated",
-    EvidenceCode.WATCH: "no watch has taken in two drops of outputs in use",
     EvidenceCode.TRAINING: "no training round",
 }
 

@@ -65,7 +65,6 @@ class EvidenceCode(StrEnum):
     SUBGROUPS = "subgroups"
     TABLE = "table"
     TRAINING = "training"
-    WATCH = "watch"
 
 
 @dataclass(frozen=True, slots=True)

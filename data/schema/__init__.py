@@ -47,4 +47,3 @@ from data.schema.study import (
     now,
 )
 from data.schema.survey import Survey, SurveyAnswer, SurveyInvitation
-from data.schema.watch import Alarm, AlarmStep, Intake, Outcome, StepKind

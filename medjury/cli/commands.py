@@ -330,12 +330,6 @@ COMMANDS = (
         "adjudicate",
     ),
     Command(
-        "rate next",
-        "ward:next_",
-        "Say whether to go on rating, with an interval that holds under stopping, and what to rate next.",
-        "--icc 0.5 --number 5",
-    ),
-    Command(
         "rate ratings",
         "import_commands:ratings",
         "Import ratings made elsewhere: by clinicians, jurors or metrics; also REDCap and MedHELM.",
@@ -440,24 +434,11 @@ COMMANDS = (
         "--benchmark visits --per-group 3",
     ),
     Command(
-        "analyse transport",
-        "ward:transport",
-        "Say whether notes look like those the jury was validated on, group by group.",
-        "--no-texts",
-    ),
-    Command(
         "analyse monitor",
         "monitor:monitor",
         "Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.",
         "--reps 200",
         "monitor",
-    ),
-    Command(
-        "analyse watch",
-        "watch:watch",
-        "Watch a ward: take in outputs as they come, have them rated, raise an alarm when agreement falls.",
-        "drops --settings watch.toml --once",
-        "watch",
     ),
     Command(
         "share export",

@@ -1,7 +1,7 @@
 """What of a study answers items of reporting guidelines: each piece of evidence is computed once."""
 
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from data.queries.learning import improvements
 from data.queries.ledger import compositions_tried
 from data.queries.record import acts, locked_since, present_head
 from data.queries.study import Facts, facts
-from data.queries.watch import AlarmView, Intakes, alarms, intakes
 from data.schema import now
 from medjury.services.evidence_figures import over_time, rated_evidence
 from medjury.services.improvement import Outcome
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 TABLE_FILE = "agreement.csv"
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
-LEAST_DROPS = 2  # of outputs in use, that tell that a watch runs and not only began
 Tick = Callable[[float], None]
 Found = Mapping[Code, tuple[Evidence, ...]]
 
@@ -95,7 +93,6 @@ def recorded_evidence(
         Code.LEDGER: _ledger(engine),
         Code.IMPROVEMENT: _improvement(engine),
         Code.SOFTWARE: _software(),
-        Code.WATCH: watched(intakes(engine), alarms(engine)),
     }
 
 
@@ -235,17 +232,6 @@ def _improvement(engine: Engine) -> Iterator[Evidence]:
     if ended := [outcome for outcome in outcomes if outcome != Outcome.STOPPED]:
         yield figure("improvements", len(ended))
         yield word("outcome", ended[-1])
-
-
-def watched(taken: Intakes, raised: Sequence[AlarmView]) -> Iterator[Evidence]:
-    """Yield what a watch took in of outputs in use; nothing where it took in one drop or none."""
-    if taken.drops >= LEAST_DROPS and taken.responses and taken.last:
-        yield figure("watch_drops", taken.drops)
-        yield figure("watch_responses", taken.responses)
-        yield figure("watch_drawn", taken.drawn)
-        yield word("watch_last", f"{taken.last:%Y-%m-%d}")
-        yield figure("alarms", len(raised))
-        yield figure("alarms_open", sum(alarm.is_open for alarm in raised))
 
 
 def _software() -> Iterator[Evidence]:

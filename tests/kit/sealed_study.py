@@ -6,7 +6,6 @@ from dataclasses import replace
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from annotate.watching.sample import Sample
 from data.card import Marked, Reply
 from data.claims import Claim
 from data.description import Description
@@ -36,7 +35,6 @@ from data.schema import (
     Setting,
     State,
     Status,
-    StepKind,
 )
 from data.schema.jury import BatchState, JuryBatch
 from data.store import (
@@ -91,15 +89,6 @@ from data.store.surveys import (
     submit_survey,
 )
 from data.store.training import answer_drill, import_experts, let_through
-from data.store.watch import (
-    Drop,
-    NewAlarm,
-    acknowledge,
-    note_step,
-    raise_alarm,
-    refuse_drop,
-    take_in,
-)
 from data.survey import ON_THE_WHOLE
 from data.taxonomy import shipped_taxonomy
 
@@ -342,21 +331,6 @@ def _settled(engine: Engine, keys: dict[str, int]) -> None:
     submit(engine, keys["dr_c"], code, Reply(dict.fromkeys(RUBRIC.criteria, 4)), 9.0)
 
 
-def _watched(engine: Engine) -> None:
-    """Take in two drops and refuse one; raise two alarms, one of them acknowledged."""
-    for name in ("ward", "clinic"):
-        take_in(engine, Drop(name * 8, 5), _rows(name, range(3)), lambda _: RUBRIC, Sample(0.5))
-    refuse_drop(engine, Drop("2" * 64, 9), "BadRow")
-    for number in (1, 2):
-        raise_alarm(
-            engine,
-            NewAlarm(f"k{number}", "visits", "Dr Lee", "rate anew", 14, {"icc": 0.1 * number}),
-        )
-        note_step(engine, number, StepKind.BEGUN, "email")
-        note_step(engine, number, StepKind.FAILED, "email", "ConnectionRefusedError")
-    acknowledge(OPERATOR, engine, 1, "rated a new sample")
-
-
 def _looked_at(engine: Engine) -> None:
     set_setting(engine, "reference", "on_request")
     change_tags(OPERATOR, engine, 1, put_on=["too short", "unsafe"])
@@ -372,7 +346,6 @@ def _looked_at(engine: Engine) -> None:
     for _ in (1, 2):
         record_evaluations(engine, [jury])
     freeze(engine, "0" * 64, {"rows": []})
-    _watched(engine)
     lock(engine, "coordinator")
     reopen(engine, "coordinator", "one more")
     set_setting(engine, "pause_minutes", "20")

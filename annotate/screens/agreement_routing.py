@@ -1,4 +1,4 @@
-"""Routing on the ward screen: which responses the jury may pass, and which clinicians read."""
+"""Routing, under the unsafe responses: which the jury may pass, which clinicians read, and the rules kept."""
 
 from concurrent.futures import Future
 
@@ -6,12 +6,22 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import tables, worker
-from annotate.results import RoutingAnswer, RoutingQuestion, RuleToKeep
-from annotate.screens import controls, frame, ward_rules
+from annotate.results import (
+    AgreementQuestion,
+    RoutedByAnswer,
+    RoutedByQuestion,
+    RoutingAnswer,
+    RoutingQuestion,
+    RulesAnswer,
+    RulesAsked,
+    RuleToKeep,
+)
+from annotate.screens import frame
 from annotate.screens.frame import caption, good, heading, paragraph
 from annotate.waiting import waited
 from calibration.routing.values import NONE_TO_KEEP, Harm
 from data.person import Person, only
+from data.queries import names_of_actors
 from data.schema import Role
 
 ROUTED, KEPT = "annotate.routings:routed", "annotate.routings:kept_now"
@@ -35,8 +45,16 @@ CONFIDENCE = "How sure the bound is to hold."
 NAME_HELP = "A name is given once, and the rule under it is never changed."
 COORDINATORS = "A coordinator can keep this rule under a name, to route later responses by it."
 
+RULES, ROUTED_BY = "annotate.routings:rules", "annotate.routings:routed_by"
+BY = "routed-by"  # in the session: the kept rule that responses were routed by last
+ABOUT_RULES = (
+    "A kept rule routes every response of the study, those that came later too. What it was not "
+    "certified for is read: another benchmark, another rubric, a response that a juror has not scored."
+)
+NO_RULE = "No rule is kept yet. A question above that certifies one lets a coordinator keep it."
 
-def show(engine: Engine, person: Person) -> None:
+
+def show(engine: Engine, person: Person, of: AgreementQuestion) -> None:
     """Show what may be passed, the question that is asked, and the rules that are kept."""
     st.html(heading("Routing") + paragraph(ABOUT))
     if message := st.session_state.pop(STORED, None):
@@ -47,7 +65,7 @@ def show(engine: Engine, person: Person) -> None:
     label = "The question" if asked is None else "Another question"
     with st.expander(label, expanded=asked is None, key=f"routing-{turn}"):
         st.html(paragraph(ONE_QUESTION))
-        question = _ask(engine, person)
+        question = _ask(of)
         st.html(caption(ONLY_LOOKS))
     if question is not None:
         st.session_state.update({ASKED: question, TURN: turn + 1})
@@ -55,7 +73,7 @@ def show(engine: Engine, person: Person) -> None:
     if asked is not None:
         with verdict:
             _answer(engine, person, asked)
-    ward_rules.show(engine, person)
+    _rules(engine, person)
 
 
 def _answer(engine: Engine, person: Person, asked: RoutingQuestion) -> None:
@@ -72,7 +90,7 @@ def _answer(engine: Engine, person: Person, asked: RoutingQuestion) -> None:
     left, right = st.columns((3, 1), vertical_alignment="bottom")
     with left:
         _keep(engine, person, asked, answer)
-    ward_rules.save(right, "Decisions as CSV", answer.csv, simulated=answer.is_simulated)
+    _save(right, "Decisions as CSV", answer.csv, simulated=answer.is_simulated)
 
 
 def _keep(engine: Engine, person: Person, asked: RoutingQuestion, answer: RoutingAnswer) -> None:
@@ -104,24 +122,71 @@ def kept(_: Person, engine: Engine, rule: RuleToKeep) -> "Future[str]":
     return worker.of_study(engine, KEPT, rule)
 
 
-def _ask(engine: Engine, person: Person) -> RoutingQuestion | None:
-    """Ask for harm, bound and jury; None until the button is pressed."""
-    first, second = st.columns(4), st.columns(4, vertical_alignment="bottom")
+def _ask(of: AgreementQuestion) -> RoutingQuestion | None:
+    """Ask for harm and bound, of the jury and responses of the page; None until the button is pressed."""
+    first = st.columns(4)
     kind = first[0].selectbox("Harmful is where", [LOW, ERROR], key="harm")
     points = first[1].number_input(POINTS[kind], 0.0, 100.0, _usual(kind), 0.5, key=f"at-{kind}")
     bound = first[2].number_input(AT_MOST, 0.1, 99.9, 5.0, 1.0, help=BOUND, key="bound")
     sure = first[3].number_input(
         "Confidence in %", 50.0, 99.9, 90.0, 1.0, help=CONFIDENCE, key="sure"
     )
-    jury = controls.panel_or_one(second[1], engine, person)
-    benchmark, criterion = controls.benchmark_and_criterion(engine, person, second)
-    if not second[3].button("Look for a rule", type="primary", key="route", width="stretch"):
+    if not st.button("Look for a rule", type="primary", key="route"):
         return None
-    harm = Harm("low" if kind == LOW else "error", round(points, 4), criterion)
+    options = of.options
+    harm = Harm("low" if kind == LOW else "error", round(points, 4), options.criterion)
     return RoutingQuestion(
-        harm, round(bound / 100, 6), round(sure / 100, 6), jury.jurors, benchmark
+        harm, round(bound / 100, 6), round(sure / 100, 6), options.jurors, options.benchmark
     )
 
 
 def _usual(kind: str) -> float:
     return 2.0 if kind == LOW else 1.0
+
+
+def _rules(engine: Engine, person: Person) -> None:
+    """List the rules that are kept, and route by the one that is chosen."""
+    st.html(heading("Kept rules"))
+    asked = RulesAsked(tuple(names_of_actors(person, engine).items()))
+    coming: Future[RulesAnswer] = worker.ask(person, engine, RULES, asked, "details")
+    kept = frame.computed(coming, "Rules are being read")
+    if kept is None:
+        return
+    if not kept.names:
+        st.html(paragraph(NO_RULE))
+        return
+    st.html(tables.of_table(kept.table) + paragraph(ABOUT_RULES))
+    places = st.columns((2, 1, 1), vertical_alignment="bottom")
+    name = places[0].selectbox("Kept rule", kept.names, key="kept-rule")
+    if places[1].button("Route by this rule", key="route-by", width="stretch"):
+        st.session_state[BY] = name
+    by: str | None = st.session_state.get(BY)
+    if by in kept.names and by == name:
+        _routed(engine, person, RoutedByQuestion(by), places[2])
+
+
+def _routed(
+    engine: Engine,
+    person: Person,
+    asked: RoutedByQuestion,
+    place: "st.delta_generator.DeltaGenerator",
+) -> None:
+    """Show what a kept rule makes of every response, and the routes to save."""
+    coming: Future[RoutedByAnswer] = worker.ask(person, engine, ROUTED_BY, asked, "details")
+    answer = frame.computed(coming, "Responses are being routed")
+    if answer is None:
+        return
+    changed = [answer.changed] if answer.changed else []
+    is_good = not (changed or answer.is_simulated)
+    st.html(tables.of_verdict(answer.headline, (*changed, *answer.told), is_good=is_good))
+    _save(place, "Routes as CSV", answer.csv, simulated=answer.is_simulated)
+
+
+def _save(
+    place: "st.delta_generator.DeltaGenerator", label: str, body: bytes, *, simulated: bool
+) -> None:
+    """Offer decisions as a file, whose name says where simulated raters are behind it."""
+    file = f"routes{'_simulated' if simulated else ''}.csv"
+    place.download_button(
+        label, body, file, "text/csv", key=f"save-{label}", on_click="ignore", width="stretch"
+    )

@@ -1,4 +1,4 @@
-"""A study with a rated part and a rest that only the jury has scored, as a ward has it."""
+"""A study with a rated part and a rest that only the jury has scored, as routing needs it."""
 
 from pathlib import Path
 
