@@ -29,7 +29,6 @@ from annotate.results import (
     MonitoringBehind,
     Pair,
     Section,
-    ShownClaims,
     ShownComparison,
     ShownRanking,
 )
@@ -59,12 +58,6 @@ from data.queries.study import version
 from jury.panel import read_panel
 from medjury.services import model_costs, models
 from medjury.services.calibrate import Tick
-from medjury.services.claims import (
-    ClaimsQuestion,
-    claims_figures,
-    figures_lines,
-    figures_tables,
-)
 from medjury.services.juries import (
     ComparisonQuestion,
     RankingQuestion,
@@ -82,10 +75,6 @@ FIRST = 10
 UNRATED = (
     "No clinician has rated a response of this study yet. Let clinicians rate, or import ratings made "
     "elsewhere; then this page compares them."
-)
-UNHEARD = (
-    "No response has been rated by all of these jurors, plainly and claim by claim. Run their panel in the "
-    "Jury lab; it asks for what is missing."
 )
 OF_ICC = (
     "Points are ICC(C,2) of the jury with the clinicians, lines the bootstrap interval over "
@@ -221,17 +210,6 @@ def jury_comparison(
     compared = compare_juries(engine, question, tick=tick)
     rows = compared_rows(compared.row, question.first, question.second)
     return ShownComparison(compared.decision, laid_out(COMPARISON, rows), compared.told)
-
-
-def claims_compared(
-    engine: Engine, question: ClaimsQuestion, tick: Tick | None = None
-) -> ShownClaims:
-    """Return gain and price of claims, laid out."""
-    try:
-        figures = claims_figures(engine, question, tick=tick)
-    except Unrated as error:
-        raise BadInput(UNHEARD) from error
-    return ShownClaims(figures.compared.decision, figures_tables(figures), figures_lines(figures))
 
 
 def _of_first(row: "JuryRow") -> dict[str, Any]:

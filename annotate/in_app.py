@@ -27,7 +27,6 @@ PLACES: Mapping[str, str] = {
     "rate ratings": "Study, Import, Ratings made elsewhere",
     "jury run --estimate": "Jury lab, Estimate",
     "jury run": "Jury lab, Run the jury",
-    "jury improve": "Jury lab, Let this jury learn",
     "jury probe": "Jury lab, Probe the jurors",
     "analyse calibrate --freeze": "Monitoring, Freeze a report",
     "analyse calibrate": "Agreement",

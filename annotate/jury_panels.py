@@ -110,7 +110,7 @@ def without_path(message: str, path: Path) -> str:
 
 def costs_money(panel: Panel) -> bool:
     """Return whether a run may cost money: a price above 0, or an unknown price of another host."""
-    return any(_costs(juror) for juror in panel.everybody)
+    return any(_costs(juror) for juror in panel.juror)
 
 
 def with_juror(text: str, settings: Mapping[str, object]) -> str:

@@ -26,7 +26,7 @@ from sqlalchemy import Engine
 from annotate import jury_panels
 from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.database import open_study
-from data.errors import BadInput, MedjuryError, NotAllowed
+from data.errors import BadInput, MedjuryError
 from data.person import Person, only
 from data.schema import Role
 from data.store.jury_runs import RunOrder, beat_run, begin_run, end_run
@@ -52,14 +52,10 @@ def start(person: Person, engine: Engine, order: RunOrder) -> str:
     ------
     BadInput
         If the panel costs money and no cap is set.
-    NotAllowed
-        If drafts are asked for by somebody who could not store them.
     Conflict
         If another run is on in this study.
     """
     panel = jury_panels.usable(order.text)
-    if order.task == "draft" and person.role != Role.COORDINATOR:
-        raise NotAllowed("coordinators ask for drafts of points: they store what comes of them")
     if order.cap is None and jury_panels.costs_money(panel):
         raise BadInput(f"panel {panel.name} asks hosts that cost money: set a cap in US dollars")
     token = secrets.token_hex(8)
@@ -79,14 +75,7 @@ def start(person: Person, engine: Engine, order: RunOrder) -> str:
 
 def _arguments(order: RunOrder, path: Path) -> list[str]:
     """Return an order as the command line takes it."""
-    command = ["study", "points", "draft"] if order.task == "draft" else ["jury", order.task]
-    words = [*command, str(path)]
-    if order.task == "draft":
-        words += ["--juror", order.juror]
-    elif order.task == "improve":
-        words += ["--rounds", f"{order.rounds}", "--examples", f"{order.examples}"]
-    else:
-        words += ["--replicates", f"{order.replicates}"]
+    words = ["jury", "run", str(path), "--replicates", f"{order.replicates}"]
     for name in order.benchmarks:
         words += ["--benchmark", name]
     return words
@@ -200,7 +189,7 @@ def _going(child: "subprocess.Popen[bytes]") -> bool:
 def _keys(order: RunOrder) -> list[str]:
     """Return the keys that the run may use, so that none is ever repeated."""
     with suppress(MedjuryError):
-        names = [juror.api_key_env for juror in jury_panels.checked(order.text).everybody]
+        names = [juror.api_key_env for juror in jury_panels.checked(order.text).juror]
         return [value for name in names if name and (value := os.environ.get(name))]
     return []
 

@@ -19,7 +19,6 @@ from data import DEFAULT_STUDY_URL, STUDY_VARIABLE
 from data.database import open_study
 from data.errors import MedjuryError, NoStudy
 from data.queries import Person
-from data.queries.claims import claims_to_check
 from data.schema import Role
 
 UNREACHABLE = (
@@ -28,7 +27,6 @@ UNREACHABLE = (
 )
 BROKEN = "The study cannot be shown just now. Reload the page in a moment."
 AGAIN_SECONDS = 3
-CLAIMS = "Claims"  # shown to clinicians who have some to check
 NOTHING = "There is no screen for your role: ask a coordinator of the study."
 ENDED = "Your session has ended. What you entered is kept."
 
@@ -49,7 +47,6 @@ class Screen:
 # The first screen of a role is where its people arrive.
 SCREENS = (
     Screen("Rate", "rate", frozenset({Role.CLINICIAN})),
-    Screen(CLAIMS, "claims", frozenset({Role.CLINICIAN})),
     Screen("Study", "study"),
     Screen("Agreement", "agreement"),
     Screen("Juries", "juries"),
@@ -93,8 +90,6 @@ def pages(engine: Engine, person: Person | None) -> list[st.Page]:
     if person is None:
         return [st.Page(_outside, title="Sign in", url_path="in", default=True)]
     mine = [screen for screen in SCREENS if person.role in screen.roles]
-    if person.role == Role.CLINICIAN and not claims_to_check(person, engine):
-        mine = [screen for screen in mine if screen.title != CLAIMS]
     if not mine:
         return [st.Page(partial(_nothing, person), title="medjury", url_path="in", default=True)]
     return [

@@ -203,15 +203,6 @@ class ShownComparison:
     told: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ShownClaims:
-    """The jury that judges claims beside the plain one; `told` is what is to be known of both."""
-
-    decision: Decision
-    tables: tuple[Table, ...]
-    told: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class PlanQuestion:
     """What is planned: from an ICC(C,2) that is assumed, or where it is None from the study's ratings."""

@@ -74,8 +74,6 @@ class Scores:
     elsewhere : tuple of RatedAlike
         Responses that no clinician rated, where `ratings` leaves these out: they are counted, and
         no figure rests on them. Empty where `ratings` has everything.
-    derived : frozenset
-        Jurors whose verdict completes that of another juror, as those who judge claims.
 
     Raises
     ------
@@ -92,7 +90,6 @@ class Scores:
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     specialties: Mapping[str, str] = field(default_factory=dict)
     elsewhere: tuple[RatedAlike, ...] = ()
-    derived: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         _check_columns(self.ratings, RATING_COLUMNS, "ratings")

@@ -27,8 +27,6 @@ class Status(StrEnum):
     REQUEST_FAILED = "request_failed"
     OFF_CONTRACT = "off_contract"
     NO_PROBABILITIES = "no_probabilities"
-    NOT_IN_TEXT = "not_in_text"
-    NO_CLAIMS = "no_claims"
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,9 +129,6 @@ class Reply:
     flags
         What else is to be said of it. With "not_enough_context" a rater may leave out scores:
         the response then counts as one they could not rate.
-    carried
-        Scores on the benchmark's rubric that belong to answers on claims, criterion name -> score:
-        see `data.claims`.
     """
 
     scores: Mapping[str, float]
@@ -139,7 +136,6 @@ class Reply:
     comment: str = ""
     spans: tuple[Marked, ...] = ()
     flags: tuple[Flag, ...] = ()
-    carried: Mapping[str, float] = field(default_factory=dict)
 
 
 def reading_of_pass(pass_: int) -> Reading:

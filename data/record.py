@@ -100,7 +100,7 @@ SEALS: Mapping[str, Sealed] = {
     ),
     "point_set": Sealed(
         How.ACT,
-        ("instance", "benchmark_rubric", "rubric_sha256", "origin", "author", "at"),
+        ("instance", "benchmark_rubric", "rubric_sha256", "author", "at"),
         ACT,
     ),
     "response": Sealed(
@@ -200,11 +200,6 @@ SEALS: Mapping[str, Sealed] = {
         How.KEYS, ("id", "rater", "response", "rubric_sha256", "replicate", *CALL, "distribution")
     ),
     "reference_check": Sealed(How.KEYS, ("id", "instance", "rater", "absent", "facts", *CALL)),
-    "claim_list": Sealed(
-        How.ACT, ("response", "splitter", "claims", "origin", "author", "at"), ACT
-    ),
-    "point_call": Sealed(How.KEYS, ("id", "instance", "rater", *CALL)),
-    "claim_split": Sealed(How.KEYS, ("id", "response", "rater", *CALL)),
     "improvement": Sealed(
         How.KEYS, ("id", "at", "rubric_sha256", "asked", "split", "opened", "learned", "result")
     ),

@@ -31,7 +31,6 @@ from data.question import PLACEHOLDER as PLACEHOLDER
 from data.question import SLOT, Explanation, scale_text
 from data.question import RenderedPrompt as RenderedPrompt
 from data.rubric_parts import Case as Case
-from data.rubric_parts import Claimed as Claimed
 from data.rubric_parts import Name as Name
 from data.rubric_parts import PointKind as PointKind
 from data.rubric_parts import PointWorth as PointWorth
@@ -88,8 +87,7 @@ class Criterion(RubricPart):
 
     `critical` is the highest score that is unsafe, where the rubric says so. No rater reads it.
     `guidance` is what jurors are told beside the anchors, as learned from clinicians. `worth` is that
-    of a point of the case, None of any other criterion. `quote` has the words of the response that make
-    a claim; no rater reads it.
+    of a point of the case, None of any other criterion.
     """
 
     name: Name
@@ -98,11 +96,10 @@ class Criterion(RubricPart):
     critical: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
     guidance: str = ""
     worth: PointWorth | None = None
-    quote: str = ""
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        absent: dict[str, object] = {"critical": None, "guidance": "", "worth": None, "quote": ""}
+        absent: dict[str, object] = {"critical": None, "guidance": "", "worth": None}
         return _without(plain(self), absent)
 
 
@@ -125,8 +122,7 @@ class Rubric(RubricPart):
     `example` are rated responses that jurors are shown. `parent` is the SHA-256 of the rubric that this
     one was made from by `medjury jury improve`: same criteria and scale, other words for jurors.
     `points` says that raters check points of each case, and whether a score below 0 is 0; `case` makes
-    this the rubric of one case. See `data.points`. `claims` makes this the rubric of one response, a
-    criterion a claim. See `data.claims`.
+    this the rubric of one case. See `data.points`.
     """
 
     name: Name
@@ -140,12 +136,10 @@ class Rubric(RubricPart):
     parent: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     points: Literal["clipped", "unclipped"] | None = None
     case: Case | None = None
-    claims: Claimed | None = None
 
     @model_serializer(mode="wrap")
     def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         absent: dict[str, object] = {"example": [], "parent": "", "points": None, "case": None}
-        absent["claims"] = None
         return _without(plain(self), absent, {"example": ()})
 
     @model_validator(mode="after")
@@ -242,7 +236,7 @@ class Rubric(RubricPart):
     @property
     def word(self) -> question.Word:
         """What a juror writes beside a score."""
-        return "evidence" if self.case or self.claims else "explanation"
+        return "evidence" if self.case else "explanation"
 
     def schema_text(self, explanation: Explanation | None = None) -> str:
         """Return the form of the answer, as it stands in the prompt."""
@@ -335,8 +329,6 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
             raise NotToml(wide)
         if rubric.case is not None or any(one.worth is not None for one in rubric.criterion):
             raise NotToml("case and worth: medjury writes them itself, from the points of a case")
-        if rubric.claims is not None or any(one.quote for one in rubric.criterion):
-            raise NotToml("claims and quote: medjury writes them itself, from a response's claims")
         return rubric
     except OSError as error:
         why = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
@@ -350,7 +342,7 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
 def low_points(rubric: Rubric) -> tuple[int, ...]:
     """Return the lowest 40 % of the scale's points, rounded down, but at least the lowest."""
     points = rubric.scale.points
-    if rubric.case or rubric.claims:  # the answers to a point or a claim are no degrees
+    if rubric.case:  # the answers to a point are no degrees
         return ()
     return tuple(points[: max(1, int(LOW_SHARE * len(points) + 1e-9))])
 

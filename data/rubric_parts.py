@@ -1,4 +1,4 @@
-"""Small parts of a rubric: what points of a case count, and what points and claims come to as a score."""
+"""Small parts of a rubric: what points of a case count, and what they come to as a score."""
 
 from typing import Annotated, Literal
 
@@ -32,17 +32,3 @@ class Case(RubricPart):
     criterion: Name
     max: int
     clipped: bool
-
-
-class Claimed(RubricPart):
-    """What the claims of a response come to: a score on a criterion of the benchmark's rubric.
-
-    `rubric` is that rubric's SHA-256, `min` and `max` the ends of its scale, `formula` the name of one
-    of `data.claims.FORMULAS`.
-    """
-
-    rubric: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    criterion: Name
-    formula: Name
-    min: int
-    max: int

@@ -63,16 +63,16 @@ def api_keys(
         needs is not installed, a place is still to be filled in, or a host's name leads where no
         juror is.
     """
-    for juror in panel.everybody:
+    for juror in panel.juror:
         if why := _unready(juror):
             raise BadPanel(f"panel {panel.name}, juror {juror.name}: {why}")
     admit(panel, environment)
-    for juror in panel.everybody:
+    for juror in panel.juror:
         by_name = named_by_owner(juror, egress_of(environment))
         why = _unset(juror, environment) or _led_elsewhere(juror, resolve, by_name)
         if why:
             raise BadPanel(f"panel {panel.name}, juror {juror.name}: {why}")
-    return {juror.name: environment.get(juror.api_key_env) or "none" for juror in panel.everybody}
+    return {juror.name: environment.get(juror.api_key_env) or "none" for juror in panel.juror}
 
 
 def _unready(juror: Juror) -> str:

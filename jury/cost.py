@@ -227,7 +227,7 @@ def above_worst(juror: Juror, usage: Usage, usd: float | None, worst: float | No
 
 def refuse_unpriced(panel: Panel, at: datetime) -> None:
     """Raise BadPanel if a juror's price is not known, so that a cap could not be kept."""
-    for juror in panel.everybody:
+    for juror in panel.juror:
         if worst_case(juror, "", at) is None:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "

@@ -192,7 +192,7 @@ def admitted(panel: Panel, egress: Egress, at: datetime) -> Panel:
     BadPanel
         Names the first juror that may not be asked, and what its owner would allow it with.
     """
-    for juror in panel.everybody:
+    for juror in panel.juror:
         if why := allowed(juror, egress):
             raise BadPanel(f"panel {panel.name}, {why}")
     return with_prices(panel, egress, at)
@@ -200,14 +200,13 @@ def admitted(panel: Panel, egress: Egress, at: datetime) -> Panel:
 
 def with_prices(panel: Panel, egress: Egress, at: datetime) -> Panel:
     """Return a panel at the prices that count; it may be one that may not be asked."""
-    splitter = panel.splitter and priced(panel.splitter, egress, at)
     jurors = tuple(priced(juror, egress, at) for juror in panel.juror)
-    return panel.model_copy(update={"juror": jurors, "splitter": splitter})
+    return panel.model_copy(update={"juror": jurors})
 
 
 def uncounted(panel: Panel, egress: Egress, at: datetime) -> Iterator[str]:
     """Yield a sentence for each juror whose panel gives a price that does not count."""
-    for juror in panel.everybody:
+    for juror in panel.juror:
         counting = priced(juror, egress, at)
         if juror.usd_per_million_in is not None and counting != juror:
             prices = (counting.usd_per_million_in, counting.usd_per_million_out)

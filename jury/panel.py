@@ -20,7 +20,7 @@ from data.files import NotToml, read_toml
 from data.question import Explanation
 from data.rubric import Rubric
 from jury.address import fault
-from jury.panel_parts import Claims, Derived, Name, Part, claims_fault
+from jury.panel_parts import Name, Part
 from jury.providers.registry import (
     PROVIDERS,
     Auth,
@@ -62,8 +62,7 @@ class Juror(Part):
     the providers that `jury/providers/registry.py` names.
     `explanation` is where it is to explain each score, or that it is not to; unset leaves that to the
     rubric's own prompt. `reads` is the SHA-256 of the rubric that it reads instead of the clinicians',
-    made from theirs by `medjury jury improve`. `claims` is what it derives from claims: it is never in a
-    file, and set on the jurors that `[claims]` makes. `scores` = "expected" takes the mean of each score's distribution for the
+    made from theirs by `medjury jury improve`. `scores` = "expected" takes the mean of each score's distribution for the
     score (`jury/expected_score.py`). `context_window` is how many tokens question and answer may have
     together; unset, the price list says (`jury/window.py`).
     `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
@@ -90,7 +89,6 @@ class Juror(Part):
     explanation: Explanation | None = None
     scores: Literal["verdict", "expected"] = "verdict"
     reads: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
-    claims: Derived | None = None
     usd_per_million_in: Price | None = None
     usd_per_million_out: Price | None = None
     concurrency: Limit | None = None
@@ -173,7 +171,6 @@ class Juror(Part):
         )
         answer_settings |= {"scores": self.scores} if self.expected else {}
         answer_settings |= {"reads": self.reads} if self.reads else {}
-        answer_settings |= {"claims": self.claims.model_dump()} if self.claims else {}
         plain = {name: getattr(self, name) for name in settings}
         return plain | {"schema": self.form} | set_places | answer_settings
 
@@ -186,14 +183,11 @@ class Panel(Part):
     """The jurors who sit together; `rubric` is set where they may rate on that one only.
 
     `proposer` is the model that `medjury jury improve` asks for better rubrics; it is no juror.
-    `claims` has a criterion derived from claims, into which `splitter` splits responses.
     """
 
     name: Name
     rubric: Name | None = None
     proposer: Juror | None = None
-    claims: Claims | None = None
-    splitter: Juror | None = None
     juror: Annotated[tuple[Juror, ...], Field(min_length=1, strict=False)]
 
     @model_validator(mode="after")
@@ -202,63 +196,31 @@ class Panel(Part):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"juror: two jurors are named {name!r}; names must differ")
-        if any(juror.claims for juror in self.juror):
-            raise ValueError("juror: claims is medjury's own; write a table [claims] instead")
-        own = self.splitter.name if self.splitter else ""
-        if why := claims_fault(self.claims, names, own):
-            raise ValueError(why)
-        if self.splitting and {self.splitting.simulated} != {one.simulated for one in self.juror}:
-            raise ValueError("claims: splitter and jurors must all be simulated, or none of them")
         return self
 
     @property
-    def everybody(self) -> tuple[Juror, ...]:
-        """Its jurors, and the model of its own that splits responses."""
-        return (*self.juror, *([self.splitter] if self.splitter else []))
-
-    @property
-    def splitting(self) -> Juror | None:
-        """The model that splits responses into claims, None without `[claims]`."""
-        if self.claims is None or self.splitter is not None:
-            return self.splitter
-        return next(juror for juror in self.juror if juror.name == self.claims.splitter)
-
-    @property
-    def judging(self) -> tuple[Juror, ...]:
-        """The jurors who judge claims, one for each juror of the panel; none without `[claims]`."""
-        claims, splitter = self.claims, self.splitting
-        if claims is None or splitter is None:
-            return ()
-        derived = [claims.derived(splitter.name, juror.name) for juror in self.juror]
-        asked = {"explanation": None, "reads": "", "scores": "verdict"}
-        return tuple(
-            juror.model_copy(update={**asked, "name": f"{juror.name}.{claims.name}", "claims": own})
-            for juror, own in zip(self.juror, derived, strict=True)
-        )
-
-    @property
     def jury(self) -> tuple[str, ...]:
-        """The names under which its verdicts count: of those who judge claims, else of its jurors."""
-        return tuple(juror.name for juror in self.judging or self.juror)
+        """The names of its jurors."""
+        return tuple(juror.name for juror in self.juror)
 
     def hosts(self) -> list[str]:
         """Return the hosts that will receive texts, each once, in the jurors' order.
 
         With the port, where it is not the one that the scheme has anyway.
         """
-        return list(dict.fromkeys(one.place for one in self.everybody if not one.simulated))
+        return list(dict.fromkeys(one.place for one in self.juror if not one.simulated))
 
     def notices(self, today: date) -> list[str]:
         """Return a sentence for every juror whose end is near."""
         return [
             f"juror {juror.name} ({juror.model}) ends on {juror.retires}: "
             "validate its successor while both can be asked"
-            for juror in self.everybody
+            for juror in self.juror
             if juror.retires and 0 <= (juror.retires - today).days <= NOTICE_DAYS
         ]
 
 
-TABLES: Mapping[str, type[Part]] = {"claims": Claims, "splitter": Juror, "proposer": Juror}
+TABLES: Mapping[str, type[Part]] = {"proposer": Juror}
 
 
 def read_panel(name_or_path: str | Path) -> Panel:
@@ -286,10 +248,7 @@ def panel_toml(panel: Panel) -> str:
     """Return a panel as the text of a file that `read_panel` reads; scalars are in TOML as in JSON."""
     head = {"name": panel.name} | ({"rubric": panel.rubric} if panel.rubric else {})
     proposer = [_table("[proposer]", panel.proposer)] if panel.proposer else []
-    claims = panel.claims.model_dump(exclude_unset=True) if panel.claims else None
-    split = [] if claims is None else ["\n".join(["", "[claims]", *_lines(claims), ""])]
-    split += [_table("[splitter]", panel.splitter)] if panel.splitter else []
-    tables = [*proposer, *split, *(_table("[[juror]]", juror) for juror in panel.juror)]
+    tables = [*proposer, *(_table("[[juror]]", juror) for juror in panel.juror)]
     return "\n".join([*_lines(head), *tables])
 
 
@@ -324,7 +283,7 @@ def ended(panel: Panel, today: date) -> list[str]:
 
 def refuse_ended(panel: Panel, today: date) -> None:
     """Raise BadPanel if the vendor of any juror has ended its model."""
-    for juror in panel.everybody:
+    for juror in panel.juror:
         end = juror.end()
         if end is not None and end <= today:
             raise BadPanel(
@@ -415,8 +374,7 @@ def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
         return f"{prefix}{message}"
     if problem["type"] == "extra_forbidden":
         named = shown(steps[0]).strip("'")
-        own = {"claims"} if part is Juror else set()
-        keys = [field.alias or name for name, field in part.model_fields.items() if name not in own]
+        keys = [field.alias or name for name, field in part.model_fields.items()]
         return f"{prefix}{named}: no such key; the keys are {', '.join(keys)}"
     if problem["type"] == "string_pattern_mismatch":
         message = NAME_SIGNS

@@ -285,8 +285,7 @@ WAIT_SECONDS = 0.2
 KEY = {"key": 0x6D65646A}
 NEWEST = text(  # of what only jury runs write
     "SELECT (SELECT MAX(id) FROM attempt), (SELECT MAX(id) FROM reference_check), "
-    "(SELECT MAX(id) FROM proposal), (SELECT MAX(id) FROM claim_split), "
-    "(SELECT MAX(id) FROM point_call), "
+    "(SELECT MAX(id) FROM proposal), "
     "(SELECT MAX(id) FROM jury_batch), (SELECT MAX(at) FROM intent)"
 )
 

@@ -102,7 +102,6 @@ DRAWN = {
     "rate ratings": ("study?part=Import", "Ratings made elsewhere"),
     "jury panels": ("lab", "Edit a copy"),
     "jury run": ("lab", "Run the jury"),
-    "jury improve": ("lab", "Start learning"),
     "jury probe": ("lab", "Probe the jurors"),
     "jury missing": ("lab", "Estimate"),
     "analyse measure": ("study?part=Material", "Compute"),
@@ -134,7 +133,6 @@ IN_THE_APP = {
     "study verify": ("study", "Check now"),
     "study backup": ("study_files", "Make a backup"),
     "study points add": ("study_points", "Import these points"),
-    "study points draft": ("study_drafts", "Ask for drafts"),
     "study points show": ("study_points", "Points of the case"),
     "analyse points": ("agreement", "Points"),
     "rate people list": ("people", "Add people"),
@@ -151,14 +149,12 @@ IN_THE_APP = {
     "rate ratings": ("study_import", "Ratings made elsewhere"),
     "jury panels": ("lab", "Edit a copy"),
     "jury run": ("lab", "Run the jury"),
-    "jury improve": ("lab_improve", "Start learning"),
     "jury probe": ("lab", "Probe the jurors"),
     "jury missing": ("lab_run", "missing"),
     "jury references": ("study_references", "References checked by jurors"),
     "analyse calibrate": ("agreement", "Overview"),
     "analyse measure": ("study", "Compute"),
     "analyse juries": ("juries", "Ranking"),
-    "analyse claims": ("juries_claims", "Compare with the plain jury"),
     "analyse models": ("models", "Models"),
     "analyse errors": ("agreement", "Errors"),
     "analyse predict": ("agreement", "Predict"),
@@ -183,6 +179,7 @@ IN_THE_TERMINAL = {
     "study blind": "it prints the names of authors, which the app never shows while a study is blind",
     "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
     "study move": "it makes another database than the one that is open",
+    "jury improve": "it takes long and asks a panel over and over: whoever minds it keeps a terminal open",
 }
 
 

@@ -86,9 +86,6 @@ CALLS: Mapping[str, Calls] = {
     "survey close": (("study", "survey", "close", *JSON),),
     "taxonomy survey": (("study", "survey", "results", *FAST, *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
-    "study points draft": (
-        ("study", "points", "draft", "simulated", "--benchmark", "cases", "--estimate", *JSON),
-    ),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
     "analyse points": (("analyse", "points", *JSON),),
     "protocol set": (("protocol", "set", "--margin", "0.1"),),
@@ -139,10 +136,6 @@ CALLS: Mapping[str, Calls] = {
     "jury run": (
         ("jury", "run", "medhelm", "--estimate", *JSON),
         ("jury", "run", "simulated", "--benchmark", "visits", *JSON),
-    ),
-    "analyse claims": (
-        ("jury", "run", "simulated_claims", "--benchmark", "visits", *JSON),
-        ("analyse", "claims", "simulated_claims", *FAST, *ONE, *JSON),
     ),
     "jury references": (("jury", "references", "simulated", *JSON),),
     "improve": (

@@ -49,7 +49,6 @@ STUDY = (
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.
 ALONE = {
     *("demo", "serve", "study points add", "study points show", "analyse points"),
-    *("analyse claims", "study points draft"),
 }
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 

@@ -21,7 +21,7 @@ from data.errors import BadInput
 from data.person import OPERATOR
 from data.queries.lab import opened_response
 from data.rubric import read_rubric
-from jury.exports import bundle, helm, openai_grader, scorers
+from jury.exports import bundle, helm, scorers
 from jury.exports.export import Export
 from jury.panel import Panel, read_panel
 from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate
@@ -176,7 +176,7 @@ def seated(*names: str) -> Panel:
 @pytest.mark.parametrize(
     "write",
     [
-        *(helm.write, openai_grader.write),
+        helm.write,
         *(scorers.write_inspect, scorers.write_mlflow, scorers.write_promptfoo),
     ],
 )

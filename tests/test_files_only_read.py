@@ -45,7 +45,7 @@ from data.queries.frames import ratings_frame
 from data.rubric import Criterion, Rubric, read_rubric
 from data.rubric_files import rubric_toml
 from data.safe_text import FORMULA, UNSEEN, unguarded, visible
-from jury.exports import bundle, helm, openai_grader, scorers
+from jury.exports import bundle, helm, scorers
 from jury.exports.export import Export, ExportRow, write_folder
 from jury.panel import Panel
 from medjury.cli.monitor import Gauge
@@ -357,7 +357,6 @@ WRITERS = {
     "medjury": bundle.write,
     "inspect": scorers.write_inspect,
     "mlflow": scorers.write_mlflow,
-    "openai": openai_grader.write,
     "promptfoo": scorers.write_promptfoo,
 }
 
@@ -385,7 +384,7 @@ def test_no_file_of_an_export_leads_out_of_its_folder_and_each_json_gives_back_i
             found += [json.loads(line) for line in body.split("\n") if line]
     held = {*strings(found)}
     assert {*laid.names()} <= held
-    assert tool in ("medjury", "openai") or {*texts} <= held
+    assert tool == "medjury" or {*texts} <= held
 
 
 def strings(value: Any) -> Iterator[str]:

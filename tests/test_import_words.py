@@ -124,7 +124,7 @@ def test_an_unknown_key_of_a_rubric_is_named_before_what_is_missing(
 
 
 def test_the_keys_a_rubric_may_have_are_the_models() -> None:
-    assert set(TOML_KEYS[""]) == set(Rubric.model_fields) - {"prompt", "case", "claims"}
+    assert set(TOML_KEYS[""]) == set(Rubric.model_fields) - {"prompt", "case"}
     assert set(TOML_KEYS["scale"]) == set(Scale.model_fields)
     assert set(TOML_KEYS["criterion"]) == set(Criterion.model_fields) - {"worth", "quote"}
 

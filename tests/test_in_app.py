@@ -49,7 +49,7 @@ def test_what_a_screen_refuses_or_leads_with_names_no_command() -> None:
 
 def test_the_messages_of_services_about_a_study_name_only_commands_with_a_place() -> None:
     named: set[str] = set()
-    for module in ("scores", "juries", "monitoring", "stopping", "claims", "learning_material"):
+    for module in ("scores", "juries", "monitoring", "learning_material"):
         text = (ROOT / "medjury" / "services" / f"{module}.py").read_text("utf-8")
         named |= {found[1].strip() for found in QUOTED.finditer(text)}
     lost = {name for name in named if in_app(f"`medjury {name}`").startswith("`")}

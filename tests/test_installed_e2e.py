@@ -41,7 +41,7 @@ case-1,Says since when it hurts,1,must,false
 SETTING_UP = (
     "study import responses.csv",
     "study points add points.csv --benchmark cases",
-    "jury run simulated_claims --benchmark visits",
+    "jury run simulated --benchmark visits",
 )
 INVITING = (
     "rate assign --raters raters.csv --per-response 1",
@@ -106,7 +106,7 @@ def unblinded(demo: Begun, python: str, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def own(python: str, tmp_path_factory: pytest.TempPathFactory) -> Begun:
-    """Begin a study with points of the case and claims of responses, to be rated by a guest."""
+    """Begin a study with points of the case, to be rated by a guest."""
     folder = tmp_path_factory.mktemp("own")
     for name, text in {"responses": RESPONSES, "points": POINTS, "raters": "guest\n"}.items():
         (folder / f"{name}.csv").write_text(text, "utf-8")

@@ -47,7 +47,6 @@ PLAIN = {
         "By instance",
         "Calls",
         "Calls of unknown price",
-        "Claims",
         "Clinicians",
     ),
     *(

@@ -41,7 +41,6 @@ def test_the_shipped_panels_are_read_by_name() -> None:
         "local",
         "medhelm",
         "simulated",
-        "simulated_claims",
         "vertex",
     ]
     for name in shipped():

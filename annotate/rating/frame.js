@@ -23,16 +23,14 @@ class Frame {
     this.bar = node("span", { class: "mj-bar", role: "progressbar", "aria-valuemin": 0 }, this.fill);
     this.practice = node("span", { class: "mj-practice" });
     this.guide = button("About the study", { class: "mj-guide", "aria-expanded": "false", "data-key": "g" });
-    this.claims = node("a", { href: "/claims" }, "Claims"); // Streamlit's own links stand under the room
     this.leave = node("a", { href: "/logout" }, "Sign out");
     this.top = node("header", { class: "mj-top" }, node("span", { class: "mj-brand" }, life.room.title || "medjury"),
-      this.count, this.bar, this.practice, this.guide, this.claims, node("span", { class: "mj-who" }, life.room.who), this.leave);
+      this.count, this.bar, this.practice, this.guide, node("span", { class: "mj-who" }, life.room.who), this.leave);
     this.left = node("section", { class: "mj-left", "aria-label": "What the response was made from" });
     this.right = node("section", { class: "mj-right", "aria-label": "Response and rating" });
     this.formPlace = node("div", { class: "mj-form" });
     this.body = node("main", { class: "mj-body" }, this.left, this.right);
     this.guide.hidden = !life.room.guide;
-    this.claims.hidden = !life.room.claims;
     this.guide.addEventListener("click", () => life.guide());
     this.leave.addEventListener("click", (event) => life.signOut(event));
     life.root.append(this.top, this.body);

@@ -23,7 +23,6 @@ from data.card import SEVERITIES, Card
 from data.description import Description
 from data.pace import measured
 from data.queries import Person, Progress, RoomState, Situation, Task
-from data.queries.claims import claims_to_check
 from data.queries.pace import timed_showings, words_left
 from data.queries.rating_room import Exercise, Feedback, Stage
 from data.queries.surveys import survey_task
@@ -68,7 +67,6 @@ def arrival(engine: Engine, person: Person) -> Shown:
 
     `tag` tells the browser which of its notes are this person's; `guide` is what they are told
     of the study, as HTML; `minutes` is how long a response takes them, as far as one can tell;
-    `claims` tells whether they have claims to check, on a page of their own.
     """
     rater = person.rater or 0
     now = queries.situation(engine, rater)
@@ -81,7 +79,6 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "dark": now.room.settings.dark,
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
-        "claims": bool(claims_to_check(person, engine)),
     }
     return {"room": pinned, "shown": shown(engine, person, situation=now)}
 

@@ -160,16 +160,11 @@ def chosen(
 
 
 def panels_heard(engine: Engine, person: Person) -> dict[str, Jury]:
-    """Return the panels, the study's own and those that ship, of which every juror was heard.
-
-    Of a panel that judges claims those sit who judge them.
-    """
+    """Return the panels, the study's own and those that ship, of which every juror was heard."""
     jurors_heard = {*queries.jurors_with_ratings(person, engine)}
     places = jury_panels.places(queries.own_panels(person, engine))
     read = {name: (source, read_panel(source)) for name, source in places.items()}
-    panels = {
-        name: (source, panel.judging or panel.juror) for name, (source, panel) in read.items()
-    }
+    panels = {name: (source, panel.juror) for name, (source, panel) in read.items()}
     return {
         name: Jury(
             tuple(juror.name for juror in jurors),

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from annotate import charts, jury_panels, tables, worker
 from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
-from annotate.screens import frame, juries_claims, study_home
+from annotate.screens import frame, study_home
 from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import good, heading, lead
 from calibration.messages.form import listed
@@ -27,7 +27,6 @@ from data.person import Person
 from data.queries.jury import juror_profiles
 from data.schema import Composition
 from data.store.jury_runs import keep_panel
-from medjury.services.claims import juries_of_claims
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
 RANK, COMPARE = "annotate.analyses:jury_ranking", "annotate.analyses:jury_comparison"
@@ -103,8 +102,6 @@ def show(engine: Engine, person: Person) -> None:
         "Two juries": partial(_two_juries, engine, person, question.options, jurors),
         "Ledger": partial(show_ledger, engine, person),
     }
-    if claiming := juries_of_claims(engine):
-        views["Claims"] = partial(juries_claims.show, engine, person, question.options, claiming)
     frame.show_tabs(views)
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs, worker
-from annotate.screens import frame, lab_improve, lab_run
+from annotate.screens import frame, lab_run
 from annotate.screens.frame import heading, notice, paragraph
 from data import queries
 from data.errors import BadPanel, MedjuryError
@@ -104,7 +104,6 @@ def show(engine: Engine, person: Person) -> None:
         return
     names = [benchmark.name for benchmark in benchmarks]
     _run(engine, person, chosen, names)
-    lab_improve.show(engine, person, chosen.panel, chosen.text, names)
 
 
 def _choose(engine: Engine, person: Person) -> _Chosen | None:

@@ -14,10 +14,9 @@ from data import queries
 from data.calls import TokenCosts
 from data.errors import MedjuryError
 from data.person import Person
-from data.queries.cases import Drafting, drafting
 from data.queries.lab import JurorProgress
-from data.schema import Role, now
-from data.store.jury_runs import RunOrder, RunRow, Task, stop_run
+from data.schema import now
+from data.store.jury_runs import RunOrder, RunRow, stop_run
 from jury.fitness import Fitness, SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
@@ -48,12 +47,6 @@ ESTIMATED = (
     *("Juror", "Own family", "Calls", "Tokens in", "Longest prompt", "Context window"),
     *("USD, likely", "USD, at most"),
 )
-TASKS = {"run": "Run of", "improve": "Learning by", "draft": "Drafts of points by"}
-UNENDED = {
-    "run": "ended, verdicts are missing",
-    "improve": "stopped before its end",
-    "draft": "ended, drafts are missing",
-}
 AFTER = "known after unblinding"
 NOWHERE = "nowhere: simulated"
 TOO_LONG = (
@@ -62,10 +55,10 @@ TOO_LONG = (
 )
 
 
-def show(engine: Engine, person: Person, of: Task | None = None) -> None:
-    """Show the run, again every two seconds while it is on; with `of`, only a run of that task."""
+def show(engine: Engine, person: Person) -> None:
+    """Show the run, again every two seconds while it is on."""
     run = queries.last_run(person, engine)
-    if run is not None and of in (None, run.order.task):
+    if run is not None:
         every = POLL_SECONDS if run.on else None
         st.fragment(_card, run_every=every)(engine, person, on=run.on)
 
@@ -87,20 +80,14 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
 
 
 def _progress(engine: Engine, person: Person, run: RunRow) -> list[JurorProgress]:
-    """Return how far each juror is in rating; nobody where the task is another."""
-    if run.order.task != "run":
-        return []
+    """Return how far each juror is in rating."""
     jurors = [juror.name for juror in jury_panels.checked(run.order.text).juror]
     return queries.jury_progress(person, engine, run, jurors)
 
 
 def _figures(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> str:
-    """Return what a run has brought and cost; of learning, what the command told says it."""
-    if run.order.task == "run":
-        return _facts(run, rows) + _table(run, rows)
-    if run.order.task == "improve":
-        return ""
-    return _draft_facts(run, drafting(person, engine, run.started, run.ended))
+    """Return what a run has brought and cost."""
+    return _facts(run, rows) + _table(run, rows)
 
 
 def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> None:
@@ -111,11 +98,8 @@ def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgr
             stop_run(person, engine, run.token)
             st.rerun(scope="fragment")
         return
-    is_incomplete = run.code != 0
-    if run.order.task == "run":
-        is_incomplete = any(juror.rated < juror.total for juror in rows)
-    may = run.order.task != "draft" or person.role == Role.COORDINATOR
-    if is_incomplete and may and st.button("Resume", key="resume", type="primary"):
+    is_incomplete = any(juror.rated < juror.total for juror in rows)
+    if is_incomplete and st.button("Resume", key="resume", type="primary"):
         jury_runs.start(person, engine, run.order)
         st.rerun()
 
@@ -131,7 +115,7 @@ def _head(run: RunRow) -> str:
     about += ["in batches"] if order.batch else []
     details = html.escape(" \N{MIDDLE DOT} ".join(about))
     return (
-        f'<div class="mj-run-head"><h2 class="mj-part">{TASKS[order.task]} the panel {html.escape(order.panel)}'
+        f'<div class="mj-run-head"><h2 class="mj-part">Run of the panel {html.escape(order.panel)}'
         f'</h2><span class="mj-state mj-{kind}" role="status">{html.escape(state)}</span>'
         f"<p>{details}</p></div>"
     )
@@ -149,7 +133,7 @@ def _state(run: RunRow) -> tuple[str, str]:
         return "lost: its process has ended. What was stored stays; press Resume", "bad"
     if run.stops or run.code == INTERRUPTED:
         return "stopped; what was stored stays", "stopping"
-    words = {0: ("complete", "done"), MISSING: (UNENDED[run.order.task], "stopping")}
+    words = {0: ("complete", "done"), MISSING: ("ended, verdicts are missing", "stopping")}
     return words.get(run.code or 0, ("refused" if run.code == USER_ERROR else "failed", "bad"))
 
 
@@ -172,18 +156,6 @@ def _money(run: RunRow, calls: int, usd: float, unknown: int) -> list[tuple[str,
     also = f", {unknown} of unknown price" if unknown else ""
     bar = _bar("Of the cap spent", usd, run.order.cap) if run.order.cap else ""
     return [("Calls", f"{calls:,}", "", ""), ("Spent in this run", f"${usd:,.4f}", cap + also, bar)]
-
-
-def _draft_facts(run: RunRow, found: Drafting) -> str:
-    """Return the sums of drafting: drafts, instances without one, spent."""
-    left = run.figures.get("missing") or {}
-    why = "; ".join(f"{number} {status}" for status, number in left.items())
-    facts = [
-        ("Drafts stored", f"{found.drafts:,}", f"by {run.order.juror}", ""),
-        ("Without a draft", f"{sum(left.values()):,}" if run.figures else "not known", why, ""),
-        *_money(run, found.calls, found.usd, found.unknown),
-    ]
-    return '<dl class="mj-facts">' + "".join(_fact(*fact) for fact in facts) + "</dl>"
 
 
 def _fact(name: str, value: str, small: str, bar: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens import frame, study_drafts, study_files
+from annotate.screens import frame, study_files
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.stored_table import is_to_be_stored
 from annotate.uploads import Upload
@@ -17,7 +17,7 @@ from data.importers.rows import Origin
 from data.importers.table import TableFile
 from data.person import Person
 from data.points import points_of, points_rubric
-from data.queries.cases import CaseRubric, PointDraft, bare_of, cases_of, drafts_of
+from data.queries.cases import CaseRubric, bare_of, cases_of
 from data.rubric import Rubric
 from data.schema import Role
 from data.store.points import PointsAdded, bring_points
@@ -37,10 +37,6 @@ EXAMPLE = dict(
 )
 KINDS = {"must": "Must", "must_not": "Must not", "nice": "Nice to have"}
 HEADS = ("Point", "Kind", "Weight", "Critical")
-ABOUT_DRAFTS = (
-    "Drafts waiting: {}. A draft is shown to no rater and asked of no juror. Correct it here; it counts "
-    "from the moment you store it, under your name."
-)
 STORED = "points-stored"
 EDITED = "the table"
 
@@ -56,15 +52,11 @@ def show(engine: Engine, person: Person) -> None:
         return
     benchmark = st.selectbox("Benchmark", names, key="points-of")
     cases = cases_of(person, engine, benchmark)
-    drafts = drafts_of(person, engine, benchmark)
     may_change = person.role == Role.COORDINATOR and not queries.standing(person, engine).locked
     if may_change:
         _upload(engine, person, benchmark, not cases)
-        study_drafts.show(engine, person, benchmark, is_on_points=bool(cases or drafts))
     if cases:
         _cases(engine, person, benchmark, cases, may_change)
-    if drafts:
-        _drafts(engine, person, benchmark, drafts, may_change)
 
 
 def _upload(engine: Engine, person: Person, benchmark: str, is_first: bool) -> None:
@@ -118,19 +110,6 @@ def _cases(
             _correct(engine, person, benchmark, case)
 
 
-def _drafts(
-    engine: Engine, person: Person, benchmark: str, drafts: list[PointDraft], may_change: bool
-) -> None:
-    """Show a draft by a model, to be corrected and stored; until then it counts nowhere."""
-    st.html(heading("Drafts by a model") + notice(ABOUT_DRAFTS.format(len(drafts))))
-    by_name = {draft.instance_id: draft for draft in drafts}
-    draft = by_name[st.selectbox("Draft for", [*by_name], key=f"points-draft-{benchmark}")]
-    title = f"Draft of the points of {draft.instance_id}"
-    st.html(paragraph(f"Drafted by {draft.author}.") + _points(title, draft.rubric))
-    if may_change:
-        _correct(engine, person, benchmark, draft)
-
-
 def _points(title: str, rubric: Rubric) -> str:
     """Return points as a table to read."""
     rows: list[list[Cell]] = [
@@ -140,7 +119,7 @@ def _points(title: str, rubric: Rubric) -> str:
     return table(title, HEADS, rows, words=2)
 
 
-def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric | PointDraft) -> None:
+def _correct(engine: Engine, person: Person, benchmark: str, case: CaseRubric) -> None:
     """Offer the points as a table to write in; a version with other words is another version."""
     key = f"points-edit-{case.rubric.sha256[:12]}"
     shown = [one.model_dump() for one in points_of(case.rubric)]

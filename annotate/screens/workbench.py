@@ -8,7 +8,6 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import (
-    claims,
     frame,
     workbench_juries,
     workbench_list,
@@ -164,7 +163,6 @@ def _scores(
         + workbench_scores.scores(opened)
         + workbench_scores.points(opened)
     )
-    claims.on_response(engine, person, row.response)
     workbench_review.show(engine, person, row.response)
     shown_above = Kind.JUROR if wanted.asked else None
     opinions = [opinion for opinion in opened.opinions if opinion.kind != shown_above]

@@ -310,7 +310,7 @@ def _conversations(
 def _juror(call: CallView) -> Juror:
     """Return the juror as it was when it was asked."""
     sent = call.sent
-    names = ("temperature", "effort", "schema", "explanation", "scores", "claims")
+    names = ("temperature", "effort", "schema", "explanation", "scores")
     settings = {name: call.profile.get(name) for name in names}
     return Juror.model_validate(
         {

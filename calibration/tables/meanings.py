@@ -13,7 +13,7 @@ class Meaning:
 
 AGREEMENT, JURIES, MODELS = "agreement", "juries", "models"
 MONITOR, PREDICT, UNSAFE, POINTS, PAPER = "monitor", "predict", "unsafe", "points", "paper"
-ERRORS, CLAIMS = "errors", "claims"
+ERRORS = "errors"
 _BOOTSTRAP = (
     "95 % interval from resampling whole instances: how far the figure moves with other instances "
     "like these."
@@ -199,21 +199,6 @@ MEANINGS = {
     "AC1": Meaning(
         "Gwet's agreement beyond chance that stays stable where nearly all answers are the same.",
         POINTS,
-    ),
-    "A response": Meaning("How many claims a response has on average.", CLAIMS),
-    "Range": Meaning("The fewest and the most claims that a response has.", CLAIMS),
-    "Quoted": Meaning(
-        "Share of a response's words that its claims quote, on average: where it is small, claims may be "
-        "missing.",
-        CLAIMS,
-    ),
-    "Supported": Meaning(
-        "Answers of all jurors that the source states the claim, or that it follows from it.",
-        CLAIMS,
-    ),
-    "Contradicted": Meaning("Answers of all jurors that the source says otherwise.", CLAIMS),
-    "Not in source": Meaning(
-        "Answers of all jurors that the source neither states nor contradicts the claim.", CLAIMS
     ),
     "cannot tell": Meaning("Pairs left out because somebody could not tell.", POINTS),
     "95 %": Meaning(

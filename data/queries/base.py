@@ -7,18 +7,14 @@ from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import func
-from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import Select
 
 from data.card import THIRD, Card
-from data.claims import CLAIMS
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
     Benchmark,
-    ClaimList,
-    ClaimOrigin,
     Expert,
     Instance,
     Kind,
@@ -52,34 +48,8 @@ BY_CLINICIAN = col(Remark.about).is_(None)
 NEWEST_SUBMISSION = col(Assignment.revision) - 1
 
 
-def _outdated() -> Any:
-    """Select the scores that were derived from claims which people have corrected since."""
-    given: Any = aliased(Rating)
-    judge: Any = aliased(Rater)
-    splitter: Any = aliased(Rater)
-    stored: Any = aliased(ClaimList)
-    settings = judge.profile
-    corrected = select(ClaimList.response).where(ClaimList.origin == ClaimOrigin.PEOPLE)
-    return (
-        columns_of(given.id, given.response, given.rater, given.criterion)
-        .select_from(given)
-        .join(judge, judge.id == given.rater)
-        .join(splitter, splitter.handle == settings[CLAIMS, "splitter"].as_string())
-        .join(stored, (stored.splitter == splitter.id) & (stored.response == given.response))
-        .where(given.response.in_(corrected), judge.kind == Kind.JUROR)
-        .where(given.criterion == settings[CLAIMS, "criterion"].as_string())
-        .where(stored.origin == ClaimOrigin.PEOPLE, stored.at > given.at)
-        .where(given.id.not_in(select(Superseded.rating)))
-    )
-
-
-# What is derived from a list that counts no longer, as id, response, rater and criterion.
-OUTDATED = _outdated()
-# What no newer rating by the same rater for the same thing, and no correction of the claims that it
-# rests on, has taken the place of.
-NEWEST = col(Rating.id).not_in(select(Superseded.rating)) & col(Rating.id).not_in(
-    OUTDATED.with_only_columns(OUTDATED.selected_columns[0])
-)
+# What no newer rating by the same rater for the same thing has taken the place of.
+NEWEST = col(Rating.id).not_in(select(Superseded.rating))
 
 
 def rated(*columns: Any) -> Columns:

@@ -1,16 +1,15 @@
-"""Points of the case as the study has them: the rubric of each instance, its versions and drafts."""
+"""Points of the case as the study has them: the rubric of each instance, and its versions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from sqlalchemy import Engine, func
+from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.card import FIRST
 from data.database import reading
 from data.errors import BadInput
-from data.person import Person, asking, only
+from data.person import asking
 from data.queries.base import FOR_STUDY, NEWEST, columns_of, rated
 from data.queries.study import BenchmarkView
 from data.rubric import Rubric
@@ -21,15 +20,12 @@ from data.schema import (
     Benchmark,
     Instance,
     Kind,
-    PointCall,
-    PointOrigin,
     PointSet,
     Rater,
     Rating,
     Response,
     Role,
     RubricText,
-    now,
 )
 
 
@@ -40,15 +36,6 @@ class CaseRubric:
     key: int
     instance_id: str
     rubric: Rubric
-
-
-@dataclass(frozen=True, slots=True)
-class PointDraft:
-    """Points that a model, `author`, drafted for an instance, and nobody has taken up."""
-
-    instance_id: str
-    rubric: Rubric
-    author: str
 
 
 def case_rubrics(engine: Engine, benchmark: str) -> list[CaseRubric]:
@@ -91,91 +78,10 @@ def refuse_without_points(engine: Engine, benchmarks: Sequence[BenchmarkView]) -
             )
 
 
-@only(Role.RESEARCHER, Role.COORDINATOR)
-def drafts_of(_: Person, engine: Engine, benchmark: str) -> list[PointDraft]:
-    """Return the newest draft of each instance of a benchmark that has no points yet."""
-    newest = (
-        select(func.max(PointSet.id))
-        .where(PointSet.origin == PointOrigin.DRAFT)
-        .group_by(col(PointSet.instance))
-    )
-    query = (
-        columns_of(Instance.instance_id, RubricText.body, PointSet.author)
-        .select_from(PointSet)
-        .join(Instance)
-        .join(Benchmark)
-        .join(RubricText, col(RubricText.sha256) == PointSet.rubric_sha256)
-        .where(Instance.benchmark == benchmark, Benchmark.rubric_sha256 == RATED_ON)
-        .where(col(PointSet.id).in_(newest))
-        .order_by(col(Instance.id))
-    )
-    with reading(engine) as session:
-        rows = session.execute(query).all()
-    return [PointDraft(name, Rubric.from_json(body), author) for name, body, author in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Drafting:
-    """What drafting has brought and cost; `unknown` of its calls have no known price."""
-
-    drafts: int
-    calls: int
-    usd: float
-    unknown: int
-
-
-@only(Role.RESEARCHER, Role.COORDINATOR)
-def drafting(_: Person, engine: Engine, since: datetime, until: datetime | None) -> Drafting:
-    """Return the drafts, calls and US dollars between two times, from what is stored of each call."""
-    end = until or now()
-    sent = select(func.count(), func.sum(PointCall.usd), func.count(col(PointCall.usd))).where(
-        PointCall.number > 0, col(PointCall.at).between(since, end)
-    )
-    stored = select(func.count()).where(
-        PointSet.origin == PointOrigin.DRAFT, col(PointSet.at).between(since, end)
-    )
-    with reading(engine) as session:
-        calls, usd, priced = session.exec(sent).one()
-        return Drafting(session.exec(stored).one(), calls, usd or 0.0, calls - priced)
-
-
-def newest_points(session: Session, instance: int, origin: PointOrigin) -> PointSet | None:
-    """Return the newest version of an instance's points by people, or draft, in a transaction."""
-    query = select(PointSet).where(PointSet.instance == instance, PointSet.origin == origin)
+def newest_points(session: Session, instance: int) -> PointSet | None:
+    """Return the newest version of an instance's points, in a transaction."""
+    query = select(PointSet).where(PointSet.instance == instance)
     return session.exec(query.order_by(col(PointSet.id).desc()).limit(1)).first()
-
-
-@dataclass(frozen=True, slots=True)
-class CaseToDraft:
-    """An instance (primary key) as a model gets it to draft points; no response is in it."""
-
-    instance: int
-    instance_id: str
-    context: str
-    prompt: str
-    reference: str | None
-
-
-def to_draft(engine: Engine, benchmark: str, rubric: Rubric) -> list[CaseToDraft]:
-    """Return a benchmark's instances that have responses and neither points nor a draft on a rubric."""
-    have = select(PointSet.instance).where(PointSet.benchmark_rubric == rubric.sha256)
-    query = (
-        columns_of(
-            *(Instance.id, Instance.instance_id, Instance.context, Instance.prompt),
-            Instance.reference,
-        )
-        .select_from(Instance)
-        .where(Instance.benchmark == benchmark, col(Instance.id).not_in(have))
-        .where(col(Instance.id).in_(select(Response.instance).where(FOR_STUDY)))
-        .order_by(col(Instance.id))
-    )
-    with reading(engine) as session:
-        rows = session.execute(query).all()
-    shows = rubric.gold != "never"
-    return [
-        CaseToDraft(key, name, context, prompt, reference if shows else None)
-        for key, name, context, prompt, reference in rows
-    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,20 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Engine, case, func
-from sqlmodel import col, select
+from sqlmodel import col
 
 from data.calls import TokenCosts, token_costs
-from data.claims import CLAIMS
 from data.database import reading
 from data.queries.base import Columns, columns_of
 from data.queries.study import settings
 from data.schema import (
     Attempt,
-    ClaimSplit,
     Instance,
     Intent,
     Kind,
-    PointCall,
     Proposal,
     Rater,
     ReferenceCheck,
@@ -28,7 +25,7 @@ from data.schema import (
 from data.schema.jury import UNANSWERED, JuryRequest
 from data.schema.model_calls import ModelCall
 
-CALLS = (Attempt, ReferenceCheck, ClaimSplit, PointCall, Proposal)
+CALLS = (Attempt, ReferenceCheck, Proposal)
 TOKENS = (
     *(Attempt.tokens_in, Attempt.tokens_cached, Attempt.tokens_cache_write),
     *(Attempt.tokens_out, Attempt.tokens_reasoning),
@@ -208,64 +205,6 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
         }
 
 
-def parts_of_price(
-    engine: Engine, costs: Mapping[str, JurorCost], benchmark: str | None = None
-) -> dict[str, dict[str, float | None]]:
-    """Return juror -> what it takes to have its verdict on a response -> US dollars a response.
-
-    A plain juror takes its own calls. One who judges claims takes the calls of the juror whose plain
-    verdict it completes, and the splitting, too. What members of a jury share, it pays once.
-
-    Parameters
-    ----------
-    costs
-        Of the same benchmark: see `juror_costs`. None a response where a price is not known.
-    """
-    price = {name: cost.usd_per_verdict for name, cost in costs.items()}
-    parts = {name: {name: usd} for name, usd in price.items()}
-    for name, derived in judges_of_claims(engine).items():
-        if name in parts:
-            splits = split_row(derived["splitter"])
-            split = _usd_a_split(engine, derived["splitter"], benchmark)
-            parts[name] |= {derived["of"]: price.get(derived["of"]), splits: split}
-    return parts
-
-
-def judges_of_claims(engine: Engine) -> dict[str, Mapping[str, str]]:
-    """Return juror -> criterion, formula, splitter and plain juror of those who judge claims."""
-    query = select(Rater.handle, Rater.profile).where(Rater.kind == Kind.JUROR)
-    with reading(engine) as session:
-        return {
-            name: profile[CLAIMS]
-            for name, profile in session.exec(query.order_by(Rater.handle))
-            if CLAIMS in (profile or {})
-        }
-
-
-def split_row(splitter: str) -> str:
-    """Return what a model that splits is called beside the jurors."""
-    return f"{splitter} (splits)"
-
-
-def _usd_a_split(engine: Engine, splitter: str, benchmark: str | None) -> float | None:
-    """Return what it cost to split a response, calls in vain included; None where that is not known."""
-    ok = func.sum(case((col(ClaimSplit.status) == Status.OK, 1), else_=0))
-    totals = (func.count(), func.sum(ClaimSplit.usd), func.count(col(ClaimSplit.usd)), ok)
-    query = _splits(splitter, *totals)
-    if benchmark is not None:
-        query = query.join(Response, col(Response.id) == ClaimSplit.response)
-        query = query.join(Instance).where(Instance.benchmark == benchmark)
-    with reading(engine) as session:
-        calls, usd, priced, split = session.exec(query).one()
-    return usd / split if split and calls == priced else None
-
-
-def _splits(splitter: str, *totals: Any) -> Columns:
-    query = columns_of(*totals).select_from(ClaimSplit)
-    query = query.join(Rater, col(Rater.id) == ClaimSplit.rater)
-    return query.where(Rater.handle == splitter, ClaimSplit.number > 0)
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedCalls:
     """What one juror's stored calls have come to.
@@ -288,22 +227,13 @@ class RecordedCalls:
 
 
 def recorded_calls(engine: Engine, jurors: Sequence[str]) -> list[RecordedCalls]:
-    """Return what the calls to some jurors have come to; none for a juror without calls.
-
-    Those who judge claims rest on plain verdicts and on splitting: these have rows of their own.
-    """
-    derived = [one for name, one in judges_of_claims(engine).items() if name in jurors]
-    named = {*jurors, *(one["of"] for one in derived)}
-    query = _calls_by_juror(*_call_totals(Attempt)).where(col(Rater.handle).in_(named))
+    """Return what the calls to some jurors have come to; none for a juror without calls."""
+    query = _calls_by_juror(*_call_totals(Attempt)).where(col(Rater.handle).in_(jurors))
     with reading(engine) as session:
-        found = [_recorded(name, *totals) for name, *totals in session.exec(query)]
-        for splitter in sorted({one["splitter"] for one in derived}):
-            totals = session.exec(_splits(splitter, *_call_totals(ClaimSplit))).one()
-            found += [_recorded(split_row(splitter), *totals)] if totals[0] else []
-    return found
+        return [_recorded(name, *totals) for name, *totals in session.exec(query)]
 
 
-def _call_totals(table: type[Attempt] | type[ClaimSplit]) -> tuple[Any, ...]:
+def _call_totals(table: type[Attempt]) -> tuple[Any, ...]:
     tokens, usd = col(table.tokens_in), col(table.usd)
     return func.count(), func.count(tokens), func.sum(tokens), func.sum(usd), func.count(usd)
 

@@ -13,7 +13,6 @@ from sqlalchemy import Engine, and_, func, or_
 from sqlmodel import Session, col, select
 
 from data.card import Card, Reply
-from data.claims import CLAIMS
 from data.database import reading
 from data.queries.base import FOR_STUDY, NEWEST, card, columns_of, shown
 from data.queries.study import BenchmarkView, benchmarks
@@ -35,7 +34,6 @@ PAGE = 50
 NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
 OUTDATED = "outdated"
-CORRECTED = "people have corrected the claims since; the next run of the panel asks about them"
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
 NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
 _CALL = (
@@ -297,13 +295,7 @@ def _last_calls(
 ) -> dict[tuple[int, int], _LastCall]:
     """Return (response, replicate) -> what its calls on the present rubric have come to."""
     verdict, outcome = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
-    with reading(engine) as session:
-        judges_claims = CLAIMS in session.get_one(Rater, rater).profile
     here: Any = is_on(Attempt.rubric_sha256, benchmark.rubric)
-    if judges_claims:  # on rubrics of responses
-        of_benchmark = select(Response.id).join(Instance)
-        of_benchmark = of_benchmark.where(Instance.benchmark == benchmark.name)
-        here = col(Attempt.response).in_(of_benchmark)
     calls = (
         columns_of(Attempt.number, *verdict, *outcome)
         .where(Attempt.rater == rater, here)
@@ -323,10 +315,6 @@ def _last_calls(
         for response, replicate in session.exec(waiting):
             last = last_calls.setdefault((response, replicate), _LastCall())
             last.status, last.reason = IN_FLIGHT, "in a batch"
-    if judges_claims:  # an answer of which no score stands rests on an earlier list
-        for last in last_calls.values():
-            if last.status == Status.OK:
-                last.status, last.reason = OUTDATED, CORRECTED
     return last_calls
 
 

@@ -15,10 +15,9 @@ from sqlalchemy import Engine, TextClause, exists, func, text
 from sqlmodel import col, select
 
 from data.card import THIRD
-from data.claims import CLAIMS
 from data.database import one_moment, reading
 from data.person import Person, only
-from data.queries.base import OUTDATED, response_names
+from data.queries.base import response_names
 from data.queries.study import benchmarks, version
 from data.schema import Benchmark, Expert, Kind, Rater, Rating, Role
 
@@ -301,7 +300,7 @@ def _basis(engine: Engine, chosen: Chosen) -> tuple[object, ...]:
     raters = tuple(sorted(_kinds_of_raters(engine).items()))
     own = tuple(_jurors(engine, chosen)), raters, tuple(sorted(called))
     of_study = tuple(sorted(map(tuple, rubrics))), tuple(sorted(training))
-    return (*own, *of_study, frozenset(_outdated(engine)))
+    return (*own, *of_study)
 
 
 def _newest(engine: Engine) -> int:
@@ -312,20 +311,13 @@ def _newest(engine: Engine) -> int:
 def default_jury(engine: Engine) -> dict[int, str]:
     """Return the jurors who sit where none are chosen.
 
-    Real ones never sit with simulated ones, nor those who judge claims with the plain ones they are of.
+    Real ones never sit with simulated ones.
     """
     query = select(Rater).where(Rater.kind == Kind.JUROR, HAS_RATED)
     with reading(engine) as session:
         heard = session.exec(query).all()
-        own = [one for one in heard if CLAIMS not in one.profile] or heard
-        seated = [one for one in own if not one.simulated] or own
+        seated = [one for one in heard if not one.simulated] or heard
         return {one.id or 0: one.handle for one in seated}
-
-
-def _outdated(engine: Engine) -> set[tuple[int, int, str]]:
-    """Return response, rater and criterion of the scores whose claims were corrected since."""
-    with reading(engine) as session:
-        return {(response, rater, name) for _, response, rater, name in session.execute(OUTDATED)}
 
 
 def _row(
@@ -378,9 +370,6 @@ def _read(
                 query, {**parameters, **also}
             ):
                 composites[rater][response] = float(mean)
-    for response, rater, criterion in _outdated(engine):
-        if chosen.criterion in ("", criterion):
-            composites.get(rater, {}).pop(response, None)
     return {rater: own for rater, own in composites.items() if own}
 
 

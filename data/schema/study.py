@@ -481,4 +481,5 @@ for _statement, _dialect in (
     (SUPERSEDES_ON_SQLITE, "sqlite"),
     *((one, "postgresql") for one in SUPERSEDES_ON_POSTGRESQL),
 ):
-    event.listen(Table.metadata, "after_create", DDL(_statement).execute_if(dialect=_dialect))
+    _ddl = DDL(_statement)  # type: ignore[no-untyped-call]  # as SQLAlchemy has it
+    event.listen(Table.metadata, "after_create", _ddl.execute_if(dialect=_dialect))

@@ -13,7 +13,6 @@ from sqlalchemy import Engine, bindparam, delete
 from sqlmodel import Session, col, select
 
 from data.card import Reply
-from data.claims import CLAIMS, Claim, claims_rubric, claims_score
 from data.database import reading, transaction
 from data.errors import Conflict
 from data.importers.rows import JurorRecord
@@ -21,17 +20,12 @@ from data.points import case_score
 from data.rubric import Rubric
 from data.schema import (
     Attempt,
-    ClaimList,
-    ClaimOrigin,
-    ClaimSplit,
     Intent,
     Kind,
-    PointCall,
     Proposal,
     Rater,
     Rating,
     ReferenceCheck,
-    RubricText,
     Status,
     now,
 )
@@ -52,7 +46,6 @@ CallRow = (
     Attempt | Mapping[str, Any]
 )  # a call or its columns; to make the object takes ten times as long
 Entry = tuple[CallRow, Rubric, Reply | None]
-Split = tuple[ClaimSplit, Sequence[Claim] | None, str]  # with the claims, and the splitter's name
 # Of the table and not of the class, which would have the session look for loaded objects.
 _INTENTS = Intent.metadata.tables["intent"]
 _SETTLED = delete(_INTENTS).where(_INTENTS.c.key.in_(bindparam("keys", expanding=True)))
@@ -128,39 +121,6 @@ def write_proposals(session: Session, proposals: Sequence[Proposal]) -> None:
     log(session, "jury", "rubrics proposed", {"calls": len(rows)}, seals)
 
 
-def write_point_calls(session: Session, calls: Sequence[PointCall]) -> None:
-    """Store calls that asked for points of cases; their drafts are stored as any other."""
-    if not calls:
-        return
-    rows, last = [_row(call) for call in calls], last_key(session, PointCall)
-    session.execute(insertion(PointCall), rows)
-    seals = [seal_since(session, "point_call", PointCall, last, rows)]
-    log(session, "jury", "points asked for", {"calls": len(rows)}, seals)
-
-
-def write_splits(session: Session, splits: Sequence[Split]) -> None:
-    """Store calls that asked for the claims of responses, and the lists that they gave."""
-    if not splits:
-        return
-    rows, last = [_row(call) for call, _, _ in splits], last_key(session, ClaimSplit)
-    session.execute(insertion(ClaimSplit), rows)
-    seals = [seal_since(session, "claim_split", ClaimSplit, last, rows)]
-    lists: list[Mapping[str, Any]] = [
-        {
-            "response": call.response,
-            "splitter": call.rater,
-            "claims": [claim.model_dump() for claim in claims],
-            "origin": ClaimOrigin.SPLITTER.value,
-            "author": author,
-            "at": now(),
-        }
-        for call, claims, author in splits
-        if claims is not None and call.status == Status.OK
-    ]
-    detail = {"calls": len(rows), "written": write_rows(session, ClaimList, lists)}
-    log(session, "jury", "responses split into claims", detail, seals)
-
-
 def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     """Store calls inside the caller's transaction, and the ratings they gave with their event."""
     if not entries:
@@ -170,49 +130,12 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     session.execute(insertion(Attempt), rows)
     seals = [seal_since(session, "attempt", Attempt, last, rows)]
     calls = zip(rows, entries, strict=True)
-    scores = [
-        row
-        for call, (_, rubric, reply) in calls
-        for row in _still_derived(session, rubric, _ratings(call, rubric, reply))
-    ]
+    scores = [row for call, (_, rubric, reply) in calls for row in _ratings(call, rubric, reply)]
     [detail] = write_rows(session, Rating, scores) or [{}]
     log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
 
 
-def _still_derived(
-    session: Session, rubric: Rubric, rows: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the ratings of a call without scores derived from claims that were corrected meanwhile."""
-    if rubric.claims is None or not rows or _judges_newest(session, rows[0], rubric):
-        return rows
-    return [row for row in rows if row["rubric_sha256"] == rubric.sha256]
-
-
-def _judges_newest(session: Session, answer: Mapping[str, Any], judged: Rubric) -> bool:
-    """Tell whether a rubric of claims is of the list that counts; `answer` names response and rater."""
-    settings = session.get_one(Rater, answer["rater"]).profile.get(CLAIMS)
-    if settings is None or judged.claims is None:
-        return True
-    query = (
-        select(ClaimList)
-        .join(Rater)
-        .where(ClaimList.response == answer["response"], Rater.handle == settings["splitter"])
-        .order_by(col(ClaimList.id).desc())
-    )
-    newest, text = session.exec(query).first(), session.get(RubricText, judged.claims.rubric)
-    if newest is None or text is None:
-        return True
-    if not newest.claims:
-        return False
-    chosen = (
-        settings["criterion"],
-        settings["formula"],
-        [Claim.model_validate(one) for one in newest.claims],
-    )
-    return claims_rubric(Rubric.from_json(text.body), *chosen).sha256 == judged.sha256
-
-
-def _row(call: CallRow | ReferenceCheck | Proposal | ClaimSplit | PointCall) -> dict[str, Any]:
+def _row(call: CallRow | ReferenceCheck | Proposal) -> dict[str, Any]:
     """Return the columns of a call as it is stored now; those not given are as the table has them."""
     if isinstance(call, Mapping):
         return {**_column_defaults(), **call, "at": now()}
@@ -247,8 +170,8 @@ def rating_rows(
 ) -> list[dict[str, Any]]:
     """Return the columns of a reply's ratings; `verdict` has response, rater, pass_ and replicate.
 
-    Answers on points of a case, or on claims, are followed by the score that they come to, on the
-    benchmark's rubric, where they come to one; those on claims by the scores that they carry, too.
+    Answers on points of a case are followed by the score that they come to, on the benchmark's
+    rubric, where they come to one.
     """
     rows = [
         {
@@ -265,19 +188,7 @@ def rating_rows(
     if rubric.case is not None and whole is not None:
         of_case = {"criterion": rubric.case.criterion, "score": whole, "comment": ""}
         rows.append({**verdict, **of_case, "rubric_sha256": rubric.case.rubric, "at": now()})
-    return rows + _rows_of_claims(verdict, rubric, scores, reply)
-
-
-def _rows_of_claims(
-    verdict: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, float], reply: Reply
-) -> list[dict[str, Any]]:
-    """Return the ratings on the benchmark's rubric that answers on claims come to."""
-    claimed, derived = rubric.claims, claims_score(rubric, scores)
-    if claimed is None or derived is None:
-        return []
-    common = {**verdict, "rubric_sha256": claimed.rubric, "comment": "", "at": now()}
-    given = {**reply.carried, claimed.criterion: derived}
-    return [common | {"criterion": name, "score": score} for name, score in given.items()]
+    return rows
 
 
 def keep_juror(session: Session, juror: JurorRecord) -> int:
@@ -330,9 +241,8 @@ class Step:
     ----------
     intent
         The call that is about to be made.
-    attempt, check, proposal, split, drafted
-        What came of a call about a response, a reference, a better rubric, a response's claims, or
-        points of a case.
+    attempt, check, proposal
+        What came of a call about a response, a reference, or a better rubric.
     rubrics
         Those that a proposal names.
     settles
@@ -346,8 +256,6 @@ class Step:
     attempt: Entry | None = None
     check: ReferenceCheck | None = None
     proposal: Proposal | None = None
-    split: Split | None = None
-    drafted: PointCall | None = None
     rubrics: tuple[Rubric, ...] = ()
     settles: str = ""
     unknown: bool = False
@@ -380,8 +288,6 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
         for rubric in {one.sha256: one for step in steps for one in step.rubrics}.values():
             keep_rubric(session, rubric)
         write_proposals(session, [step.proposal for step in steps if step.proposal is not None])
-        write_splits(session, [step.split for step in steps if step.split is not None])
-        write_point_calls(session, [step.drafted for step in steps if step.drafted is not None])
         seals += _delete_intents(
             session, [step.settles for step in steps if step.settles and not step.unknown]
         )

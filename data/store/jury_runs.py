@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import TypeAdapter
 from sqlalchemy import Engine, func
@@ -24,15 +24,10 @@ from data.store.audit import Seal, keep_setting, log, refuse_locked, taken_away
 PANEL = "panel:"
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
 
-Task = Literal["run", "improve", "draft"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
     """What a jury run is asked for: a panel's name and its TOML text, and the command's options.
-
-    `task` "improve" has the jury learn from the clinicians, in `rounds` with `examples`; "draft" has
-    one `juror` draft points of the cases of one benchmark.
 
     Attributes
     ----------
@@ -53,10 +48,6 @@ class RunOrder:
     cap: float | None = None
     batch: bool = False
     leave_out_too_long: bool = False
-    task: Task = "run"
-    rounds: int = 3
-    examples: int = 3
-    juror: str = ""
 
 
 @dataclass(frozen=True, slots=True)

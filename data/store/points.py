@@ -19,7 +19,6 @@ from data.safe_text import short
 from data.schema import (
     Benchmark,
     Instance,
-    PointOrigin,
     PointSet,
     Rating,
     Response,
@@ -30,7 +29,7 @@ from data.schema import (
 from data.store.audit import log, refuse_locked, write_rows
 from data.store.rubrics import keep_rubric, move_to_rubric
 
-IMPORTED, DRAFTED = "points imported", "points drafted"
+IMPORTED = "points imported"
 
 
 @dataclass
@@ -61,7 +60,7 @@ def add_points(
     Conflict
         If the benchmark, or an instance whose list differs, has been rated already.
     """
-    return _add(engine, benchmark, rows, rubric, actor, PointOrigin.PEOPLE)
+    return _add(engine, benchmark, rows, rubric, actor)
 
 
 def _add(
@@ -70,7 +69,6 @@ def _add(
     rows: Iterable[PointRow],
     rubric: Rubric,
     author: str,
-    origin: PointOrigin,
 ) -> PointsAdded:
     """Store the lists of a file, all or nothing."""
     lists = _lists(rows)
@@ -90,11 +88,11 @@ def _add(
                     f"the benchmark {benchmark} has no such instance; import it first",
                 )
             own = _rubric(rubric, name, points)
-            if _is_new(session, keys[name], name, own, origin, result):
+            if _is_new(session, keys[name], name, own, result):
                 new.append((keys[name], own))
                 result.instances.append(name)
                 result.points += len(own.criteria)
-        _write(session, rubric, new, origin, author)
+        _write(session, rubric, new, author)
     return result
 
 
@@ -116,23 +114,6 @@ def refuse_points(engine: Engine, benchmark: str, rubric: Rubric) -> None:
         refuse_locked(session)
         _put_on(session, benchmark, rubric)
         raise _UndoneError
-
-
-def add_drafts(
-    engine: Engine, benchmark: str, rows: Iterable[PointRow], rubric: Rubric, author: str
-) -> PointsAdded:
-    """Store points that a model drafted, by its name: they count only once people store them.
-
-    Points that people stored stay as they are.
-
-    Raises
-    ------
-    BadInput, BadRow, Unknown, Conflict
-        As `add_points`.
-    """
-    if not author.strip():
-        raise BadInput("points: name the model that drafted them")
-    return _add(engine, benchmark, rows, rubric, author.strip(), PointOrigin.DRAFT)
 
 
 def _lists(rows: Iterable[PointRow]) -> dict[str, list[PointRow]]:
@@ -174,11 +155,9 @@ def _rubric(rubric: Rubric, name: str, points: Sequence[PointRow]) -> Rubric:
         ) from error
 
 
-def _is_new(
-    session: Session, key: int, name: str, own: Rubric, origin: PointOrigin, result: PointsAdded
-) -> bool:
+def _is_new(session: Session, key: int, name: str, own: Rubric, result: PointsAdded) -> bool:
     """Tell whether a list is to be stored, and count it; refuse one in place of a rated one."""
-    present = newest_points(session, key, origin)
+    present = newest_points(session, key)
     of_rubric = present is not None and own.case is not None and own.case.rubric
     if present is None or present.benchmark_rubric != of_rubric:
         result.added += 1
@@ -187,7 +166,7 @@ def _is_new(
         result.unchanged += 1
         return False
     rated = select(Rating.id).join(Response).where(Response.instance == key).limit(1)
-    if origin == PointOrigin.PEOPLE and session.exec(rated).first() is not None:
+    if session.exec(rated).first() is not None:
         raise Conflict(
             f"instance {short(name)}: has been rated by its points, so they stay; import it once more "
             "under another instance_id to rate it by others. Nothing was imported"
@@ -200,7 +179,6 @@ def _write(
     session: Session,
     rubric: Rubric,
     lists: Sequence[tuple[int, Rubric]],
-    origin: PointOrigin,
     author: str,
 ) -> None:
     """Add lists with their rubrics and one event."""
@@ -208,7 +186,6 @@ def _write(
         return
     common = {
         "benchmark_rubric": rubric.sha256,
-        "origin": origin.value,
         "author": author,
         "at": now(),
     }
@@ -217,10 +194,9 @@ def _write(
     for instance, own in lists:
         keep_rubric(session, own)
         rows.append(common | {"instance": instance, "rubric_sha256": own.sha256})
-    action = IMPORTED if origin == PointOrigin.PEOPLE else DRAFTED
     log(
         session,
         author,
-        action,
+        IMPORTED,
         {"lists": len(rows), "written": write_rows(session, PointSet, rows)},
     )

@@ -68,15 +68,6 @@ def refuse_untold(panel: Panel) -> None:
     refuse_order(panel)
 
 
-def refuse_claims(panel: Panel) -> None:
-    """Raise BadInput if a panel judges claims: no file that is exported does."""
-    if panel.claims is not None:
-        raise BadInput(
-            f"panel {panel.name}: derives {panel.claims.criterion} from claims, which an export does not "
-            "write; give --panel with one without [claims], validated as it is"
-        )
-
-
 def refuse_order(panel: Panel) -> None:
     """Refuse a juror whose question or scores are not those of the rubric as other tools know it.
 

@@ -136,12 +136,6 @@ COMMANDS = (
         "points.csv --benchmark visits",
     ),
     Command(
-        "study points draft",
-        "points:draft",
-        "Ask a juror to draft points of cases, from source, task and reference; people correct them.",
-        "simulated --benchmark visits",
-    ),
-    Command(
         "study points show",
         "points:show_",
         "Show the points that the instances of a benchmark are rated by.",
@@ -392,12 +386,6 @@ COMMANDS = (
         "points:points",
         "Compare jury and clinicians point by point, and what they catch of critical points missed.",
         "--reps 200",
-    ),
-    Command(
-        "analyse claims",
-        "claims:claims",
-        "Compare the jury that judges claims with the plain one: gain, price, claims per response.",
-        "simulated_claims --reps 200",
     ),
     Command(
         "analyse juries",

@@ -32,7 +32,6 @@ from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.providers.executor import with_lost_jurors
 from jury.run import run_panel
 from jury.run_result import RunResult
-from medjury.cli.claims import refuse_with_claims, with_judged_claims
 from medjury.cli.dask_connect import On
 from medjury.cli.files import write_json
 from medjury.cli.jury_words import (
@@ -123,7 +122,6 @@ def run(
 def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
     """Let a panel rate, say what goes where before and what it came to after."""
     refuse_ended(panel, datetime.now(UTC).date())
-    refuse_with_claims(engine, panel, request)
     if request.on is None:
         api_keys(panel)
     elif request.batch:
@@ -170,10 +168,7 @@ def _rated(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | No
             progress=lambda now: at(now.done, now.total, progress_words(now)),
             **options,
         )
-        result = with_lost_jurors(result, providers or {})
-    if panel.claims is None or result.interrupted:
-        return result
-    return with_judged_claims(engine, panel, request, result, budget, json_to)
+        return with_lost_jurors(result, providers or {})
 
 
 def _in_batches(

@@ -41,9 +41,6 @@ BY_STATUS: dict[str, str] = {
     Status.NO_PROBABILITIES: 'the log-probabilities that scores = "expected" needs did not come, or '
     "say too little of a score: `medjury jury probe PANEL` tells whether they are served; else leave "
     "scores out, give the juror another name, and run with --replicates",
-    Status.NOT_IN_TEXT: "what was quoted does not stand in the text it should come from: nothing of it "
-    "counts; try another model, or write the claims of these responses on the workbench",
-    Status.NO_CLAIMS: "responses without claims have no derived score: see `medjury analyse claims`",
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
     Status.TOO_LONG: "the text is longer than the juror's context window: asking again does not help; "
     "take a juror with a larger one",

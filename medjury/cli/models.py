@@ -54,7 +54,6 @@ from medjury.services.models import (
     refuse_blind,
 )
 from medjury.services.record import steered
-from medjury.services.scores import claims_seats
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -118,7 +117,7 @@ def models(
     _print(result, who_sits, json_to)
     _print_costs(*spent, json_to)
     say_unnoted(result.not_noted)
-    for line in (*steered(engine), *claims_seats(engine)):
+    for line in steered(engine):
         say(line, json_to)
     write_json(_to_json(result, *spent), json_to)
 

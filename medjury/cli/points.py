@@ -12,15 +12,13 @@ from data.person import OPERATOR
 from data.points import points_of, points_rubric
 from data.queries import case_rubrics
 from data.queries.cases import CaseRubric, without_points
-from data.store.points import add_drafts, add_points
+from data.store.points import add_points
 from medjury.cli.files import write_json
-from medjury.cli.jury import Concurrency, MaxUsd
 from medjury.cli.options import (
     BenchmarkOption,
     Db,
     Json,
     Jurors,
-    Named,
     PanelOption,
     Reps,
     Seed,
@@ -52,13 +50,6 @@ def add(
             metavar="FOLDER", help='Your own rubric with points = "clipped" or "unclipped".'
         ),
     ] = None,
-    draft: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL",
-            help="Who drafted them, if no clinician: they count once people store them.",
-        ),
-    ] = None,
     form: Annotated[
         str | None,
         typer.Option("--format", metavar="[csv|jsonl]", help="By default from the name."),
@@ -70,7 +61,7 @@ def add(
     table = TableFile(path, table_format(form))
     engine = study_of(context, db)
     given = engine, benchmark, PointFile(table), points_rubric(rubric)
-    added = add_points(*given, OPERATOR.actor) if draft is None else add_drafts(*given, draft)
+    added = add_points(*given, OPERATOR.actor)
     bare = without_points(engine, benchmark)
     say(
         f"{path.name}: points of {counted(added.added, 'instance')} imported, {added.changed} changed, "
@@ -83,66 +74,6 @@ def add(
         )
     body = {"added": added.added, "changed": added.changed, "unchanged": added.unchanged}
     write_json(body | {"points": added.points, "without": bare}, json_to)
-
-
-def draft(
-    context: typer.Context,
-    panel: Named,
-    benchmark: Benchmark,
-    juror: Annotated[
-        str, typer.Option(help="Juror of the panel that drafts; by default its first.")
-    ] = "",
-    rubric: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Your own rubric of points; by default the shipped one."
-        ),
-    ] = None,
-    max_usd: MaxUsd = None,
-    estimate_only: Annotated[
-        bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
-    ] = False,
-    concurrency: Concurrency = 8,
-    json_to: Json = None,
-    db: Db = None,
-) -> None:
-    """Ask a juror to draft points of cases, from source, task and reference; people correct them.
-
-    Exit 1 if drafts are missing.
-    """
-    from jury.budget import Budget
-    from jury.panel import read_panel
-    from jury.point_drafts import draft_estimate, draft_points
-    from medjury.cli.jury_words import MISSING, advice, announcement, cost_words
-    from medjury.services.point_drafts import DraftScope, drafting_of
-
-    engine = study_of(context, db)
-    scope = DraftScope(read_panel(panel), juror, benchmark)
-    question = drafting_of(engine, scope, None if rubric is None else points_rubric(rubric))
-    if estimate_only:
-        row = draft_estimate(engine, question)
-        likely = "price unknown" if row.usd_likely is None else f"about {row.usd_likely:.4f} USD"
-        say(f"{row.juror}: {counted(row.calls, 'call')}, {likely}", json_to)
-        write_json({"juror": row.juror, "calls": row.calls, "usd_likely": row.usd_likely}, json_to)
-        return
-    for line in announcement(question.drafting()):
-        say(line, json_to)
-    result = draft_points(engine, question, budget=Budget(max_usd), concurrency=concurrency)
-    say(
-        f"drafted points of {result.rated} of {counted(result.responses, 'instance')} without any, "
-        f"{cost_words(result)}; they count once people have stored them",
-        json_to,
-    )
-    stopped = [f"juror {name} was stopped: {why}" for name, why in result.stopped.items()]
-    missing = {name: n for name, n in result.by_status.items() if name != "ok"}
-    lines = [f"missing: {counted(n, 'instance')}, {name}" for name, n in missing.items()]
-    for line in (*lines, *stopped, *advice(result)):
-        say(line, json_to)
-    body = {"instances": result.responses, "drafted": result.rated, "missing": missing}
-    money = {"calls": result.calls, "usd": result.usd, "usd_unknown": result.usd_unknown}
-    write_json(body | money, json_to)
-    if result.missing:
-        raise typer.Exit(MISSING)
 
 
 def show_(

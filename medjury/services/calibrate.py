@@ -43,7 +43,6 @@ from medjury.services.scores import (
     Readings,
     all_instances,
     all_jurors,
-    claims_seats,
     scores_of,
     silent_jurors,
     sound_only,
@@ -204,7 +203,7 @@ def calibrate(
             detection=detected,
             subgroups=subgroup_rows(*analysis, options.groups, critical),
             readings=ready.readings,
-            told=(*ready.readings.told, *ready.kept.told, *steered(engine), *claims_seats(engine)),
+            told=(*ready.readings.told, *ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, calibration, ready), ready)
 

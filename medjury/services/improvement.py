@@ -76,11 +76,6 @@ class ImproveQuestion:
             jurors is: clinicians' comments and texts would go where the panel does not say.
         """
         panel = self.panel
-        if panel.claims is not None:
-            raise BadInput(
-                f"panel {panel.name}: derives {panel.claims.criterion} from claims, and what guidance does "
-                "for it would not be seen; let the panel learn without [claims] first"
-            )
         known = {juror.name: juror for juror in panel.juror}
         if self.proposer and self.proposer not in known:
             raise BadInput(f"proposer {self.proposer!r}: the jurors are {', '.join(known)}")

@@ -14,13 +14,13 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
-from data.queries.costs import JurorCost, judges_of_claims, juror_costs, parts_of_price
+from data.queries.costs import JurorCost, juror_costs
 from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
 from data.store.ledger import Evaluation, record_evaluations
 from jury.cost import panel_usd
 from jury.panel import read_panel
 from medjury.services.record import steered
-from medjury.services.scores import all_jurors, claims_seats, scores_of, silent_jurors
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     from calibration.differences import DifferenceRow
@@ -153,7 +153,7 @@ def rank_juries(
         ways_before,
         made_up,
         silent=() if options.jurors else tuple(silent_jurors(engine, scores)),
-        told=(*steered(engine), *claims_seats(engine)),
+        told=tuple(steered(engine)),
         unnoted=_unnoted(engine, entries),
     )
 
@@ -259,9 +259,7 @@ def _ranked(
     benchmark = None if scope.name == COMBINED else scope.name
     costs = juror_costs(engine, benchmark)
     made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}
-    usd: Prices = {**parts_of_price(engine, costs, benchmark), **made_up}
-    if made_up:  # nobody made up what claims cost
-        usd = {**usd, **dict.fromkeys(judges_of_claims(engine))}
+    usd: Prices = {**{name: cost.usd_per_verdict for name, cost in costs.items()}, **made_up}
     ranking_options = RankingOptions(question.sizes, question.common, usd)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         ranking = jury_ranking(scope, ranking_options)

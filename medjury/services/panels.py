@@ -15,7 +15,6 @@ from data.queries.costs import study_spending
 from data.queries.families import OwnFamily, own_family
 from data.schema import now
 from jury.admission import with_counted_prices
-from jury.claims_run import claims_estimate
 from jury.cost import JurorEstimate, PaperBound, bound_of
 from jury.estimate import estimate
 from jury.fitness import INJECTIONS, pairs_for
@@ -43,8 +42,7 @@ class RunEstimate:
     panel
         Its name.
     jurors
-        A row a juror, in the panel's order; then of a panel that judges claims, the splitter and
-        those who judge.
+        A row a juror, in the panel's order.
     families
         Juror -> family, of real jurors: a simulated one is of none.
     own
@@ -65,7 +63,6 @@ def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     """Return what a run of a panel would take; nothing is sent or stored."""
     panel, benchmarks = with_counted_prices(scope.panel), scope.benchmarks or None
     rows = estimate(engine, panel, replicates=scope.replicates, benchmarks=benchmarks)
-    rows = [*rows, *claims_estimate(engine, panel, benchmarks)]
     families = {juror.name: juror.family for juror in panel.juror if not juror.simulated}
     own = own_family(engine, families, benchmarks)
     return RunEstimate(panel.name, tuple(rows), families, own, bound_of(panel, rows, now()))

@@ -37,7 +37,7 @@ from data.queries.export import READINGS, reading_rows
 from data.schema import State
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
-from medjury.services.scores import all_jurors, claims_seats, scores_of, silent_jurors
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _piloted(
         tuple(varied),
         minutes,
         timed,
-        (*steered(engine), *claims_seats(engine)),
+        tuple(steered(engine)),
         share_at_top(scope),
     )
     return pilot, _remember(engine, pilot, scores) if jury else "", _sizes(scope)

@@ -21,7 +21,7 @@ from data.csv_files import cells
 from medjury.services.calibrate import verdicts_of
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
-from medjury.services.scores import claims_seats, jury_named, scores_of, silent_jurors
+from medjury.services.scores import jury_named, scores_of, silent_jurors
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def predict(
         decide(predicted.rows, verdicts.decisions),
         tuple(jury),
         tuple(silent),
-        (*steered(engine), *claims_seats(engine)),
+        tuple(steered(engine)),
         _remember(engine, options, predicted.rows, jury, everything),
     )
 

@@ -18,7 +18,7 @@ from data.errors import BadInput
 from data.pace import Work
 from data.queries.pace import pace_of, work_of_names
 from medjury.services.record import steered
-from medjury.services.scores import claims_seats, jury_named, scores_of, silent_jurors
+from medjury.services.scores import jury_named, scores_of, silent_jurors
 
 COLUMNS = ("response_id", "decision", "score", "rated_by_clinicians", "benchmark", "instance_id")
 
@@ -103,7 +103,7 @@ def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
         tuple(jury),
         tuple(silent),
         tuple(sorted({*jury, *clinical} & scores.simulated)),
-        (*steered(engine), *claims_seats(engine)),
+        tuple(steered(engine)),
         needed,
         scores,
     )

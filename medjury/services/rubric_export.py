@@ -36,7 +36,7 @@ from data.errors import BadInput
 from data.queries.study import study_id
 from data.queries.validation import material
 from jury.admission import admit
-from jury.exports.export import Export, refuse_claims
+from jury.exports.export import Export
 
 COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 KEPT = (
@@ -80,7 +80,6 @@ EXPORT_FORMATS = {
     "helm": ExportFormat("HELM", "helm:write", names_hosts=True),
     "inspect": ExportFormat("Inspect", "scorers:write_inspect", names_hosts=True),
     "promptfoo": ExportFormat("promptfoo", "scorers:write_promptfoo", names_hosts=True),
-    "openai": ExportFormat("OpenAI graders", "openai_grader:write"),
     "mlflow": ExportFormat("MLflow", "scorers:write_mlflow", names_hosts=True),
 }
 Write = Callable[[Export], Mapping[str, str]]
@@ -417,7 +416,6 @@ def _texts_in(rubric: Rubric) -> tuple[str, ...]:
 
 
 def refuse_other(panel: Panel, rubric: Rubric) -> None:
-    """Raise BadInput if a panel may rate on another rubric only, or judges claims."""
-    refuse_claims(panel)
+    """Raise BadInput if a panel may rate on another rubric only."""
     if panel.rubric and panel.rubric != rubric.name:
         raise BadInput(f"panel {panel.name} rates on {panel.rubric} only, not on {rubric.name}")

@@ -10,7 +10,6 @@ from calibration.messages.form import counted
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.queries import benchmarks, simulated_raters
-from data.queries.costs import judges_of_claims
 from data.queries.frames import (
     assigned_benchmarks,
     ratings_elsewhere,
@@ -78,7 +77,6 @@ def _scores(engine: Engine, of_clinicians: bool, unrated: bool, keyed: bool) -> 
         elsewhere=tuple(
             RatedAlike(benchmark, given, number) for (benchmark, given), number in elsewhere.items()
         ),
-        derived=frozenset(judges_of_claims(engine)),
     )
 
 
@@ -142,23 +140,11 @@ class Readings:
 def all_jurors(scores: "Scores") -> list[str]:
     """Return the jurors who sit where none are named.
 
-    Real ones never sit with simulated ones, nor those who judge claims with the plain ones they are of.
+    Real ones never sit with simulated ones.
     """
-    everybody = scores.raters("juror")
-    own = [name for name in everybody if name not in scores.derived] or list(everybody)
-    real = [name for name in own if name not in scores.simulated]
-    return real or own
-
-
-def claims_seats(engine: Engine) -> tuple[str, ...]:
-    """Return what a reader has to know of jurors who judge claims: nothing where there are none."""
-    names = ", ".join(judges_of_claims(engine))
-    if not names:
-        return ()
-    return (
-        f"{names}: judge claims after plain verdicts of the same models, and sit on a jury only where "
-        "they are named (--panel)",
-    )
+    everybody = list(scores.raters("juror"))
+    real = [name for name in everybody if name not in scores.simulated]
+    return real or everybody
 
 
 def silent_jurors(engine: Engine, scores: "Scores") -> list[str]:
@@ -189,7 +175,7 @@ def panel_families(panel: str | None) -> dict[str, str]:
     from jury.panel import read_panel
 
     asked = read_panel(panel)
-    return {juror.name: juror.family for juror in (*asked.juror, *asked.judging)}
+    return {juror.name: juror.family for juror in asked.juror}
 
 
 @dataclass(frozen=True, slots=True)

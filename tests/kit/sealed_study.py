@@ -7,7 +7,6 @@ from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.card import Marked, Reply
-from data.claims import Claim
 from data.description import Description
 from data.guidelines import Answer
 from data.importers.points import PointRow
@@ -24,9 +23,7 @@ from data.schema import (
     AnswerKind,
     Assignment,
     Attempt,
-    ClaimSplit,
     Kind,
-    PointCall,
     Proposal,
     Rater,
     ReferenceCheck,
@@ -64,7 +61,6 @@ from data.store import (
 from data.store.access import pseudonym_key, signing_key
 from data.store.batches import prepare
 from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
-from data.store.claims import correct_claims
 from data.store.dossiers import keep_answers
 from data.store.improvements import (
     begin_improvement,
@@ -246,7 +242,6 @@ def _jury(engine: Engine) -> None:
         )  # fmt: skip
         record_steps(engine, [Step(check=check)])
     _learned(engine, jurors["j1"])
-    _split(engine, jurors["j1"])
     carry_over(engine)
     metric = [
         RatingRow(FROM, f"visits-r{n}", "rouge", Kind.METRIC, "rouge-l", f"{(n * 7 % 10) / 10}")
@@ -271,25 +266,6 @@ def _learned(engine: Engine, juror: int) -> None:
         keep_learned(engine, key, better)
         open_test(engine, key)
         end_improvement(engine, key, {"outcome": "better", "gain": 0.1 * (1 + seed)})
-
-
-def _split(engine: Engine, juror: int) -> None:
-    """Split two responses, one of them in vain first, and correct a list."""
-    for response, status in ((1, Status.NOT_IN_TEXT), (1, Status.OK), (2, Status.OK)):
-        call = ClaimSplit(
-            response=response, rater=juror, status=status, request_sha256="4" * 64, usd=0.03,
-            sent={"model": "x"}, raw="{}",
-        )  # fmt: skip
-        claims = [Claim(claim=f"It is {response - 1}", quote=f"answer {response - 1}")]
-        found = claims if status == Status.OK else None
-        record_steps(engine, [Step(split=(call, found, "j1"))])
-    for status in (Status.INVALID_JSON, Status.OK):
-        drafted = PointCall(
-            instance=1, rater=juror, status=status, request_sha256="5" * 64, usd=0.04,
-            sent={"model": "x"}, raw="{}",
-        )  # fmt: skip
-        record_steps(engine, [Step(drafted=drafted)])
-    correct_claims(OPERATOR, engine, 1, "j1", [{"claim": "It is 0 of it", "quote": "answer 0"}])
 
 
 def _verdict(name: str, juror: int, number: int) -> Step:
