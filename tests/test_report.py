@@ -182,7 +182,7 @@ def test_one_clinician_leaves_the_verdict_open():
     content = content_of(without(scores, others))
     assert content.decision.kind is DecisionKind.UNDEFINED
     assert content.decision.next.code is NoteCode.DO_SECOND_CLINICIAN
-    assert "only clinician" in page(content)
+    assert "only one clinician rated here" in page(content)
 
 
 def test_a_bias_that_no_figure_tells_of_is_one_sentence_and_no_table_of_dashes(real, shown):

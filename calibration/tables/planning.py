@@ -98,7 +98,7 @@ POWER = TableSpec(
     ),
 )
 AT_MARGIN = TableSpec(
-    "How often n responses show a jury as good as a clinician to be no worse",
+    "How often an equal jury is shown no worse, for these clinicians and others like these",
     "basis",
     "planned for",
     (
