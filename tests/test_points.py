@@ -39,7 +39,6 @@ from data.points import (
     points_rubric,
 )
 from data.queries import next_task, opened_response
-from data.queries.cases import drafts_of
 from data.queries.jury import missing_verdicts
 from data.queries.record import verify
 from data.rubric import Rubric, read_rubric
@@ -175,27 +174,6 @@ def test_points_are_versioned_until_somebody_has_rated_by_them(
     assert code == 2
     assert "instance i2: has been rated by its points" in " ".join(err.split())
     assert not verify(pointed).findings
-
-
-def test_a_model_s_draft_counts_nowhere_before_people_store_it(
-    small_study: Engine, run: Run, tmp_path: Path, stub: Stub
-) -> None:
-    path = tmp_path / "points.csv"
-    path.write_text(POINTS)
-    add = ("study", "points", "add", str(path), "--benchmark", "visits", "--json", "-")
-    body = json.loads(run(*add, "--draft", "some-model")[1])
-    assert (body["added"], body["without"]) == (2, ["i1", "i2"])
-    with pytest.raises(BadInput, match="have no points yet"):
-        run_jury(small_study, panel_at(stub))
-    drafts = drafts_of(OPERATOR, small_study, "visits")
-    assert [(one.instance_id, one.author) for one in drafts] == [
-        ("i1", "some-model"),
-        ("i2", "some-model"),
-    ]
-    assert run(*add, "--draft", " ")[0] == 2
-    assert json.loads(run(*add)[1])["added"] == 2
-    assert drafts_of(OPERATOR, small_study, "visits") == []
-    assert not verify(small_study).findings
 
 
 def test_a_benchmark_that_was_rated_otherwise_is_not_put_on_points(
