@@ -6,9 +6,7 @@ raters ever reads.
 """
 
 from data.calls import Status
-from data.guidelines import AnswerKind
 from data.schema.claims import ClaimList, ClaimOrigin, ClaimSplit
-from data.schema.handover import DossierAnswer
 from data.schema.jury import Attempt, Intent, ReferenceCheck
 from data.schema.learning import Improvement, Proposal
 from data.schema.points import IS_RATED_ON, RATED_ON, PointCall, PointOrigin, PointSet
