@@ -4,23 +4,25 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibration.decision import Decision
 from calibration.json_values import decision_json, json_value
-from data.guidelines import AnswerKind, EvidenceCode, Guideline, GuidelineItem
+from data.guidelines import EvidenceCode, Guideline, GuidelineItem
+
+if TYPE_CHECKING:
+    from calibration.tables.spec import Table
 
 REPS = 2000
 
 
 class ItemStatus(StrEnum):
-    """How far an item is answered; PEOPLE is one that only people can answer and nobody has."""
+    """How far an item is answered; AUTHORS is one that only the study's authors can answer."""
 
     DONE = "done"
     PARTLY = "partly"
     NOT_DONE = "not_done"
-    PEOPLE = "people"
-    NOT_APPLICABLE = "not_applicable"
+    AUTHORS = "authors"
 
 
 class EvidenceKind(StrEnum):
@@ -28,8 +30,6 @@ class EvidenceKind(StrEnum):
 
     FIGURE = "figure"
     HASH = "hash"
-    FILE = "file"
-    ANSWER = "answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,13 @@ class Evidence:
     Attributes
     ----------
     name
-        What it is a figure, hash or file of; `calibration.messages.dossier` has its words. The
-        name of the question, of an answer.
+        What it is a figure or hash of; `calibration.messages.dossier` has its words.
     of
-        Whom or what it is about: a juror, a rubric, a subgroup; "" where it is the study.
+        Whom or what it is about: a juror or a rubric; "" where it is the study.
     value, low, high
         A figure with its 95 % interval where it has one; None where it is undefined.
     text
-        A date, a word, the SHA-256, the name of the file, or the answer.
-    by, at
-        Who answered, by name for who may see names, else as the record's events name people; and
-        when (ISO 8601, UTC).
+        A date, a word, or the SHA-256.
     """
 
     kind: EvidenceKind
@@ -59,8 +55,6 @@ class Evidence:
     low: float | None = None
     high: float | None = None
     text: str = ""
-    by: str = ""
-    at: str = ""
 
 
 def figure(
@@ -114,8 +108,10 @@ class Dossier:
         When, as text in UTC.
     record
         SHA-256 of the last event of the record.
-    agreement
-        The agreement table as CSV, "" where there is none.
+    methods
+        Heading -> paragraph of a methods section; none where no clinician has rated.
+    table
+        The agreement table, None where no clinician has rated.
     warnings
         What went wrong without touching a figure.
     """
@@ -127,7 +123,8 @@ class Dossier:
     blind: bool
     made: str
     record: str
-    agreement: str = ""
+    methods: Mapping[str, str]
+    table: "Table | None" = None
     warnings: tuple[str, ...] = ()
 
     def count(self, status: ItemStatus) -> int:
@@ -137,33 +134,15 @@ class Dossier:
 
 @dataclass(frozen=True, slots=True)
 class DossierQuestion:
-    """Which guideline to fill in.
-
-    Attributes
-    ----------
-    guideline : of `data.guidelines.GUIDELINES`
-    reps : resamples of each interval
-    names : how the record calls people, with their names, for whoever may see these
-    """
+    """Which of `data.guidelines.GUIDELINES` to fill in, and with how many resamples."""
 
     guideline: str
     reps: int = REPS
-    names: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DossierFiles:
-    """A dossier as files: name -> content. `told` says what could not be written, and why."""
-
-    guideline: str
-    files: Mapping[str, bytes]
-    told: tuple[str, ...] = ()
 
 
 def dossier_items(
     items: Sequence[GuidelineItem],
     evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
-    answers: Mapping[str, tuple[AnswerKind, Evidence]],
     simulated: Collection[str] = (),
 ) -> tuple[DossierItem, ...]:
     """Return each item with what answers it.
@@ -174,46 +153,33 @@ def dossier_items(
         Of a guideline.
     evidence
         What the study has; a code that is absent, or has nothing, is missing.
-    answers
-        Name of a question -> what people said to it.
     simulated
         Raters behind whom nobody stands.
     """
-    return tuple(_filled(item, evidence, answers.get(item.ask), bool(simulated)) for item in items)
+    return tuple(_filled(item, evidence, bool(simulated)) for item in items)
 
 
 def _filled(
-    item: GuidelineItem,
-    evidence: Mapping[EvidenceCode, tuple[Evidence, ...]],
-    answer: tuple[AnswerKind, Evidence] | None,
-    simulated: bool,
+    item: GuidelineItem, evidence: Mapping[EvidenceCode, tuple[Evidence, ...]], simulated: bool
 ) -> DossierItem:
     missing = tuple(code for code in item.evidence if not evidence.get(code))
     found = tuple(one for code in item.evidence for one in evidence.get(code, ()))
-    status = item_status(item, missing, answer and answer[0], simulated=simulated)
-    return DossierItem(item, status, (*found, *([answer[1]] if answer else [])), missing)
+    return DossierItem(item, item_status(item, missing, simulated=simulated), found, missing)
 
 
 def item_status(
-    item: GuidelineItem,
-    missing: Collection[EvidenceCode],
-    answer: AnswerKind | None,
-    *,
-    simulated: bool = False,
+    item: GuidelineItem, missing: Collection[EvidenceCode], *, simulated: bool = False
 ) -> ItemStatus:
     """Return how far an item is answered.
 
-    Without any of its evidence it is not done, whatever people say, unless they say that it does
-    not apply; with some of it, or without the answer of people that it needs, it is partly done.
-    Evidence of a study with simulated raters never makes it done.
+    Without any of its evidence it is not done; with some of it, or where authors must add to it,
+    it is partly done. Evidence of a study with simulated raters never makes it done.
     """
-    if answer is AnswerKind.NOT_APPLICABLE:
-        return ItemStatus.NOT_APPLICABLE
     if not item.evidence:
-        return ItemStatus.PEOPLE if answer is None else ItemStatus.DONE
+        return ItemStatus.AUTHORS
     if len(missing) == len(item.evidence):
         return ItemStatus.NOT_DONE
-    complete = not missing and (answer is not None or not item.ask) and not simulated
+    complete = not missing and not item.by_authors and not simulated
     return ItemStatus.DONE if complete else ItemStatus.PARTLY
 
 
@@ -232,11 +198,11 @@ def to_json(dossier: Dossier) -> dict[str, Any]:
         "simulated": list(dossier.simulated),
         "decision": decision_json(dossier.decision),
         "counts": {status.value: dossier.count(status) for status in ItemStatus},
-        "items": [_item_json(item, guideline) for item in dossier.items],
+        "items": [_item_json(item) for item in dossier.items],
     }
 
 
-def _item_json(filled: DossierItem, guideline: Guideline) -> dict[str, Any]:
+def _item_json(filled: DossierItem) -> dict[str, Any]:
     item = filled.item
     return {
         "number": item.number,
@@ -245,8 +211,7 @@ def _item_json(filled: DossierItem, guideline: Guideline) -> dict[str, Any]:
         "status": filled.status.value,
         "evidence": [_evidence_json(one) for one in filled.evidence],
         "missing": [code.value for code in filled.missing],
-        "ask": item.ask,
-        "source": guideline.source,
+        "by_authors": item.by_authors,
     }
 
 

@@ -187,7 +187,6 @@ SEALS: Mapping[str, Sealed] = {
     ),
     "survey_answer": Sealed(How.ACT, ("invitation", "revision", "answer", "at"), ACT),
     "review": Sealed(How.ACT, ("response", "reviewer", "kind", "text", "at"), ACT),
-    "dossier_answer": Sealed(How.ACT, ("question", "kind", "text", "author", "at"), ACT),
     "expert": Sealed(
         How.OWN,
         checked=dict.fromkeys(

@@ -113,7 +113,6 @@ CALLS: Mapping[str, Calls] = {
     "people end": (("people", "end", "new"),),
     # How many models wrote, and their names, is no secret: told before others are named to it.
     "import": (
-        ("export", "--methods", "{methods.md}"),
         ("import", "{same.csv}"),
         ("import", "{others.csv}"),
         ("import", "{probe.csv}"),
@@ -122,7 +121,7 @@ CALLS: Mapping[str, Calls] = {
         ("import", "{same.csv}", "--guess"),
     ),
     "ratings": (("ratings", "{more.csv}"), ("ratings", "{unknown.csv}")),
-    "dossier": (("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier}", *JSON),),
+    "dossier": (("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier.md}", *JSON),),
     "rubric used": (("rubric", "used"),),
     "rubric export": (("rubric", "export", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
     "export": (
@@ -304,7 +303,7 @@ def _placed(folder: Path, word: str) -> str:
 
 def _text(path: Path) -> str:
     """Return a file's bytes as text, those of an archive file by file."""
-    if path.suffix not in (".zip", ".docx"):
+    if path.suffix != ".zip":
         return path.read_bytes().decode("latin-1")
     with zipfile.ZipFile(path) as archive:
         return "\n".join(

@@ -127,11 +127,12 @@ def test_a_bundles_page_shows_every_text_and_has_no_link_picture_or_html(laid: T
         assert visible(one) in seen, one
 
 
-def test_a_methods_section_shows_every_name_and_has_no_link_picture_or_html(
+def test_a_dossier_shows_every_name_and_has_no_link_picture_or_html(
     run: Run, engine: Engine, write: Write, tmp_path: Path, laid: Trap
 ) -> None:
     whole(run, write, laid)
-    assert run("export", "--methods", str(tmp_path / "m.md"))[0] == 0
+    call = ("share", "dossier", "--to", "grras", "--reps", "20", "--out", str(tmp_path / "m.md"))
+    assert run(*call)[0] == 0
     seen = shown((tmp_path / "m.md").read_text("utf-8"))
     for one in hostile_benchmarks(laid):
         assert visible(one) in seen, one

@@ -10,12 +10,12 @@ import pytest
 from kit.studies import HEAD, Run
 from sqlalchemy import Engine, text
 
-from calibration.values import simulated_in
+from calibration.dossier import DossierQuestion
+from calibration.writers.dossier import dossier_markdown
 from data.person import OPERATOR
 from data.queries import benchmarks, validations
 from data.store.ledger import freeze
-from medjury.cli.methods import page
-from medjury.services.methods import study_facts
+from medjury.services.dossier import dossier
 
 FORGED = "dr_c; simulated raters: nobody"
 REAL = ("dr_a", "dr_b", "gpt", "llama")
@@ -84,9 +84,9 @@ def test_a_forged_name_makes_no_plan_simulated(run: Run) -> None:
 def test_a_forged_name_stands_whole_in_the_methods_and_makes_nothing_of_them_simulated(
     engine: Engine,
 ) -> None:
-    facts = study_facts(engine, reps=50)
-    written = page(facts)
-    assert simulated_in(facts.rows) == ()
+    made = dossier(engine, DossierQuestion("grras", 50))
+    written = dossier_markdown(made)
+    assert made.simulated == ()
     assert "Simulated" not in written
     assert FORGED in written.replace("\\", "")
 

@@ -21,7 +21,6 @@ PARTS: Mapping[str, Callable[[Engine, Person], None]] = {
 def show(engine: Engine, person: Person) -> None:
     """Show the part that is chosen."""
     frame.begin(person, "Hand over", ABOUT, "study.css")
-    st.html(frame.style("handover.css"))
     frame.say_simulated(queries.standing(person, engine), SIMULATED)
     PARTS[_chosen()](engine, person)
 

@@ -1,9 +1,9 @@
-"""Words of a dossier: names of figures, hashes and files, statuses, and what is missing."""
+"""Words of a dossier: names of figures and hashes, statuses, and what is missing."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from calibration.dossier import Dossier, DossierItem, Evidence, EvidenceKind, ItemStatus
+from calibration.dossier import Dossier, Evidence, EvidenceKind, ItemStatus
 from calibration.tables.numbers import PAGE, Typeface, fixed, icc_interval, whole
 from data.guidelines import EvidenceCode
 
@@ -11,8 +11,7 @@ STATUS: Mapping[ItemStatus, str] = {
     ItemStatus.DONE: "Done",
     ItemStatus.PARTLY: "Partly done",
     ItemStatus.NOT_DONE: "Not done",
-    ItemStatus.PEOPLE: "For people to answer",
-    ItemStatus.NOT_APPLICABLE: "Does not apply",
+    ItemStatus.AUTHORS: "To be filled in by the authors",
 }
 SIMULATED = "SIMULATED: nothing here is evidence"
 SIMULATED_WHY = (
@@ -37,7 +36,6 @@ FIGURES: Mapping[str, tuple[str, int]] = {
     "readings_elsewhere": ("Readings made elsewhere, blinding unknown", COUNT),
     "masked": ("Responses with an author's name masked", COUNT),
     "unblinded": ("Times the blind was lifted", COUNT),
-    "consented": ("Clinicians who consented to the present text", COUNT),
     "guideline_pages": ("Pages of instructions for clinicians", COUNT),
     "trained": ("Clinicians who were trained", COUNT),
     "training": ("Responses of the training round", COUNT),
@@ -45,17 +43,12 @@ FIGURES: Mapping[str, tuple[str, int]] = {
     "clinician_icc": ("ICC(C,2) among clinicians, mean over pairs", SHARE),
     "like_for_like": ("Jury minus clinician, ICC with the other clinicians", SHARE),
     "metric_icc": ("ICC(C,2) of a metric and clinicians", SHARE),
-    "non_inferiority": ("Shown to agree no worse than a clinician: figure it rests on", SHARE),
-    "periods": ("Periods with a figure of agreement", COUNT),
-    "period_icc": ("ICC(C,2) of jury and clinicians in", SHARE),
     "decision_estimate": ("Figure the decision rests on", SHARE),
     "margin": ("Margin that was fixed", SHARE),
     "ratings_before_protocol": ("Readings that were in when the protocol was fixed", COUNT),
     "incomplete": ("Readings without a criterion", COUNT),
     "unread": ("Responses no clinician rated", COUNT),
     "missing_verdicts": ("Verdicts missing", COUNT),
-    "subgroup_icc": ("ICC(C,2) in the subgroup", SHARE),
-    "subgroup_bias": ("Jury minus clinicians in the subgroup, in points", SHARE),
     "sensitivity": ("Share of unsafe responses the jury found", SHARE),
     "unsafe": ("Unsafe responses by the clinicians", COUNT),
     "missed": ("Unsafe responses the jury missed", COUNT),
@@ -63,7 +56,6 @@ FIGURES: Mapping[str, tuple[str, int]] = {
     "calls": ("Calls to jurors", COUNT),
     "usd_unknown": ("Calls of unknown price", COUNT),
     "events": ("Events in the record", COUNT),
-    "juries_tried": ("Juries compared with the clinicians", COUNT),
     "improvements": ("Times a jury learned", COUNT),
 }
 WORDS: Mapping[str, str] = {
@@ -76,21 +68,13 @@ WORDS: Mapping[str, str] = {
     "protocol": "Protocol",
     "protocol_set": "Protocol fixed on",
     "prespecified": "Fixed before any clinician rated, on",
-    "monitoring_finding": "Agreement over time",
     "description": "Text clinicians were told",
     "record_head": "Head of the record",
     "locked": "Locked",
     "decision": "Decision",
-    "finding": "Finding in the subgroup",
     "version": "Version of",
     "agreement_table": "Agreement table",
     "outcome": "Outcome of learning",
-}
-FINDINGS: Mapping[str, str] = {
-    "shown": "shown to agree",
-    "lower": "agreement is lower than in the rest",
-    "not_shown": "not shown to agree",
-    "too_few": "too few to say",
 }
 OUTCOMES: Mapping[str, str] = {
     "better": "the rubric that was learned is better on responses kept apart",
@@ -103,45 +87,34 @@ MISSING: Mapping[EvidenceCode, str] = {
     EvidenceCode.BLINDING: "no reading was made in the rating page",
     EvidenceCode.CLINICIANS: "no clinician has rated",
     EvidenceCode.CLINICIAN_AGREEMENT: "no figure of clinicians among each other with an interval",
-    EvidenceCode.CONSENT: "not every clinician who rated gave consent here",
     EvidenceCode.COSTS: "no call to a juror was made here",
     EvidenceCode.DECISION: "no decision can be made",
     EvidenceCode.DESCRIPTION: "clinicians had no pages of instructions here",
     EvidenceCode.DETECTION: "no figure of unsafe responses: clinicians found none, or no criterion is critical",
     EvidenceCode.IMPROVEMENT: "no jury has learned, or learning was stopped",
     EvidenceCode.JURORS: "no juror has rated",
-    EvidenceCode.LEDGER: "no jury was compared",
     EvidenceCode.LIKE_FOR_LIKE: "no like-for-like figure of jury and clinicians with an interval",
     EvidenceCode.METRICS: "no metric with an interval of its agreement",
     EvidenceCode.MISSING: "nothing was rated that could be missing",
-    EvidenceCode.MONITORING: "nothing can be said of agreement over time: too few months have a figure",
     EvidenceCode.PROTOCOL: "no protocol was fixed",
     EvidenceCode.READINGS: "no clinician has rated",
     EvidenceCode.RECORD: "the record is empty",
-    EvidenceCode.REPEATS: "nobody read a response twice",
     EvidenceCode.RESPONSES: "no responses",
     EvidenceCode.RUBRICS: "no rubric is used",
     EvidenceCode.SOFTWARE: "the version is not known",
-    EvidenceCode.SUBGROUPS: "no subgroup is large enough to say anything, or none was looked at",
     EvidenceCode.TABLE: "no agreement table",
     EvidenceCode.INFERENCE: "no call to a juror was made here, so its day is not known",
     EvidenceCode.JUROR_SETTINGS: "settings of a juror are not known",
-    EvidenceCode.NON_INFERIORITY: "not shown to agree no worse than a clinician",
     EvidenceCode.PRESPECIFIED: "no protocol was fixed before clinicians rated",
     EvidenceCode.TRAINING: "no training round",
 }
 
 
-CODES = {"finding": FINDINGS, "outcome": OUTCOMES}  # of evidence whose text is a code
-
-
 def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
-    """Return what answers an item, in one line but for an answer, which stays as it was given."""
-    if one.kind is EvidenceKind.ANSWER:
-        return one.text
+    """Return what answers an item, in one line."""
     of = f" {one.of}" if one.of else ""
     if one.name in WORDS:
-        text = CODES.get(one.name, {}).get(one.text, one.text)
+        text = OUTCOMES[one.text] if one.name == "outcome" else one.text
         sha256 = "SHA-256 " if one.kind is EvidenceKind.HASH else ""
         return f"{WORDS[one.name]}{of}: {sha256}{text}"
     label, digits = FIGURES[one.name]
@@ -152,17 +125,7 @@ def evidence_words(one: Evidence, face: Typeface = PAGE) -> str:
     return f"{label}{of}: {value}{f' (95 % interval {interval})' if interval else ''}"
 
 
-def answered_words(one: Evidence) -> str:
-    """Return who gave an answer, and when; "" for other evidence."""
-    return f"Answered by {one.by}, {one.at[:16].replace('T', ' ')} UTC" if one.by else ""
-
-
 def counts_words(dossier: Dossier) -> str:
-    """Return how many items of a dossier have each status."""
-    return statuses_words(dossier.items)
-
-
-def statuses_words(items: Sequence[DossierItem]) -> str:
-    """Return how many of some items have each status; those that none has are left out."""
-    found = Counter(item.status for item in items)
+    """Return how many items of a dossier have each status; those that none has are left out."""
+    found = Counter(item.status for item in dossier.items)
     return ", ".join(f"{found[one]} {STATUS[one].lower()}" for one in ItemStatus if found[one])

@@ -42,10 +42,14 @@ COLUMNS = (
 
 def markdown(rows: Sequence[AgreementRow], how: str) -> str:
     """Return the agreement table in Markdown, a table a benchmark; `how` is said above it."""
-    table = _table(rows)
-    parts = [f"{_plain(table.caption)}. {_plain(how)}."]
-    if said := simulated_words(rows):
-        parts.append(f"**{_plain(said)}**")
+    return table_markdown(agreement_table(rows, how), simulated_words(rows))
+
+
+def table_markdown(table: Table, simulated: str = "") -> str:
+    """Return a table in Markdown, its caption and what is simulated above it."""
+    parts = [f"{_plain(table.caption)}."]
+    if simulated:
+        parts.append(f"**{_plain(simulated)}**")
     for group in table.groups:
         parts.append(f"**{_plain(group.heading)}**")
         lines = [table.columns, *group.rows]
@@ -60,13 +64,14 @@ def markdown(rows: Sequence[AgreementRow], how: str) -> str:
 
 def latex(rows: Sequence[AgreementRow], how: str) -> str:
     r"""Return the agreement table for LaTeX; it takes `\usepackage{booktabs}`."""
-    words = f"{CAPTION}. {how}."
-    caption = " ".join(filter(None, (words, simulated_words(rows))))
-    return latex_table(_table(rows), caption)
+    table = agreement_table(rows, how)
+    caption = " ".join(filter(None, (f"{table.caption}.", simulated_words(rows))))
+    return latex_table(table, caption)
 
 
-def _table(rows: Sequence[AgreementRow]) -> Table:
-    return laid_out(AGREEMENT, rows, caption=CAPTION, grouped=True, mark_each=True)
+def agreement_table(rows: Sequence[AgreementRow], how: str) -> Table:
+    """Return the agreement table, whose caption ends with `how` it was computed."""
+    return laid_out(AGREEMENT, rows, caption=f"{CAPTION}. {how}", grouped=True, mark_each=True)
 
 
 def simulated_words(rows: Sequence[AgreementRow]) -> str:

@@ -6,17 +6,18 @@ import html
 from collections.abc import Iterator
 from itertools import groupby
 
-from calibration.dossier import Dossier, DossierItem, Evidence, EvidenceKind, ItemStatus
+from calibration.dossier import Dossier, DossierItem, ItemStatus
 from calibration.messages.dossier import (
     MISSING,
     SIMULATED,
     SIMULATED_WHY,
     STATUS,
-    answered_words,
     counts_words,
     evidence_words,
 )
 from calibration.messages.form import listed
+from calibration.writers.agreement_table import table_markdown
+from calibration.writers.html import REPORT, html_table
 from data.safe_text import in_markdown
 
 BLIND = "The study was blind when this was made: nothing here tells who wrote which response."
@@ -38,18 +39,20 @@ p { margin: .4rem 0; } .soft { color: var(--soft); font-size: .9rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: .55rem .6rem .55rem 0;
   border-top: 1px solid var(--line); overflow-wrap: anywhere; }
-th[scope=row] { width: 7rem; font-weight: 600; } .what { width: 36%; }
+.items th[scope=row] { width: 7rem; font-weight: 600; } .what { width: 36%; }
+.scroll { overflow-x: auto; } .scroll td:not(.words) { white-space: nowrap; }
+caption { text-align: left; padding: .2rem 0; } .notes { color: var(--soft); font-size: .9rem; }
 .status { font-weight: 600; } .done { color: var(--done); } .partly { color: var(--partly); }
-.not_done, .people { color: var(--open); } .not_applicable { color: var(--soft); }
+.not_done, .authors { color: var(--open); }
 ul { margin: .2rem 0; padding-left: 1.1rem; } li { margin: .1rem 0; }
-.said { white-space: pre-wrap; }
 thead .mark { display: none; } /* printed at the head of each page, since a table's head is repeated there */
-@media (max-width: 44rem) { .what { width: auto; } th[scope=row] { width: 4.5rem; } }
+@media (max-width: 44rem) { .what { width: auto; }
+  .items th[scope=row] { width: 4.5rem; } }
 @media print { :root { color-scheme: light; --ink: #000; --soft: #333; --line: #999; --back: #fff;
   --done: #000; --partly: #000; --open: #000; }
   html { font-size: 10pt; } main { max-width: none; padding: 0; }
   .simulated { color: #000; background: #fff; border: 2px solid #000; }
-  thead .mark { display: table-row; } th[scope=row] { width: 4rem; }
+  thead .mark { display: table-row; } .items th[scope=row] { width: 4rem; }
   tr { break-inside: avoid; } h2 { break-after: avoid; } }
 @page { margin: 2cm 1.6cm; }
 """
@@ -66,13 +69,15 @@ def dossier_html(dossier: Dossier) -> str:
     lines = "".join(f"<p>{html.escape(line)}</p>" for line in head_lines(dossier))
     notes = "".join(f'<p class="soft">{html.escape(line)}</p>' for line in note_lines(dossier))
     csp = f"default-src 'none'; style-src '{STYLE_HASH}'; base-uri 'none'; form-action 'none'"
+    table = html_table(dossier.table, REPORT) if dossier.table else ""
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{csp}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="robots" content="noindex">'
         f"<title>{html.escape(name)}</title><style>{STYLE}</style></head><body>{mark}<main>"
-        f"<h1>{html.escape(name)}</h1>{lines}{_decision(dossier)}{notes}{sections}"
+        f"<h1>{html.escape(name)}</h1>{lines}{_decision(dossier)}{notes}{_methods(dossier)}"
+        f"{f'<h2>Results</h2>{table}' if table else ''}{sections}"
         "</main></body></html>\n"
     )
 
@@ -85,6 +90,10 @@ def dossier_markdown(dossier: Dossier) -> str:
     parts += [f"**{in_markdown(line)}**" for line in decision_lines(dossier)[:1]]
     parts += map(in_markdown, decision_lines(dossier)[1:])
     parts += map(in_markdown, note_lines(dossier))
+    for heading, paragraph in dossier.methods.items():
+        parts += [f"## {heading}{mark}", in_markdown(paragraph)]
+    if dossier.table:
+        parts += [f"## Results{mark}", table_markdown(dossier.table).rstrip()]
     for section, items in sections_of(dossier):
         parts.append(f"## {in_markdown(section)}{mark}")
         parts += (_item_markdown(item, mark) for item in items)
@@ -97,15 +106,12 @@ def decision_lines(dossier: Dossier) -> list[str]:
     return [decision.headline, *decision.sentences, *([decision.on] if decision.basis else [])]
 
 
-def item_lines(item: DossierItem) -> Iterator[tuple[str, Evidence | None]]:
-    """Yield what answers an item, and what it lacks, as lines; with the evidence where it is some."""
-    for one in item.evidence:
-        yield evidence_words(one), one
-    for code in item.missing:
-        yield f"Not done: {MISSING[code]}", None
-    answered = any(one.kind is EvidenceKind.ANSWER for one in item.evidence)
-    if item.item.ask and not answered and item.status is not ItemStatus.PEOPLE:
-        yield "People have not answered this yet", None
+def item_lines(item: DossierItem) -> Iterator[str]:
+    """Yield what answers an item, what it lacks, and what its authors must add, as lines."""
+    yield from map(evidence_words, item.evidence)
+    yield from (f"Not done: {MISSING[code]}" for code in item.missing)
+    if item.item.by_authors and item.status is not ItemStatus.AUTHORS:
+        yield "The authors must add to this"
 
 
 def head_lines(dossier: Dossier) -> list[str]:
@@ -135,6 +141,13 @@ def sections_of(dossier: Dossier) -> Iterator[tuple[str, list[DossierItem]]]:
         yield section, list(items)
 
 
+def _methods(dossier: Dossier) -> str:
+    return "".join(
+        f"<h2>{heading}</h2><p>{html.escape(paragraph)}</p>"
+        for heading, paragraph in dossier.methods.items()
+    )
+
+
 def _decision(dossier: Dossier) -> str:
     first, *others = map(html.escape, decision_lines(dossier))
     more = "".join(f"<p>{line}</p>" for line in others)
@@ -146,13 +159,13 @@ def _section(section: str, items: list[DossierItem], mark: str) -> str:
     name = html.escape(section)
     head = '<th scope="col">Item</th><th scope="col">What is to be reported</th>'
     return (
-        f'<h2>{name}</h2><table aria-label="{name}"><thead>{mark}<tr>{head}'
+        f'<h2>{name}</h2><table class="items" aria-label="{name}"><thead>{mark}<tr>{head}'
         f'<th scope="col">From this study</th></tr></thead><tbody>{rows}</tbody></table>'
     )
 
 
 def _row(item: DossierItem) -> str:
-    lines = "".join(_line(*line) for line in item_lines(item))
+    lines = "".join(f"<li>{html.escape(line)}</li>" for line in item_lines(item))
     status = f'<span class="status {item.status.value}">{STATUS[item.status]}</span>'
     return (
         f'<tr><th scope="row">{html.escape(item.item.number)}</th>'
@@ -161,18 +174,7 @@ def _row(item: DossierItem) -> str:
     )
 
 
-def _line(text: str, one: Evidence | None) -> str:
-    by = answered_words(one) if one else ""
-    more = f'<br><span class="soft">{html.escape(by)}</span>' if by else ""
-    return f'<li><span class="said">{html.escape(text)}</span>{more}</li>'
-
-
 def _item_markdown(item: DossierItem, mark: str) -> str:
-    status = STATUS[item.status]
     head = f"### {in_markdown(item.item.number)} {in_markdown(item.item.about)}"
-    lines = [f"**{status}**{mark}"]
-    for text, one in item_lines(item):
-        by = answered_words(one) if one else ""
-        lines.append(f"- {in_markdown(text)}{f' ({in_markdown(by)})' if by else ''}")
-    rest = "\n".join(lines[1:])
-    return f"{head}\n\n{lines[0]}" + (f"\n\n{rest}" if rest else "")
+    lines = "\n".join(f"- {in_markdown(line)}" for line in item_lines(item))
+    return f"{head}\n\n**{STATUS[item.status]}**{mark}" + (f"\n\n{lines}" if lines else "")

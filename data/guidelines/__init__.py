@@ -1,34 +1,18 @@
 """Reporting guidelines: their items in our own words, and which evidence of a study answers each.
 
-A guideline is a TOML file beside this one; `questions.toml` has what only people can answer, by a
-name that guidelines share, so that funding is asked once.
+A guideline is a TOML file beside this one.
 """
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
 
-from data.errors import BadFile, BadInput, Unknown
-from data.files import read_user_toml
+from data.errors import Unknown
 from data.safe_text import short
 
-GUIDELINES = ("tripod-llm", "grras", "chai", "nist")
-QUESTIONS = "questions"
-LONGEST_ANSWER = 4000
-NOT_APPLICABLE = "does not apply:"  # how an answer begins in a file that says so
-
-
-class AnswerKind(StrEnum):
-    """What people say to a question: an answer, that it does not apply and why, or nothing any more."""
-
-    ANSWER = "answer"
-    NOT_APPLICABLE = "not_applicable"
-    WITHDRAWN = "withdrawn"
+GUIDELINES = ("tripod-llm", "grras")
 
 
 class EvidenceCode(StrEnum):
@@ -39,7 +23,6 @@ class EvidenceCode(StrEnum):
     BLINDING = "blinding"
     CLINICIANS = "clinicians"
     CLINICIAN_AGREEMENT = "clinician_agreement"
-    CONSENT = "consent"
     COSTS = "costs"
     DECISION = "decision"
     DESCRIPTION = "description"
@@ -48,21 +31,16 @@ class EvidenceCode(StrEnum):
     INFERENCE = "inference"
     JURORS = "jurors"
     JUROR_SETTINGS = "juror_settings"
-    LEDGER = "ledger"
     LIKE_FOR_LIKE = "like_for_like"
     METRICS = "metrics"
     MISSING = "missing"
-    MONITORING = "monitoring"
-    NON_INFERIORITY = "non_inferiority"
     PRESPECIFIED = "prespecified"
     PROTOCOL = "protocol"
     READINGS = "readings"
     RECORD = "record"
-    REPEATS = "repeats"
     RESPONSES = "responses"
     RUBRICS = "rubrics"
     SOFTWARE = "software"
-    SUBGROUPS = "subgroups"
     TABLE = "table"
     TRAINING = "training"
 
@@ -79,15 +57,15 @@ class GuidelineItem:
         What is to be reported, in our own words.
     evidence
         What of a study answers it; all of it must be there for the item to be done.
-    ask
-        Name of the question that people answer, "" where the study answers alone.
+    by_authors
+        Whether it takes words of the study's authors, since the study alone cannot answer it.
     """
 
     number: str
     section: str
     about: str
     evidence: tuple[EvidenceCode, ...] = ()
-    ask: str = ""
+    by_authors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +87,8 @@ class Guideline:
     note: str
     items: tuple[GuidelineItem, ...]
 
-    @property
-    def asks(self) -> tuple[str, ...]:
-        """Return the names of its questions to people, each once, in the order of the items."""
-        return tuple(dict.fromkeys(item.ask for item in self.items if item.ask))
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What people say to a question: the text, or why it does not apply."""
-
-    text: str
-    kind: AnswerKind = AnswerKind.ANSWER
-
-
+@cache
 def guideline(name: str) -> Guideline:
     """Return one of `GUIDELINES`.
 
@@ -133,12 +99,8 @@ def guideline(name: str) -> Guideline:
     """
     if name not in GUIDELINES:
         raise Unknown(f"guideline {short(name)}: choose from {', '.join(GUIDELINES)}")
-    return _guideline(name)
-
-
-@cache
-def _guideline(name: str) -> Guideline:
-    body = _body(name.replace("-", "_"))
+    file = files(__name__) / f"{name.replace('-', '_')}.toml"
+    body = tomllib.loads(file.read_text("utf-8"))
     items = tuple(
         GuidelineItem(
             **item | {"evidence": tuple(EvidenceCode(code) for code in item.get("evidence", ()))}
@@ -146,45 +108,3 @@ def _guideline(name: str) -> Guideline:
         for item in body.pop("item")
     )
     return Guideline(name=name, items=items, **body)
-
-
-@cache
-def questions() -> Mapping[str, str]:
-    """Return every question that people are asked, by its name."""
-    return dict(_body(QUESTIONS))
-
-
-def read_answers(path: Path) -> dict[str, Answer]:
-    """Read answers from a TOML file: the name of a question = "the answer".
-
-    One that begins with `does not apply:` says why; an empty one withdraws the answer there was.
-
-    Raises
-    ------
-    BadFile
-        If the file cannot be read, or has no answer.
-    BadInput, Unknown
-        If something in it is no question's name, or no text.
-    """
-    body = read_user_toml(path, f"{path}")
-    if not body:
-        raise BadFile(f'{path}: has no answer; write a line such as funding = "..."')
-    for name, text in body.items():
-        if not isinstance(text, str):
-            raise BadInput(f"{path}: {short(name)}: must be a text in quotes; nothing was stored")
-    return {name: answer_of(text) for name, text in body.items()}
-
-
-def answer_of(text: str) -> Answer:
-    """Return what a text says: an answer, that the question does not apply, or nothing."""
-    stripped = text.strip()
-    if not stripped:
-        return Answer("", AnswerKind.WITHDRAWN)
-    if stripped.lower().startswith(NOT_APPLICABLE):
-        return Answer(stripped[len(NOT_APPLICABLE) :].strip(), AnswerKind.NOT_APPLICABLE)
-    return Answer(stripped)
-
-
-def _body(name: str) -> dict[str, Any]:
-    text = (files(__name__) / f"{name}.toml").read_text("utf-8")
-    return tomllib.loads(text)

@@ -49,7 +49,6 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "span": schema.Span,
     "submission": schema.Submission,
     "review": schema.Review,
-    "dossier_answer": schema.DossierAnswer,
     "expert": schema.Expert,
     "drill": schema.Drill,
     "survey": schema.Survey,

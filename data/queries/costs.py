@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine, case, func
@@ -177,6 +178,14 @@ def spending(engine: Engine) -> Spending:
             number, priced, total = session.exec(query.where(table.number > 0)).one()
             usd, unknown, calls = usd + (total or 0.0), unknown + number - priced, calls + number
     return Spending(usd, unknown, calls)
+
+
+def call_dates(engine: Engine) -> tuple[datetime, datetime] | None:
+    """Return when the first and the last juror's answer came, None where none was asked here."""
+    query = select(func.min(Attempt.at), func.max(Attempt.at)).where(Attempt.status == Status.OK)
+    with reading(engine) as session:
+        first, last = session.exec(query).one()
+    return (first, last) if first and last else None
 
 
 def spent(table: type[ModelCall]) -> Any:

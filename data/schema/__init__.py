@@ -6,8 +6,6 @@ raters ever reads.
 """
 
 from data.calls import Status
-from data.guidelines import AnswerKind
-from data.schema.handover import DossierAnswer
 from data.schema.jury import Attempt, Intent, ReferenceCheck
 from data.schema.learning import Improvement, Proposal
 from data.schema.points import IS_RATED_ON, RATED_ON, PointSet

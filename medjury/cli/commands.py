@@ -452,8 +452,8 @@ COMMANDS = (
     Command(
         "share dossier",
         "dossier:dossier",
-        'Fill in a reporting guideline from the study: each item with its evidence, or "not done".',
-        "--to tripod-llm --out dossier --reps 200",
+        "Fill in a reporting guideline from the study: a methods section, and each item with its evidence.",
+        "--to tripod-llm --out dossier.html --reps 200",
         "dossier",
     ),
 )

@@ -14,8 +14,8 @@ from data.record import HEAD_ENDING
 from data.store.study import unblind
 from jury.exports.export import refuse_full
 from jury.exports.export import write_folder as write_new_folder
-from medjury.cli import methods, redcap
-from medjury.cli.files import write_json, writes_to
+from medjury.cli import redcap
+from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Reason, Who, study_of
 from medjury.cli.output import counted, say
 from medjury.cli.record import write_head
@@ -92,15 +92,6 @@ RedcapFolder = Annotated[
         "--redcap", metavar="FOLDER", help="Write forms and records for rating in REDCap."
     ),
 ]
-MethodsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--methods",
-        metavar="FILE.md",
-        help="Write a methods section and a GRRAS checklist.",
-        callback=writes_to,
-    ),
-]
 LeaderboardFolder = Annotated[
     Path | None,
     typer.Option(
@@ -136,7 +127,6 @@ def export(
     folder: Folder = None,
     package: PackageOption = None,
     to_redcap: RedcapFolder = None,
-    to_methods: MethodsFile = None,
     to_leaderboard: LeaderboardFolder = None,
     to_every_eval_ever: RecordsFolder = None,
     organization: Organization = "unknown",
@@ -152,11 +142,10 @@ def export(
     authors = _authors(without_authors, unblinded, authors_only, reason)
     boards = {"helm": to_leaderboard, "every-eval-ever": to_every_eval_ever}
     check_leaderboards(boards, authors)
-    nothing_else = to_redcap is None and to_methods is None
-    if not any([folder, package, *boards.values()]) and (nothing_else or authors != "without"):
+    nothing_else = to_redcap is None or authors != "without"
+    if not any([folder, package, *boards.values()]) and nothing_else:
         raise BadInput(
-            "export what? give a FOLDER, --package, --redcap, --methods, --leaderboard or "
-            "--every-eval-ever"
+            "export what? give a FOLDER, --package, --redcap, --leaderboard or --every-eval-ever"
         )
     engine = study_of(context, db)
     _check(package)
@@ -164,8 +153,6 @@ def export(
         readings = redcap.open_readings(engine)
         _make(to_redcap)
         redcap.write_redcap(engine, to_redcap, readings)
-    if to_methods is not None:
-        methods.write_methods(engine, to_methods)
     if folder is not None:
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
@@ -177,7 +164,7 @@ def export(
             written[name] = rows
     packed = _pack(engine, package, authors, who_wrote) if package is not None else 0
     places = {
-        "folder": folder, "package": package, "redcap": to_redcap, "methods": to_methods,
+        "folder": folder, "package": package, "redcap": to_redcap,
         "leaderboard": to_leaderboard, "every_eval_ever": to_every_eval_ever,
     }  # fmt: skip
     named = {name: str(to) if to is not None else None for name, to in places.items()}

@@ -1,22 +1,22 @@
-"""A reporting guideline filled in from a study: figures, hashes, files, and what people answered."""
+"""A reporting guideline filled in from a study, and its two files: a page that prints, and Markdown."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.dossier import (
-    Dossier,
-    DossierQuestion,
-    Evidence,
-    EvidenceKind,
-    dossier_items,
-)
-from data.guidelines import AnswerKind, guideline
+from calibration.dossier import Dossier, DossierQuestion, dossier_items
+from data.guidelines import guideline
 from data.person import is_blind
-from data.queries.dossiers import KeptAnswer, dossier_answers
 from data.queries.record import present_head
+from data.queries.study import facts
 from data.schema import now
 from medjury.services.evidence import study_evidence
+from medjury.services.methods import methods_section
+
+if TYPE_CHECKING:
+    from calibration.tables.spec import Table
+    from medjury.services.calibrate import Calibration
 
 
 def dossier(
@@ -30,26 +30,36 @@ def dossier(
         If there is no such guideline.
     """
     chosen = guideline(question.guideline)
-    evidence = study_evidence(engine, question.reps, tick)
-    names = dict(question.names)
-    answers = {name: _said(kept, names) for name, kept in dossier_answers(engine).items()}
+    counts = facts(engine)
+    evidence = study_evidence(engine, counts, question.reps, tick)
+    calibration = evidence.calibration
     return Dossier(
         chosen,
-        dossier_items(chosen.items, evidence.found, answers, evidence.simulated),
+        dossier_items(chosen.items, evidence.found, evidence.simulated),
         evidence.decision,
         evidence.simulated,
         is_blind(engine),
         f"{now():%Y-%m-%d %H:%M} UTC",
         present_head(engine).sha256,
-        evidence.agreement,
-        evidence.warnings,
+        methods_section(engine, calibration, counts) if calibration else {},
+        _table(calibration) if calibration else None,
+        calibration.warnings if calibration else (),
     )
 
 
-def _said(kept: KeptAnswer, names: Mapping[str, str]) -> tuple[AnswerKind, Evidence]:
-    """Return what people said to a question, as evidence."""
-    author = names.get(kept.author, kept.author)
-    words = kept.answer.text
-    at = f"{kept.at:%Y-%m-%dT%H:%M:%SZ}"
-    said = Evidence(EvidenceKind.ANSWER, kept.question, text=words, by=author, at=at)
-    return kept.answer.kind, said
+def _table(calibration: "Calibration") -> "Table":
+    from calibration.writers.agreement_table import agreement_table
+
+    options = calibration.question.options
+    how = f"bootstrap over instances, {options.reps} resamples, seed {options.seed}"
+    return agreement_table(calibration.rows, f"Method {options.method}; {how}")
+
+
+def dossier_files(
+    engine: Engine, question: DossierQuestion, tick: Callable[[float], None] | None = None
+) -> dict[str, str]:
+    """Return file ending -> content of a dossier that is filled in now."""
+    from calibration.writers.dossier import dossier_html, dossier_markdown
+
+    made = dossier(engine, question, tick)
+    return {".html": dossier_html(made), ".md": dossier_markdown(made)}

@@ -2,36 +2,32 @@
 
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
 from calibration.decision import NOTHING_RATED, Decision
-from calibration.dossier import Evidence, EvidenceKind, figure, hashed, word
+from calibration.dossier import Evidence, figure, hashed, word
 from calibration.protocol import Protocol
 from calibration.values import AnalysisOptions
-from data.errors import BadInput, TooFew, Unrated
+from data.errors import TooFew, Unrated
 from data.guidelines import EvidenceCode as Code
 from data.person import UNBLINDED, is_blind
 from data.queries import benchmarks
-from data.queries.costs import spending
-from data.queries.descriptions import consents, description_versions
-from data.queries.dossiers import juror_calls
+from data.queries.costs import call_dates, spending
+from data.queries.descriptions import description_versions
 from data.queries.learning import improvements
-from data.queries.ledger import compositions_tried
 from data.queries.record import acts, locked_since, present_head
-from data.queries.study import Facts, facts
-from data.schema import now
-from medjury.services.evidence_figures import over_time, rated_evidence
+from data.queries.study import Facts
+from medjury.services.evidence_figures import rated_evidence
 from medjury.services.improvement import Outcome
 from medjury.services.record import protocol_of
 
 if TYPE_CHECKING:
     from medjury.services.calibrate import Calibration
 
-TABLE_FILE = "agreement.csv"
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
 Tick = Callable[[float], None]
 Found = Mapping[Code, tuple[Evidence, ...]]
@@ -39,36 +35,37 @@ Found = Mapping[Code, tuple[Evidence, ...]]
 
 @dataclass(frozen=True)
 class StudyEvidence:
-    """What a study has to answer with; a code that is not in `found`, or has nothing, is missing."""
+    """What a study has to answer with.
+
+    A code that is not in `found`, or has nothing, is missing. `calibration` is None where clinicians
+    have not rated, or too little, for any figure.
+    """
 
     found: Found
     decision: Decision
     simulated: tuple[str, ...]
-    agreement: str = ""
-    warnings: tuple[str, ...] = field(default=())
+    calibration: "Calibration | None" = None
 
 
-def study_evidence(engine: Engine, reps: int, tick: Tick | None = None) -> StudyEvidence:
+def study_evidence(
+    engine: Engine, counts: Facts, reps: int, tick: Tick | None = None
+) -> StudyEvidence:
     """Return all evidence of a study, its figures analysed as the protocol says where there is one.
 
     The jury that is looked at is noted in the ledger. No author of a response is read.
     """
-    counts, protocol = facts(engine), protocol_of(engine)
+    protocol = protocol_of(engine)
     options = protocol.analysis(reps, 0) if protocol else AnalysisOptions(reps=reps)
     calibration = _calibrated(engine, options, tick)
     found = recorded_evidence(engine, counts, protocol)
-    table = ""
     if calibration is not None:
         found |= rated_evidence(engine, calibration, counts)
-        found[Code.MONITORING] = _monitored(engine, options)
-        table = _table(calibration)
-        found[Code.TABLE] = [Evidence(EvidenceKind.FILE, "agreement_table", text=TABLE_FILE)]
+        found[Code.TABLE] = [word("agreement_table", "below, under Results")]
     return StudyEvidence(
         {code: tuple(of) for code, of in found.items()},
         calibration.decision if calibration else NOTHING_RATED,
         tuple(name for kind in counts.raters.values() for name in kind.simulated),
-        table,
-        calibration.warnings if calibration else (),
+        calibration,
     )
 
 
@@ -80,17 +77,14 @@ def recorded_evidence(
         Code.RESPONSES: _responses(engine, counts),
         Code.RUBRICS: _rubrics(engine),
         Code.CLINICIANS: _clinicians(counts),
-        Code.REPEATS: [figure("repeats", counts.repeats)] if counts.repeats else [],
         Code.ALLOCATION: _allocation(counts),
         Code.TRAINING: _training(counts),
         Code.DESCRIPTION: _description(engine),
-        Code.CONSENT: _consent(engine, counts),
         Code.PROTOCOL: _protocol(protocol),
         Code.PRESPECIFIED: _prespecified(protocol),
         Code.COSTS: _costs(engine),
         Code.INFERENCE: _inference(engine),
         Code.RECORD: _record(engine),
-        Code.LEDGER: _ledger(engine),
         Code.IMPROVEMENT: _improvement(engine),
         Code.SOFTWARE: _software(),
     }
@@ -106,25 +100,6 @@ def _calibrated(
         return calibrate(engine, CalibrationQuestion(options, reference=False), tick=tick)
     except (Unrated, TooFew):
         return None
-
-
-def _monitored(engine: Engine, options: AnalysisOptions) -> Iterator[Evidence]:
-    """Yield agreement by calendar month, where it can be told."""
-    from medjury.services.monitoring import MonitoringQuestion, judge
-
-    try:
-        judged = judge(engine, MonitoringQuestion(now().date(), options))
-    except BadInput:  # no jury, or benchmarks whose scales differ
-        return
-    yield from over_time(judged.periods, judged.decision)
-
-
-def _table(calibration: "Calibration") -> str:
-    from calibration.writers.agreement_table import table_csv
-
-    options = calibration.question.options
-    settings = {"method": options.method, "reps": options.reps, "seed": options.seed}
-    return table_csv(calibration.rows, settings)
 
 
 def _responses(engine: Engine, counts: Facts) -> Iterator[Evidence]:
@@ -175,14 +150,6 @@ def _description(engine: Engine) -> Iterator[Evidence]:
             yield figure("guideline_pages", pages)
 
 
-def _consent(engine: Engine, counts: Facts) -> Iterator[Evidence]:
-    """Yield that clinicians consented, where all did who rated."""
-    rated = {*counts.raters["clinician"].names}
-    consented = {consent.handle for consent in consents(engine) if consent.holds}
-    if rated and rated <= consented:
-        yield figure("consented", len(rated))
-
-
 def _protocol(protocol: Protocol | None) -> Iterator[Evidence]:
     if protocol is not None:
         yield hashed("protocol", protocol.sha256)
@@ -199,9 +166,9 @@ def _prespecified(protocol: Protocol | None) -> Iterator[Evidence]:
 
 def _inference(engine: Engine) -> Iterator[Evidence]:
     """Yield between which days the jurors were asked."""
-    if (days := juror_calls(engine)) is not None:
-        yield word("first_call", f"{days.first:%Y-%m-%d}")
-        yield word("last_call", f"{days.last:%Y-%m-%d}")
+    if (days := call_dates(engine)) is not None:
+        yield word("first_call", f"{days[0]:%Y-%m-%d}")
+        yield word("last_call", f"{days[1]:%Y-%m-%d}")
 
 
 def _costs(engine: Engine) -> Iterator[Evidence]:
@@ -220,11 +187,6 @@ def _record(engine: Engine) -> Iterator[Evidence]:
         if since := locked_since(engine):
             yield word("locked", f"since {since}")
         yield figure("unblinded", len(acts(engine, UNBLINDED)))
-
-
-def _ledger(engine: Engine) -> Iterator[Evidence]:
-    if tried := {(*entry.jurors, entry.needed) for entry in compositions_tried(engine)}:
-        yield figure("juries_tried", len(tried))
 
 
 def _improvement(engine: Engine) -> Iterator[Evidence]:

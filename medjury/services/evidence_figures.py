@@ -8,7 +8,6 @@ from sqlalchemy import Engine
 
 from calibration.decision import Decision, DecisionKind
 from calibration.dossier import Evidence, figure, hashed, word
-from calibration.subgroups import Finding
 from calibration.values import COMBINED
 from data.guidelines import EvidenceCode as Code
 from data.person import OPERATOR, UNBLINDED
@@ -16,17 +15,14 @@ from data.queries import readings_by_response
 from data.queries.jury import by_juror, juror_profiles, missing_verdicts
 from data.queries.record import acts
 from data.queries.study import Facts
-from medjury.services.methods import readings_of
+from medjury.services.methods import readings_of, unread
 
 if TYPE_CHECKING:
     from calibration.detection_row import DetectionRow
-    from calibration.monitoring.rows import PeriodRow
     from calibration.scope import AgreementRow
-    from calibration.subgroups import SubgroupRow
     from medjury.services.calibrate import Calibration
 
 SHARED_BY = 2  # clinicians whose readings of one response tell how far they agree
-LEAST_PERIODS = 2  # that tell whether anything changed
 SETTINGS = ("provider", "temperature", "max_tokens", "effort", "schema")
 SAID_OF_JURY = (
     DecisionKind.NON_INFERIOR,
@@ -35,18 +31,11 @@ SAID_OF_JURY = (
     DecisionKind.SIMULATED,
 )
 
-SAID_OVER_TIME = (
-    DecisionKind.STEADY,
-    DecisionKind.FALLEN,
-    DecisionKind.INCONCLUSIVE,
-    DecisionKind.SIMULATED,
-)
-
 
 def rated_evidence(
     engine: Engine, calibration: "Calibration", counts: Facts
 ) -> dict[Code, Iterable[Evidence]]:
-    """Return what rests on ratings, one moment's figures of agreement among it."""
+    """Return what rests on ratings."""
     readings, incomplete = readings_of(calibration.scores)
     widest = _widest(calibration)
     by_scorer = {row.scorer: row for row in calibration.rows if row.benchmark == widest}
@@ -62,10 +51,6 @@ def rated_evidence(
         Code.LIKE_FOR_LIKE: agreement(by_scorer.get("like_for_like"), "like_for_like"),
         Code.METRICS: _metrics(by_scorer),
         Code.DECISION: decided(calibration.jury, calibration.decision),
-        Code.NON_INFERIORITY: non_inferior(calibration.decision),
-        Code.SUBGROUPS: subgroups(
-            [row for row in calibration.subgroups if row.benchmark == widest]
-        ),
         Code.DETECTION: detection(
             [
                 row
@@ -74,20 +59,6 @@ def rated_evidence(
             ]
         ),
     }
-
-
-def over_time(periods: Sequence["PeriodRow"], decision: Decision) -> Iterator[Evidence]:
-    """Yield what is said of agreement over time, and on which periods that rests.
-
-    Nothing where nothing can be said, or where fewer than two periods have a figure.
-    """
-    known = [row for row in periods if not row.too_few and math.isfinite(row.icc)]
-    if len(known) < LEAST_PERIODS or decision.kind not in SAID_OVER_TIME:
-        return
-    yield figure("periods", len(known))
-    yield word("monitoring_finding", decision.headline)
-    for row in (known[0], known[-1]):
-        yield figure("period_icc", row.icc, row.period, row.boot_low, row.boot_high)
 
 
 def agreement(row: "AgreementRow | None", name: str) -> Iterator[Evidence]:
@@ -101,22 +72,6 @@ def decided(jury: Sequence[str], decision: Decision) -> Iterator[Evidence]:
     if jury and decision.kind in SAID_OF_JURY:
         yield word("decision", decision.headline)
         yield figure("decision_estimate", decision.estimate, low=decision.low, high=decision.high)
-
-
-def non_inferior(decision: Decision) -> Iterator[Evidence]:
-    """Yield that the jury agrees no worse than a clinician, where that was shown."""
-    if decision.kind is DecisionKind.NON_INFERIOR:
-        yield figure("non_inferiority", decision.estimate, low=decision.low, high=decision.high)
-
-
-def subgroups(rows: Sequence["SubgroupRow"]) -> Iterator[Evidence]:
-    """Yield the jury in each subgroup; nothing where all of them are too small to say anything."""
-    if all(row.finding is Finding.TOO_FEW for row in rows):
-        return
-    for row in rows:
-        yield figure("subgroup_icc", row.icc, row.label, low=row.low, high=row.high)
-        yield figure("subgroup_bias", row.bias, row.label, low=row.bias_low, high=row.bias_high)
-        yield word("finding", row.finding.value, row.label)
 
 
 def detection(rows: Sequence["DetectionRow"]) -> Iterator[Evidence]:
@@ -181,11 +136,8 @@ def _blinding(engine: Engine, counts: Facts, readings: int) -> Iterator[Evidence
 
 
 def _missing(engine: Engine, calibration: "Calibration", incomplete: int) -> Iterator[Evidence]:
-    scores = calibration.scores
-    ratings = scores.ratings
-    rated = set(ratings.loc[ratings["kind"] == "clinician", "response_id"])
     yield figure("incomplete", incomplete)
-    yield figure("unread", len(set(scores.responses["response_id"]) - rated))
+    yield figure("unread", unread(calibration.scores))
     for juror, statuses in by_juror(missing_verdicts(engine)).items():
         yield figure("missing_verdicts", sum(statuses.values()), juror)
 

@@ -1,138 +1,196 @@
-"""What a methods section and a checklist are filled from: counts, figures, and what was missing."""
+"""A methods section in words, filled in from a study: it names no author and quotes no text."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.values import AnalysisOptions
+from calibration.messages.form import counted, listed, quoted
+from data.person import is_blind
 from data.queries import benchmarks
 from data.queries.descriptions import consents, description_versions
 from data.queries.jury import by_juror, juror_profiles, missing_verdicts
-from data.queries.record import locked_since
-from data.queries.study import BenchmarkView, Facts, facts, settings
+from data.queries.study import BenchmarkView, Facts, settings
 from medjury.services.record import steered
 
 if TYPE_CHECKING:
-    from calibration.scope import AgreementRow
     from calibration.scores import Scores
+    from medjury.services.calibrate import Calibration
 
-REPS = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class ParticipantInformation:
-    """What clinicians are told of the study.
-
-    Attributes
-    ----------
-    pages
-        Of the guideline.
-    asked
-        Whether they are asked for consent; `consented` of those who rated gave it to this text.
-    changed_after_rating
-        Versions that were set when ratings were in.
-    """
-
-    title: str
-    sha256: str
-    pages: int
-    asked: bool
-    consented: int
-    changed_after_rating: int
+REFERENCES = (
+    "References: Shrout PE, Fleiss JL (1979). Psychological Bulletin 86:420-428. McGraw KO, Wong SP "
+    "(1996). Psychological Methods 1:30-46."
+)
+SHOWN = {
+    "hidden": "never shown",
+    "on_request": "shown when a clinician asked for it, which was recorded",
+    "after_rating": "shown after the rating",
+}
+READINGS = {"third": "third blinded reading", "consensus": "consensus reading"}
 
 
-@dataclass(frozen=True, eq=False)
-class StudyFacts:
-    """All that the study knows of itself.
-
-    Attributes
-    ----------
-    rows
-        Of the agreement table, by the default method.
-    readings, incomplete
-        Clinicians' readings, and those of them that lack a criterion.
-    unread
-        Responses that no clinician has rated.
-    failures
-        Juror -> how calls ended whose verdict is missing -> number.
-    warnings
-        What went wrong without touching a figure.
-    told
-        None where clinicians are told nothing.
-    """
-
-    facts: Facts
-    benchmarks: Sequence[BenchmarkView]
-    rows: "Sequence[AgreementRow]"
-    jury: Sequence[str]
-    profiles: Mapping[str, Mapping[str, Any]]
-    readings: int
-    incomplete: int
-    unread: int
-    failures: Mapping[str, Mapping[str, int]]
-    reference: str
-    steered: Sequence[str]
-    locked: str | None
-    reps: int
-    warnings: Sequence[str] = ()
-    told: "ParticipantInformation | None" = None
-
-    @property
-    def simulated(self) -> tuple[str, ...]:
-        """Return all raters behind whom nobody stands."""
-        return tuple(name for kind in self.facts.raters.values() for name in kind.simulated)
+def methods_section(engine: Engine, calibration: "Calibration", facts: Facts) -> Mapping[str, str]:
+    """Return heading -> paragraph: material, raters, rating, statistics, what is missing, and counts."""
+    analysed = [one for one in benchmarks(engine) if one.name in calibration.scores.benchmarks]
+    parts = {
+        "Material": _material(analysed, 0 if is_blind(engine) else facts.models),
+        "Raters": _raters(engine, calibration, facts),
+        "Rating": _rating(engine, facts),
+        "Statistics": _statistics(calibration),
+        "Missing ratings": _missing(engine, calibration),
+        "Readings": _readings(calibration, facts),
+    }
+    return {heading: " ".join(sentences) for heading, sentences in parts.items()}
 
 
-def study_facts(
-    engine: Engine, reps: int = REPS, tick: Callable[[float], None] | None = None
-) -> StudyFacts:
-    """Return what the study knows; the jury that is looked at is noted in the ledger."""
-    from medjury.services.calibrate import CalibrationQuestion, calibrate
-
-    calibration = calibrate(
-        engine, CalibrationQuestion(AnalysisOptions(reps=reps), reference=False), tick=tick
+def _material(analysed: list[BenchmarkView], models: int) -> Iterator[str]:
+    """Yield what was rated; while the study is blind nothing comes from authors, so `models` is 0."""
+    of = f" of {counted(models, 'model')}" if models else ""
+    yield (
+        f"{counted(sum(one.responses for one in analysed), 'response')}{of} to "
+        f"{counted(sum(one.instances for one in analysed), 'instance')} were the subjects."
     )
-    scores = calibration.scores
-    readings, incomplete = readings_of(scores)
-    rated = set(scores.ratings.loc[scores.ratings["kind"] == "clinician", "response_id"])
-    counts = facts(engine)
-    return StudyFacts(
-        facts=counts,
-        benchmarks=[
-            benchmark for benchmark in benchmarks(engine) if benchmark.name in scores.benchmarks
-        ],
-        rows=calibration.rows,
-        jury=calibration.jury,
-        profiles=juror_profiles(engine, calibration.jury),
-        readings=readings,
-        incomplete=incomplete,
-        unread=len(set(scores.responses["response_id"]) - rated),
-        failures=by_juror(missing_verdicts(engine)),
-        reference=settings(engine).reference,
-        steered=steered(engine),
-        locked=locked_since(engine),
-        reps=reps,
-        warnings=calibration.warnings,
-        told=_told(engine, counts.raters["clinician"].names),
-    )
+    for benchmark in analysed:
+        rubric = benchmark.rubric
+        yield (
+            f"{quoted(benchmark.name)} ({counted(benchmark.instances, 'instance')}, "
+            f"{counted(benchmark.responses, 'response')}) was rated on the rubric {rubric.name} "
+            f"{rubric.version} (SHA-256 {rubric.sha256[:12]}): {listed(rubric.criteria)}, each from "
+            f"{rubric.scale.min} to {rubric.scale.max}, with the points described in words."
+        )
 
 
-def _told(engine: Engine, rated: Collection[str]) -> ParticipantInformation | None:
-    """Return what clinicians are told now, and how many of those who rated gave consent to it."""
+def _raters(engine: Engine, calibration: "Calibration", facts: Facts) -> Iterator[str]:
+    people, metrics = facts.raters["clinician"], facts.raters["metric"].names
+    special = ", ".join(f"{number} {name}" for name, number in people.specialties.items())
+    yield f"{counted(len(people.names), 'clinician')} rated{f' ({special})' if special else ''}."
+    yield from _participant_information(engine, people.names)
+    if calibration.jury:
+        profiles = juror_profiles(engine, calibration.jury)
+        models = {name: str(profiles.get(name, {}).get("model", "")) for name in calibration.jury}
+        jurors = (
+            f"{quoted(name)} ({model})" if model not in ("", name) else quoted(name)
+            for name, model in models.items()
+        )
+        yield f"{counted(len(models), 'language model')} rated as a jury: {', '.join(jurors)}."
+    if metrics:
+        yield f"Metrics measured against the references: {listed(metrics)}."
+    if facts.training:
+        yield (
+            f"{counted(facts.trained, 'clinician')} went through a training round on "
+            f"{counted(facts.training, 'response')} that experts had rated; none of it counts."
+        )
+
+
+def _participant_information(engine: Engine, rated: tuple[str, ...]) -> Iterator[str]:
+    """Yield what clinicians read about the study, and how many consented to it."""
     versions = description_versions(engine)
     if not versions:
-        return None
-    present = versions[-1]
-    return ParticipantInformation(
-        title=present.description.title,
-        sha256=present.sha256,
-        pages=len(present.description.guideline),
-        asked=bool(present.consent_sha256),
-        consented=sum(consent.holds and consent.handle in rated for consent in consents(engine)),
-        changed_after_rating=sum(version.ratings > 0 for version in versions[1:]),
+        return
+    present, description = versions[-1], versions[-1].description
+    pages = len(description.guideline)
+    guide = f" and a guideline of {counted(pages, 'page')}" if pages else ""
+    yield (
+        f'Clinicians were told of the study as "{description.title}", with its description (SHA-256 '
+        f"{present.sha256[:12]}){guide} at hand while they rated."
     )
+    if changed := sum(version.ratings > 0 for version in versions[1:]):
+        yield f"The description was changed {counted(changed, 'time')} after ratings were in."
+    if present.consent_sha256:
+        consented = sum(one.holds and one.handle in rated for one in consents(engine))
+        yield (
+            f"Of {counted(len(rated), 'clinician')} who rated, {consented} gave consent in the rating "
+            "page to the text now in force."
+        )
+
+
+def _rating(engine: Engine, facts: Facts) -> Iterator[str]:
+    if facts.per_response:
+        seeds = f", drawn from the seed {', '.join(map(str, facts.seeds))}" if facts.seeds else ""
+        yield (
+            f"Each response was to be read by {counted(int(facts.per_response), 'clinician')}; who read "
+            f"what, and in which order, was allocated with balance{seeds}."
+        )
+        yield (
+            "In the rating page clinicians saw source, task and response under a random code; "
+            "authors and other raters' scores were hidden. A reference, where the rubric allows "
+            f"one, was {SHOWN[settings(engine).reference]}."
+        )
+    if facts.elsewhere:
+        yield (
+            f"{counted(facts.elsewhere, 'reading')} came from outside the rating page; how these "
+            "were made, and whether blinded, the study does not know."
+        )
+    if facts.masked:
+        yield f"In {counted(facts.masked, 'response')} words that named the author were masked."
+    if facts.median_seconds is not None:
+        yield f"A reading took {facts.median_seconds:.0f} s of active work (median)."
+    if facts.first and facts.last:
+        yield f"Clinicians rated from {facts.first:%Y-%m-%d} to {facts.last:%Y-%m-%d}."
+    yield from (f"The study was {act}." for act in steered(engine))
+
+
+def _statistics(calibration: "Calibration") -> Iterator[str]:
+    from calibration.report.definitions import LIKE, Z
+
+    options = calibration.question.options
+    yield "A composite is the mean of a rater's scores of one response over the rubric's criteria."
+    yield f"{Z[options.method][:1].upper()}{Z[options.method][1:]}."
+    yield (
+        "ICC(C,2) = ICC(3,2) is the consistency of two columns, the clinicians' and the scorer's "
+        "(Shrout & Fleiss 1979; McGraw & Wong 1996): a constant added to one of them changes "
+        "nothing. It has no lower bound and is not cut at 0."
+    )
+    yield (
+        f"Intervals are 95 %: by {options.reps} bootstrap resamples of instances with everything "
+        "computed anew in each (percentile), and the exact F interval, which takes responses for "
+        "independent."
+    )
+    yield LIKE
+    yield (
+        "Clinicians among each other: the mean of ICC(C,2) over all pairs who share two responses or "
+        f"more. {REFERENCES}"
+    )
+
+
+def _missing(engine: Engine, calibration: "Calibration") -> Iterator[str]:
+    from calibration.report.definitions import MISSING
+
+    readings, incomplete = readings_of(calibration.scores)
+    yield MISSING.strip()
+    yield (
+        "A response's jury score exists only where every juror gave one. "
+        f"{counted(incomplete, 'reading')} of {readings} by clinicians lack a criterion; "
+        f"{counted(unread(calibration.scores), 'response')} had no clinician's rating."
+    )
+    for juror, statuses in by_juror(missing_verdicts(engine)).items():
+        counts = ", ".join(f"{number} {status}" for status, number in statuses.items())
+        yield f"Verdicts missing of {quoted(juror)}: {counts}."
+
+
+def _readings(calibration: "Calibration", facts: Facts) -> Iterator[str]:
+    readings, _ = readings_of(calibration.scores)
+    people = counted(len(facts.raters["clinician"].names), "clinician")
+    yield (
+        f"{counted(readings, 'reading')} by {people}, {facts.repeats} of them second readings of the "
+        "same response."
+    )
+    if sum(facts.adjudicated.values()):
+        counts = " and ".join(
+            f"{counted(number, 'response')} by a {READINGS[reading]}"
+            for reading, number in facts.adjudicated.items()
+            if number
+        )
+        yield f"Differences were settled on {counts}; no figure here is of these readings."
+    if facts.states:
+        counts = ", ".join(f"{number} {state}" for state, number in sorted(facts.states.items()))
+        yield f"Of the readings that were assigned: {counts}."
+
+
+def unread(scores: "Scores") -> int:
+    """Return how many responses no clinician has rated."""
+    rated = set(scores.ratings.loc[scores.ratings["kind"] == "clinician", "response_id"])
+    return len(set(scores.responses["response_id"]) - rated)
 
 
 def readings_of(scores: "Scores") -> tuple[int, int]:

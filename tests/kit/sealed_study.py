@@ -8,7 +8,6 @@ from sqlmodel import Session, col, select
 
 from data.card import Marked, Reply
 from data.description import Description
-from data.guidelines import Answer
 from data.importers.points import PointRow
 from data.importers.ratings import ExpertRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
@@ -20,7 +19,6 @@ from data.queries.rating_room import Exercise, situation
 from data.queries.surveys import survey_task
 from data.rubric import read_rubric
 from data.schema import (
-    AnswerKind,
     Assignment,
     Attempt,
     Kind,
@@ -61,7 +59,6 @@ from data.store import (
 from data.store.access import pseudonym_key, signing_key
 from data.store.batches import prepare
 from data.store.calls import Intended, Step, add_jurors, carry_over, record_steps
-from data.store.dossiers import keep_answers
 from data.store.improvements import (
     begin_improvement,
     end_improvement,
@@ -312,8 +309,6 @@ def _looked_at(engine: Engine) -> None:
     change_tags(OPERATOR, engine, 1, put_on=["too short", "unsafe"])
     change_tags(OPERATOR, engine, 1, taken_off=["unsafe"])
     keep_note(OPERATOR, engine, 1, "ask the clinicians")
-    keep_answers(OPERATOR, engine, {"funding": Answer("a grant"), "ethics": Answer("waived")})
-    keep_answers(OPERATOR, engine, {"ethics": Answer("none needed", AnswerKind.NOT_APPLICABLE)})
     for name in ("mine", "other"):
         keep_panel(OPERATOR, engine, name, f'name = "{name}"')
     forget_panel(OPERATOR, engine, "other")
