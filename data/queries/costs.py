@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine, case, func
-from sqlmodel import col
+from sqlmodel import col, select
 
 from data.calls import TokenCosts, token_costs
 from data.database import reading
