@@ -56,7 +56,6 @@ SCREENS = (
     Screen("Rubrics", "rubrics"),
     Screen("Jury lab", "lab"),
     Screen("Workbench", "workbench"),
-    Screen("Taxonomy", "taxonomy"),
     Screen("People", "people", frozenset({Role.COORDINATOR})),
 )
 

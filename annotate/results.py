@@ -26,14 +26,6 @@ class AgreementQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class SurveyQuestion:
-    """How often cards of a survey are resampled, and the seed."""
-
-    reps: int = 2000
-    seed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
     """A chart as a Vega-Lite specification, with its words and the rows that it shows."""
 

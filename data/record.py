@@ -172,20 +172,6 @@ SEALS: Mapping[str, Sealed] = {
         ),
         ACT,
     ),
-    "survey": Sealed(
-        How.KEYS, ("id", "round", "taxonomy", "items", "seed", "opened_by", "at", "closed")
-    ),
-    "survey_invitation": Sealed(
-        How.KEYS,
-        ("id", "survey", "rater", "code", "at", "revision"),
-        left_out={
-            "draft": "what a clinician has entered and not submitted: it counts nowhere, and they "
-            "see it before they submit it",
-            "draft_seq": "the number of the draft: it keeps two windows of one clinician apart",
-            "submitted_seq": "the number of the draft that was submitted: as `draft_seq`",
-        },
-    ),
-    "survey_answer": Sealed(How.ACT, ("invitation", "revision", "answer", "at"), ACT),
     "review": Sealed(How.ACT, ("response", "reviewer", "kind", "text", "at"), ACT),
     "expert": Sealed(
         How.OWN,

@@ -35,7 +35,6 @@ STUDY = (
     *("study rubric import-helm", "study protocol set", "study protocol show"),
     *("study taxonomy show", "study taxonomy check", "study taxonomy use"),
     *("rate people add", "rate people list", "rate people renew", "rate people end"),
-    *("study survey open", "study survey invite", "study survey close", "study survey results"),
     *("rate training", "rate assign", "rate people email", "rate people specialty"),
     *("rate remind", "rate flags", "rate ratings", "rate adjudicate", "status"),
     *("jury panels", "jury probe", "jury run", "jury missing", "jury references"),

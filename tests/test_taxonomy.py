@@ -8,7 +8,6 @@ import pytest
 from kit.studies import Run, import_small
 from sqlalchemy import Engine
 
-from annotate.screens.taxonomy import tree, uploaded
 from calibration.report.chart_taxonomy import chart_coverage
 from calibration.tables.taxonomy import catalogue_table, coverage_table, tasks_table
 from data.errors import BadFile, Conflict, NotAllowed
@@ -19,7 +18,7 @@ from data.schema import Role
 from data.store.responses import TaxonomyPlace
 from data.store.steering import set_place
 from data.store.taxonomy import choose_taxonomy, use_taxonomy
-from data.taxonomy import Part, Taxonomy, read_taxonomy, shipped_taxonomy, taxonomy_of
+from data.taxonomy import Taxonomy, read_taxonomy, shipped_taxonomy, taxonomy_of
 from medjury.services.taxonomy import counts, coverage, picture_rows, study_coverage
 
 Write = Callable[[str, str], Path]
@@ -254,14 +253,3 @@ def test_a_picture_is_written(run: Run, engine: Engine, tmp_path: Path) -> None:
     assert run("taxonomy", "show", "--svg", str(to))[0] == 0
     assert to.read_text("utf-8").startswith("<svg")
     assert "Planning Treatments" in to.read_text("utf-8")
-
-
-def test_the_tree_escapes_what_a_file_says() -> None:
-    assert "&lt;b&gt;" in tree(Part("<b>", definition="<i>"), 0)
-    assert "<i>" not in tree(Part("<b>", definition="<i>"), 0)
-
-
-def test_an_upload_is_read_as_a_file_is_and_names_no_path() -> None:
-    assert uploaded(WARD.encode()).name == "Ward tasks"
-    with pytest.raises(BadFile, match=r"^taxonomy: the file: name"):
-        uploaded(b"[[category]]\nname = 'a'")

@@ -12,7 +12,6 @@ from data import queries, store
 from data.card import Flag, Reply, Severity, Side
 from data.errors import (
     BadInput,
-    Conflict,
     MedjuryError,
     NoStudy,
     NotAllowed,
@@ -23,7 +22,6 @@ from data.errors import (
 )
 from data.queries import Person, RoomState, Task
 from data.store import FormState
-from data.store.surveys import SURVEY_CLOSED, save_survey_draft, submit_survey
 from data.store.training import answer_drill, save_drill_draft
 
 LARGEST = 2**31 - 1
@@ -32,7 +30,7 @@ LONGEST_NOTE = 2_000
 LONGEST_REASON = 500
 MOST_MARKS = 200
 DAY = 24 * 3600
-MOST_SCORES = 400  # a survey has up to 300 cards
+MOST_SCORES = 400  # a case has up to 300 points
 NOT_SAID = {"code", "seq", "base", "attempt", "submit", "scores"}  # of a training answer
 
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -111,7 +109,6 @@ BUSY = "The study cannot be reached just now. Your entries are kept here and are
 CLOSED = "The study is locked. Nothing was saved; ask the coordinator."
 NO_RECUSAL = "A training response cannot be given back: it shows how the scale is used."
 WHY = "write one line why, or mark where in the response."
-ENDED = "The survey was closed meanwhile. What you entered last was not stored; reload the page."
 CHANGED = "This response was changed in another window. What is stored now is shown here."
 
 
@@ -164,11 +161,6 @@ def take_in_training(
     return _taken_in(payload, partial(_take_in_training, engine, rater, settings))
 
 
-def take_in_survey(engine: Engine, rater: int, payload: object) -> Answer:
-    """Save a draft or an answer of a survey: the same messages, other tables."""
-    return _taken_in(payload, partial(_take_in_survey, engine, rater))
-
-
 def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answer:
     """Act on a message, and answer it; one that is none of our form's is answered, not read again."""
     try:
@@ -194,8 +186,6 @@ def plainly(error: MedjuryError) -> str:
     """Return an error in words that betray neither rubric, benchmark nor database."""
     if isinstance(error, NotAllowed) and "locked" in str(error):
         return CLOSED
-    if isinstance(error, Conflict) and str(error) == SURVEY_CLOSED:
-        return ENDED
     if isinstance(error, Unexplained):
         return f"{label(str(error))} is low: {WHY}"
     field_name = (
@@ -241,15 +231,6 @@ def _take_in_training(
         answer_drill(engine, rater, message.code, message.reply(), entered, ask_why=why)
         return replace(answer, moved=True)
     return replace(answer, version=save_drill_draft(engine, rater, message.code, message.state()))
-
-
-def _take_in_survey(engine: Engine, rater: int, message: Message, answer: Answer) -> Answer:
-    """Store a message of a survey; whoever leaves it for later goes on to their responses."""
-    if message.submit:
-        submit_survey(engine, rater, message.code, message.reply(), message.state())
-        return replace(answer, moved=True)
-    version = save_survey_draft(engine, rater, message.code, message.state())
-    return replace(answer, version=version, moved=bool(message.go))
 
 
 def _submit(

@@ -34,7 +34,7 @@ function ratingKeys(entry) {
 }
 
 function openKeys(root, entry, off, switchKeys) {
-  const list = node("dl", { class: "keys" }, ...(entry.survey ? surveyKeys(entry) : ratingKeys(entry)));
+  const list = node("dl", { class: "keys" }, ...ratingKeys(entry));
   const box = node("input", { type: "checkbox" });
   box.checked = !off;
   box.addEventListener("change", () => switchKeys(!box.checked));

@@ -39,7 +39,6 @@ class Life {
     this.frame.progress(shown);
     this.forget();
     if (shown.stage === "rate") this.rate(shown);
-    else if (shown.stage === "survey") this.survey(shown);
     else if (shown.stage === "feedback") this.frame.feedback(shown, this.readButton(shown));
     else if (shown.stage === "outcome") this.frame.note(fromHtml(shown.html), this.readButton(shown));
     else if (shown.stage === "consent") this.frame.consent(shown, this.consentButton(shown));
@@ -66,15 +65,6 @@ class Life {
     document.querySelector(".mj-response")?.focus({ preventScroll: true });
     if (!isSaved(this.entry)) this.send();
     if (this.clock.isDue(shown.pause ?? 0)) this.pause(shown.pause);
-  }
-
-  survey(shown) {
-    this.entry = beginSurvey(shown);
-    takeUp(this.entry, shown.entry);
-    this.view = drawSurvey(this);
-    this.refresh();
-    this.view.card.focus({ preventScroll: true });
-    if (!isSaved(this.entry)) this.send();
   }
 
   onCard(act) { act(this); }
@@ -177,7 +167,6 @@ class Life {
     const plain = !isWritten(target) && !event.ctrlKey && !event.metaKey && !event.altKey;
     if (this.guideOpen && event.key === "Escape" && plain && !this.marker.at) return { does: "guide" };
     if (!this.entry) return this.press(event, target);
-    if (this.entry.survey) return surveyCommand(event, target, this);
     if (event.key === "/" && plain && !this.keysOff) return { does: "find" };
     return keyCommand(event, target, this);
   }
@@ -265,7 +254,7 @@ class Life {
   }
 
   selected() {
-    if (this.entry && !this.entry.survey && isOpen(this.entry)) this.marker.selected(this.entry);
+    if (this.entry && isOpen(this.entry)) this.marker.selected(this.entry);
   }
 
   previous() { if (this.entry.previous) this.go("previous"); }
@@ -346,7 +335,6 @@ class Life {
   // that of someone reading stays put.
   follow() {
     this.refresh();
-    if (this.view.survey) return;
     const block = this.view.blocks.find((one) => one.dataset.name === this.entry.active);
     block?.scrollIntoView({ block: "nearest" });
     const within = document.activeElement;
@@ -359,7 +347,7 @@ class Life {
     const { entry } = this;
     if (entry.stage === "after") this.go("next");
     if (entry.stage !== "rating") return;
-    const error = entry.survey ? surveyRefusal(entry) : refusal(entry);
+    const error = refusal(entry);
     if (error) {
       entry.error = error;
       entry.active = missing(entry)[0]?.name ?? entry.active;
@@ -399,15 +387,11 @@ class Life {
     if (!this.entry) return;
     if (active) this.clock.work();
     if (active && this.entry.stage !== "after") this.entry.seconds += 1;
-    if (!this.entry.survey) this.marker.show(this.entry);
+    this.marker.show(this.entry);
   }
 
   refresh() {
     if (!this.view) return;
-    if (this.view.survey) {
-      showSurvey(this.view, this.entry, this.entry.attempt > 0);
-      return;
-    }
     show(this.view, this.entry, this.entry.attempt > 0);
     showTools(this.view, this.entry, this.marker, this.marker.show(this.entry));
     keepHeight(this.view.criteria, this.view.marking.bar);

@@ -19,10 +19,8 @@ from annotate.rating.answers import (
     Answer,
     refused,
     take_in,
-    take_in_survey,
     take_in_training,
 )
-from annotate.rating.survey import is_survey
 from annotate.sessions import session_token
 from data import queries
 from data.errors import Conflict, MedjuryError, NotAllowed
@@ -135,8 +133,6 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     now = queries.situation(engine, rater)
     if not now.consents:
         answer = refused(payload, CONSENT_FIRST)
-    elif is_survey(payload.get("code")):
-        answer = take_in_survey(engine, rater, payload)
     elif now.stage is None:
         answer = take_in(engine, person, payload, now.room)
     else:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from annotate.rating import survey, text_html
+from annotate.rating import text_html
 from annotate.rating.answers import Answer, label
 from annotate.rating.text_html import (
     training_feedback,
@@ -25,7 +25,6 @@ from data.pace import measured
 from data.queries import Person, Progress, RoomState, Situation, Task
 from data.queries.pace import timed_showings, words_left
 from data.queries.rating_room import Exercise, Feedback, Stage
-from data.queries.surveys import survey_task
 from data.rubric import Rubric, low_points
 
 Shown = dict[str, Any]
@@ -34,9 +33,6 @@ NO_TEXT = "The study is being described anew. Reload the page in a moment."
 KEY_LENGTH = 16
 LONG = (
     16_000  # characters of HTML from which a page holds a text: shorter ones cost less than asking
-)
-SURVEYED = (
-    "Your answers to the survey are stored. You can close this page, or go back and change them."
 )
 NOTHING = "No response has been assigned to you so far."
 
@@ -83,17 +79,6 @@ def arrival(engine: Engine, person: Person) -> Shown:
     return {"room": pinned, "shown": shown(engine, person, situation=now)}
 
 
-def _survey(engine: Engine, rater: int, answer: Answer | None) -> Shown | None:
-    """Return a survey that a clinician is asked as they arrive, or has gone back to."""
-    if answer is not None and not survey.is_survey(answer.at):
-        return None
-    task = survey_task(engine, rater, answer.at if answer else None)
-    if task is None or not task.is_open:
-        return None
-    later = queries.next_task(engine, rater).task is not None
-    return survey.shown(task, later=later)
-
-
 def _answers(engine: Engine, rater: int) -> list[Shown]:
     """Return what coordinators answered to this clinician's flags, and they have not seen yet."""
     return [
@@ -127,8 +112,6 @@ def shown(
         return {"stage": "note", "title": "Thank you", "text": LOCKED}
     if not now.consents:
         return _consent(engine)
-    if asked := _survey(engine, rater, answer):
-        return asked
     if now.stage is not None:
         return _training(now.stage, now.room)
     return _rating(engine, rater, now.room, answer)
@@ -151,9 +134,6 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
 def stored(engine: Engine, person: Person, code: str) -> Shown | None:
     """Return what is stored of a clinician's entry for a response; None if it is not theirs."""
     rater = person.rater or 0
-    if survey.is_survey(code):
-        asked = survey_task(engine, rater, code)
-        return None if asked is None else survey.entry(asked)
     now = queries.situation(engine, rater).stage
     if isinstance(now, Exercise) and now.task.card.code == code:
         return entry(now.task)
@@ -214,11 +194,8 @@ def _rating(engine: Engine, rater: int, house: RoomState, answer: Answer | None)
     ) or current.task
     done, total = current.progress.done, current.progress.total
     counted = {"progress": {"done": done, "total": total}}
-    if task is None and answer is not None and survey.is_survey(answer.code):
-        return counted | _survey_end(answer)
     if task is None:
-        postponed = _survey(engine, rater, None) if answer else None
-        return counted | (postponed or _end(engine, rater, current.progress))
+        return counted | _end(engine, rater, current.progress)
     after = answer is not None and answer.after and answer.at == task.card.code
     if after or not task.opened:
         store.opened(engine, rater, task.card.code, reference=after)
@@ -239,11 +216,6 @@ def _of_others(engine: Engine, rater: int, task: Task) -> Shown:
         for other in others
     ]
     return {"others": shown_others}
-
-
-def _survey_end(answer: Answer) -> Shown:
-    """Return that the survey is answered, with the way back to it."""
-    return {"stage": "note", "title": "Thank you", "text": SURVEYED, "back": answer.code}
 
 
 def _end(engine: Engine, rater: int, progress: Progress) -> Shown:

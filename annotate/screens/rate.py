@@ -19,13 +19,12 @@ SCRIPTS = (
         "held.js",
         "line.js",
         "reader.js",
-        "survey.js",
         "frame.js",
         "form.js",
         "entrance.js",
     ),
 )
-SHEETS = ("room.css", "page.css", "form.css", "reader.css", "training.css", "survey.css")
+SHEETS = ("room.css", "page.css", "form.css", "reader.css", "training.css")
 HERE = files("annotate.rating")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import worker
+from annotate import tables, worker
 from annotate.results import MeasureQuestion
 from annotate.screens import (
     frame,
@@ -27,15 +27,19 @@ from annotate.screens import (
 )
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, refused, table
 from annotate.screens.study_design import show_protocol
+from calibration.tables.numbers import PAGE
+from calibration.tables.taxonomy import coverage_table
 from data import queries
 from data.person import Person, only
 from data.queries import Material, StudyStanding
 from data.queries.record import Verified
-from data.queries.taxonomy import subcategories, taxonomy_for
+from data.queries.taxonomy import placed_for, subcategories, taxonomy_for
 from data.schema import Role, now
 from data.store.responses import TaxonomyPlace
 from data.store.steering import lock_study, reopen_study, set_place
+from data.taxonomy import shipped_taxonomy
 from medjury.services.measuring import METRICS
+from medjury.services.taxonomy import coverage
 
 ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
 PARTS = (
@@ -163,6 +167,10 @@ def show_material(engine: Engine, person: Person) -> None:
         )
         + TOLD
     )
+    known = taxonomy_for(person, engine)
+    found = coverage(known, placed_for(person, engine))
+    is_medhelm = known.sha256 == shipped_taxonomy().sha256
+    st.html(tables.of_table(coverage_table(found, bool(materials), PAGE, is_medhelm=is_medhelm)))
     if person.role == Role.COORDINATOR:
         _place(engine, person, materials)
         _measure(engine, person)

@@ -43,4 +43,3 @@ from data.schema.study import (
     Table,
     now,
 )
-from data.schema.survey import Survey, SurveyAnswer, SurveyInvitation

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.card import Marked, Reply
-from data.schema import Assignment, SurveyInvitation
+from data.schema import Assignment
 
 LAST_NUMBER = 2**31 - 1  # of a state: the greatest that a column holds
 
@@ -18,7 +18,7 @@ class StoredState:
     draft_seq: int
 
 
-Stored = Assignment | StoredState | SurveyInvitation
+Stored = Assignment | StoredState
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ GROUPS = {
     "study protocol": "Fix before the rating what the study is to show, and check whether it does.",
     "study points": "Points of the case: what each instance's responses should and should not do.",
     "study taxonomy": "Taxonomies: categories of tasks, and the benchmarks that stand in them.",
-    "study survey": "A survey of the taxonomy: clinicians place its parts into its categories.",
     "study rubric": "Rubrics: the criteria, scales and prompts that clinicians and jurors share.",
     "rate": "Clinicians: who rates what, their training, their differences and flags.",
     "rate people": "People who may sign in, and how.",
@@ -48,7 +47,6 @@ FORMER_GROUPS = {
     "rubric": "study rubric",
     "people": "rate people",
     "taxonomy": "study taxonomy",
-    "survey": "study survey",
 }
 
 COMMANDS = (
@@ -161,34 +159,6 @@ COMMANDS = (
         "Have the study use a taxonomy of its own, from a file.",
         "our_taxonomy.toml",
         "taxonomy use",
-    ),
-    Command(
-        "study survey open",
-        "surveys:open_",
-        "Open a round of a survey on the study's taxonomy as it is now.",
-        "--items subcategories",
-        "survey open",
-    ),
-    Command(
-        "study survey invite",
-        "surveys:invite",
-        "Ask clinicians in the round that is open; they find it when they sign in.",
-        "",
-        "survey invite",
-    ),
-    Command(
-        "study survey close",
-        "surveys:close",
-        "Close the round that is open: no answer is taken from then on.",
-        "",
-        "survey close",
-    ),
-    Command(
-        "study survey results",
-        "surveys:results",
-        "Show how clinicians placed the taxonomy's parts, how they agree, and what they said.",
-        "--reps 200",
-        "taxonomy survey",
     ),
     Command(
         "study rubric used",

@@ -16,7 +16,6 @@ from data.points import Point, points_rubric
 from data.queries import check_code, next_task
 from data.queries.jury import BatchRequest
 from data.queries.rating_room import Exercise, situation
-from data.queries.surveys import survey_task
 from data.rubric import read_rubric
 from data.schema import (
     Assignment,
@@ -74,16 +73,7 @@ from data.store.responses import TaxonomyPlace
 from data.store.reviews import change_tags, keep_note
 from data.store.steering import set_place
 from data.store.study import lock, reopen, set_protocol, set_setting
-from data.store.surveys import (
-    ask_clinicians,
-    close_survey,
-    open_survey,
-    save_survey_draft,
-    submit_survey,
-)
 from data.store.training import answer_drill, import_experts, let_through
-from data.survey import ON_THE_WHOLE
-from data.taxonomy import shipped_taxonomy
 
 RUBRIC = read_rubric("generic")
 
@@ -105,7 +95,6 @@ def fill_all(engine: Engine) -> None:
     _readings(engine, keys)
     _jury(engine)
     _settled(engine, keys)
-    _surveyed(engine, keys)
     _looked_at(engine)
 
 
@@ -157,21 +146,6 @@ def _people(engine: Engine) -> dict[str, int]:
     enter(engine, person)
     with Session(engine) as session:
         return {name: key or 0 for name, key in session.exec(select(Rater.handle, Rater.id))}
-
-
-def _surveyed(engine: Engine, keys: dict[str, int]) -> None:
-    open_survey(engine, shipped_taxonomy(), "subcategories", 0, "coordinator")
-    ask_clinicians(engine, CLINICIANS, "coordinator")
-    for seq, who in enumerate(CLINICIANS[:2], 1):
-        task = survey_task(engine, keys[who])
-        assert task is not None
-        scores = dict.fromkeys((*task.form.cards, *ON_THE_WHOLE), 1)
-        entered = FormState({"by": "page", "seq": seq, "scores": scores}, 7)
-        submit_survey(engine, keys[who], task.code, entered.reply(), entered)
-    task = survey_task(engine, keys[CLINICIANS[2]])
-    assert task is not None
-    save_survey_draft(engine, keys[CLINICIANS[2]], task.code, entered)
-    close_survey(engine, "coordinator")
 
 
 def _readings(engine: Engine, keys: dict[str, int]) -> None:
