@@ -7,7 +7,6 @@ import csv
 import json
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,26 +37,13 @@ def test_scores_are_those_of_bert_score() -> None:
     assert found.sha256.startswith("53aa5117")
 
 
-def test_scores_of_the_onnx_engine_are_those_of_bert_score() -> None:
-    pytest.importorskip("onnxruntime", reason="needs the extra medjury[onnx]")
-    expected = [row["f1"] for row in MINILM["pairs"]]
-    np.testing.assert_allclose(bert_score(PAIRS, engine="onnx").f1, expected, rtol=0, atol=1e-6)
-
-
-def test_a_missing_onnx_engine_is_said_in_one_sentence(tmp_path: Path) -> None:
-    if find_spec("onnxruntime"):
-        pytest.skip("the extra medjury[onnx] is installed")
-    with pytest.raises(BadInput, match=r"medjury\[onnx\]"):
-        bert_score([("a", "b")], tiny(tmp_path, "bert"), engine="onnx")
-
-
 def test_a_text_equal_to_its_reference_scores_one() -> None:
     found = bert_score([("No acute distress.", "No acute distress.")])
     np.testing.assert_allclose([found.precision, found.recall, found.f1], 1, atol=1e-6)
 
 
 def test_precision_and_recall_trade_places_with_the_texts(tmp_path: Path) -> None:
-    folder = tiny(tmp_path, "distilbert")
+    folder = tiny(tmp_path, "bert")
     one = bert_score([("no chest pain", "fever twice today")], folder)
     other = bert_score([("fever twice today", "no chest pain")], folder)
     assert (one.precision, one.recall) == (other.recall, other.precision)
@@ -75,7 +61,7 @@ def test_half_a_character_does_not_stop_the_run(tmp_path: Path) -> None:
 
 
 def test_a_pair_scores_the_same_in_any_company(tmp_path: Path) -> None:
-    folder = tiny(tmp_path, "distilbert")
+    folder = tiny(tmp_path, "bert")
     words = [word for word in VOCABULARY if word.isalpha()]
     pairs = [(f"{a} {b}", f"{b} {c}") for a in words for b in words for c in words[:2]]
     alone = [bert_score([pair], folder).f1[0] for pair in pairs[::40]]
@@ -176,7 +162,7 @@ def test_scoring_loads_no_torch_and_no_transformers() -> None:
     code = (
         "import sys; from calibration.baselines.bertscore import bert_score;"
         " bert_score([('pain', 'ache')]);"
-        " print(sorted({'torch', 'transformers', 'onnxruntime'} & sys.modules.keys()))"
+        " print(sorted({'torch', 'transformers'} & sys.modules.keys()))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
@@ -184,8 +170,6 @@ def test_scoring_loads_no_torch_and_no_transformers() -> None:
 
 def test_an_option_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     folder, pairs = tiny(tmp_path, "bert"), [("pain", "fever")]
-    with pytest.raises(BadInput, match="'torch' is not one of numpy, onnx"):
-        bert_score(pairs, folder, engine="torch")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="'window' is not one of truncate, windows"):
         bert_score(pairs, folder, long_texts="window")  # type: ignore[arg-type]
 

@@ -33,9 +33,6 @@ _BEST_LAYER = {
     "bert-base-chinese": 8,
     "scibert_scivocab_uncased": 8,
     "scibert_scivocab_cased": 9,
-    "distilbert-base-uncased": 5,
-    "distilbert-base-uncased-distilled-squad": 4,
-    "distilbert-base-multilingual-cased": 5,
 }
 
 
@@ -71,8 +68,8 @@ def load_backbone(model: str | Path | None = None, layer: int | None = None) -> 
     ----------
     model
         None or "all-MiniLM-L6-v2" for the packaged MiniLM, whose files must have the hashes
-        known here; a folder with config.json and model.safetensors of a BERT or DistilBERT; or
-        a name such as "distilbert-base-uncased" that the local Hugging Face cache holds.
+        known here; a folder with config.json and model.safetensors of a BERT; or a
+        name such as "bert-base-uncased" that the local Hugging Face cache holds.
     layer
         None takes bert-score's layer for a model it knows by name, and else the last but one:
         5 of 6 for MiniLM.

@@ -19,12 +19,10 @@ from tokenizers import Tokenizer
 from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
 from calibration.baselines.backbone import load_backbone
-from calibration.baselines.transformer import Array32, NumpyEncoder, Transformer
+from calibration.baselines.transformer import Array32, NumpyEncoder
 from data.errors import BadFile, BadInput
 
 Array = npt.NDArray[np.float64]
-Encode = Callable[[npt.NDArray[np.int64]], Array32]
-Engine = Literal["numpy", "onnx"]
 LongTexts = Literal["truncate", "windows"]
 _TEXTS_AT_ONCE = 64
 
@@ -109,7 +107,7 @@ def _tokenizer_of_json(path: Path) -> Tokenizer:
     except Exception as error:  # the library raises nothing narrower
         raise BadFile(f"{path} is not a tokenizer's file: {error}") from error
     if json.loads(text)["model"].get("type") != "WordPiece":
-        raise BadFile(f"{path} is no WordPiece tokenizer, which BERT and DistilBERT use")
+        raise BadFile(f"{path} is no WordPiece tokenizer, which BERT uses")
     return tokenizer
 
 
@@ -181,7 +179,6 @@ def bert_score(
     pairs: Sequence[tuple[str, str]],
     model: str | Path | None = None,
     layer: int | None = None,
-    engine: Engine = "numpy",
     tick: Callable[[int, int], None] | None = None,
     *,
     long_texts: LongTexts = "truncate",
@@ -199,14 +196,12 @@ def bert_score(
         Texts as they are; outer white space is ignored. HELM also drops outer braces, which
         count here: `rouge.as_helm_reads` gives its texts.
     model
-        None for the packaged all-MiniLM-L6-v2; the folder of a BERT or DistilBERT; or a name in
-        the local Hugging Face cache. HELM and the MedHELM paper use "distilbert-base-uncased".
-        Scores of different backbones are not comparable.
+        None for the packaged all-MiniLM-L6-v2; the folder of a BERT; or a name in the local
+        Hugging Face cache. HELM and the MedHELM paper use "distilbert-base-uncased", which is
+        not computed here. Scores of different backbones are not comparable.
     layer
-        None for bert-score's choice (distilbert-base-uncased: 5), and for models without one
+        None for bert-score's choice (bert-base-uncased: 9), and for models without one
         the last but one (MiniLM: 5 of 6).
-    engine
-        "numpy", or "onnx" with the extra `medjury[onnx]`: a little faster, same values to 1e-6.
     tick
         Called as tick(pairs done, pairs in all) every few seconds.
     long_texts
@@ -223,23 +218,21 @@ def bert_score(
     Raises
     ------
     BadInput, BadFile
-        If the backbone is absent, altered or cannot be computed (see `load_backbone`), or the
-        engine is not installed.
+        If the backbone is absent, altered or cannot be computed (see `load_backbone`).
 
     References
     ----------
     Zhang, Kishore, Wu, Weinberger & Artzi (2020), BERTScore: evaluating text generation with
     BERT, ICLR.
     """
-    for value, allowed in ((engine, get_args(Engine)), (long_texts, get_args(LongTexts))):
-        if value not in allowed:
-            raise BadInput(f"{value!r} is not one of {', '.join(allowed)}")
+    if long_texts not in (allowed := get_args(LongTexts)):
+        raise BadInput(f"{long_texts!r} is not one of {', '.join(allowed)}")
     backbone = load_backbone(model, layer)
     transformer = backbone.transformer
     pieces = read_wordpieces(
         backbone.folder, longest=len(transformer.positions), vocabulary_size=len(transformer.words)
     )
-    reader = _Reader(pieces, _engine(engine, transformer), long_texts)
+    reader = _Reader(pieces, NumpyEncoder(transformer), long_texts)
     scores, truncated = np.zeros((len(pairs), 3)), np.zeros((len(pairs), 2), dtype=bool)
     done = 0
     for rows, values, is_truncated in _scored_blocks(pairs, reader):
@@ -257,15 +250,6 @@ def bert_score(
         sha256=backbone.sha256,
         long_texts=long_texts,
     )
-
-
-def _engine(engine: Engine, transformer: Transformer) -> Encode:
-    """Return the function from ids to states; onnxruntime is loaded only for engine "onnx"."""
-    if engine == "numpy":
-        return NumpyEncoder(transformer)
-    from calibration.baselines.onnx_engine import OnnxEncoder
-
-    return OnnxEncoder(transformer)
 
 
 def _scored_blocks(
@@ -326,7 +310,7 @@ class _Reader:
     """From text to states."""
 
     pieces: WordPieces
-    encode: Encode
+    encode: NumpyEncoder
     long_texts: LongTexts
 
     def read(self, text: str) -> _Encoded:

@@ -1,8 +1,4 @@
-"""A BERT or DistilBERT encoder: read from its files, and run in NumPy.
-
-Devlin et al. (2019) and Sanh et al. (2019). DistilBERT differs in its tensors' names and in
-having no token types; the arithmetic is the same.
-"""
+"""A BERT encoder (Devlin et al. 2019): read from its files, and run in NumPy."""
 
 import hashlib
 import json
@@ -22,24 +18,6 @@ _STORED_AS: dict[str, np.dtype[Any]] = {
     "F32": np.dtype("<f4"),
     "F16": np.dtype("<f2"),
     "BF16": np.dtype("<u2"),
-}
-_BERT = {
-    "layer": "encoder.layer",
-    "qkv": ("attention.self.query", "attention.self.key", "attention.self.value"),
-    "mix": "attention.output.dense",
-    "mix_norm": "attention.output.LayerNorm",
-    "up": "intermediate.dense",
-    "down": "output.dense",
-    "down_norm": "output.LayerNorm",
-}
-_DISTILBERT = {
-    "layer": "transformer.layer",
-    "qkv": ("attention.q_lin", "attention.k_lin", "attention.v_lin"),
-    "mix": "attention.out_lin",
-    "mix_norm": "sa_layer_norm",
-    "up": "ffn.lin1",
-    "down": "ffn.lin2",
-    "down_norm": "output_layer_norm",
 }
 # Abramowitz & Stegun (1964), 7.1.26: erfc(z) = t * polynomial(t) * exp(-z^2), t = 1 / (1 + p z),
 # |error| <= 1.5e-7 for z >= 0.
@@ -118,9 +96,8 @@ def _float32(stored: npt.NDArray[Any], dtype: str) -> Array32:
 
 def _plain_name(name: str) -> str:
     """Return a tensor's name without the task model around it and in today's spelling."""
-    for prefix in ("bert.", "distilbert."):
-        name = name.removeprefix(prefix)
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+    plain = name.removeprefix("bert.")
+    return plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
         "LayerNorm.beta", "LayerNorm.bias"
     )
 
@@ -175,14 +152,13 @@ class Transformer:
 class Config:
     """The shape of the encoder by its config.json."""
 
-    kind: str
     layers: int
     heads: int
     epsilon: float
 
 
 def read_config(folder: Path) -> Config:
-    """Read config.json; BadFile unless it is of a BERT or DistilBERT that can be computed here."""
+    """Read config.json; BadFile unless it is of a BERT that can be computed here."""
     path = folder / "config.json"
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
@@ -194,50 +170,44 @@ def read_config(folder: Path) -> Config:
 
 
 def _config(settings: dict[str, Any], path: Path) -> Config:
-    """Return the configuration under one set of names; the activation must be the exact GELU."""
-    kind, activation = (
-        settings.get("model_type"),
-        settings.get("hidden_act", settings.get("activation")),
-    )
-    if kind not in ("bert", "distilbert"):
-        raise BadFile(f"{path}: model_type is {kind!r}; only bert and distilbert can be computed")
-    if activation != "gelu" or settings.get("position_embedding_type", "absolute") != "absolute":
+    """Return the configuration; the activation must be the exact GELU."""
+    if (kind := settings.get("model_type")) != "bert":
+        raise BadFile(f"{path}: model_type is {kind!r}; only bert can be computed")
+    if (
+        settings.get("hidden_act") != "gelu"
+        or settings.get("position_embedding_type", "absolute") != "absolute"
+    ):
         raise BadFile(f"{path}: only the exact gelu and absolute positions can be computed")
-    layers, heads = (
-        ("num_hidden_layers", "num_attention_heads") if kind == "bert" else ("n_layers", "n_heads")
-    )
     if settings.get("is_decoder"):
         raise BadFile(f"{path}: only encoders can be computed; this is a decoder")
     epsilon = settings.get("layer_norm_eps", 1e-12)
-    return Config(kind, settings[layers], settings[heads], epsilon)
+    return Config(settings["num_hidden_layers"], settings["num_attention_heads"], epsilon)
 
 
 def build(weights: Weights, config: Config, layer: int) -> Transformer:
     """Return the encoder up to and including the layer (1 is the first)."""
     positions = weights.tensor("embeddings.position_embeddings.weight")
-    if config.kind == "bert":
-        positions = positions + weights.tensor("embeddings.token_type_embeddings.weight")[0]
+    positions = positions + weights.tensor("embeddings.token_type_embeddings.weight")[0]
     return Transformer(
         words=weights.tensor("embeddings.word_embeddings.weight"),
         positions=positions,
         norm=_norm(weights, "embeddings.LayerNorm"),
         epsilon=config.epsilon,
-        blocks=tuple(_block(weights, config.kind, index) for index in range(layer)),
+        blocks=tuple(_block(weights, f"encoder.layer.{index}") for index in range(layer)),
         heads=config.heads,
     )
 
 
-def _block(weights: Weights, kind: str, index: int) -> Block:
-    """Return one layer by the names its architecture gives it."""
-    names = _BERT if kind == "bert" else _DISTILBERT
-    tensor_names = {part: f"{names['layer']}.{index}.{names[part]}" for part in names}
+def _block(weights: Weights, name: str) -> Block:
+    """Return one layer."""
+    attention = (f"{name}.attention.self.{part}" for part in ("query", "key", "value"))
     return Block(
-        qkv=_linear(weights, *(f"{names['layer']}.{index}.{name}" for name in names["qkv"])),
-        mix=_linear(weights, tensor_names["mix"]),
-        mix_norm=_norm(weights, tensor_names["mix_norm"]),
-        up=_linear(weights, tensor_names["up"]),
-        down=_linear(weights, tensor_names["down"]),
-        down_norm=_norm(weights, tensor_names["down_norm"]),
+        qkv=_linear(weights, *attention),
+        mix=_linear(weights, f"{name}.attention.output.dense"),
+        mix_norm=_norm(weights, f"{name}.attention.output.LayerNorm"),
+        up=_linear(weights, f"{name}.intermediate.dense"),
+        down=_linear(weights, f"{name}.output.dense"),
+        down_norm=_norm(weights, f"{name}.output.LayerNorm"),
     )
 
 

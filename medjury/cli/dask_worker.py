@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client
     from distributed import Future as Task
 
-COMPUTED_WITH = ("numpy", "scipy", "rapidfuzz", "tokenizers", "onnxruntime")
+COMPUTED_WITH = ("numpy", "scipy", "rapidfuzz", "tokenizers")
 PACKAGES = ("medjury", *COMPUTED_WITH, "distributed")
 COMPUTING = ("calibration", "data", "jury", "medjury")  # whose code runs at workers
 CALLS_AT_ONCE = 512

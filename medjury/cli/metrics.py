@@ -45,9 +45,6 @@ def measure(
             metavar="NAME|PATH", help="BERTScore: the model to use; by default the one installed."
         ),
     ] = None,
-    engine: Annotated[
-        str, typer.Option("--engine", metavar="[numpy|onnx]", help="BERTScore: what computes it.")
-    ] = "numpy",
     long_texts: Annotated[
         str,
         typer.Option(
@@ -88,7 +85,7 @@ def measure(
         write_json(measure_answers(study, question, json_to), json_to)
         return
     chosen = metrics or (measurable() if model is None and on is None else METRICS)
-    chosen_metrics = {name: way(name, model, engine, long_texts) for name in chosen}
+    chosen_metrics = {name: way(name, model, long_texts) for name in chosen}
     pairs_to_score = with_reference_of(study, next(iter(chosen_metrics)))
     with computing(on, "texts of the responses and references are") as executor:
         body = run_metrics(study, chosen_metrics, pairs_to_score, executor)

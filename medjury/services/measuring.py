@@ -71,11 +71,9 @@ def _share(
     return lambda done: tick((place + done / texts) / metrics) if tick else None
 
 
-def way(
-    name: str, model: str | None = None, engine: str = "numpy", long_texts: str = "truncate"
-) -> Metric:
+def way(name: str, model: str | None = None, long_texts: str = "truncate") -> Metric:
     """Return what measures texts by a metric."""
-    return rouge if name == "rouge-l" else bertscore(model, engine, long_texts)
+    return rouge if name == "rouge-l" else bertscore(model, long_texts)
 
 
 def scored_by(
@@ -109,12 +107,10 @@ def rouge(texts: Texts) -> Measured:
     return Measured("rouge-l", rouge_l(texts).tolist())
 
 
-def bertscore(model: str | None, engine: str, long_texts: str) -> Metric:
+def bertscore(model: str | None, long_texts: str) -> Metric:
     """Return BERTScore; backbone, layer and the reading in windows are part of its name."""
     from calibration.baselines.bertscore import bert_score
 
-    if engine not in ("numpy", "onnx"):
-        raise BadInput(f"--engine {engine}: choose numpy or onnx")
     if long_texts not in ("truncate", "windows"):
         raise BadInput(f"--long-texts {long_texts}: choose truncate or windows")
 
@@ -122,7 +118,6 @@ def bertscore(model: str | None, engine: str, long_texts: str) -> Metric:
         result = bert_score(
             texts,
             model,
-            engine="onnx" if engine == "onnx" else "numpy",
             long_texts="windows" if long_texts == "windows" else "truncate",
         )
         name = f"bertscore-{result.backbone}-{result.layer}"

@@ -1,4 +1,4 @@
-"""BERT and DistilBERT folders small enough to write in a test."""
+"""Folders of a BERT small enough to write in a test."""
 
 import json
 from pathlib import Path
@@ -13,17 +13,41 @@ VOCABULARY = str.split(
 
 WIDTH, INNER, LONGEST = 8, 16, 16
 
+PARTS = {
+    "attention.self.query": (WIDTH, WIDTH),
+    "attention.self.key": (WIDTH, WIDTH),
+    "attention.self.value": (WIDTH, WIDTH),
+    "attention.output.dense": (WIDTH, WIDTH),
+    "attention.output.LayerNorm": (WIDTH,),
+    "intermediate.dense": (INNER, WIDTH),
+    "output.dense": (WIDTH, INNER),
+    "output.LayerNorm": (WIDTH,),
+}
 
-def write_backbone(folder: Path, kind: str, *, loudness: float = 1.0) -> Path:
-    """Write a two-layer BERT or DistilBERT whose weights are a frozen random stream."""
+CONFIG = {
+    "model_type": "bert",
+    "type_vocab_size": 2,
+    "layer_norm_eps": 1e-12,
+    "hidden_size": WIDTH,
+    "intermediate_size": INNER,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "hidden_act": "gelu",
+    "vocab_size": len(VOCABULARY),
+    "max_position_embeddings": LONGEST,
+}
+
+
+def write_backbone(folder: Path, *, loudness: float = 1.0) -> Path:
+    """Write a two-layer BERT whose weights are a frozen random stream."""
     folder.mkdir(parents=True)
     stream = np.random.RandomState(7)
     tensors = {
         name: (stream.normal(0, 0.5, shape) * (loudness if "q" in name else 1)).astype("<f4")
-        for name, shape in _shapes(kind).items()
+        for name, shape in _shapes().items()
     }
     write_safetensors(folder / "model.safetensors", tensors)
-    (folder / "config.json").write_text(json.dumps(_config(kind)))
+    (folder / "config.json").write_text(json.dumps(CONFIG))
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
     BertWordPieceTokenizer(str(folder / "vocab.txt")).save(str(folder / "tokenizer.json"))
     settings = {"tokenizer_class": "BertTokenizer", "model_max_length": LONGEST}
@@ -42,28 +66,15 @@ def write_safetensors(path: Path, tensors: dict[str, Any], dtype: str = "F32") -
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
 
 
-def _config(kind: str) -> dict[str, Any]:
-    if kind == "bert":
-        names = "hidden_size intermediate_size num_hidden_layers num_attention_heads hidden_act"
-    else:
-        names = "dim hidden_dim n_layers n_heads activation"
-    shape = dict(zip(names.split(), (WIDTH, INNER, 2, 2, "gelu"), strict=True))
-    size = {"vocab_size": len(VOCABULARY), "max_position_embeddings": LONGEST}
-    return {"model_type": kind, "type_vocab_size": 2, "layer_norm_eps": 1e-12, **shape, **size}
-
-
-def _shapes(kind: str) -> dict[str, tuple[int, ...]]:
-    prefix = "" if kind == "bert" else "distilbert."
-    rows = {"word": len(VOCABULARY), "position": LONGEST}
-    rows |= {"token_type": 2} if kind == "bert" else {}
+def _shapes() -> dict[str, tuple[int, ...]]:
+    rows = {"word": len(VOCABULARY), "position": LONGEST, "token_type": 2}
     shapes: dict[str, tuple[int, ...]] = {
-        f"{prefix}embeddings.{name}_embeddings.weight": (count, WIDTH)
-        for name, count in rows.items()
+        f"embeddings.{name}_embeddings.weight": (count, WIDTH) for name, count in rows.items()
     }
-    shapes |= _vectors(f"{prefix}embeddings.LayerNorm", WIDTH)
+    shapes |= _vectors("embeddings.LayerNorm", WIDTH)
     for layer in range(2):
-        for part, size in _parts(kind).items():
-            name = f"{prefix}{'encoder' if kind == 'bert' else 'transformer'}.layer.{layer}.{part}"
+        for part, size in PARTS.items():
+            name = f"encoder.layer.{layer}.{part}"
             shapes |= _vectors(name, size[0])
             shapes |= {f"{name}.weight": size}
     return shapes
@@ -73,19 +84,5 @@ def _vectors(name: str, width: int) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (width,), f"{name}.bias": (width,)}
 
 
-def _parts(kind: str) -> dict[str, tuple[int, ...]]:
-    square, norm, up, down = (WIDTH, WIDTH), (WIDTH,), (INNER, WIDTH), (WIDTH, INNER)
-    names = {
-        "bert": "attention.self.query attention.self.key attention.self.value"
-        " attention.output.dense attention.output.LayerNorm intermediate.dense output.dense"
-        " output.LayerNorm",
-        "distilbert": "attention.q_lin attention.k_lin attention.v_lin attention.out_lin"
-        " sa_layer_norm ffn.lin1 ffn.lin2 output_layer_norm",
-    }
-    sizes = (square, square, square, square, norm, up, down, norm)
-    return dict(zip(names[kind].split(), sizes, strict=True))
-
-
 def tiny(tmp_path: Path, name: str) -> Path:
-    kind, _, loud = name.partition("-")
-    return write_backbone(tmp_path / name, kind, loudness=30.0 if loud else 1.0)
+    return write_backbone(tmp_path / name, loudness=30.0 if name.endswith("-loud") else 1.0)
