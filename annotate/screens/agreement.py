@@ -96,7 +96,6 @@ def show(engine: Engine, person: Person) -> None:
     if answer is None:
         return
     st.html(tables.of_decision(answer.decision))
-    frame.as_of(worker.computed_at(coming))
     later = Later(engine, person, question)
     views: dict[str, Callable[[], None]] = {
         "Overview": partial(_overview, answer, later),

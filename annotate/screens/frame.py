@@ -4,7 +4,6 @@ import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import TypeVar
@@ -63,16 +62,6 @@ def computed(coming: "Future[Result]", doing: str) -> Result | None:
     except MedjuryError as error:
         empty(str(error))
         return None
-
-
-def as_of(at: datetime | None) -> None:
-    """Say when the figures of a screen were computed; nothing where that is not known."""
-    if at is not None:
-        when = f"{at:%Y-%m-%d %H:%M}"
-        st.html(
-            f'<p class="mj-as-of">Computed <time datetime="{at.isoformat()}">{when} UTC</time>; '
-            "the study has not changed since.</p>"
-        )
 
 
 def empty(text: str, todo: str = "") -> None:
