@@ -70,13 +70,12 @@ class SecurityHeaders:
 
 
 # What is answered without a session: the doors, a hospital's way there and back, the rating room's
-# line, which asks for the session itself, light or dark, and what tells nothing.
+# line, which asks for the session itself, and what tells nothing.
 OPEN = frozenset(
     {
         *("/login", "/logout", "/join", "/join.js", "/hospital", "/oauth2callback"),
         *("/room", "/room/show", "/room/read", "/room/back", "/room/consent", "/room/seen"),
-        *("/appearance", "/appearance.js", "/favicon.png", "/manifest.json"),
-        *("/_stcore/health", "/_stcore/host-config"),
+        *("/favicon.png", "/manifest.json", "/_stcore/health", "/_stcore/host-config"),
     }
 )
 FILES = ("/_stcore/", "/static/", "/component/", "/media/")  # Streamlit's own, no pages

@@ -17,7 +17,7 @@ from sqlalchemy import Engine
 from starlette.middleware import Middleware
 from streamlit.web.bootstrap import load_config_options
 
-from annotate import appearance, meanings, oidc, protocols, signin
+from annotate import meanings, oidc, protocols, signin
 from annotate.middleware import Downloads, Gate, Outgoing, Roles, SecurityHeaders
 from annotate.navigation import serve_study
 from annotate.protocols import WebSockets
@@ -65,7 +65,6 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
         routes=[
             *signin.routes(engine, hospital),
             *requests.routes(engine),
-            *appearance.routes(),
             *meanings.routes(),
         ],
         middleware=[
@@ -75,7 +74,6 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
             Middleware(Roles, engine=engine),
             Middleware(Downloads, engine=engine),
             Middleware(Outgoing, engine=engine),
-            Middleware(appearance.Appearance, engine=engine),
         ],
         lifespan=_warm,
     )

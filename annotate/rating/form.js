@@ -11,7 +11,6 @@ class Life {
   constructor(room) {
     this.room = room;
     this.root = node("div", { class: "mj-room" });
-    this.root.toggleAttribute("data-dark", room.dark === true);
     this.waiting = null;
     this.pointed = false;
     this.keysOff = sessionStorage.getItem(KEYS_OFF) === "1";

@@ -73,7 +73,6 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "tag": str(person.id),
         "title": description.title if description else "",
         "guide": _guide(description) if description else "",
-        "dark": now.room.settings.dark,
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
         "claims": bool(claims_to_check(person, engine)),

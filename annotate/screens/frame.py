@@ -6,11 +6,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from annotate import appearance
 from annotate.in_app import in_app
 from annotate.waiting import waited
 from data.errors import MedjuryError
@@ -19,7 +18,8 @@ from data.queries import StudyStanding
 
 Result = TypeVar("Result")
 HERE = files("annotate") / "screens"
-STYLE = appearance.COLOURS + (HERE / "frame.css").read_text("utf-8")
+STYLE = "".join((HERE / name).read_text("utf-8") for name in ("colours.css", "frame.css"))
+SESSION = "session"  # watches whether the page still has one; takes no room
 SIMULATED = "Some raters of this study are simulated: nothing that rests on them is evidence."
 VIEW = "view"
 IN_ADDRESS = "-in-address"  # after the parameter: what the address said when it was last read
@@ -27,7 +27,7 @@ NONE = '<span aria-label="none">\N{EM DASH}</span>'
 
 
 def begin(person: Person, title: str, about: str, sheet: str) -> None:
-    """Show the head of a screen: what it is, what it is for, light or dark, and who is signed in.
+    """Show the head of a screen: what it is, what it is for, and who is signed in.
 
     `sheet` is the name of its own style sheet.
     """
@@ -35,9 +35,16 @@ def begin(person: Person, title: str, about: str, sheet: str) -> None:
     st.html(
         f"<style>{STYLE}</style>{style(sheet)}"
         f'<div class="mj-head"><div><h1>{html.escape(title)}</h1>{purpose}</div>'
-        f'<div class="mj-out">{_choice()}<span>{html.escape(person.name)}</span>'
+        f'<div class="mj-out"><span>{html.escape(person.name)}</span>'
         '<a href="/logout" target="_self">Sign out</a></div></div>'
     )
+    _session()(key=SESSION)
+
+
+@cache
+def _session() -> Any:
+    script = (HERE / "session.js").read_text("utf-8")
+    return st.components.v2.component("medjury_session", js=script)
 
 
 @cache
@@ -69,17 +76,6 @@ def empty(text: str, todo: str = "") -> None:
     more = f"<p>{html.escape(in_app(todo))}</p>" if todo else ""
     why = html.escape(in_app(text))
     st.html(f'<div class="mj-empty" role="status"><p><b>{why}</b></p>{more}</div>')
-
-
-def _choice() -> str:
-    """Return the buttons for light, dark or the system's appearance; appearance.js listens to them."""
-    now = appearance.chosen(st.context.cookies)
-    buttons = "".join(
-        f'<button type="button" data-appearance="{choice}" aria-pressed="{str(choice == now).lower()}">'
-        f"{name}</button>"
-        for choice, name in appearance.CHOICES.items()
-    )
-    return f'<span class="mj-choice" role="group" aria-label="Appearance">{buttons}</span>'
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
