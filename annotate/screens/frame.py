@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from annotate.in_app import in_app
 from annotate.waiting import waited
 from data.errors import MedjuryError
 from data.person import Person
@@ -73,9 +72,8 @@ def computed(coming: "Future[Result]", doing: str) -> Result | None:
 
 def empty(text: str, todo: str = "") -> None:
     """Say that there is nothing to show, why, and what to do next."""
-    more = f"<p>{html.escape(in_app(todo))}</p>" if todo else ""
-    why = html.escape(in_app(text))
-    st.html(f'<div class="mj-empty" role="status"><p><b>{why}</b></p>{more}</div>')
+    more = f"<p>{html.escape(todo)}</p>" if todo else ""
+    st.html(f'<div class="mj-empty" role="status"><p><b>{html.escape(text)}</b></p>{more}</div>')
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
@@ -152,7 +150,7 @@ def paragraph(text: str) -> str:
 
 def lead(text: str) -> str:
     """Return what a part of a screen is about."""
-    return f'<p class="mj-lead">{html.escape(in_app(text))}</p>'
+    return f'<p class="mj-lead">{html.escape(text)}</p>'
 
 
 def caption(text: str) -> str:
@@ -178,7 +176,7 @@ def say_simulated(standing: StudyStanding, words: str = SIMULATED) -> None:
 
 def refused(text: str) -> str:
     """Return why something was not done; a command in it is named by its place in the app."""
-    return f'<p class="mj-refused" role="alert">{html.escape(in_app(text))}</p>'
+    return f'<p class="mj-refused" role="alert">{html.escape(text)}</p>'
 
 
 def _row(row: Sequence[Cell], words: int) -> str:

@@ -198,8 +198,8 @@ def refuse_locked_since(since: str | None) -> None:
     """Raise NotAllowed if the study is locked since a time, as `refuse_locked` does."""
     if since is not None:
         raise NotAllowed(
-            f"the study is locked since {since}; a coordinator can reopen it with "
-            '`medjury study lock --reopen --reason "..."`, which is recorded'
+            f"the study is locked since {since}; a coordinator can reopen it, which is recorded "
+            '(`medjury study lock --reopen --reason "..."`; in the app: Study, Record)'
         )
 
 
