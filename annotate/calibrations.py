@@ -17,7 +17,7 @@ from calibration.codes import StepCode
 from calibration.decision import NOTHING_RATED
 from calibration.values import AnalysisOptions, Note, note
 from data.errors import BadInput, TooFew
-from data.queries.study_state import study_state
+from data.queries.study import version
 from medjury.services.calibrate import Calibration, CalibrationQuestion, Tick, calibrate, more
 from medjury.services.record import protocol_of
 
@@ -68,7 +68,7 @@ def calibration_of(
 ) -> Calibration:
     """Return a calibration without its details, computed once for an unchanged study."""
     table_only = CalibrationQuestion(question.options, reference=False, families=question.families)
-    key = (engine.url, study_state(engine), question)
+    key = (engine.url, version(engine), question)
     return cached(_calibrations, key, lambda: calibrate(engine, table_only, tick=tick))
 
 
@@ -80,7 +80,7 @@ def detailed(engine: Engine, question: AgreementQuestion, tick: Tick | None = No
             question.options, details=True, page=True, families=question.families
         )
         calibration = more(engine, calibration, with_details, tick)
-        _calibrations[engine.url, study_state(engine), question] = calibration
+        _calibrations[engine.url, version(engine), question] = calibration
     return calibration
 
 

@@ -32,7 +32,7 @@ RECOMMENDED = "recommended"
 LONGEST_TEXT = 50_000
 UNREADABLE_RULES = (
     "the rules that say where texts may go cannot be read: ask who owns this server to mend them; "
-    "`medjury jury run` says there what is wrong"
+    "`medjury jury run` on the server says what is wrong"
 )
 STARTS = "|".join(re.escape(prefix) for prefix in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")

@@ -1,8 +1,6 @@
-"""Middleware of the server: security headers, who may ask for what, and what Streamlit sends to whom."""
+"""Middleware of the server: security headers, and who may ask for what."""
 
-import re
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections import Counter
 from urllib.parse import urlsplit
 
 from sqlalchemy import Engine
@@ -11,7 +9,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from annotate import sessions
 from annotate.sessions import is_forwarded_https, session_token
@@ -45,6 +42,7 @@ STEERING = frozenset({Role.RESEARCHER, Role.COORDINATOR})
 FOR_WHOM = {
     "/_stcore/upload_file/": STEERING,
     "/_stcore/metrics": STEERING,
+    "/media/": STEERING,  # files that a page offers; an address is a hash of what the file holds
     "/_stcore/agent/": frozenset(),
     "/auth/": frozenset(),  # its own sign-in, whose cookie could not be ended
 }
@@ -70,16 +68,28 @@ class SecurityHeaders:
 
 
 # What is answered without a session: the doors, a hospital's way there and back, the rating room's
-# line, which asks for the session itself, light or dark, and what tells nothing.
+# line, which asks for the session itself, and what tells nothing.
 OPEN = frozenset(
     {
         *("/login", "/logout", "/join", "/join.js", "/hospital", "/oauth2callback"),
         *("/room", "/room/show", "/room/read", "/room/back", "/room/consent", "/room/seen"),
-        *("/appearance", "/appearance.js", "/favicon.png", "/manifest.json"),
-        *("/_stcore/health", "/_stcore/host-config"),
+        *("/favicon.png", "/manifest.json", "/_stcore/health", "/_stcore/host-config"),
     }
 )
 FILES = ("/_stcore/", "/static/", "/component/", "/media/")  # Streamlit's own, no pages
+
+# What Streamlit's page is told of whoever embeds it. Its dialog about a lost connection would take the
+# focus from the rating room, which says itself what is kept while the connection is away.
+HOST_CONFIG = "/_stcore/host-config"
+EMBEDDED = {
+    "allowedOrigins": [],
+    "useExternalAuthToken": False,
+    "enableCustomParentMessages": False,
+    "enforceDownloadInNewTab": False,
+    "metricsUrl": "",
+    "blockErrorDialogs": True,
+    "resourceCrossOriginMode": None,
+}
 
 # Where people arrive is at "/" for Streamlit, which knows no page under its own name.
 ARRIVALS = frozenset({"/rate", "/study"})
@@ -102,6 +112,8 @@ class Gate:
             answer = RedirectResponse("/login", status_code=303)
         elif asks_for_file(scope) and not self._signed(scope):
             answer = Response(status_code=403)
+        elif scope["type"] == "http" and scope["path"] == HOST_CONFIG:
+            answer = JSONResponse(EMBEDDED, headers={"Cache-Control": "no-cache"})
         elif scope["type"] == "http" and scope["path"] in ARRIVALS:
             query = scope["query_string"].decode("latin-1")
             answer = RedirectResponse(f"/?{query}", status_code=303)
@@ -144,6 +156,61 @@ def from_elsewhere(headers: Headers) -> bool:
     return origin is not None and not is_own_origin(origin, headers)
 
 
+AT_ONCE = 20  # WebSockets of one account: browser windows
+POLICY_VIOLATION = 1008
+REFUSED = {"type": "websocket.close", "code": POLICY_VIOLATION}  # before it is accepted: a 403
+
+
+class WebSockets:
+    """Middleware that gives a WebSocket to a session only, from our own page, 20 an account.
+
+    Who has no session that was signed here is refused before the server reads on: nothing that a
+    stranger sends behind the handshake lies in memory.
+    """
+
+    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+        self.app, self.engine = app, engine
+        self.open: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a WebSocket on, or refuse it before it is accepted."""
+        if scope["type"] != "websocket":
+            await self.app(scope, receive, send)
+            return
+        account = await self._account(HTTPConnection(scope))
+        if account is None or self.open[account] >= AT_ONCE:
+            await send(REFUSED)
+            return
+        self.open[account] += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self.open[account] -= 1
+            self.open += Counter()  # forgets who has none left
+
+    async def _account(self, connection: HTTPConnection) -> str | None:
+        """Return whose session a WebSocket carries; None if it carries none, or comes from elsewhere.
+
+        While the study cannot be reached, a session that was signed here is let in: the page says so
+        itself, and tries again.
+        """
+        origin = connection.headers.get("origin")
+        if origin is not None and not is_own_origin(origin, connection.headers):
+            return None
+        try:
+            token = session_token(self.engine, connection)
+            way = sessions.way_in(self.engine, token)
+        except MedjuryError:  # so early that not even the key is known
+            return None
+        if way is None:
+            return None
+        try:
+            person = await run_in_threadpool(sessions.owner, self.engine, token)
+        except MedjuryError:
+            return f"way in {way}"
+        return None if person is None else str(person.id)
+
+
 class Roles:
     """Middleware that refuses requests which Streamlit would answer for anybody."""
 
@@ -179,143 +246,3 @@ def is_own_origin(origin: str, headers: Headers) -> bool:
         return False
     in_clear = is_forwarded_https(headers) and scheme != "https"
     return host.lower() == headers.get("host", "").lower() and not in_clear
-
-
-HOST_CONFIG = "/_stcore/host-config"
-GIT = "git_info_changed"
-NEW_SESSION = "new_session"
-LONGEST_OF_THESE = 1 << 16  # both kinds are short; what is longer draws something
-
-
-class Outgoing:
-    """Middleware that takes the server's place out of Streamlit's messages, and its dialogs away."""
-
-    def __init__(self, app: ASGIApp, engine: Engine) -> None:
-        self.app, self.engine = app, engine
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on, its answers looked through."""
-        if scope["type"] == "http" and scope["path"] == HOST_CONFIG:
-            rates = await run_in_threadpool(self._rates, HTTPConnection(scope))
-            await host_config(rates)(scope, receive, send)
-            return
-
-        async def send_without_place(message: Message) -> None:
-            sent = message.get("bytes") if message["type"] == "websocket.send" else None
-            if sent is None or len(sent) > LONGEST_OF_THESE:
-                await send(message)
-            elif (allowed := without_place(sent)) is not None:
-                await send({**message, "bytes": allowed})
-
-        await self.app(scope, receive, send_without_place if scope["type"] == "websocket" else send)
-
-    def _rates(self, connection: HTTPConnection) -> bool:
-        """Return whether the session is a clinician's, and nobody else's if that cannot be asked."""
-        try:
-            person = sessions.owner(self.engine, session_token(self.engine, connection))
-        except MedjuryError:
-            return True
-        return person is None or person.rater is not None
-
-
-def host_config(rates: bool) -> JSONResponse:
-    """Return what Streamlit's page is told of whoever embeds it: nobody does.
-
-    A clinician's page says itself what is kept while the connection is away.
-    """
-    settings = {
-        "allowedOrigins": [],
-        "useExternalAuthToken": False,
-        "enableCustomParentMessages": False,
-        "enforceDownloadInNewTab": False,
-        "metricsUrl": "",
-        "blockErrorDialogs": rates,
-        "resourceCrossOriginMode": None,
-    }
-    return JSONResponse(settings, headers={"Cache-Control": "no-cache"})
-
-
-def without_place(sent: bytes) -> bytes | None:
-    """Return a message without the place of the application's file; None for its repository's.
-
-    To parse one takes 1 microsecond where it has 2 kB, 20 at most: less than Streamlit takes to
-    make it, and surer than to look for a kind in the bytes.
-    """
-    message = ForwardMsg()
-    message.ParseFromString(sent)
-    kind = message.WhichOneof("type")
-    if kind == GIT:
-        return None
-    if kind != NEW_SESSION:
-        return sent
-    message.new_session.main_script_path = ""
-    return bytes(message.SerializeToString())
-
-
-START = "/media/"
-ADDRESS = re.compile(rb"/media/([0-9a-f]{16,128})")
-SESSIONS_KEPT = 2_000
-FILES_KEPT = 500  # of a session: a screen has some ten, and anew whenever a figure changes
-
-
-class Told:
-    """The addresses of files that each session was sent, in bounded memory."""
-
-    def __init__(self) -> None:
-        self._files: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
-
-    def add(self, session: str, files: Iterable[str]) -> None:
-        """Note that a session was sent the addresses of files."""
-        own_files = self._files.setdefault(session, OrderedDict())
-        self._files.move_to_end(session)
-        for file in files:
-            own_files[file] = None
-            own_files.move_to_end(file)
-        while len(own_files) > FILES_KEPT:
-            own_files.popitem(last=False)
-        while len(self._files) > SESSIONS_KEPT:
-            self._files.popitem(last=False)
-
-    def has(self, session: str, file: str) -> bool:
-        """Return whether a session was sent the address of a file."""
-        return file in self._files.get(session, ())
-
-
-class Downloads:
-    """Middleware that gives a file only to a session whose page was sent its address."""
-
-    def __init__(self, app: ASGIApp, engine: Engine) -> None:
-        self.app, self.engine, self.told = app, engine, Told()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse requests for another session's file, pass on all others, and note sent addresses."""
-        if scope["type"] == "websocket":
-            session = self._session(scope)
-            await self.app(scope, receive, send if session is None else self._noted(session, send))
-            return
-        if scope["type"] == "http" and scope["path"].startswith(START) and not self._may(scope):
-            await Response(status_code=403)(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
-
-    def _noted(self, session: str, send: Send) -> Send:
-        """Return what sends on and notes which files' addresses are in it."""
-
-        async def noted(message: Message) -> None:
-            sent = message.get("bytes") or b""
-            if files := [address.decode() for address in ADDRESS.findall(sent)]:
-                self.told.add(session, files)
-            await send(message)
-
-        return noted
-
-    def _may(self, scope: Scope) -> bool:
-        session = self._session(scope)
-        file = scope["path"].removeprefix(START).partition(".")[0]
-        return session is not None and self.told.has(session, file)
-
-    def _session(self, scope: Scope) -> str | None:
-        try:
-            return session_token(self.engine, HTTPConnection(scope))
-        except MedjuryError:
-            return None

@@ -1,11 +1,7 @@
 """Serving the application: `medjury serve`."""
 
-import asyncio
-import ctypes
-import gc
 import importlib.resources
 import socket
-import sys
 import tomllib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -13,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+import uvicorn
 from sqlalchemy import Engine
 from starlette.middleware import Middleware
+from streamlit import config
 from streamlit.web.bootstrap import load_config_options
 
-from annotate import appearance, meanings, oidc, protocols, signin
-from annotate.middleware import Downloads, Gate, Outgoing, Roles, SecurityHeaders
+from annotate import meanings, oidc, signin
+from annotate.middleware import Gate, Roles, SecurityHeaders, WebSockets
 from annotate.navigation import serve_study
-from annotate.protocols import WebSockets
 from annotate.rating import requests
 from data.database import close_studies
 from data.errors import BadInput
@@ -28,8 +25,10 @@ from data.queries import has_coordinator
 
 HERE = Path(__file__).parent
 SECRETS = Path(".streamlit/secrets.toml")
-SECONDS_BETWEEN_TRIMS = 30
-M_ARENA_MAX = -8  # of glibc's malloc.h
+LONGEST_HEAD = 64 * 1024  # bytes of a request's line and headers; nginx passes on half of it
+LARGEST_MESSAGE = 4_000_000  # bytes over a WebSocket: rubrics, descriptions, panels
+MOST_CONNECTIONS = 800  # of all browsers: a process has 1,024 files by default
+SECONDS_BETWEEN_PINGS = 30
 NO_COORDINATOR = (
     "medjury: nobody can steer this study here yet: "
     "`medjury rate people add NAME --role coordinator` prints a code"
@@ -49,12 +48,27 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     accounts = oidc.read_secrets(secrets)
     engine = serve_study(db_url)
     _refuse_taken(host, port)
-    _share_one_heap()
     print(f"medjury: rating page at http://{host}:{port}  (stop with Ctrl+C)", flush=True)  # noqa: T201 for whoever started it
     if not has_coordinator(engine):
         print(NO_COORDINATOR, flush=True)  # noqa: T201 for whoever started it
     load_config_options(settings() | {"server.address": host, "server.port": port})
-    protocols.run(application(engine, accounts), host, port)
+    uvicorn.run(
+        application(engine, accounts),
+        host=host,
+        port=port,
+        http="h11",  # the parser that bounds a request's head
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        limit_concurrency=MOST_CONNECTIONS,
+        ws_max_size=LARGEST_MESSAGE,
+        ws_per_message_deflate=False,  # what is compressed is small as it comes, not as it lies here
+        ws_ping_interval=SECONDS_BETWEEN_PINGS,
+        ws_ping_timeout=SECONDS_BETWEEN_PINGS,
+        ssl_certfile=config.get_option("server.sslCertFile"),
+        ssl_keyfile=config.get_option("server.sslKeyFile"),
+        use_colors=False,
+        access_log=False,
+        log_level="warning",  # or each WebSocket, refused ones too, puts its address into the log
+    )
 
 
 def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.App:
@@ -65,7 +79,6 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
         routes=[
             *signin.routes(engine, hospital),
             *requests.routes(engine),
-            *appearance.routes(),
             *meanings.routes(),
         ],
         middleware=[
@@ -73,9 +86,6 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
             Middleware(Gate, engine=engine),
             Middleware(WebSockets, engine=engine),
             Middleware(Roles, engine=engine),
-            Middleware(Downloads, engine=engine),
-            Middleware(Outgoing, engine=engine),
-            Middleware(appearance.Appearance, engine=engine),
         ],
         lifespan=_warm,
     )
@@ -98,37 +108,11 @@ def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 @asynccontextmanager
 async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Import the rating page before the first rater waits for it; close the study at the end.
-
-    What is loaded by then stays to the end: the garbage collector is told to leave it alone,
-    or every full collection looks through it and holds all raters up for 30 ms.
-    """
+    """Import the rating page before the first rater waits for it; close the study at the end."""
     import annotate.screens.rate  # noqa: F401 for its effect on sys.modules
 
-    gc.collect()
-    gc.freeze()
-    giving_back = asyncio.create_task(_give_back_memory())
     yield {}
-    giving_back.cancel()
     close_studies()  # a SIGTERM ends the process right after this, without its exit handlers
-
-
-async def _give_back_memory() -> None:
-    """Have malloc give the system what is free, every half minute; glibc keeps it for itself."""
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        while True:
-            await asyncio.sleep(SECONDS_BETWEEN_TRIMS)
-            await asyncio.to_thread(trim, 0)
-
-
-def _share_one_heap() -> None:
-    """Have all threads allocate from one heap, where glibc would give them eight a processor.
-
-    Pages are drawn in ever new threads: each heap grows to the largest page that came its way
-    and keeps that, nearly all of it free. Threads of Python seldom allocate at once.
-    """
-    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
-        mallopt(M_ARENA_MAX, 1)  # another C library than glibc has no such function
 
 
 def _refuse_taken(host: str, port: int) -> None:

@@ -40,7 +40,6 @@ LONGEST_BODY = 2048
 LONGEST_FIELD = 512
 CODES_AT_ONCE = 4  # each takes 64 MB while it is checked
 KNOWN_DEVICE = "device "
-LIKE_A_CHECK = 0.1  # seconds that one takes, about
 WRONG = "This code is not valid. Check it against your invitation; every character counts."
 SLOWER = "Too many attempts. Wait a minute, then try again."
 BUSY = "The study cannot be reached just now. Try again in a moment."
@@ -145,7 +144,8 @@ class Desk:
         if not self.throttle.allows(guesser):
             return self._form(SLOWER, 429)
         if not await run_in_threadpool(queries.is_opening, self.engine, opening):
-            return await self._refuse_unknown(guesser)
+            takes = self.throttle.takes(guesser)
+            return self._form(WRONG, 401) if takes else self._form(SLOWER, 429)
         is_known_device = guesser.startswith(KNOWN_DEVICE)
         async with self.checking:
             checked = await self._checked(
@@ -159,13 +159,6 @@ class Desk:
         if entered is None:
             return self._form(REFUSED[CodeOutcome.USED], 401)
         return await self._open(request, entered)
-
-    async def _refuse_unknown(self, guesser: str) -> Response:
-        """Answer a code of nobody's, in about the time of a check."""
-        if not self.throttle.takes(guesser):
-            return self._form(SLOWER, 429)
-        await asyncio.sleep(LIKE_A_CHECK)
-        return self._form(WRONG, 401)
 
     async def _checked(self, code: str, *guessers: str) -> CodeCheck | None:
         """Return what a code is; None where it may not be tried now."""

@@ -20,7 +20,6 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from threading import Lock
@@ -29,12 +28,11 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
 
-from annotate import kept
 from annotate.worker_process import SHARE
 from data.errors import MedjuryError
 from data.person import Person, only
 from data.queries.study import version
-from data.schema import Role, now
+from data.schema import Role
 from medjury import own_packages
 
 Lane = Literal["figures", "details", "drawings", "probes"]
@@ -121,8 +119,6 @@ class Worker:
 _worker = Worker()
 _studies = {lane: ThreadPoolExecutor(1, lane) for lane in ("figures", "details")}
 _drawings = ThreadPoolExecutor(1, "drawings")
-_keeping = ThreadPoolExecutor(1, "keeping")  # nobody waits for it
-_times: WeakKeyDictionary["Future[Any]", list[datetime]] = WeakKeyDictionary()
 _shares: WeakKeyDictionary["Future[Any]", list[float]] = WeakKeyDictionary()
 _answers: OrderedDict[tuple[Hashable, ...], "Future[Any]"] = OrderedDict()
 _made: OrderedDict[bytes, bytes] = OrderedDict()  # digest of a question -> pickled answer
@@ -154,17 +150,11 @@ def ask(
     lane
         "details" for what takes long: the next first answer does not wait behind it.
 
-    The same question on an unchanged study is computed once, however many ask, and the first answers
-    of screens (`annotate.kept`) once for all servers of the study; one that failed is forgotten. The future raises the MedjuryError that the function raised.
+    The same question on an unchanged study is computed once, however many ask; one that failed is
+    forgotten. The future raises the MedjuryError that the function raised.
     """
     name = _name(function)
     return remembered(engine, (name, question), lambda: _begun(engine, lane, name, question))
-
-
-def computed_at(coming: "Future[Any]") -> datetime | None:
-    """Return when a value that is there was computed (UTC), perhaps by an earlier server; else None."""
-    times = _times.get(coming)
-    return times[0] if times else None
 
 
 def share_done(coming: "Future[Any]") -> float | None:
@@ -173,34 +163,15 @@ def share_done(coming: "Future[Any]") -> float | None:
     return shares[-1] if shares else None
 
 
-def _begun(engine: Engine, lane: Lane, name: str, question: Hashable) -> "Future[Any]":
-    """Begin to answer: with what is kept of this state of the study, else by computing."""
-    times: list[datetime] = []
+def _begun(
+    engine: Engine, lane: Literal["figures", "details"], name: str, question: object
+) -> "Future[Any]":
+    """Have the process make something of a study, and note the shares of it that are done."""
     shares: list[float] = []
-    future = _studies[lane].submit(_answered, engine, lane, name, question, (times, shares))
-    _times[future], _shares[future] = times, shares
+    asked = OF_STUDY, (url_of(engine), name, question)
+    future = _studies[lane].submit(_called, lane, asked, shares.append)
+    _shares[future] = shares
     return future
-
-
-def _answered(
-    engine: Engine,
-    lane: Lane,
-    name: str,
-    question: Hashable,
-    notes: tuple[list[datetime], list[float]],
-) -> Any:
-    """Return what is kept, else what the process returns; note when it was computed, and how far it is."""
-    times, shares = notes
-    found = kept.find(engine, name, question) if name in kept.FUNCTIONS else None
-    if found is not None and found.at is not None:
-        times.append(found.at)
-        return found.answer
-    arguments = url_of(engine), name, question
-    answer: Any = _called(lane, (OF_STUDY, arguments), shares.append)
-    times.append(now())
-    if found is not None:
-        _keeping.submit(kept.keep, engine, found, answer)
-    return answer
 
 
 def url_of(engine: Engine) -> str:
@@ -219,11 +190,7 @@ def of_study(engine: Engine, function: str, question: Question) -> "Future[Any]"
 
     Nothing is remembered: who asks again has it made again.
     """
-    shares: list[float] = []
-    asked = OF_STUDY, (url_of(engine), function, question)
-    future = _studies["details"].submit(_called, "details", asked, shares.append)
-    _shares[future] = shares
-    return future
+    return _begun(engine, "details", function, question)
 
 
 def _called(

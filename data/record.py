@@ -18,7 +18,6 @@ from data.errors import BadFile, BadInput
 
 Key = int | str
 RUN, TRAINING = "jury_run", "training:"
-SHORT = 6  # signs of a column's hint: it names what was changed, and proves nothing
 SALT_BYTES = 16
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
 ACT = {"id": "the order of the events", "batch": "the event that names it"}
@@ -70,16 +69,13 @@ class Sealed:
     Attributes
     ----------
     columns
-        Under the digest, for KEYS with the key first. Later ones only ever join at the end: a
-        seal says how many columns it has.
+        Under the digest, for KEYS with the key first.
     checked
         Column that `verify` compares with something else -> with what.
     left_out
         Column that nothing is compared with -> why a change of it moves no figure, right or name.
     table
         Name of the table, where it is not that of the part.
-    salted
-        Whether a column `salt` makes the digest tell nothing to who guesses the values.
     """
 
     how: How
@@ -87,7 +83,6 @@ class Sealed:
     checked: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
-    salted: bool = False
 
 
 SEALS: Mapping[str, Sealed] = {
@@ -113,7 +108,7 @@ SEALS: Mapping[str, Sealed] = {
             "batch": "the event that names it; none where the response was sealed when it came",
         },
     ),
-    "authorship": Sealed(How.KEYS, ("response", "model", "salt"), salted=True),
+    "authorship": Sealed(How.KEYS, ("response", "model", "salt")),
     "mask": Sealed(
         How.OWN,
         checked=dict.fromkeys(("id", "response", "start", "end", "text", "at"), MASKING),
@@ -124,7 +119,7 @@ SEALS: Mapping[str, Sealed] = {
         ("id", "kind", "handle", "family", "pseudonym", "specialty", "simulated", "profile"),
     ),
     "account": Sealed(
-        How.KEYS, ("id", "name", "role", "email", "rater", "created", "ended", "salt"), salted=True
+        How.KEYS, ("id", "name", "role", "email", "rater", "created", "ended", "salt")
     ),
     "access": Sealed(
         How.KEYS,
@@ -263,14 +258,6 @@ def leaf_of(cells: Sequence[object]) -> bytes:
 def joined(leaves: Iterable[bytes]) -> str:
     """Return one SHA-256 for rows that were sealed together, from their own."""
     return hashlib.sha256(b"".join(leaves)).hexdigest()
-
-
-def column_hints(rows: Sequence[Sequence[object]], salts: Sequence[str]) -> str:
-    """Return a short hash for each column over all rows; it shows which column was changed."""
-    return "".join(
-        hashlib.sha256(canonical_values([*column, *salts])).hexdigest()[:SHORT]
-        for column in zip(*rows, strict=True)
-    )
 
 
 def commitment(salt: str, text: str) -> str:

@@ -11,7 +11,6 @@ from data.errors import BadInput
 
 Reference = Literal["hidden", "on_request", "after_rating"]
 WHOLE = ("pause_minutes", "remind_days")
-SWITCHES = ("ask_why", "dark")
 ERROR_TYPES, FAMILIES = "error_types", "families"
 MOST_ERROR_TYPES = 12
 FAMILY = re.compile(r"[^\W\d_][\w-]{0,29}")
@@ -42,8 +41,6 @@ class Settings:
     error_types
         What a marked stretch can be called, in the order offered. The one named "missing" says that
         the response leaves something out, and is what marks the source.
-    dark
-        Whether clinicians whose system is dark have the page dark; each submission says which.
     remind_days
         A clinician with open work who has ended none of it for so many days is due a reminder.
     families
@@ -59,7 +56,6 @@ class Settings:
     ask_why: bool = True
     training_gap: float = 1.0
     error_types: tuple[str, ...] = ERRORS
-    dark: bool = False
     adjudicate_from: float = 0.0
     adjudicate_by: Settling = "third"
     remind_days: int = 3
@@ -140,7 +136,7 @@ def _value(name: str, text: str) -> object:
         return _one_of(name, text, get_args(Reference))
     if name == "adjudicate_by":
         return _one_of(name, text, SETTLING)
-    if name in SWITCHES:
+    if name == "ask_why":
         return _one_of(name, text, ("true", "false")) == "true"
     try:
         number = float(text)

@@ -35,7 +35,7 @@ NOTICE_DAYS = 90
 PORTS = {"http": 80, "https": 443}
 NO_PROBABILITIES = (
     'scores: provider "{}" serves no log-probabilities, which "expected" is computed from; leave '
-    "scores out and take the mean of several verdicts with `medjury jury run --replicates 5`"
+    "scores out and take the mean of several verdicts, as `medjury jury run --replicates 5` does"
 )
 
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -288,7 +288,7 @@ def refuse_ended(panel: Panel, today: date) -> None:
         if end is not None and end <= today:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: {juror.model} ended on {end} and cannot be "
-                "asked any more; bring in scores it gave earlier with `medjury rate ratings FILE`, or "
+                "asked any more; import scores it gave earlier (`medjury rate ratings FILE`; in the app: Study, Import), or "
                 "run the panel `current` and calibrate it anew. Still served to you elsewhere? "
                 "Copy the panel, set that base_url and leave out `ended` and `retires`"
             )

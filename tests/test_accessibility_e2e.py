@@ -38,7 +38,6 @@ SOURCE = "CHIEF COMPLAINT\nKnee pain.\nAssessment:\n" + "Osteoarthritis of the k
 @pytest.fixture(scope="module")
 def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     set_setting(study, "reference", "after_rating")
-    set_setting(study, "dark", "true")
     describe(study, TOLD, "coordinator")
     scale = rubric()
     practice = [row(n, f"Practice {n}.", response_id=f"train-{n}") for n in (8, 9)]

@@ -19,7 +19,6 @@ from data import database
 from data.database import open_study, transaction
 from data.errors import NoStudy
 from data.schema import Setting, Table
-from data.schema.kept import KEPT
 
 OPENED = "from data.database import open_study; study = "
 
@@ -27,7 +26,7 @@ OPENED = "from data.database import open_study; study = "
 def test_migrations_build_exactly_the_tables_of_the_schema(engine: Engine) -> None:
     with engine.connect() as connection:
         context = MigrationContext.configure(connection)
-        assert compare_metadata(context, [Table.metadata, KEPT]) == []
+        assert compare_metadata(context, Table.metadata) == []
 
 
 @pytest.mark.usefixtures("study_file")

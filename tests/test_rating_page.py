@@ -15,11 +15,10 @@ from streamlit.testing.v1 import AppTest
 
 from annotate import sessions
 from annotate.navigation import study
-from annotate.protocols import LARGEST_OF_STEERING
 from annotate.rating import room
 from annotate.rating.answers import Answer, take_in
 from annotate.rating.requests import about
-from annotate.server import settings
+from annotate.server import LARGEST_MESSAGE, settings
 from annotate.signin import FAILURES, Throttle
 from data import queries
 from data.queries import Person
@@ -227,7 +226,7 @@ def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:
     root = (ROOT / ".streamlit" / "config.toml").read_text("utf-8")
     assert (ROOT / "annotate" / "streamlit.toml").read_text("utf-8") == root
     assert settings()["server.address"] == tomllib.loads(root)["server"]["address"]
-    assert settings()["server.maxWidgetStateSize"] * 1_000_000 == LARGEST_OF_STEERING
+    assert settings()["server.maxWidgetStateSize"] * 1_000_000 == LARGEST_MESSAGE
     assert settings()["runner.postScriptGC"] is False
     assert settings()["browser.gatherUsageStats"] is False
 

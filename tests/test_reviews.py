@@ -36,7 +36,6 @@ KNOW = {
     "data/schema/study.py": "says what it is",
     "data/store/reviews.py": "writes it",
     "data/queries/reviews.py": "reads it",
-    "data/queries/study_state.py": "says that no figure depends on it",
     "data/importers/package.py": "says which columns a package has of it",
 }
 

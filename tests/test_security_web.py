@@ -1,10 +1,8 @@
 """Attacks on a served study by WebSocket frames, widget values and files."""
 
 import asyncio
-import contextlib
 import json
 import math
-from pathlib import Path
 
 import pytest
 from kit import page_client
@@ -26,11 +24,8 @@ from kit.rating_study import FULL, codes_of, message, scores_of
 from kit.servers import Server, ask
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-import annotate
-from annotate.middleware import without_place
 from annotate.rating.answers import FOREIGN, GARBLED, OFF
 
 CLOSED = b"the server closed the connection"
@@ -85,7 +80,7 @@ def test_downloads_and_metrics_are_not_for_strangers(
     media = [with_session(server, "GET", "/media/a.csv", cookies[one]).status for one in who]
     metrics = [with_session(server, "GET", "/_stcore/metrics", cookies[one]).status for one in who]
     agents = {with_session(server, "GET", "/_stcore/agent/mcp", cookies[one]).status for one in who}
-    assert (media, metrics, agents) == ([403, 403, 403], [403, 403, 200], {403})
+    assert (media, metrics, agents) == ([403, 403, 404], [403, 403, 200], {403})
 
 
 def crafted() -> dict[str, bytes | str]:
@@ -153,51 +148,13 @@ def test_a_screen_of_another_role_is_not_to_be_had_by_its_number(
         body = b"".join(one.SerializeToString() for one in told)
         assert len(screens(told)) == 1
         assert b"medjury_room" in body
-        assert [
-            one for one in (b"dr-b", b"rita", b"Lindqvist", b"gpt-9-secret") if one in body
-        ] == []
+        others = (b"dr-b", b"rita", b"Lindqvist", b"gpt-9-secret", STUDY.encode())
+        assert [one for one in others if one in body] == []
 
 
-def test_no_message_names_a_place_of_the_server(server: Watched, cookies: dict[str, str]) -> None:
-    asks = [page_asked(), BackMsg(load_git_info=True), page_asked()]
-    places = {str(Path(annotate.__file__).parents[1]), "annotate/app.py"}
-    for who in ("dr-a", "boss"):
-        frames = bytearray()
-        with wire(server, cookies[who]) as opened:
-            for one in asks:
-                opened.send(one.SerializeToString())
-            with contextlib.suppress(TimeoutError):
-                while True:
-                    frames += bytes(opened.recv(timeout=2))  # type: ignore[arg-type]
-        hidden = places | {STUDY} if who == "dr-a" else places
-        assert (b"medjury_room" in frames) == (who == "dr-a")
-        assert [one for one in hidden if one.encode() in frames] == []
-
-
-def test_git_information_and_the_place_of_the_page_are_taken_out_of_messages() -> None:
-    begun, git = ForwardMsg(), ForwardMsg()
-    begun.new_session.main_script_path = "/home/gpt4o_vs_llama/annotate/app.py"
-    begun.new_session.name = "app"
-    git.git_info_changed.repository = "gpt4o_vs_llama"
-    told = without_place(begun.SerializeToString())
-    assert told is not None
-    assert b"gpt4o" not in told
-    assert ForwardMsg.FromString(told).new_session.name == "app"
-    assert without_place(git.SerializeToString()) is None
-    drawn = ForwardMsg(script_finished=ForwardMsg.FINISHED_SUCCESSFULLY).SerializeToString()
-    assert without_place(drawn) == drawn
-
-
-def test_streamlits_own_dialogs_are_blocked_for_clinicians_only(
-    server: Watched, cookies: dict[str, str]
-) -> None:
-    told = {
-        who: json.loads(with_session(server, "GET", "/_stcore/host-config", cookies[who]).body)
-        for who in ("", "dr-a", "boss", "rita")
-    }
-    blocked = {who: one["blockErrorDialogs"] for who, one in told.items()}
-    assert blocked == {"": True, "dr-a": True, "boss": False, "rita": False}
-    assert {json.dumps(one["allowedOrigins"]) for one in told.values()} == {"[]"}
+def test_streamlits_own_dialogs_are_blocked_and_nobody_embeds_its_page(server: Watched) -> None:
+    told = json.loads(ask(server, "GET", "/_stcore/host-config").body)
+    assert (told["blockErrorDialogs"], told["allowedOrigins"]) == (True, [])
 
 
 def test_widget_values_reach_nobodys_work_and_no_point_off_the_scale(

@@ -36,7 +36,7 @@ def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
             ("training_gap", "nan"),
         ),
         *(("budget", "-1"), ("budget", "inf"), ("budget", "five")),
-        *(("dark", "auto"), ("error_types", ""), ("error_types", "wrong,,unsafe")),
+        *(("error_types", ""), ("error_types", "wrong,,unsafe")),
         *(("error_types", "wrong,Wrong"), ("error_types", "<b>"), ("error_types", "=1+1")),
         ("error_types", ",".join(f"kind {number}" for number in range(13))),
     ],

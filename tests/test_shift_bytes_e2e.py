@@ -1,26 +1,16 @@
-"""All bytes that reach a clinician's browser over a shift tell nothing of authors, others or the place."""
+"""All bytes that reach a clinician's browser over a shift tell nothing of authors or others."""
 
-import hashlib
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kit.browsers import new_context, wait_for_count, wait_open, wait_settled
+from kit.browsers import wait_for_count, wait_open, wait_settled
 from kit.rating_study import FULL, build, codes_of, row, rubric
-from kit.servers import Server, free_port
+from kit.servers import Server
 from kit.wiretap import read, record
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
 
-import annotate
 from data.card import Reply
-from data.database import open_study
 from data.description import Description, GuidelinePage
 from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, RatingRow
@@ -32,8 +22,6 @@ from data.store.training import import_experts
 
 pytestmark = pytest.mark.e2e
 
-INSTALLED = Path(annotate.__file__).parents[1]
-PACKAGES = ("annotate", "calibration", "data", "jury", "medjury")
 TOLD = Description(
     "Notes of the knee clinic", "Why we ask", "Dr. L", "l@h.example", "I agree.", "Read first.",
     guideline=(GuidelinePage("Scores", "5 is best."),),
@@ -46,32 +34,19 @@ JUROR = "juror-hidden"
 COORDINATOR = "coordinator-hidden"
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What the study calls its systems, its benchmark and its rubric."""
-
-    models: tuple[str, str]
-    benchmark: str
-    rubric: str
-
-    def secrets(self) -> list[str]:
-        """Return what nobody who rates may read."""
-        own = [*self.models, self.benchmark, self.rubric, "resp-hidden", "inst-hidden", "juror-h"]
-        return [*own, "train-hidden", OTHERS, "the coordinator's name", ANOTHERS_REMARK, ANOTHERS_SCORE]  # fmt: skip
+MODELS, BENCHMARK, RUBRIC = ("gpt-9-secret", "llama-hidden"), "bench_hidden", "rubric_hidden"
+SECRETS = [  # what nobody who rates may read
+    *(*MODELS, BENCHMARK, RUBRIC, "resp-hidden", "inst-hidden", "juror-h", "train-hidden", OTHERS),
+    *("the coordinator's name", ANOTHERS_REMARK, ANOTHERS_SCORE),
+]
 
 
-PLAIN = Names(("gpt-9-secret", "llama-hidden"), "bench_hidden", "rubric_hidden")
-SYSTEMS = Names(("zephyrine-7b", "quokkalm"), "zephyrine-7b_on_quokkalm_eval", "zephyrine_rubric")
-FOLDER = "zephyrine-7b_vs_quokkalm"
-HINTS = ["zephyrine", "quokka"]
-
-
-def prepare(engine: Engine, names: Names, folder: Path) -> str:
+def prepare(engine: Engine, folder: Path) -> str:
     """Fill a study; return the code of the clinician whose shift it is."""
-    named = [{"benchmark": names.benchmark, "model": names.models[n % 2]} for n in range(5)]
+    named = [{"benchmark": BENCHMARK, "model": MODELS[n % 2]} for n in range(5)]
     text = "No fever. Mild knee pain."
     rows = [row(n, f"Note {n}. {text}", reference="Gold note.", **named[n]) for n in range(4)]
-    scale = rubric(name=names.rubric)
+    scale = rubric(name=RUBRIC)
     lesson = row(4, "Practice: mild pain.", response_id="train-hidden-1", **named[4])
     import_responses(engine, [lesson], lambda _: scale)
     code = build(engine, rows, [OTHERS, "dr-shift"], scale)["dr-shift"]
@@ -165,17 +140,6 @@ def _rate(page: Page, done: int, total: int) -> None:
     wait_for_count(page, done, total)
 
 
-def places(*more: Path | str) -> list[str]:
-    """Return where the server's files are, and whose they are."""
-    found = [INSTALLED, sys.prefix, Path.home(), Path.cwd(), *more]
-    return [str(one).lower() for one in found if len(str(one)) > len("/root")]
-
-
-def hashes(*paths: Path) -> list[str]:
-    """Return the MD5 of paths: who guesses the folder's name could try it."""
-    return [hashlib.md5(str(one).encode(), usedforsecurity=False).hexdigest() for one in paths]
-
-
 def found_in(told: bytes, secrets: list[str]) -> list[str]:
     """Return which secrets were told."""
     return [one for one in secrets if one.lower().encode() in told]
@@ -183,83 +147,16 @@ def found_in(told: bytes, secrets: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return {"dr-shift": prepare(study, PLAIN, tmp_path_factory.mktemp("experts"))}
+    return {"dr-shift": prepare(study, tmp_path_factory.mktemp("experts"))}
 
 
-def test_no_byte_of_a_shift_tells_author_others_or_the_servers_place(
-    page: Page, server: Server, study: Engine, codes: dict[str, str], tmp_path: Path
+def test_no_byte_of_a_shift_tells_author_or_others(
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     heard = record(page)
     work_a_shift(page, server.address, codes["dr-shift"], heard)
     told = read(heard)
     heard_at_all = ["mild knee pain", "gold note.", "practice: mild", "i agree.", "new_session {"]
     assert found_in(told, heard_at_all) == heard_at_all  # the recording works
-    assert found_in(told, PLAIN.secrets()) == []
-    assert found_in(told, places(study.url.database or "", tmp_path)) == []
-    assert found_in(told, ["git_info_changed {", "git@", _head(INSTALLED)]) == []
-
-
-def _head(folder: Path) -> str:
-    """Return the commit a checkout is at, or a word that nobody says."""
-    git = shutil.which("git") or "git"
-    told = subprocess.run([git, "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True)
-    return told.stdout.strip()[:12] or "no commit here"
-
-
-def test_a_study_installed_under_the_names_of_its_systems_tells_none_of_them(
-    browser: Browser, tmp_path: Path
-) -> None:
-    with planted(tmp_path / FOLDER) as (server, engine), new_context(browser) as context:
-        code = prepare(engine, SYSTEMS, tmp_path / FOLDER)
-        page = context.new_page()
-        heard = record(page)
-        work_a_shift(page, server.address, code, heard)
-        told = read(heard)
-    assert b"mild knee pain" in told
-    assert found_in(told, [*SYSTEMS.secrets(), *HINTS, str(tmp_path)]) == []
-    app = tmp_path / FOLDER / "annotate" / "app.py"
-    assert found_in(told, hashes(app, app.parent, app.parent.parent)) == []
-
-
-@dataclass
-class PlantedServer(Server):
-    """The server of an installation in a folder, which is also the home of who runs it."""
-
-    folder: Path = Path()
-
-    def start(self) -> "PlantedServer":
-        """Start it there."""
-        call = f"from annotate.server import serve; serve({self.db_url!r}, {self.port})"
-        home = {"HOME": str(self.folder), "USER": FOLDER, "LOGNAME": FOLDER, "PYTHONPATH": ""}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", call],
-            cwd=self.folder,
-            env=os.environ | home,
-            stdout=subprocess.DEVNULL,
-        )
-        self.ready()
-        return self
-
-
-@contextmanager
-def planted(folder: Path) -> Iterator[tuple[Server, Engine]]:
-    """Install the packages in a repository of their own, with a study, and serve it from there."""
-    for name in PACKAGES:
-        shutil.copytree(INSTALLED / name, folder / name)
-    git = shutil.which("git")
-    if git is not None:
-        for told in (
-            ["init", "-q", "-b", FOLDER],
-            ["remote", "add", "origin", f"https://github.com/lab/{FOLDER}.git"],
-            ["add", "annotate/app.py"],
-            ["-c", "user.name=x", "-c", "user.email=x@y.example", "commit", "-qm", FOLDER],
-        ):
-            subprocess.run([git, "-C", folder, *told], check=True)
-    url = f"sqlite:///{folder / 'quokkalm.db'}"
-    engine = open_study(url, create=True)
-    server = PlantedServer(url, free_port(), folder)
-    try:
-        yield server.start(), engine
-    finally:
-        server.stop()
-        engine.dispose()
+    assert found_in(told, SECRETS) == []
+    assert found_in(told, [str(study.url.database)]) == []

@@ -11,7 +11,6 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
-import uvicorn
 from kit import crowd, page_client
 from kit.attacked_study import (
     Watched,
@@ -24,27 +23,13 @@ from kit.attacked_study import (
     wire,
     with_session,
 )
-from kit.rating_study import person_of, session_of
-from kit.servers import Server, ask, free_port, serving
-from sqlalchemy import Engine
-from starlette.types import Receive, Scope, Send
+from kit.servers import Server, ask
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
-from annotate.protocols import (
-    AT_ONCE,
-    LARGEST_OF_A_CLINICIAN,
-    LARGEST_OF_STEERING,
-    LONGEST_HEAD,
-    MOST_FRAGMENTS,
-    BoundedHttp,
-    BoundedWebSocket,
-)
+from annotate.middleware import AT_ONCE
 from annotate.rating.requests import LONGEST_BODY
-from annotate.server import SECONDS_BETWEEN_TRIMS
-from data.person import OPERATOR
-from data.schema import Role
-from data.store import add_people
+from annotate.server import LARGEST_MESSAGE, LONGEST_HEAD
 
 MB = 2**20
 TOO_BIG = 1009
@@ -90,60 +75,12 @@ def test_who_has_no_session_gets_no_websocket(server: Watched, cookie: str) -> N
     assert refused.value.response.status_code == 403
 
 
-def test_nothing_of_a_websocket_is_read_before_it_is_accepted() -> None:
-    async def undecided(scope: Scope, receive: Receive, send: Send) -> None:
-        await asyncio.sleep(60)
-
-    async def sent() -> int:
-        port = free_port()
-        config = uvicorn.Config(
-            undecided, port=port, http=BoundedHttp, ws=BoundedWebSocket, lifespan="off"
-        )
-        server = uvicorn.Server(config)
-        serving_it = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(upgrade(port))
-        await writer.drain()
-        await asyncio.sleep(0.2)
-        writer.write(begun(1) + bytes(1) + begun(50 * MB))
-        taken = 0
-        with contextlib.suppress(TimeoutError):
-            while taken < 50:
-                writer.write(bytes(MB))
-                await asyncio.wait_for(writer.drain(), 1)
-                taken += 1
-        writer.transport.abort()
-        server.should_exit = server.force_exit = True
-        await serving_it
-        return taken
-
-    assert asyncio.run(sent()) < 20  # what the system's own buffers hold
-
-
-@pytest.mark.parametrize(
-    ("who", "largest"), [("dr-a", LARGEST_OF_A_CLINICIAN), ("boss", LARGEST_OF_STEERING)]
-)
-def test_a_message_longer_than_a_role_may_send_is_refused_by_its_header(
-    server: Watched, cookies: dict[str, str], who: str, largest: int
-) -> None:
-    with wire(server, cookies[who]) as opened:
-        ask = page_asked()
-        run_of(opened, ask)
-        ask.rerun_script.query_string = "x" * (largest - 100)
-        assert len(ask.SerializeToString()) <= largest
-        run_of(opened, ask)
-        opened.socket.sendall(begun(largest + 1))  # and not a byte of it
-        assert closed_with(opened) == TOO_BIG
-
-
-def test_a_message_in_endless_empty_fragments_is_refused(
+def test_a_message_larger_than_anybody_may_send_is_refused_by_its_header(
     server: Watched, cookies: dict[str, str]
 ) -> None:
-    with wire(server, cookies["dr-a"]) as opened:
+    with wire(server, cookies["boss"]) as opened:
         run_of(opened, page_asked())
-        opened.socket.sendall(b"\x02\x80\0\0\0\0" + b"\x00\x80\0\0\0\0" * (MOST_FRAGMENTS + 1))
+        opened.socket.sendall(begun(LARGEST_MESSAGE + 1))  # and not a byte of it
         assert closed_with(opened) == TOO_BIG
 
 
@@ -218,8 +155,29 @@ def test_streamlits_own_sign_in_is_closed(server: Watched, cookies: dict[str, st
         assert with_session(server, "GET", path, cookies["boss"]).status == 403
 
 
+STRANGERS, FRAME, MOST_MEGABYTES = 30, 20 * MB, 400
+
+
+def test_thirty_strangers_with_frames_of_20_mb_fill_no_memory(server: Watched) -> None:
+    held = []
+    with ExitStack() as opened:
+        lines = [
+            opened.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
+            for _ in range(STRANGERS)
+        ]
+        for line in lines:
+            line.sendall(upgrade(server.port) + begun(FRAME))
+        for _ in range(FRAME // MB):
+            for line in lines:
+                line.settimeout(0.05)
+                with contextlib.suppress(OSError):  # it is closed, or no longer read
+                    line.sendall(b"x" * MB)
+            held.append(megabytes(server))
+    assert max(held) < MOST_MEGABYTES, held
+    assert ask(server, "GET", "/login").status == 200
+
+
 CROWD, CROWD_SECONDS = 300, 15
-MOST_MEGABYTES = 400
 STILL_QUICK_MS = 5_000  # the crowd shares two processors with the server and all other tests
 
 
@@ -255,25 +213,3 @@ async def rating_beside(
             held = max(held, megabytes(server))
             await asyncio.sleep(0.1)
     return held, took
-
-
-@pytest.mark.slow
-def test_memory_that_large_messages_took_is_given_back(engine: Engine) -> None:
-    steers = add_people(OPERATOR, engine, ["dr-large"], Role.RESEARCHER)[0].code
-    cookie = session_of(engine, person_of(engine, steers))
-    ask = page_asked()
-    filler = "x" * (LARGEST_OF_STEERING - 1_000)
-    ask.rerun_script.widget_states.widgets.add(id="$$ID-0-None", json_value=f'"{filler}"')
-    with serving(str(engine.url)) as server:
-        with wire(server, cookie) as opened:
-            run_of(opened, page_asked())
-        before = megabytes(server)
-        with ExitStack() as opened_too:
-            for _ in range(AT_ONCE):
-                run_of(opened_too.enter_context(wire(server, cookie)), ask)
-            taken = megabytes(server) - before
-        assert taken > AT_ONCE * LARGEST_OF_STEERING / MB
-        until = time.monotonic() + SECONDS_BETWEEN_TRIMS + 20
-        while megabytes(server) - before > taken / 3:
-            assert time.monotonic() < until, megabytes(server) - before
-            time.sleep(1)

@@ -1,11 +1,14 @@
-"""What a WebSocket of whose session may carry, with the study there and without."""
+"""Whose WebSocket is let in, with the study there and without."""
+
+import asyncio
 
 import pytest
 from kit.rating_study import session_of
 from sqlalchemy import Engine
 from starlette.requests import HTTPConnection
+from starlette.types import Message, Receive, Scope, Send
 
-from annotate.protocols import LARGEST_OF_A_CLINICIAN, LARGEST_OF_STEERING, Admitted, admitted
+from annotate.middleware import WebSockets
 from data import queries
 from data.errors import NoStudy
 from data.person import OPERATOR, Person
@@ -27,35 +30,40 @@ def person(engine: Engine, name: str, role: Role) -> Person:
     return found
 
 
-@pytest.mark.parametrize(
-    ("role", "largest"),
-    [
-        (Role.CLINICIAN, LARGEST_OF_A_CLINICIAN),
-        (Role.RESEARCHER, LARGEST_OF_STEERING),
-        (Role.COORDINATOR, LARGEST_OF_STEERING),
-    ],
-)
-def test_a_role_may_carry_what_its_screens_need(engine: Engine, role: Role, largest: int) -> None:
+def let_in(engine: Engine, asking: HTTPConnection) -> bool:
+    """Tell whether a WebSocket reaches the application."""
+    reached = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        reached.append(scope)
+
+    async def silent(_: Message | None = None) -> Message:
+        return {}
+
+    asyncio.run(WebSockets(application, engine)(asking.scope, silent, silent))  # type: ignore[arg-type] # sends nothing
+    return bool(reached)
+
+
+@pytest.mark.parametrize("role", [Role.CLINICIAN, Role.RESEARCHER, Role.COORDINATOR])
+def test_a_session_has_its_websocket_until_it_ends(engine: Engine, role: Role) -> None:
     somebody = person(engine, "somebody", role)
     cookie = session_of(engine, somebody)
-    assert admitted(engine, asking(cookie)) == Admitted(str(somebody.id), largest)
-    assert admitted(engine, asking(cookie, "wss")) is None  # not the cookie's name over https
-    assert admitted(engine, asking(session_of(engine, somebody, https=True), "wss")) is not None
+    assert let_in(engine, asking(cookie))
+    assert not let_in(engine, asking(cookie, "wss"))  # not the cookie's name over https
+    assert let_in(engine, asking(session_of(engine, somebody, https=True), "wss"))
     renew_access(OPERATOR, engine, "somebody")
-    assert admitted(engine, asking(cookie)) is None
+    assert not let_in(engine, asking(cookie))
 
 
-def test_while_the_study_is_away_who_signed_in_here_is_let_in_with_little_and_nobody_else(
+def test_while_the_study_is_away_who_signed_in_here_is_let_in_and_nobody_else(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    somebody = person(engine, "somebody", Role.RESEARCHER)
-    cookie = session_of(engine, somebody)
+    cookie = session_of(engine, person(engine, "somebody", Role.RESEARCHER))
 
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
     monkeypatch.setattr(queries, "session_state", unreachable)
-    account = f"way in {somebody.access}"
-    assert admitted(engine, asking(cookie)) == Admitted(account, LARGEST_OF_A_CLINICIAN)
+    assert let_in(engine, asking(cookie))
     for forged in (cookie[:-2], "", cookie.partition("=")[0] + "=eyJ.a.b"):
-        assert admitted(engine, asking(forged)) is None
+        assert not let_in(engine, asking(forged))

@@ -71,10 +71,9 @@ function refusal(entry) {
   return needsWhy(entry) ? whyText(entry) : "";
 }
 
-// Light, unless the study allows dark and the clinician's system has it.
+// As the system is, and so the room.
 function appearance() {
-  const dark = document.querySelector(".mj-room[data-dark]") && matchMedia("(prefers-color-scheme: dark)").matches;
-  return dark ? "dark" : "light";
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
 // The room stands on the page's body, over what Streamlit draws: that may come and go with its own

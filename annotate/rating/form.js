@@ -11,14 +11,12 @@ class Life {
   constructor(room) {
     this.room = room;
     this.root = node("div", { class: "mj-room" });
-    this.root.toggleAttribute("data-dark", room.dark === true);
     this.waiting = null;
     this.pointed = false;
     this.keysOff = sessionStorage.getItem(KEYS_OFF) === "1";
     this.quiet = new Quiet();
     this.line = new Line(this);
     this.frame = new Frame(this);
-    this.held = new HeldTexts();
     this.marker = new Marker(() => this.refresh());
     this.clock = new Clock((active) => this.tick(active));
     this.heardFrom = [
@@ -35,7 +33,6 @@ class Life {
   }
 
   show(shown, late = false) {
-    if (!this.held.take(shown.texts ?? [])) return window.location.reload();
     this.frame.progress(shown);
     this.forget();
     if (shown.stage === "rate") this.rate(shown);
@@ -73,7 +70,7 @@ class Life {
     const words = node("div", {}, node("h1", {}, title), node("p", {}, text));
     const previous = button("Previous", { "data-key": "p" });
     previous.addEventListener("click", async () => {
-      const answer = await request(`${ROOM}/back`, { code: back, holds: this.held.keys() });
+      const answer = await request(`${ROOM}/back`, { code: back });
       if (answer?.body) this.show(answer.body.shown);
     });
     this.frame.note(words, ...(back ? [previous] : []));
@@ -94,7 +91,7 @@ class Life {
   // Ask once; the button says where nobody answers, and can be pressed again.
   async answered(made, path, told) {
     made.disabled = true;
-    const answer = await request(path, { ...told, holds: this.held.keys() });
+    const answer = await request(path, told);
     made.disabled = false;
     if (answer?.body) this.show(answer.body.shown);
     else if (answer === null) made.textContent = `${made.textContent.replace(/ \(.*\)$/, "")} (cannot be reached just now)`;
@@ -141,7 +138,6 @@ class Life {
     const { entry } = this;
     if (!entry) return;
     entry.away = signedOut ? "signed out" : "unreachable";
-    if (signedOut) this.held.forget();
     entry.attempt += 1;
     this.refresh();
   }
@@ -326,7 +322,6 @@ class Life {
 
   signedOut() {
     kept.clear();
-    this.held.forget();
     this.entry = null;
     window.location.assign("/logout");
   }

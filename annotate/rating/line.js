@@ -56,8 +56,7 @@ class Line {
 
   async fly(told) {
     this.flying = true;
-    const moves = told.submit || told.go;
-    const answer = await request(ROOM, moves ? { ...told, holds: this.life.held.keys() } : told);
+    const answer = await request(ROOM, told);
     this.flying = false;
     if (!this.life.gone) this.heard(told, answer);
   }

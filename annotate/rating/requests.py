@@ -35,7 +35,6 @@ CONSENT_FIRST = (
     "the page to read it."
 )
 PERSON = "Medjury-Person"  # whose page asks: another may have signed in in the same browser since
-HOLDS = "holds"
 WORTH_PACKING, LIGHTLY = 1000, 1  # bytes, and gzip's level
 FRESH = {"Cache-Control": "no-store"}
 Payload = Mapping[str, Any]
@@ -129,7 +128,6 @@ def _arrive(engine: Engine, person: Person, _: Payload) -> Response:
 def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     """Take in a message of the form; return what became of it, and what is shown next."""
     rater = person.rater or 0
-    held, payload = _held(payload), {name: payload[name] for name in payload if name != HOLDS}
     now = queries.situation(engine, rater)
     if not now.consents:
         answer = refused(payload, CONSENT_FIRST)
@@ -139,8 +137,8 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
         answer = take_in_training(engine, rater, payload, now.room)
     reply: dict[str, Any] = about(answer)
     if answer.moved:
-        shown = room.shown(engine, person, answer, now if now.stage is None else None)
-        reply["shown"] = room.without_held(shown, held)
+        situation = now if now.stage is None else None
+        reply["shown"] = room.shown(engine, person, answer, situation)
     elif answer.stale:
         reply["stored"] = room.stored(engine, person, answer.code)
     return JSONResponse(reply, headers=FRESH)
@@ -160,20 +158,20 @@ def _read(engine: Engine, person: Person, payload: Payload) -> Response:
     if leave is None or type(number) is not int or abs(number) >= 2**31:
         return Response(status_code=400)
     leave(engine, rater, number)
-    return _shown(room.shown(engine, person), payload)
+    return _shown(room.shown(engine, person))
 
 
 def _back(engine: Engine, person: Person, payload: Payload) -> Response:
     """Return to a response that was rated."""
     answer = Answer("", 0, 0, at=str(payload.get("code", "")))
-    return _shown(room.shown(engine, person, answer), payload)
+    return _shown(room.shown(engine, person, answer))
 
 
 def _consent(engine: Engine, person: Person, payload: Payload) -> Response:
     """Keep that a clinician agrees; return what is shown next, which is the text if it changed."""
     with suppress(Conflict):
         give_consent(engine, person.rater or 0, str(payload.get("sha256", "")))
-    return _shown(room.shown(engine, person), payload)
+    return _shown(room.shown(engine, person))
 
 
 def _seen(engine: Engine, person: Person, payload: Payload) -> Response:
@@ -188,19 +186,9 @@ def _seen(engine: Engine, person: Person, payload: Payload) -> Response:
     return JSONResponse({}, headers=FRESH)
 
 
-def _shown(shown: Mapping[str, Any], payload: Payload) -> Response:
-    """Answer with what is shown next, without the texts that the page holds already."""
-    return JSONResponse({"shown": room.without_held(shown, _held(payload))}, headers=FRESH)
-
-
-def _held(payload: Payload) -> frozenset[str]:
-    """Return the keys of the texts that a page says it holds; none where it says no such list."""
-    keys = payload.get(HOLDS)
-    return (
-        frozenset(key for key in keys if isinstance(key, str))
-        if isinstance(keys, list)
-        else frozenset()
-    )
+def _shown(shown: Mapping[str, Any]) -> Response:
+    """Answer with what is shown next."""
+    return JSONResponse({"shown": shown}, headers=FRESH)
 
 
 def about(answer: Answer) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 Nothing else reaches their browser: no author, no benchmark, no other rater.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Engine
@@ -30,10 +29,6 @@ from data.rubric import Rubric, low_points
 Shown = dict[str, Any]
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
 NO_TEXT = "The study is being described anew. Reload the page in a moment."
-KEY_LENGTH = 16
-LONG = (
-    16_000  # characters of HTML from which a page holds a text: shorter ones cost less than asking
-)
 NOTHING = "No response has been assigned to you so far."
 
 
@@ -72,7 +67,6 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "tag": str(person.id),
         "title": description.title if description else "",
         "guide": _guide(description) if description else "",
-        "dark": now.room.settings.dark,
         "minutes": _minutes_a_showing(engine, rater),
         "answers": _answers(engine, rater),
     }
@@ -278,14 +272,14 @@ def _texts(card: Card, reference: str) -> list[Shown]:
     """Return the texts of a card in their order; what is sent only on request has no HTML."""
     texts = []
     if card.prompt:
-        texts.append(_keyed(_text("task" if card.context else "source", "Task", card.prompt)))
+        texts.append(_text("task" if card.context else "source", "Task", card.prompt))
     if reference and card.reference is not None:
         texts.append(_on_request(card, "reference", reference == "open"))
     if card.checklist is not None:
         texts.append(_on_request(card, "checklist", False))
     if card.context:
-        texts.append(_keyed(_text("source", "Source", card.context, folds=True)))
-    return [*texts, _keyed(_text("response", "Response to rate", card.response))]
+        texts.append(_text("source", "Source", card.context, folds=True))
+    return [*texts, _text("response", "Response to rate", card.response)]
 
 
 def _asked_for(card: Card, name: str) -> Shown | None:
@@ -300,28 +294,6 @@ def _on_request(card: Card, name: str, is_open: bool) -> Shown:
 
 def _text(name: str, label_: str, text: str, *, folds: bool = False) -> Shown:
     return {"name": name, "label": label_, "html": text_html.body(text, folds)}
-
-
-def _keyed(text: Shown) -> Shown:
-    """Return a text with the key by which a page says that it holds it, if it is long.
-
-    The key is the text's own hash: it tells no more than the text, which whoever has it has read.
-    """
-    written = text["html"]
-    if len(written) < LONG:
-        return text
-    return text | {"key": sha256(written.encode("utf-8", "replace")).hexdigest()[:KEY_LENGTH]}
-
-
-def without_held(shown_: Mapping[str, Any], held: Collection[str]) -> Mapping[str, Any]:
-    """Return what is shown without the texts that the page holds, by their keys."""
-    if not held or "texts" not in shown_:
-        return shown_
-    texts = [
-        {name: text[name] for name in text if name != "html"} if text.get("key") in held else text
-        for text in shown_["texts"]
-    ]
-    return {**shown_, "texts": texts}
 
 
 def _criteria(rubric: Rubric) -> list[Mapping[str, Any]]:

@@ -11,7 +11,6 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.in_app import in_app
 from annotate.results import (
     AgreementQuestion,
     Answer,
@@ -96,7 +95,6 @@ def show(engine: Engine, person: Person) -> None:
     if answer is None:
         return
     st.html(tables.of_decision(answer.decision))
-    frame.as_of(worker.computed_at(coming))
     later = Later(engine, person, question)
     views: dict[str, Callable[[], None]] = {
         "Overview": partial(_overview, answer, later),
@@ -267,8 +265,7 @@ def _section_with_notes_folded(part: Section) -> None:
 def _facts(facts: Sequence[Fact]) -> str:
     """Return facts as terms with their meanings; nothing for none."""
     lines = "".join(
-        f"<dt>{html.escape(term)}</dt><dd>{html.escape(in_app(meaning))}</dd>"
-        for term, meaning in facts
+        f"<dt>{html.escape(term)}</dt><dd>{html.escape(meaning)}</dd>" for term, meaning in facts
     )
     return f'<dl class="mj-facts">{lines}</dl>' if lines else ""
 

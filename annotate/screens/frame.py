@@ -4,15 +4,12 @@ import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from datetime import datetime
 from functools import cache
 from importlib.resources import files
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
-from annotate import appearance
-from annotate.in_app import in_app
 from annotate.waiting import waited
 from data.errors import MedjuryError
 from data.person import Person
@@ -20,7 +17,8 @@ from data.queries import StudyStanding
 
 Result = TypeVar("Result")
 HERE = files("annotate") / "screens"
-STYLE = appearance.COLOURS + (HERE / "frame.css").read_text("utf-8")
+STYLE = "".join((HERE / name).read_text("utf-8") for name in ("colours.css", "frame.css"))
+SESSION = "session"  # watches whether the page still has one; takes no room
 SIMULATED = "Some raters of this study are simulated: nothing that rests on them is evidence."
 VIEW = "view"
 IN_ADDRESS = "-in-address"  # after the parameter: what the address said when it was last read
@@ -28,7 +26,7 @@ NONE = '<span aria-label="none">\N{EM DASH}</span>'
 
 
 def begin(person: Person, title: str, about: str, sheet: str) -> None:
-    """Show the head of a screen: what it is, what it is for, light or dark, and who is signed in.
+    """Show the head of a screen: what it is, what it is for, and who is signed in.
 
     `sheet` is the name of its own style sheet.
     """
@@ -36,9 +34,16 @@ def begin(person: Person, title: str, about: str, sheet: str) -> None:
     st.html(
         f"<style>{STYLE}</style>{style(sheet)}"
         f'<div class="mj-head"><div><h1>{html.escape(title)}</h1>{purpose}</div>'
-        f'<div class="mj-out">{_choice()}<span>{html.escape(person.name)}</span>'
+        f'<div class="mj-out"><span>{html.escape(person.name)}</span>'
         '<a href="/logout" target="_self">Sign out</a></div></div>'
     )
+    _session()(key=SESSION)
+
+
+@cache
+def _session() -> Any:
+    script = (HERE / "session.js").read_text("utf-8")
+    return st.components.v2.component("medjury_session", js=script)
 
 
 @cache
@@ -65,32 +70,10 @@ def computed(coming: "Future[Result]", doing: str) -> Result | None:
         return None
 
 
-def as_of(at: datetime | None) -> None:
-    """Say when the figures of a screen were computed; nothing where that is not known."""
-    if at is not None:
-        when = f"{at:%Y-%m-%d %H:%M}"
-        st.html(
-            f'<p class="mj-as-of">Computed <time datetime="{at.isoformat()}">{when} UTC</time>; '
-            "the study has not changed since.</p>"
-        )
-
-
 def empty(text: str, todo: str = "") -> None:
     """Say that there is nothing to show, why, and what to do next."""
-    more = f"<p>{html.escape(in_app(todo))}</p>" if todo else ""
-    why = html.escape(in_app(text))
-    st.html(f'<div class="mj-empty" role="status"><p><b>{why}</b></p>{more}</div>')
-
-
-def _choice() -> str:
-    """Return the buttons for light, dark or the system's appearance; appearance.js listens to them."""
-    now = appearance.chosen(st.context.cookies)
-    buttons = "".join(
-        f'<button type="button" data-appearance="{choice}" aria-pressed="{str(choice == now).lower()}">'
-        f"{name}</button>"
-        for choice, name in appearance.CHOICES.items()
-    )
-    return f'<span class="mj-choice" role="group" aria-label="Appearance">{buttons}</span>'
+    more = f"<p>{html.escape(todo)}</p>" if todo else ""
+    st.html(f'<div class="mj-empty" role="status"><p><b>{html.escape(text)}</b></p>{more}</div>')
 
 
 def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
@@ -167,7 +150,7 @@ def paragraph(text: str) -> str:
 
 def lead(text: str) -> str:
     """Return what a part of a screen is about."""
-    return f'<p class="mj-lead">{html.escape(in_app(text))}</p>'
+    return f'<p class="mj-lead">{html.escape(text)}</p>'
 
 
 def caption(text: str) -> str:
@@ -193,7 +176,7 @@ def say_simulated(standing: StudyStanding, words: str = SIMULATED) -> None:
 
 def refused(text: str) -> str:
     """Return why something was not done; a command in it is named by its place in the app."""
-    return f'<p class="mj-refused" role="alert">{html.escape(in_app(text))}</p>'
+    return f'<p class="mj-refused" role="alert">{html.escape(text)}</p>'
 
 
 def _row(row: Sequence[Cell], words: int) -> str:

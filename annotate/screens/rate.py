@@ -13,16 +13,8 @@ from data.queries import Person
 KEY = "rating"
 SCRIPTS = (
     *("entry.js", "view.js", "text.js", "marks.js", "tools.js", "dialogs.js", "keys.js"),
-    *(
-        "clock.js",
-        "kept.js",
-        "held.js",
-        "line.js",
-        "reader.js",
-        "frame.js",
-        "form.js",
-        "entrance.js",
-    ),
+    *("clock.js", "kept.js", "line.js", "reader.js", "frame.js", "form.js"),
+    "entrance.js",
 )
 SHEETS = ("room.css", "page.css", "form.css", "reader.css", "training.css")
 HERE = files("annotate.rating")

@@ -80,7 +80,6 @@ DECIDED = {
     "ask_why": "A low score asks for a reason",
     "training_gap": "Mean distance from the experts that passes training, in points",
     "error_types": "Error types of a mark",
-    "dark": "Dark page if the clinician's system is dark",
 }
 CHECKED, LOCKED_AT = "record-checked", "record-head"
 WORD = "lock"

@@ -4,7 +4,6 @@ import html
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -77,11 +76,10 @@ def show(engine: Engine, person: Person) -> None:
             top.html(tables.of_decision(NOTHING_RATED))
         return
     with top:
-        figures, at = _computed(engine, person)
+        figures = _computed(engine, person)
         if figures is None:
             return
         st.html(tables.of_decision(figures.decision))
-        frame.as_of(at)
     line.html(
         steps_html(answered(steps, figures), following, person.role) + frame.caption(ABOUT_ICC)
     )
@@ -102,13 +100,13 @@ def next_html(study: StudyStatus, role: str) -> str:
     return f'<p class="mj-next">Next: {_action(next_of(study), role)}</p>'
 
 
-def _computed(engine: Engine, person: Person) -> tuple[HomeFigures | None, datetime | None]:
-    """Return the figures, None where they are refused, and when they were computed."""
+def _computed(engine: Engine, person: Person) -> HomeFigures | None:
+    """Return the figures, None where they are refused."""
     question = AgreementQuestion(AnalysisOptions())
     coming: Future[HomeFigures] = worker.ask(person, engine, "annotate.calibrations:home", question)
     figures: HomeFigures | None = frame.computed(coming, COMPUTING)
     worker.prepare()
-    return figures, worker.computed_at(coming)
+    return figures
 
 
 def answered(steps: Sequence[StepStatus], figures: HomeFigures) -> list[StepStatus]:

@@ -14,12 +14,10 @@ from annotate.screens import (
     workbench_response,
     workbench_review,
     workbench_scores,
-    workbench_views,
 )
 from annotate.screens.frame import notice, paragraph
 from annotate.screens.workbench_juries import Asked
-from annotate.screens.workbench_list import LeftPane
-from annotate.screens.workbench_views import CELL, RESPONSE
+from annotate.screens.workbench_list import CELL, RESPONSE, LeftPane
 from calibration.protocol import thresholds
 from data import queries
 from data.person import Person
@@ -171,9 +169,7 @@ def _scores(
 
 def _filters(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkView]) -> Wanted:
     """Return what is compared and which responses are wanted; all of it stands in the address."""
-    find, where, by, beside, more, saved = st.columns(
-        (4, 4, 4, 3, 3, 3), vertical_alignment="bottom"
-    )
+    find, where, by, beside, more = st.columns((4, 4, 4, 3, 3), vertical_alignment="bottom")
     words = find.text_input(
         "Search",
         key="find",
@@ -185,8 +181,6 @@ def _filters(engine: Engine, person: Person, benchmarks: Sequence[BenchmarkView]
         chosen = _compared_by(engine, person, benchmarks)
         subgroup = _subgroup(engine, person)
         tags, noted = workbench_review.ask_tags(engine, person)
-    with saved.popover("Saved views", key="saved-views", width="stretch"):
-        workbench_views.show(engine, person)
     criteria = _criteria(benchmarks, chosen.benchmark)
     criterion = by.selectbox("Criterion", [MEAN, *criteria], key="criterion", bind="query-params")
     chosen = replace(chosen, criterion=criterion if criterion in criteria else "")

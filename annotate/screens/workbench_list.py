@@ -7,17 +7,18 @@ browser, so it gets the rows of one page.
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from annotate.screens.frame import NONE
-from annotate.screens.workbench_views import CELL, RESPONSE, address
 from data.queries.workbench import Compared
 from data.queries.workbench_find import Snippet
 from medjury.services.confusion import Cell, Confusion
 from medjury.services.jury_changes import JuryChange
 
 PAGE = 40
+RESPONSE, CELL = "response", "cell"  # names in the address
 COMPONENT = "responses"
 MINUS = "\N{MINUS SIGN}"
 HINT = (
@@ -171,7 +172,8 @@ def _filter() -> None:
 
 def _link(name: str, value: str) -> str:
     """Return a link to this page with one name of its address changed."""
-    return html.escape("?" + address(**{name: value}))
+    names = {key: st.query_params.get_all(key) for key in st.query_params}
+    return html.escape("?" + urlencode(names | {name: [value]}, doseq=True))
 
 
 def _list(

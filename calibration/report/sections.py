@@ -54,7 +54,7 @@ def cost_words(costs: Costs) -> str:
     )
     bound = (
         " For the upper bound by the MedHELM paper's formula, see the estimate in the jury lab or "
-        "`jury run --estimate`: it takes the panel."
+        "`medjury jury run --estimate`: it takes the panel."
     )
     if not known_calls:
         spent = f"Unknown: none of the {whole(costs.calls)} calls to jurors has a known price."

@@ -173,7 +173,7 @@ def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
     if recognised in ("inspect", "package"):
         title = "a log of Inspect" if recognised == "inspect" else "a package of medjury"
         raise BadFile(
-            f"{source.path}: this is {title}: `medjury study import` takes it, not as rows"
+            f"{source.path}: this is {title}: import it as a whole, not as rows (`medjury study import`)"
         )
     if form == "object":
         return object_row(source)

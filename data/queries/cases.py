@@ -73,8 +73,8 @@ def refuse_without_points(engine: Engine, benchmarks: Sequence[BenchmarkView]) -
         if bare:
             raise BadInput(
                 f"benchmark {benchmark.name}: {len(bare)} of its instances have no points yet, such as "
-                f"{short(bare[0])}; add them with `medjury study points add FILE --benchmark "
-                f"{benchmark.name}`"
+                f"{short(bare[0])}; add them (`medjury study points add FILE --benchmark "
+                f"{benchmark.name}`; in the app: Study, Points)"
             )
 
 

@@ -15,10 +15,8 @@ from data.queries.base import columns_of
 from data.queries.package import kept_setting
 from data.record import (
     SEALS,
-    SHORT,
     How,
     Key,
-    column_hints,
     joined,
     leaf_of,
     sealed_setting,
@@ -26,9 +24,9 @@ from data.record import (
 )
 from data.schema import Authorship, Instance, Response, Table
 from data.store.access import SESSION_KEY
-from data.store.audit import COLUMNS, INSTANCE, SHORTEST, WITH_AUTHOR, Batch
+from data.store.audit import COLUMNS, INSTANCE, WITH_AUTHOR, Batch
 
-PAGE, AT_ONCE = 2000, 500
+PAGE = 2000
 SEALED = "sealed"  # the act of the migration that seals a study of before
 MOST_NAMED = 5
 PARTS = tuple(name for name, seal in SEALS.items() if seal.how is How.KEYS)
@@ -50,17 +48,9 @@ class Seal:
     part: str
     event: int
     keys: list[Key]
-    width: int
     sha256: str
-    columns: str = ""
-    each: str = ""
     is_withheld: bool = False
     displaced: dict[Key, bytes] = field(default_factory=dict)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Columns under the digest; the table may have been given others since."""
-        return SEALS[self.part].columns[: self.width]
 
 
 class Seals:
@@ -100,8 +90,7 @@ class Seals:
         if "gone" in content:
             return
         keys = list(_keys(content["keys"]))
-        hints = {name: content.get(name, "") for name in ("columns", "each")}
-        seal = Seal(content["table"], event, keys, content["width"], content["sha256"], **hints)
+        seal = Seal(content["table"], event, keys, content["sha256"])
         newest.update(dict.fromkeys(keys, seal))
 
     def _leave_behind(self, *, authors: bool) -> None:
@@ -140,7 +129,7 @@ class _Part:
         self.rows = 0
 
     def findings(self) -> Iterator[str]:
-        """Yield what is wrong, row by row where it can be told."""
+        """Yield what is wrong."""
         leaves: dict[Key, bytes] = {}
         unknown: list[Key] = []
         for key, cells in self._rows():
@@ -150,7 +139,7 @@ class _Part:
             elif seal.is_withheld and self.seals.authors_withheld:
                 yield from self._withheld(key, cells)
             else:
-                leaves[key] = leaf_of(cells[: seal.width])
+                leaves[key] = leaf_of(cells)
                 self.rows += 1
         if unknown:
             yield f"{_named(self.part, unknown)}: no event vouches for {_pronoun(unknown)}"
@@ -169,34 +158,13 @@ class _Part:
             yield f"{_named(self.part, gone)}: gone since event {seal.event}"
         found = {key: leaves[key] for key in mine if key in leaves} | seal.displaced
         if not gone and joined(found[key] for key in seal.keys if key in found) != seal.sha256:
-            yield self._changed(seal, mine, found)
+            some = "some of them " if len(mine) > 1 else ""
+            yield f"{_named(self.part, mine)}: {some}changed since event {seal.event}"
 
-    def _changed(self, seal: Seal, mine: Sequence[Key], found: Mapping[Key, bytes]) -> str:
-        """Say which rows of a seal were changed, and in which columns, as far as it tells."""
-        rows = [key for key, hint in zip(seal.keys, _split_hints(seal.each, SHORTEST), strict=False)
-                if key in found and found[key].hex()[:SHORTEST] != hint]  # fmt: skip
-        columns = self._columns(seal, mine) if not seal.displaced else []
-        which = _named(self.part, rows or mine)
-        what = ", ".join(columns) or "something"
-        return f"{which}: {what} changed since event {seal.event}"
-
-    def _columns(self, seal: Seal, mine: Sequence[Key]) -> list[str]:
-        """Return the columns whose hints are not those of the seal."""
-        rows = {key: cells[: seal.width] for key, cells in self._rows(mine)}
-        cells = [rows[key] for key in mine]
-        at = seal.names.index("salt") if SEALS[self.part].salted else None
-        salts = [] if at is None else [str(row[at]) for row in cells]
-        now = _split_hints(column_hints(cells, salts), SHORT)
-        pairs = zip(seal.names, _split_hints(seal.columns, SHORT), now, strict=False)
-        different = [name for name, said, hint in pairs if said != hint]
-        return ["salt"] if "salt" in different and at is not None else different
-
-    def _rows(self, keys: Sequence[Key] = ()) -> Iterator[tuple[Key, list[Any]]]:
-        """Yield key and cells of every row, or of some if they are few, in the order of the keys."""
+    def _rows(self) -> Iterator[tuple[Key, list[Any]]]:
+        """Yield key and cells of every row, in the order of the keys."""
         spec, table = SEALS[self.part], _table(self.part)
         query = columns_of(*(table.c[name] for name in spec.columns))
-        if 0 < len(keys) <= AT_ONCE:
-            query = query.where(table.c[spec.columns[0]].in_(keys))
         query = query.order_by(*table.primary_key)
         for row in self.session.execute(query.execution_options(yield_per=PAGE)):
             cells = list(row)
@@ -224,10 +192,6 @@ def _keys(runs: Sequence[Any]) -> Iterator[Key]:
             yield from range(run[0], run[1] + 1)
         else:
             yield run
-
-
-def _split_hints(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _pronoun(keys: Sequence[Key]) -> str:

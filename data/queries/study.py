@@ -42,7 +42,6 @@ from data.store.access import SIGNED_OUT
 from data.store.audit import REVIEWED
 from data.store.ledger import EVALUATED
 from data.store.study import CONSENTED
-from data.store.views import VIEW_FORGOTTEN, VIEW_SAVED
 
 # What clinicians have read by themselves.
 _READ = (
@@ -53,7 +52,7 @@ _READ = (
 )
 
 COUNTED = (Response, Rating, Attempt)
-LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT, VIEW_SAVED, VIEW_FORGOTTEN, REVIEWED)
+LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT, REVIEWED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,7 +270,7 @@ def _free(session: Session, rater: int, per_response: int) -> int | None:
 def _take_back(session: Session, assignment: Assignment) -> None:
     """Delete an assignment that nobody has begun."""
     if assignment.state != State.OPEN or assignment.draft_seq or assignment.opened_at:
-        raise Conflict("a clinician began this work meanwhile; run `medjury rate assign` again")
+        raise Conflict("a clinician began this work meanwhile; assign the work again")
     detail = {"rater": assignment.rater, "response": assignment.response, "pass": assignment.pass_}
     deletion = taken_away(assignment)
     session.delete(assignment)

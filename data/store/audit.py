@@ -24,7 +24,6 @@ from data.record import (
     How,
     Key,
     canonical_values,
-    column_hints,
     joined,
     leaf_of,
     sealed_setting,
@@ -48,8 +47,6 @@ COLUMNS: Mapping[str, tuple[str, ...]] = WITH_AUTHOR | {
 # them say nothing they are not digested, so what an earlier version promised still holds.
 ADDED: Mapping[str, tuple[object, ...]] = {"span": ("response", "", None), "remark": (None,)}
 Seal = dict[str, Any]
-SHORTEST = 4  # signs of a row's hint, among rows that were sealed together
-MOST_HINTS = 5000
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
 _EVENTS = Table.metadata.tables[str(Event.__tablename__)]
 _LOCK_CHAIN = select(func.pg_advisory_xact_lock(CHAIN))
@@ -198,8 +195,8 @@ def refuse_locked_since(since: str | None) -> None:
     """Raise NotAllowed if the study is locked since a time, as `refuse_locked` does."""
     if since is not None:
         raise NotAllowed(
-            f"the study is locked since {since}; a coordinator can reopen it with "
-            '`medjury study lock --reopen --reason "..."`, which is recorded'
+            f"the study is locked since {since}; a coordinator can reopen it, which is recorded "
+            '(`medjury study lock --reopen --reason "..."`; in the app: Study, Record)'
         )
 
 
@@ -210,21 +207,13 @@ def sealed(*rows: Table) -> list[Seal]:
 
 def seal_together(part: str, rows: Sequence[Mapping[str, Any]]) -> Seal:
     """Return one seal for rows of a part of `SEALS`, with their keys, in the order of the keys."""
-    spec = SEALS[part]
     cells = sorted((_sealed_cells(part, row) for row in rows), key=lambda row: row[0])
-    leaves = [leaf_of(row) for row in cells]
-    salts = [str(row[spec.columns.index("salt")]) for row in cells] if spec.salted else []
-    seal: Seal = {
+    return {
         "table": part,
         "keys": list(_key_runs([row[0] for row in cells])),
         "rows": len(cells),
-        "width": len(spec.columns),
-        "sha256": joined(leaves),
-        "columns": column_hints(cells, salts),
+        "sha256": joined(map(leaf_of, cells)),
     }
-    if 1 < len(cells) <= MOST_HINTS:
-        seal["each"] = "".join(leaf.hex()[:SHORTEST] for leaf in leaves)
-    return seal
 
 
 def taken_away(row: Table) -> Seal:

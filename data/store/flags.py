@@ -34,7 +34,7 @@ def answer_flag(engine: Engine, actor: str, remark: int, text: str) -> int:
         flag = session.get(Remark, remark)
         if flag is None or flag.about is not None or flag.kind == RECUSED:
             raise Unknown(
-                f"flag {remark}: there is none of this number; `medjury rate flags` lists them"
+                f"flag {remark}: there is none of this number (`medjury rate flags` lists them)"
             )
         return _write(session, actor, "flag answered", flag, ANSWER, answer)
 

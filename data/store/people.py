@@ -207,7 +207,8 @@ def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
     """Return a new account; a clinician's is that of a rater."""
     if session.exec(select(Account).where(Account.name == name)).first() is not None:
         raise Conflict(
-            f"{name} is in this study already; `medjury rate people renew` gives a new code"
+            f"{name} is in this study already; give them a new code (`medjury rate people renew`; "
+            "in the app: People, Manage)"
         )
     rater = None
     if role == Role.CLINICIAN:
@@ -250,8 +251,8 @@ def _account_of(session: Session, by: Person, name: str) -> Account:
     rater = session.exec(select(Rater).where(Rater.handle == name)).first()
     if rater is None or rater.kind != Kind.CLINICIAN or rater.simulated:
         raise Unknown(
-            f"person {name!r}: nobody of that name can sign in to this study; "
-            "`medjury rate people list` names those who can"
+            f"person {name!r}: nobody of that name can sign in to this study "
+            "(`medjury rate people list` names those who can)"
         )
     return _account(session, by, rater)
 

@@ -199,7 +199,7 @@ def _targets(session: Session, rows: Sequence[ExpertRow]) -> dict[str, _Target]:
             raise _wrong_response(
                 row,
                 "is assigned to clinicians for the study; train on another response, "
-                "or import expert scores before `medjury rate assign`",
+                "or import expert scores before the study's work is assigned",
             )
         if target is not None and target.response in rated:
             raise _wrong_response(

@@ -138,7 +138,8 @@ def rank_juries(
     names = options.jurors or tuple(all_jurors(scores))
     if not names:
         raise BadInput(
-            "no juror has rated anything in this study: `medjury jury run PANEL` asks some"
+            "no juror has rated anything in this study: run a jury (`medjury jury run PANEL`; in the app: "
+            "Jury lab)"
         )
     scope = _scope(scores, names, options, tick, executor)
     ranking, made_up = _ranked(engine, scope, question)

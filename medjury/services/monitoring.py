@@ -298,8 +298,8 @@ def _scope(
 
     if not jury:
         raise BadInput(
-            "no juror has rated anything in this study: `medjury jury run PANEL` asks a jury, "
-            "`medjury rate ratings FILE` brings in scores made elsewhere"
+            "no juror has rated anything in this study: run a jury (`medjury jury run PANEL`; in the app: "
+            "Jury lab) or import scores made elsewhere (`medjury rate ratings FILE`; Study, Import)"
         )
     seated = scores
     if options.jurors:

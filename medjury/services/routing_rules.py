@@ -104,7 +104,8 @@ def kept_rule(engine: Engine, name: str) -> KeptRule:
     if name not in every:
         has = f"it has {', '.join(every)}" if every else "it has none"
         raise Unknown(
-            f"no routing rule {name} in this study: {has}; `medjury analyse route --keep NAME` keeps one"
+            f"no routing rule {name} in this study: {has}; `medjury analyse route --keep NAME` keeps one "
+            "(in the app: Agreement, Unsafe responses)"
         )
     return every[name]
 

@@ -58,8 +58,8 @@ def _scores(engine: Engine, of_clinicians: bool, unrated: bool, keyed: bool) -> 
     elsewhere = ratings_elsewhere(engine) if of_clinicians else {}
     if not unrated and not (ratings["kind"] == "clinician").any():
         raise Unrated(
-            "no clinician has rated anything in this study yet: `medjury rate assign` and `medjury serve` "
-            "let them rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
+            "no clinician has rated anything in this study yet: let them rate (`medjury rate assign`; in the "
+            "app: Study, Design) or import ratings made elsewhere (`medjury rate ratings FILE`; Study, Import)"
         )
     if not keyed and (apart := _keyed(engine, ratings, [*elsewhere])):
         ratings, responses = (
@@ -158,8 +158,8 @@ def jury_named(scores: "Scores", jurors: Sequence[str] | None, silent: Sequence[
     jury = jurors or all_jurors(scores)
     if not jury:
         raise BadInput(
-            "no juror has rated anything in this study yet: `medjury jury run PANEL` lets one "
-            "rate, `medjury rate ratings FILE` brings in ratings made elsewhere"
+            "no juror has rated anything in this study yet: run a jury (`medjury jury run PANEL`; in the app: "
+            "Jury lab) or import ratings made elsewhere (`medjury rate ratings FILE`; Study, Import)"
         )
     jurors_known = {*scores.raters("juror"), *silent}
     if lost := [name for name in jury if name not in jurors_known]:

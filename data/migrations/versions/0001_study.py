@@ -7,7 +7,6 @@ revision of its own and this one names its tables.
 from alembic import op
 
 from data.schema import Table
-from data.schema.kept import KEPT
 
 revision = "study_1"
 down_revision = None
@@ -16,8 +15,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    for metadata in (Table.metadata, KEPT):
-        metadata.create_all(op.get_bind())
+    Table.metadata.create_all(op.get_bind())
 
 
 def downgrade() -> None:

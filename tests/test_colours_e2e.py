@@ -1,21 +1,20 @@
-"""Light and dark in Chromium: researchers choose; a clinician's page is the same to the pixel."""
+"""Light and dark in Chromium: every screen and the rating room, as the system is."""
 
 from collections.abc import Iterator
-from io import BytesIO
 
 import pytest
 from kit import screens
-from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, sign_in, wait_settled
+from kit.browsers import LAPTOP, PATIENCE_MS, TABLET, sign_in, wait_for_count, wait_settled
 from kit.commands import command
 from kit.rating_study import build, row, rubric
 from kit.servers import Server, serving
 from kit.studies import rated
-from PIL import Image, ImageChops
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from sqlalchemy import Engine
+from sqlmodel import col, select
 
 from data.person import OPERATOR
-from data.schema import Role
+from data.schema import Role, Submission
 from data.store import add_people
 
 pytestmark = pytest.mark.e2e
@@ -24,7 +23,6 @@ SIZES = {"laptop": LAPTOP, "tablet": TABLET}
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
 SCREENS = ("", "rubrics", "lab", "workbench", "people")
 OF_FIGURES = ("agreement", "juries", "monitoring", "models")
-ROUNDING = 4  # of 255
 FIRST_MS = 240_000  # the figures are computed when they are first asked for
 
 
@@ -72,56 +70,7 @@ def is_shown(page: Page, paper: str) -> None:
     expect(page.locator("html")).to_have_css("background-color", paper)
 
 
-def choose(page: Page, choice: str) -> None:
-    page.get_by_role("group", name="Appearance").get_by_role("button", name=choice).click()
-    pressed = page.get_by_role("button", name=choice, pressed=True)
-    pressed.wait_for()
-
-
-def at_rest(page: Page) -> bytes:
-    """Return the picture of a page that changes no more: focus and fonts come after its text."""
-    page.evaluate("document.fonts.ready")
-    last = page.screenshot()
-    for _ in range(40):
-        page.wait_for_timeout(150)
-        shot = page.screenshot()
-        if shot == last:
-            return shot
-        last = shot
-    raise AssertionError(f"{page.url} never comes to rest")
-
-
-def furthest(one: bytes, other: bytes) -> int:
-    """Return the largest difference of a pixel's colour, 0..255.
-
-    Chromium itself draws an edge lighter or darker by 1 or 2 from one time to the next.
-    """
-    pictures = [Image.open(BytesIO(shot)).convert("RGB") for shot in (one, other)]
-    return max(high for _, high in ImageChops.difference(*pictures).getextrema())  # type: ignore[misc] # of RGB
-
-
-def test_a_clinicians_page_is_the_same_to_the_pixel_on_a_dark_system_and_a_light_one(
-    browser: Browser, server: Server, codes: dict[str, str]
-) -> None:
-    seen: dict[str, list[bytes]] = {}
-    for scheme in ("light", "dark"):
-        context = of_system(browser, scheme)
-        page = context.new_page()
-        chosen = {"name": "medjury_appearance", "value": "dark", "url": server.address}
-        context.add_cookies([chosen])  # type: ignore[list-item] # playwright's own shape
-        page.goto(server.address)
-        page.locator("input[name=code]:focus").wait_for()
-        login = at_rest(page)
-        sign_in(page, server, codes["dr-a"])
-        wait_settled(page)
-        expect(app(page)).to_have_css("background-color", LIGHT)
-        seen[scheme] = [login, at_rest(page)]
-        context.close()
-    for screen, (dark, light) in enumerate(zip(seen["dark"], seen["light"], strict=True)):
-        assert furthest(dark, light) <= ROUNDING, ("sign-in", "rating room")[screen]
-
-
-def test_a_researcher_has_what_the_system_says_or_what_was_chosen_on_every_screen(
+def test_screens_are_dark_where_the_system_is_and_turn_with_it(
     night: BrowserContext, server: Server, codes: dict[str, str]
 ) -> None:
     page = night.new_page()
@@ -129,39 +78,34 @@ def test_a_researcher_has_what_the_system_says_or_what_was_chosen_on_every_scree
     is_shown(page, DARK)
     page.emulate_media(color_scheme="light")
     is_shown(page, LIGHT)
-    choose(page, "Dark")
+    page.emulate_media(color_scheme="dark")
     is_shown(page, DARK)
     page.get_by_role("link", name="Rubrics").click()
     page.get_by_role("heading", name="Rubrics").wait_for()
     is_shown(page, DARK)
     page.reload()
     is_shown(page, DARK)
-    other = night.new_page()
-    other.goto(f"{server.address}/people")
-    is_shown(other, DARK)
-    choose(other, "Light")
-    is_shown(other, LIGHT)
-    other.get_by_role("button", name="Add people").click()
-    expect(other.get_by_role("dialog")).to_be_visible()
     expect(page.get_by_test_id("stMainMenu")).to_have_count(0)  # Streamlit's own choice
 
 
-def test_a_clinician_after_a_researcher_in_the_same_browser_has_light(
-    night: BrowserContext, server: Server, codes: dict[str, str]
+def test_the_rating_room_is_dark_where_the_system_is_and_each_submission_says_which(
+    night: BrowserContext, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     page = night.new_page()
-    enter(page, server, codes["Rita"])
-    choose(page, "Dark")
-    is_shown(page, DARK)
-    page.get_by_role("link", name="Sign out").click()
-    page.get_by_label("Your sign-in code").wait_for()
-    for asked in ("", "/rate", "/?embed=true&embed_options=dark_theme"):
-        if not asked:
-            sign_in(page, server, codes["dr-a"])
-        page.goto(server.address + asked)
-        page.locator("form.likert:not([data-locked])").wait_for()
-        expect(app(page)).to_have_css("background-color", LIGHT)
-        expect(page.locator("html")).to_have_css("color-scheme", "light")
+    sign_in(page, server, codes["dr-a"])
+    room = page.locator(".mj-room")
+    expect(room).to_have_css("background-color", DARK)
+    page.keyboard.type("345")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 2)
+    page.emulate_media(color_scheme="light")
+    expect(room).to_have_css("background-color", LIGHT)
+    page.keyboard.type("345")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("heading", name="Thank you").wait_for()
+    with study.connect() as connection:
+        shown = connection.scalars(select(Submission.appearance).order_by(col(Submission.id)))
+        assert [*shown] == ["dark", "light"]
 
 
 @pytest.mark.parametrize("size", ["laptop", pytest.param("tablet", marks=pytest.mark.slow)])
@@ -233,9 +177,9 @@ def test_a_chart_is_on_the_paper_of_the_page_and_offers_no_files_of_its_own(
     server, code = figured
     page = of_system(browser, "dark").new_page()
     enter(page, server, code)
-    for choice, paper in (("Dark", DARK), ("Light", LIGHT)):
+    for scheme, paper in (("dark", DARK), ("light", LIGHT)):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type] # its own names
         page.goto(f"{server.address}/agreement")
-        choose(page, choice)
         chart = page.get_by_test_id("stVegaLiteChart").first
         chart.wait_for(timeout=FIRST_MS)
         expect(chart.locator("svg")).to_have_css("background-color", paper)

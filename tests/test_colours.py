@@ -1,4 +1,4 @@
-"""Light or dark: whom the server lets choose, and colours that can be read in both."""
+"""Light and dark: colours of screens and charts that can be read in both."""
 
 import re
 from itertools import pairwise
@@ -6,29 +6,24 @@ from pathlib import Path
 
 import pytest
 import vl_convert
-from kit.rating_study import build, row, rubric
-from kit.servers import Answer, Server, ask, post
-from sqlalchemy import Engine
 
-from annotate import appearance, charts, vega
+from annotate import charts, vega
 from annotate.server import settings
 from annotate.vega import png, svg
 from calibration.report import chart_style
 from calibration.report.chart_comparisons import chart_heatmap
 from calibration.report.charts import chart_distributions, chart_intervals
-from data.person import OPERATOR
-from data.schema import Role
-from data.store import add_people
 
 ROOT = Path(__file__).parent.parent
+COLOURS = ROOT / "annotate" / "screens" / "colours.css"
 SHEETS = [
-    *sorted((ROOT / "annotate" / "screens").glob("*.css")),
+    *sorted({*COLOURS.parent.glob("*.css")} - {COLOURS}),
     ROOT / "annotate" / "tables.css",
 ]
 NAMED = {
     name: (light, dark)
     for name, light, dark in re.findall(
-        r"(--mj-[\w-]+): light-dark\((#\w+), (#\w+)\)", appearance.COLOURS
+        r"(--mj-[\w-]+): light-dark\((#\w+), (#\w+)\)", COLOURS.read_text("utf-8")
     )
 }
 # Words on what lies under them, as the style sheets put them.
@@ -44,21 +39,6 @@ WORDS = [
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
-    add_people(OPERATOR, study, ["Boss"], Role.COORDINATOR)
-    rita = add_people(OPERATOR, study, ["Rita"], Role.RESEARCHER)[0].code
-    return build(study, [row(1, "No fever.")], ["dr-a"], rubric()) | {"Rita": rita}
-
-
-@pytest.fixture(scope="module")
-def sessions(server: Server, codes: dict[str, str]) -> dict[str, str]:
-    """Return everybody's cookie of a session."""
-    return {
-        name: post(server, code).headers["set-cookie"].split(";")[0] for name, code in codes.items()
-    }
-
-
-@pytest.fixture(scope="module")
 def drawn() -> dict[str, dict]:
     """Return charts with a ramp, cells with words in them, and kinds."""
     cells = [{"model": f"m{n:03}", "place": "all", "value": n / 100} for n in range(101)]
@@ -71,73 +51,6 @@ def drawn() -> dict[str, dict]:
         "uses": vega.specification(chart_distributions(uses)),
         "kinds": vega.specification(chart_intervals(kinds)),
     }
-
-
-def themed(answer: Answer) -> str:
-    """Return what a page is told first of all."""
-    found = re.search(
-        r'<head><script src="/appearance.js" data-theme="(\w+)"></script>', answer.body
-    )
-    assert found is not None
-    return found[1]
-
-
-def page(server: Server, session: str, path: str = "/", **headers: str) -> Answer:
-    return ask(server, "GET", path, cookie=session, **headers)
-
-
-def test_whoever_rates_is_told_light_whatever_the_browser_has_chosen(
-    server: Server, sessions: dict[str, str]
-) -> None:
-    for choice in ("dark", "system", "light"):
-        cookie = f"{sessions['dr-a']}; medjury_appearance={choice}"
-        assert [themed(page(server, cookie, path)) for path in ("/", "/agreement")] == ["Light"] * 2
-
-
-def test_a_researcher_is_told_what_was_chosen_on_every_screen(
-    server: Server, sessions: dict[str, str]
-) -> None:
-    for choice, told in appearance.CHOICES.items():
-        cookie = f"{sessions['Rita']}; medjury_appearance={choice}"
-        assert {themed(page(server, cookie, path)) for path in ("/", "/juries")} == {told}
-    assert themed(page(server, sessions["Rita"])) == "System"
-    assert themed(page(server, f'{sessions["Rita"]}; medjury_appearance="><b')) == "System"
-
-
-def test_a_page_is_whole_and_never_taken_from_a_cache(
-    server: Server, sessions: dict[str, str]
-) -> None:
-    plain = page(server, sessions["Rita"])
-    asked = {"accept_encoding": "gzip", "if_modified_since": "Fri, 01 Jan 2100 00:00:00 GMT"}
-    for path in ("/", "/juries"):
-        answer = page(server, sessions["Rita"], path, range="bytes=0-99", **asked)
-        assert (answer.status, answer.headers["content-encoding"]) == (200, None)
-        assert answer.headers["cache-control"] == "no-store"
-        assert answer.headers["etag"] is answer.headers["last-modified"] is None
-        assert int(answer.headers["content-length"]) == len(answer.body.encode())
-        assert answer.body == plain.body
-    assert plain.body.rstrip().endswith("</html>")
-    assert "script-src 'self'" in plain.headers["content-security-policy"]
-
-
-def test_pages_for_signing_in_know_no_dark(server: Server) -> None:
-    for path in ("/login", "/join"):
-        answer = ask(server, "GET", path)
-        assert "appearance.js" not in answer.body
-        assert "dark" not in answer.body
-        assert "color-scheme" not in answer.body
-
-
-def test_a_choice_is_kept_in_a_cookie_and_nothing_else_is(server: Server) -> None:
-    kept = ask(server, "POST", "/appearance?choice=dark", sec_fetch_site="same-origin")
-    assert kept.status == 204
-    assert kept.headers["set-cookie"].startswith("medjury_appearance=dark; HttpOnly;")
-    for choice in ("", "Dark", "dark%0d%0aset-cookie:%20a=b", "https://elsewhere.example"):
-        refused = ask(server, "POST", f"/appearance?choice={choice}")
-        assert (refused.status, refused.headers["set-cookie"]) == (400, None)
-    elsewhere = ask(server, "POST", "/appearance?choice=dark", sec_fetch_site="cross-site")
-    assert (elsewhere.status, elsewhere.headers["set-cookie"]) == (403, None)
-    assert ask(server, "GET", "/appearance?choice=dark").headers["set-cookie"] is None
 
 
 def test_words_stand_out_by_four_and_a_half_to_one_light_and_dark() -> None:
