@@ -37,9 +37,17 @@ def main() -> None:
         commands = {
             YARDSTICK: [sys.executable, "-c", "import pandas"],
             "medjury --help": [*medjury, "--help"],
-            "calibrate": [*medjury, "calibrate"],
+            "calibrate": [*medjury, "analyse", "calibrate"],
             "calibrate, all": [
-                *(*medjury, "calibrate", "--details", "--pairs", "--json", f"{folder}/all.json")
+                *(
+                    *medjury,
+                    "analyse",
+                    "calibrate",
+                    "--details",
+                    "--pairs",
+                    "--json",
+                    f"{folder}/all.json",
+                )
             ],
         }
         took: dict[str, list[float]] = {name: [] for name in commands}
@@ -67,10 +75,12 @@ def make_study(folder: Path, environment: dict[str, str]) -> None:
         "instance_id,benchmark,context,prompt,reference,response_id,model,response",
         "response_id,rater,kind,criterion,score",
     )
-    for command, head, rows in zip(("import", "ratings"), heads, (responses, ratings), strict=True):
+    for command, head, rows in zip(
+        ("study import", "rate ratings"), heads, (responses, ratings), strict=True
+    ):
         path = folder / f"{command}.csv"
         path.write_text("\n".join([head, *rows]) + "\n", "utf-8")
-        called = [sys.executable, "-m", "medjury", command, str(path)]
+        called = [sys.executable, "-m", "medjury", *command.split(), str(path)]
         subprocess.run(called, env=environment, check=True, capture_output=True)
 
 

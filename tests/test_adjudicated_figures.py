@@ -127,14 +127,14 @@ def judged(run: Run, tmp_path: Path) -> Run:
                 ratings.append(f"r{n},dr2,clinician,{name},{1 + n % 5},{pass_}")
     (tmp_path / "responses.csv").write_text("\n".join(responses), "utf-8")
     (tmp_path / "ratings.csv").write_text("\n".join(ratings), "utf-8")
-    assert run("import", str(tmp_path / "responses.csv"), "--rubric", "generic")[0] == 0
-    assert run("ratings", str(tmp_path / "ratings.csv"))[0] == 0
+    assert run("study", "import", str(tmp_path / "responses.csv"), "--rubric", "generic")[0] == 0
+    assert run("rate", "ratings", str(tmp_path / "ratings.csv"))[0] == 0
     return run
 
 
 def asked(run: Run, folder: Path, *options: str) -> tuple[dict, str]:
     to = folder / "out.json"
-    code, said, told = run("calibrate", "--reps", "50", "--json", str(to), *options)
+    code, said, told = run("analyse", "calibrate", "--reps", "50", "--json", str(to), *options)
     assert code == 0, told
     return json.loads(to.read_text("utf-8")), " ".join(said.split())
 
@@ -173,7 +173,7 @@ def test_the_reports_name_the_reading(judged: Run, tmp_path: Path) -> None:
 
 
 def test_a_protocol_is_about_independent_readings(judged: Run, tmp_path: Path) -> None:
-    assert judged("protocol", "set", "--margin", "0.1")[0] == 0
+    assert judged("study", "protocol", "set", "--margin", "0.1")[0] == 0
     alone, _ = asked(judged, tmp_path)
     settled, _ = asked(judged, tmp_path, "--reading", "adjudicated")
     assert alone["decision"]["kind"] != "no_protocol"
@@ -193,7 +193,7 @@ def test_looking_at_adjudicated_readings_is_a_look_of_its_own(judged: Run, tmp_p
 def test_a_reading_that_cannot_be_asked_for_is_refused(
     judged: Run, options: tuple[str, ...]
 ) -> None:
-    assert judged("calibrate", *options)[0] == 2
+    assert judged("analyse", "calibrate", *options)[0] == 2
 
 
 def test_where_nothing_was_settled_nothing_is_said_of_it(run: Run, tmp_path: Path) -> None:
@@ -209,8 +209,8 @@ def test_where_nothing_was_settled_nothing_is_said_of_it(run: Run, tmp_path: Pat
     (tmp_path / "ratings.csv").write_text(
         "\n".join(["response_id,rater,kind,criterion,score", *cells]), "utf-8"
     )
-    run("import", str(tmp_path / "responses.csv"), "--rubric", "generic")
-    run("ratings", str(tmp_path / "ratings.csv"))
+    run("study", "import", str(tmp_path / "responses.csv"), "--rubric", "generic")
+    run("rate", "ratings", str(tmp_path / "ratings.csv"))
     found, said = asked(run, tmp_path)
     assert found["adjudicated"]["responses"] == 0
     assert "readings" not in found["decision"]["headline"]

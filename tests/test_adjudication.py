@@ -223,7 +223,7 @@ def test_both_are_kept_and_every_figure_is_of_the_independent_ones(
     with Session(apart) as session:
         assert len(session.exec(select(Rating)).all()) == 15
     folder = tmp_path / "out"
-    assert run("export", str(folder))[0] == 0
+    assert run("share", "export", str(folder))[0] == 0
     with (folder / "ratings.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert Counter(one["reading"] for one in rows) == {"independent": 12, "third": 3}
@@ -238,8 +238,8 @@ def test_exported_readings_come_back_as_what_they_were(
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
     rate(apart, "dr_other", SETTLED)
     folder = tmp_path / "out"
-    run("export", str(folder))
-    code, said, _ = run("ratings", str(folder / "ratings.csv"))
+    run("share", "export", str(folder))
+    code, said, _ = run("rate", "ratings", str(folder / "ratings.csv"))
     assert code == 0
     assert "nothing changed" in said
 
@@ -259,7 +259,7 @@ def test_a_reading_that_cannot_be_is_refused_by_name(
     path = tmp_path / "made.csv"
     head = "response_id,rater,kind,criterion,score,pass,reading"
     path.write_text(f"{head}\nr11,somebody,{kind},clarity,3,{cells}\n", "utf-8")
-    code, _, said = run("ratings", str(path))
+    code, _, said = run("rate", "ratings", str(path))
     assert code == 2
     assert told in said
 
@@ -309,18 +309,18 @@ def test_the_command_lists_differences_looks_first_and_gives_out(
     apart: Engine, run: Run, tmp_path: Path
 ) -> None:
     to = tmp_path / "found.json"
-    assert run("adjudicate", "--json", str(to))[0] == 0
+    assert run("rate", "adjudicate", "--json", str(to))[0] == 0
     body = json.loads(to.read_text("utf-8"))
     assert [one["response_id"] for one in body["differences"]] == ["r11"]
     assert "response" not in body["differences"][0]
     assert (body["plan"], body["assigned"]) == (None, 0)
-    code, said, _ = run("adjudicate", "--assign", "third", "--plan", "--json", str(to))
+    code, said, _ = run("rate", "adjudicate", "--assign", "third", "--plan", "--json", str(to))
     assert code == 0
     assert "model-" not in said
     planned = json.loads(to.read_text("utf-8"))
     assert planned["assigned"] == 0
     assert list(planned["plan"]["places"]) == ["r11"]
-    assert run("adjudicate", "--assign", "third", "--json", str(to))[0] == 0
+    assert run("rate", "adjudicate", "--assign", "third", "--json", str(to))[0] == 0
     given = json.loads(to.read_text("utf-8"))
     assert (given["plan"], given["assigned"]) == (planned["plan"], 1)
     [found] = differences(apart, 2)
@@ -330,7 +330,7 @@ def test_the_command_lists_differences_looks_first_and_gives_out(
 def test_the_command_invites_whoever_is_new(apart: Engine, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "new.txt"
     path.write_text("dr_new\n", "utf-8")
-    code, said, _ = run("adjudicate", "--assign", "third", "--raters", str(path))
+    code, said, _ = run("rate", "adjudicate", "--assign", "third", "--raters", str(path))
     assert code == 0
     assert "dr_new" in said
     shown = next_task(apart, rater(apart, "dr_new")).task
@@ -342,7 +342,7 @@ def test_the_command_invites_whoever_is_new(apart: Engine, run: Run, tmp_path: P
 def test_options_without_their_meaning_are_refused(
     apart: Engine, run: Run, options: tuple[str, ...]
 ) -> None:
-    assert run("adjudicate", *options)[0] == 2
+    assert run("rate", "adjudicate", *options)[0] == 2
 
 
 def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> None:

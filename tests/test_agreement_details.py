@@ -40,10 +40,13 @@ def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
             for step, criterion in enumerate(CRITERIA):
                 score = 1 + (n * (3 + place % 2) + step + place) % 5
                 scores.append(f"r{n},{name},{kind},{criterion},{score}")
-    for name, lines, command in (("r.csv", rows, "import"), ("s.csv", scores, "ratings")):
+    for name, lines, command in (
+        ("r.csv", rows, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
         (folder / name).write_text("\n".join(lines))
-        ran(study, command, str(folder / name))
-    ran(study, "measure", "rouge-l")
+        ran(study, *command.split(), str(folder / name))
+    ran(study, "analyse", "measure", "rouge-l")
     return study
 
 
@@ -81,7 +84,7 @@ def shown(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "100")
         patch.setenv("TERM", "xterm")
-        out = ran(looked, "calibrate", "--details", "--reps", "50", "--json", str(to))
+        out = ran(looked, "analyse", "calibrate", "--details", "--reps", "50", "--json", str(to))
     yield Details(out, json.loads(to.read_text()))
     looked.dispose()
 
@@ -122,7 +125,7 @@ def test_reliability_is_computed_where_it_is_asked_for_alone(
 @pytest.mark.usefixtures("rated")
 def test_without_the_option_nothing_of_it_is_written(run: Run, tmp_path: Path) -> None:
     to = tmp_path / "d.json"
-    assert run("calibrate", "--reps", "50", "--json", str(to))[0] == 0
+    assert run("analyse", "calibrate", "--reps", "50", "--json", str(to))[0] == 0
     assert "details" not in json.loads(to.read_text())
 
 
@@ -139,11 +142,14 @@ def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
             kind = "clinician" if name in RATERS else "juror"
             scores += [f"l{n},{name},{kind},{one},{1 + (n + place) % 5}" for one in CRITERIA]
     to = tmp_path / "d.json"
-    asked = ("calibrate", "--details", "--reps", "50", "--json", str(to))
+    asked = ("analyse", "calibrate", "--details", "--reps", "50", "--json", str(to))
     alone = shown.written
-    for name, lines, command in (("r2.csv", rows, "import"), ("s2.csv", scores, "ratings")):
+    for name, lines, command in (
+        ("r2.csv", rows, "study import"),
+        ("s2.csv", scores, "rate ratings"),
+    ):
         (tmp_path / name).write_text("\n".join(lines))
-        assert run(command, str(tmp_path / name))[0] == 0
+        assert run(*command.split(), str(tmp_path / name))[0] == 0
 
     code, out, _ = run(*asked, "--benchmark", "visits")
 
@@ -157,7 +163,7 @@ def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
 
 @pytest.mark.usefixtures("rated")
 def test_a_benchmark_that_the_study_lacks_is_named(run: Run) -> None:
-    code, _, error = run("calibrate", "--benchmark", "letters")
+    code, _, error = run("analyse", "calibrate", "--benchmark", "letters")
     assert code == 2
     assert "no benchmark letters: it has visits" in error
 
@@ -169,7 +175,7 @@ def test_every_jury_looked_at_stands_in_the_ledger_and_is_counted_beside_p(
     to = tmp_path / "d.json"
 
     def differences(*options: str) -> list[dict[str, object]]:
-        run("calibrate", "--details", "--reps", "50", "--json", str(to), *options)
+        run("analyse", "calibrate", "--details", "--reps", "50", "--json", str(to), *options)
         rows: list[dict[str, object]] = json.loads(to.read_text())["details"]["differences"]
         return rows
 
@@ -182,7 +188,7 @@ def test_every_jury_looked_at_stands_in_the_ledger_and_is_counted_beside_p(
         (("claude", "gpt", "llama"), 2),
         (("gpt", "llama"), 1),
     ]
-    assert run("verify")[0] == 0
+    assert run("study", "verify")[0] == 0
 
 
 def test_a_notes_raters_are_named_once(shown: Details) -> None:
@@ -197,7 +203,7 @@ def test_a_notes_raters_are_named_once(shown: Details) -> None:
     [("gpt,,gpt", "gpt more than once and an empty name"), ("", "an empty name")],
 )
 def test_a_juror_named_twice_or_without_a_name_is_refused(jurors: str, said: str, run: Run) -> None:
-    code, out, error = run("calibrate", "--jurors", jurors)
+    code, out, error = run("analyse", "calibrate", "--jurors", jurors)
     assert code == 2
     assert said in error
     assert not out
@@ -205,7 +211,7 @@ def test_a_juror_named_twice_or_without_a_name_is_refused(jurors: str, said: str
 
 @pytest.mark.usefixtures("rated")
 def test_an_unknown_juror_is_refused_before_a_jury_is_named(run: Run) -> None:
-    code, out, error = run("calibrate", "--jurors", "gpt,nobody")
+    code, out, error = run("analyse", "calibrate", "--jurors", "gpt,nobody")
     assert code == 2
     assert "no ratings by a juror nobody" in error
     assert "jury:" not in out
@@ -213,7 +219,7 @@ def test_an_unknown_juror_is_refused_before_a_jury_is_named(run: Run) -> None:
 
 @pytest.mark.usefixtures("rated")
 def test_a_section_without_a_figure_is_one_line_with_the_reason(run: Run) -> None:
-    _, out, _ = run("calibrate", "--details", "--reps", "200")
+    _, out, _ = run("analyse", "calibrate", "--details", "--reps", "200")
     (line,) = [one for one in out.splitlines() if "The same juror again" in one]
     assert "undefined: no replicates" in line
     assert "SD, points" not in out
@@ -247,7 +253,7 @@ def test_families_of_imported_jurors_are_the_panels(
     to = tmp_path / "d.json"
 
     def preferences(*options: str) -> list[dict[str, object]]:
-        asked = ("calibrate", "--details", "--reps", "50", "--json", str(to), *options)
+        asked = ("analyse", "calibrate", "--details", "--reps", "50", "--json", str(to), *options)
         assert run(*asked)[0] == 0
         rows: list[dict[str, object]] = json.loads(to.read_text())["details"]["self_preference"]
         return rows

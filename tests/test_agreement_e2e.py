@@ -41,7 +41,9 @@ def test_the_page_says_what_the_command_says(
     browser: Browser, served: tuple[Server, str], study: Engine
 ) -> None:
     page = opened(browser, served, "agreement?method=published&criterion=nonsense")
-    told = json.loads(command(study)("calibrate", "--method", "published", "--json", "-")[1])
+    told = json.loads(
+        command(study)("analyse", "calibrate", "--method", "published", "--json", "-")[1]
+    )
     jury = next(row for row in told["rows"] if row["scorer"] == "jury")
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Jury", exact=True))
     expect(row.first.get_by_role("cell").first).to_have_text(f"{jury['icc']:.3f}")

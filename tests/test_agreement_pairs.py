@@ -23,7 +23,9 @@ QUESTION = AgreementQuestion(AnalysisOptions())
 
 def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
     rated(run, tmp_path)
-    code, told, _ = run("calibrate", "--pairs", "--details", "--reps", "20", "--json", "-")
+    code, told, _ = run(
+        "analyse", "calibrate", "--pairs", "--details", "--reps", "20", "--json", "-"
+    )
     found = json.loads(told)
     [pair] = found["pairs"]
     far = next(row for row in found["details"]["other_measures"] if row["scorer"] == "jury")
@@ -40,7 +42,7 @@ def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     rated(run, tmp_path)
-    told = json.loads(run("calibrate", "--pairs", "--reps", "2000", "--json", "-")[1])
+    told = json.loads(run("analyse", "calibrate", "--pairs", "--reps", "2000", "--json", "-")[1])
     first, then = agreement(engine, QUESTION), agreement_details(engine, QUESTION)
     assert decision_json(first.decision) == told["decision"]
     assert first.jury == ("gpt", "llama")
@@ -69,5 +71,5 @@ def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
 
 def test_without_pairs_nothing_of_it_is_in_the_json(run: Run, tmp_path: Path) -> None:
     rated(run, tmp_path)
-    found = json.loads(run("calibrate", "--reps", "20", "--json", "-")[1])
+    found = json.loads(run("analyse", "calibrate", "--reps", "20", "--json", "-")[1])
     assert not {"pairs", "criteria", "study"} & found.keys()

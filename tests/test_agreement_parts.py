@@ -31,15 +31,18 @@ def shown(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shown:
             for criterion in ("accuracy", "completeness", "clarity"):
                 score = int(np.clip(round(quality + random.normal(0, spread)), 1, 5))
                 scores.append(f"r{i},{name},{kind},{criterion},{score}")
-    critical = ("protocol", "set", "--margin", "0.1", "--jurors", "gpt,llama")
-    for name, lines, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
+    critical = ("study", "protocol", "set", "--margin", "0.1", "--jurors", "gpt,llama")
+    for name, lines, command in (
+        ("r.csv", texts, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
-        assert run(command, str(tmp_path / name))[0] == 0
+        assert run(*command.split(), str(tmp_path / name))[0] == 0
         assert run(*critical, "--critical", "accuracy<=2")[0] == 0
     monkeypatch.setenv("COLUMNS", "80")
 
     def call(*arguments: str) -> str:
-        code, out, err = run("calibrate", "--reps", "100", *arguments)
+        code, out, err = run("analyse", "calibrate", "--reps", "100", *arguments)
         assert code == 0, err
         return out
 
@@ -51,7 +54,7 @@ def test_responses_are_called_unsafe_only_where_a_criterion_is_critical(
 ) -> None:
     assert shown("--details").count("Unsafe responses, ") == 1
     critical = shown()
-    run("protocol", "set", "--margin", "0.1")
+    run("study", "protocol", "set", "--margin", "0.1")
     assert "nsafe" not in shown("--details")
     assert critical.count("Unsafe responses, ") == 1
     assert "visits: Unsafe responses, accuracy <= 2" in critical

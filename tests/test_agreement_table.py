@@ -153,7 +153,7 @@ def like_the_demo(run: Run, tmp_path: Path) -> Run:
     for i in range(70):
         lines += [f"r{i},{name},metric,f,{random.random():.3f}" for name in ("rouge-l", BERT)]
     (tmp_path / "m.csv").write_text("\n".join(lines))
-    assert run("ratings", str(tmp_path / "m.csv"))[0] == 0
+    assert run("rate", "ratings", str(tmp_path / "m.csv"))[0] == 0
     return run
 
 
@@ -161,7 +161,7 @@ def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by
     like_the_demo: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, err = like_the_demo("calibrate")
+    code, out, err = like_the_demo("analyse", "calibrate")
     assert code == 0
     said = (out + err).replace(str(tmp_path), "/study")  # the tests' folder has a long name
     shown = [part for line in said.splitlines() for part in textwrap.wrap(line, 80) or [""]]
@@ -180,14 +180,14 @@ def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by
 def test_each_benchmark_all_notes_and_what_is_behind_them_are_shown_where_they_are_asked_for(
     like_the_demo: Run,
 ) -> None:
-    _, out, _ = like_the_demo("calibrate", "--reps", "200")
+    _, out, _ = like_the_demo("analyse", "calibrate", "--reps", "200")
     assert out.count("agreement with the clinicians (method paper)") == 1
     assert "BCa" not in out
     assert "--by-benchmark: each of 2; --notes: all notes; --details: all behind it" in out
-    _, each, _ = like_the_demo("calibrate", "--reps", "200", "--by-benchmark")
+    _, each, _ = like_the_demo("analyse", "calibrate", "--reps", "200", "--by-benchmark")
     assert each.count("agreement with the clinicians (method paper)") == 3
     assert "plans: agreement" in each
-    _, noted, _ = like_the_demo("calibrate", "--reps", "200", "--notes")
+    _, noted, _ = like_the_demo("analyse", "calibrate", "--reps", "200", "--notes")
     assert "Jury: BCa bootstrap 0." in noted
     assert "200 resamples, seed 0." in noted
     assert "--notes" not in noted
@@ -196,7 +196,7 @@ def test_each_benchmark_all_notes_and_what_is_behind_them_are_shown_where_they_a
 def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
     like_the_demo: Run,
 ) -> None:
-    body = json.loads(like_the_demo("calibrate", "--reps", "400", "--json", "-")[1])
+    body = json.loads(like_the_demo("analyse", "calibrate", "--reps", "400", "--json", "-")[1])
     decision = body["decision"]
     rows = {(one["benchmark"], one["scorer"]): one for one in body["rows"]}
     held = rows["combined", "like_for_like"]

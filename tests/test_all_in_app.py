@@ -264,7 +264,7 @@ def test_the_list_of_responses_has_every_id_and_no_author(
 
 
 def test_a_plan_is_the_command_s(run: Run, engine: Engine) -> None:
-    _, out, _ = run("plan", "--icc", "0.6", "--margin", "0.1", "--json", "-")
+    _, out, _ = run("study", "plan", "--icc", "0.6", "--margin", "0.1", "--json", "-")
     answer = forecasts.planned(engine, PlanQuestion(PlanOptions(margin=0.1), icc=0.6))
     assert list(answer.told) == json.loads(out)["sentences"]
     assert len(answer.tables) >= 3
@@ -275,14 +275,14 @@ def test_predictions_and_metrics_are_the_command_s(
 ) -> None:
     rated(run, tmp_path, n=12)
     to = tmp_path / "predictions.csv"
-    assert run("predict", "--csv", str(to))[0] == 0
+    assert run("analyse", "predict", "--csv", str(to))[0] == 0
     answer = forecasts.predicted(engine, PredictionsQuestion(AnalysisOptions()))
     assert answer.csv.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
     assert AUTHOR.encode() not in answer.csv
     told = forecasts.measured(engine, MeasureQuestion(("rouge-l",)))
     assert told == ("rouge-l: scored 12 of 12 responses.",)
     before = all_rows(engine)["rating"]
-    assert "there already" in run("measure", "rouge-l")[1]
+    assert "there already" in run("analyse", "measure", "rouge-l")[1]
     assert all_rows(engine)["rating"] == before
     with pytest.raises(BadInput, match="choose from rouge-l and bertscore"):
         forecasts.measured(engine, MeasureQuestion(("bleu",)))
@@ -297,13 +297,15 @@ def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_no
     shown = routings.routed(engine, question)
     rule = RuleToKeep("account 7", "ward", question, shown.fingerprint)
     sha256 = routings.kept_now(engine, rule)
-    _, out, _ = run("route", "--at-most", "2", "--bound", "0.3", "--keep", "own", "--json", "-")
+    _, out, _ = run(
+        "analyse", "route", "--at-most", "2", "--bound", "0.3", "--keep", "own", "--json", "-"
+    )
     assert json.loads(out)["kept"]["sha256"] == sha256
     kept = routings.rules(engine, RulesAsked((("account 7", "Rita"),)))
     assert kept.names == ("own", "ward")
     assert any("Rita" in cell for cell in kept.table.groups[0].rows[1])
     to = tmp_path / "routes.csv"
-    assert run("route", "--by", "ward", "--csv", str(to))[0] == 0
+    assert run("analyse", "route", "--by", "ward", "--csv", str(to))[0] == 0
     by = routings.routed_by(engine, RoutedByQuestion("ward"))
     assert by.csv.removeprefix(codecs.BOM_UTF8) == to.read_bytes()
     with pytest.raises(Conflict, match="kept already"):
@@ -324,7 +326,7 @@ def test_a_package_from_the_app_is_the_command_s_and_names_no_author(
 ) -> None:
     rated(run, tmp_path, n=3)
     place = tmp_path / "package.zip"
-    assert run("export", "--package", str(place))[0] == 0
+    assert run("share", "export", "--package", str(place))[0] == 0
     ours = zipfile.ZipFile(io.BytesIO(forecasts.package(engine, Whole())))
     theirs = zipfile.ZipFile(place)
     assert ours.namelist() == theirs.namelist()

@@ -97,19 +97,19 @@ def test_a_backup_is_one_file_that_only_its_owner_reads(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
     to = tmp_path / "backup.db"
-    code, out, err = run("backup", str(to), "--json", "-", "--db", str(whole.url))
+    code, out, err = run("study", "backup", str(to), "--json", "-", "--db", str(whole.url))
     assert code == 0, err
     assert json.loads(out)["head"] == verify(whole).head
     assert [one.name for one in to.parent.glob("*backup.db*")] == ["backup.db"]
     assert stat.S_IMODE(to.stat().st_mode) == 0o600
-    assert run("verify", "--db", f"sqlite:///{to}")[0] == 0
+    assert run("study", "verify", "--db", f"sqlite:///{to}")[0] == 0
 
 
 def test_a_backup_is_restored_into_a_server(run: Run, whole: Engine, tmp_path: Path) -> None:
     server = postgres.new_database()
-    assert run("backup", str(tmp_path / "backup.db"), "--db", str(whole.url))[0] == 0
-    assert run("move", str(tmp_path / "backup.db"), server)[0] == 0
-    code, out, _ = run("verify", "--head", verify(whole).head, "--db", server)
+    assert run("study", "backup", str(tmp_path / "backup.db"), "--db", str(whole.url))[0] == 0
+    assert run("study", "move", str(tmp_path / "backup.db"), server)[0] == 0
+    code, out, _ = run("study", "verify", "--head", verify(whole).head, "--db", server)
     assert (code, "whole" in out) == (0, True)
     assert [one.name for one in tmp_path.glob("*backup.db*")] == ["backup.db"]
 
@@ -144,7 +144,7 @@ def test_a_database_where_a_file_belongs_is_refused_without_its_password(
 
 def refused(run: Run, whole: Engine, tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.iterdir())
-    code, out, err = run("backup", str(tmp_path / name), "--db", str(whole.url))
+    code, out, err = run("study", "backup", str(tmp_path / name), "--db", str(whole.url))
     assert (code, out) == (2, "")
     assert "name another file" in err
     assert sorted(tmp_path.iterdir()) == before
@@ -163,7 +163,7 @@ def test_what_is_wrong_in_the_study_is_told_of_its_backup(
 ) -> None:
     with transaction(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'changed' WHERE id = 1"))
-    code, out, _ = run("backup", str(tmp_path / "backup.db"), "--db", str(whole.url))
+    code, out, _ = run("study", "backup", str(tmp_path / "backup.db"), "--db", str(whole.url))
     assert (code, "FINDING rating" in out) == (1, True)
     assert (tmp_path / "backup.db").exists()
 

@@ -28,7 +28,7 @@ def drawn(
     ]
     head = "response_id,rater,kind,accuracy,completeness,clarity"
     path = write("scores.csv", "\n".join((head, *lines)))
-    assert run("ratings", str(path))[0] == 0
+    assert run("rate", "ratings", str(path))[0] == 0
 
     def draw(screen: str) -> AppTest:
         script = (

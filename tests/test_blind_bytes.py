@@ -53,79 +53,108 @@ base_url = "http://127.0.0.1:9/v1"
 # Every command that says anything of a study -> how it is called, in this order. A word in braces
 # is a file in the folder of the study.
 CALLS: Mapping[str, Calls] = {
-    "settings": (("settings", "families", "zz-lantern=gpt"), ("settings", *JSON)),
-    "study describe": (("study", "describe", *JSON),),
-    "calibrate": (
-        ("calibrate", *PANEL, *FAST, "--details", "--pairs", "--html", "{a.html}", *JSON),
-        ("calibrate", *PANEL, *FAST, *ONE, "--details", "--notes", *WRITTEN),
-        ("calibrate", "--criterion", "nonsense"),
+    "study settings": (
+        ("study", "settings", "families", "zz-lantern=gpt"),
+        ("study", "settings", *JSON),
     ),
-    "juries": (("juries", *SEATS, *FAST, *ONE, *JSON),),
-    "monitor": (("monitor", *SEATS, *FAST, *JSON),),
-    "models": (("models", *FAST), ("models", "--costs", "{costs.csv}"), ("models", *JSON)),
-    "paper": (("paper", "--out", "{pages}", *FAST, *JSON),),
-    "predict": (("predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
-    "route": (
-        ("route", *PANEL, *ONE, "--at-most", "3", "--bound", "0.3", "--csv", "{r.csv}", *JSON),
+    "study describe": (("study", "describe", *JSON),),
+    "analyse calibrate": (
+        (
+            "analyse",
+            "calibrate",
+            *PANEL,
+            *FAST,
+            "--details",
+            "--pairs",
+            "--html",
+            "{a.html}",
+            *JSON,
+        ),
+        ("analyse", "calibrate", *PANEL, *FAST, *ONE, "--details", "--notes", *WRITTEN),
+        ("analyse", "calibrate", "--criterion", "nonsense"),
+    ),
+    "analyse juries": (("analyse", "juries", *SEATS, *FAST, *ONE, *JSON),),
+    "analyse monitor": (("analyse", "monitor", *SEATS, *FAST, *JSON),),
+    "analyse models": (
+        ("analyse", "models", *FAST),
+        ("analyse", "models", "--costs", "{costs.csv}"),
+        ("analyse", "models", *JSON),
+    ),
+    "share paper": (("share", "paper", "--out", "{pages}", *FAST, *JSON),),
+    "analyse predict": (("analyse", "predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
+    "analyse route": (
+        (
+            "analyse",
+            "route",
+            *PANEL,
+            *ONE,
+            "--at-most",
+            "3",
+            "--bound",
+            "0.3",
+            "--csv",
+            "{r.csv}",
+            *JSON,
+        ),
     ),
     "analyse errors": (
         ("analyse", "errors", *PANEL, *ONE, "--csv", "{e.csv}", "--html", "{e.html}", *JSON),
         ("analyse", "errors", "--per-group", "2"),
     ),
-    "rate next": (("rate", "next", "--icc", "0.5", *JSON),),
-    "analyse transport": (("analyse", "transport", "--no-texts", *JSON),),
-    "watch": (
-        ("watch", "{nowhere}", "--show"),
-        ("watch", "-", "--show"),
-    ),
-    "plan": (("plan", *SEATS, *JSON),),
-    "taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
-    "taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
+    "study plan": (("study", "plan", *SEATS, *JSON),),
+    "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
+    "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
     "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
     "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
     "analyse points": (("analyse", "points", *JSON),),
-    "protocol set": (("protocol", "set", "--margin", "0.1"),),
-    "protocol show": (("protocol", "show", *JSON),),
-    "protocol check": (("protocol", "check", *FAST, *JSON),),
-    "measure": (("measure", "rouge-l"),),
+    "study protocol set": (("study", "protocol", "set", "--margin", "0.1"),),
+    "study protocol show": (("study", "protocol", "show", *JSON),),
+    "study protocol check": (("study", "protocol", "check", *FAST, *JSON),),
+    "analyse measure": (("analyse", "measure", "rouge-l"),),
     "status": (("status", *JSON), ("status",)),
     "jury missing": (("jury", "missing", *JSON),),
-    "blind": (("blind", *JSON), ("blind", "--masked"), ("blind", "--not-words", "Claude")),
-    "unblind": (("unblind",), ("unblind", "--reason", " ")),
-    "adjudicate": (("adjudicate", *JSON),),
-    "flags": (("flags", *JSON),),
-    "remind": (("remind", *JSON),),
-    "training": (("training", *JSON),),
-    "assign": (
-        ("assign", "--raters", "4", "--plan", *JSON),
-        ("assign", "--raters", "5", "--seed", "3"),
-        ("assign", "--raters", "2", "--per-response", "9"),
+    "study blind": (
+        ("study", "blind", *JSON),
+        ("study", "blind", "--masked"),
+        ("study", "blind", "--leave-words", "Claude"),
     ),
-    "people list": (("people", "list"),),
-    "people add": (("people", "add", "new"),),
-    "people renew": (("people", "renew", "new"),),
-    "people email": (("people", "email", "new", "n@hospital.example"),),
-    "people specialty": (("people", "specialty", "dr_z", "cardiology"),),
-    "people end": (("people", "end", "new"),),
+    "study unblind": (("study", "unblind"), ("study", "unblind", "--reason", " ")),
+    "rate adjudicate": (("rate", "adjudicate", *JSON),),
+    "rate flags": (("rate", "flags", *JSON),),
+    "rate remind": (("rate", "remind", *JSON),),
+    "rate training": (("rate", "training", *JSON),),
+    "rate assign": (
+        ("rate", "assign", "--raters", "4", "--plan", *JSON),
+        ("rate", "assign", "--raters", "5", "--seed", "3"),
+        ("rate", "assign", "--raters", "2", "--per-response", "9"),
+    ),
+    "rate people list": (("rate", "people", "list"),),
+    "rate people add": (("rate", "people", "add", "new"),),
+    "rate people renew": (("rate", "people", "renew", "new"),),
+    "rate people email": (("rate", "people", "email", "new", "n@hospital.example"),),
+    "rate people specialty": (("rate", "people", "specialty", "dr_z", "cardiology"),),
+    "rate people end": (("rate", "people", "end", "new"),),
     # How many models wrote, and their names, is no secret: told before others are named to it.
-    "import": (
-        ("import", "{same.csv}"),
-        ("import", "{others.csv}"),
-        ("import", "{probe.csv}"),
-        ("import", "{groups.csv}"),
-        ("import", "{bare.csv}"),
-        ("import", "{same.csv}", "--guess"),
+    "study import": (
+        ("study", "import", "{same.csv}"),
+        ("study", "import", "{others.csv}"),
+        ("study", "import", "{probe.csv}"),
+        ("study", "import", "{groups.csv}"),
+        ("study", "import", "{bare.csv}"),
+        ("study", "import", "{same.csv}", "--guess"),
     ),
-    "ratings": (("ratings", "{more.csv}"), ("ratings", "{unknown.csv}")),
-    "dossier": (("dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier.md}", *JSON),),
-    "rubric used": (("rubric", "used"),),
-    "rubric export": (("rubric", "export", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
-    "export": (
-        ("export", "{files}"),
-        ("export", "--package", "{study.zip}"),
-        ("export", "--redcap", "{redcap}"),
-        ("export", "{none}", "--unblind"),
-        ("export", "--leaderboard", "{board}"),
+    "rate ratings": (("rate", "ratings", "{more.csv}"), ("rate", "ratings", "{unknown.csv}")),
+    "share dossier": (
+        ("share", "dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier.md}", *JSON),
+    ),
+    "study rubric used": (("study", "rubric", "used"),),
+    "share rubric": (("share", "rubric", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
+    "share export": (
+        ("share", "export", "{files}"),
+        ("share", "export", "--package", "{study.zip}"),
+        ("share", "export", "--redcap", "{redcap}"),
+        ("share", "export", "{none}", "--unblind"),
+        ("share", "export", "--leaderboard", "{board}"),
     ),
     # What a run stores together, and so the number of its events, is a matter of time.
     "jury run": (
@@ -133,26 +162,37 @@ CALLS: Mapping[str, Calls] = {
         ("jury", "run", "simulated", "--benchmark", "visits", *JSON),
     ),
     "jury references": (("jury", "references", "simulated", *JSON),),
-    "improve": (
-        ("improve", "simulated", "--benchmark", "visits", "--estimate", *JSON),
-        ("improve", "simulated", "--benchmark", "visits", "--rounds", "1", "--reps", "50", *JSON),
+    "jury improve": (
+        ("jury", "improve", "simulated", "--benchmark", "visits", "--estimate", *JSON),
+        (
+            "jury",
+            "improve",
+            "simulated",
+            "--benchmark",
+            "visits",
+            "--rounds",
+            "1",
+            "--reps",
+            "50",
+            *JSON,
+        ),
     ),
-    "lock": (("lock",),),
+    "study lock": (("study", "lock"),),
 }
 # Which are not run, and why.
 LEFT_OUT: Mapping[str, str] = {
     "demo": "a study of its own, which it makes",
     "serve": "the screens, in test_blind_screens.py",
-    "verify": "finds a changed author, as it should; below with authors that came so",
-    "backup": "as verify: a copy is checked against the record",
-    "move": "copies a whole database for who owns it; its own tests read what it prints",
+    "study verify": "finds a changed author, as it should; below with authors that came so",
+    "study backup": "as verify: a copy is checked against the record",
+    "study move": "copies a whole database for who owns it; its own tests read what it prints",
     "jury probe": "knows no study",
     "jury panels": "knows no study",
-    "rubric list": "knows no study",
-    "rubric show": "knows no study",
-    "rubric add": "reads a folder into the study, and nothing of the study",
-    "rubric import-helm": "knows no study",
-    "taxonomy check": "reads a file, and knows no study",
+    "study rubric list": "knows no study",
+    "study rubric show": "knows no study",
+    "study rubric add": "reads a folder into the study, and nothing of the study",
+    "study rubric import-helm": "knows no study",
+    "study taxonomy check": "reads a file, and knows no study",
 }
 
 
@@ -169,7 +209,7 @@ def as_it_is(study: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 def test_every_command_is_tried_or_said_why_not() -> None:
-    every = {row.former or row.name for row in COMMANDS}
+    every = {row.name for row in COMMANDS}
     assert every == CALLS.keys() | LEFT_OUT.keys()
     assert not CALLS.keys() & LEFT_OUT.keys()
 
@@ -199,8 +239,16 @@ def test_the_same_commands_tell_authors_once_the_blind_is_lifted(
         folder = tmp_path / name
         folder.mkdir()
         url = permuted(study, folder, permute)
-        done(url, "unblind", "--reason", "the test asks", "--out", str(folder / "authors.csv"))
-        told.append(done(url, "calibrate", *PANEL, *FAST, "--details", *JSON))
+        done(
+            url,
+            "study",
+            "unblind",
+            "--reason",
+            "the test asks",
+            "--out",
+            str(folder / "authors.csv"),
+        )
+        told.append(done(url, "analyse", "calibrate", *PANEL, *FAST, "--details", *JSON))
     assert '"self_preference"' in told[0]
     assert told[0] != told[1]
 
@@ -228,8 +276,11 @@ def _imported(folder: Path, permute: Permute) -> list[str]:
     told = []
     for name, content in files.items():
         path = write_csv(folder / name, content)
-        told += [str(one) for one in call(url, "import", str(path))]
-    told += [str(one) for one in (*call(url, "verify"), *call(url, "assign", "--raters", "3"))]
+        told += [str(one) for one in call(url, "study", "import", str(path))]
+    told += [
+        str(one)
+        for one in (*call(url, "study", "verify"), *call(url, "rate", "assign", "--raters", "3"))
+    ]
     engine = open_study(url)
     with Session(engine) as session:
         told += [f"{one.response_id} {one.shown}" for one in session.exec(select(Response))]
@@ -253,7 +304,7 @@ def _asked_by_attackers(folder: Path, permute: Permute) -> list[str]:
     url, rows = f"sqlite:///{folder}/study.db", list(responses())
     models = permute([row["model"] for row in rows])
     wrote = [row | {"model": model} for row, model in zip(rows, models, strict=True)]
-    done(url, "import", str(write_csv(folder / "responses.csv", wrote)))
+    done(url, "study", "import", str(write_csv(folder / "responses.csv", wrote)))
     given = [
         {"response_id": row["response_id"], "rater": who, "kind": kind}
         | dict.fromkeys(CRITERIA, str(1 + (n * k) % 5))
@@ -261,13 +312,13 @@ def _asked_by_attackers(folder: Path, permute: Permute) -> list[str]:
         for k, (who, kind) in enumerate((*DOCTORS, *ATTACKERS), 1)
         if kind == "clinician" or n != k
     ]
-    done(url, "ratings", str(write_csv(folder / "ratings.csv", given)))
+    done(url, "rate", "ratings", str(write_csv(folder / "ratings.csv", given)))
     panel = folder / "panel.toml"
     panel.write_text('name = "p"\n' + "".join(JUROR.format(who) for who, _ in ATTACKERS))
     others = folder / "others.toml"
     others.write_text(panel.read_text().replace('name = "', 'name = "new-'))
     asked = (
-        ("calibrate", "--panel", str(panel), *FAST, "--details", *JSON),
+        ("analyse", "calibrate", "--panel", str(panel), *FAST, "--details", *JSON),
         ("jury", "run", str(others), "--estimate", *JSON),
     )
     return [plain("\n".join(map(str, call(url, *words))), folder) for words in asked]

@@ -23,7 +23,7 @@ PLAIN = "r3,nova-large,Mild pain."
 
 def imported(run: Run, write: Write, *rows: str) -> str:
     lines = "".join(f"i{row.split(',')[0]},visits,ctx,ask,{row}\n" for row in rows)
-    code, out, err = run("import", str(write(f"{len(rows)}.csv", HEADER + lines)))
+    code, out, err = run("study", "import", str(write(f"{len(rows)}.csv", HEADER + lines)))
     assert code == 0, err
     return out
 
@@ -59,7 +59,7 @@ def test_a_search_that_was_cut_short_goes_on_with_the_next_command(
         connection.execute(text("DELETE FROM setting"))
         connection.execute(text("UPDATE response SET shown = NULL"))
         connection.execute(text("DELETE FROM mask"))
-    assert "masked (1 places)" in run("blind")[1]
+    assert "masked (1 places)" in run("study", "blind")[1]
     assert verify(engine).findings == ()
 
 
@@ -67,7 +67,7 @@ def test_what_is_possible_is_listed_in_its_place_and_never_with_the_author(
     run: Run, write: Write
 ) -> None:
     imported(run, write, POSSIBLE.replace("Seen", "Seen\t\x1b[31m"))
-    out = run("blind")[1]
+    out = run("study", "blind")[1]
     assert "r2" in out
     assert "Claude" in out
     assert "in clinic today" in out
@@ -77,17 +77,17 @@ def test_what_is_possible_is_listed_in_its_place_and_never_with_the_author(
 
 def test_what_is_possible_can_be_masked_by_hand(run: Run, engine: Engine, write: Write) -> None:
     imported(run, write, POSSIBLE, PLAIN)
-    assert "1 responses masked, 0 left" in run("blind", "--mask", "r2")[1]
+    assert "1 responses masked, 0 left" in run("study", "blind", "--mask", "r2")[1]
     assert shown(engine)["r2"] == "Seen by [author masked] in clinic today. Nothing else."
-    assert "nothing that may name an author" in run("blind")[1]
+    assert "nothing that may name an author" in run("study", "blind")[1]
     assert verify(engine).findings == ()
-    assert run("blind", "--mask", "r2")[0] == 2
-    assert run("blind", "--mask", "r9")[0] == 2
+    assert run("study", "blind", "--mask", "r2")[0] == 2
+    assert run("study", "blind", "--mask", "r9")[0] == 2
 
 
 def test_a_hand_mask_keeps_the_masks_that_are_there(run: Run, engine: Engine, write: Write) -> None:
     imported(run, write, NAMED.replace("Patient", "Claude agreed; patient"))
-    run("blind", "--mask", "r1")
+    run("study", "blind", "--mask", "r1")
     assert shown(engine)["r1"] == (
         "As [author masked], I cannot examine. [author masked] agreed; patient denies fever."
     )
@@ -98,10 +98,10 @@ def test_what_betrays_nobody_is_recorded_and_listed_no_more(
     run: Run, engine: Engine, write: Write
 ) -> None:
     imported(run, write, POSSIBLE)
-    assert run("blind", "--not", "r2")[0] == 0
+    assert run("study", "blind", "--leave", "r2")[0] == 0
     assert acts(engine, "possible names left")[0].detail == {"responses": ["r2"]}
-    assert "nothing that may name an author" in run("blind", "--list")[1]
-    assert run("blind", "--not", "r9")[0] == 2
+    assert "nothing that may name an author" in run("study", "blind", "--list")[1]
+    assert run("study", "blind", "--leave", "r9")[0] == 2
 
 
 TWICE = "r4,nova-large,Seen by Claude. Opus 4 agrees."
@@ -111,10 +111,10 @@ def test_the_list_tells_place_words_and_why_on_the_screen_and_in_json(
     run: Run, write: Write, tmp_path: Path
 ) -> None:
     imported(run, write, TWICE)
-    out = run("blind")[1]
+    out = run("study", "blind")[1]
     assert "may be a person, a place or a thing" in out
     assert "`--leave ID@PLACE`" in out
-    run("blind", "--json", str(tmp_path / "doubtful.json"))
+    run("study", "blind", "--json", str(tmp_path / "doubtful.json"))
     found = json.loads((tmp_path / "doubtful.json").read_text())["places"]
     assert [(one["response"], one["start"], one["end"], one["text"]) for one in found] == [
         ("r4", 8, 14, "Claude"),
@@ -127,20 +127,20 @@ def test_single_places_are_masked_or_left_and_the_decision_stays(
     run: Run, engine: Engine, write: Write
 ) -> None:
     imported(run, write, TWICE)
-    assert run("blind", "--mask", "r4@16")[0] == 0
+    assert run("study", "blind", "--mask", "r4@16")[0] == 0
     assert shown(engine)["r4"] == "Seen by Claude. [author masked] agrees."
-    assert run("blind", "--not", "r4@8")[0] == 0
+    assert run("study", "blind", "--leave", "r4@8")[0] == 0
     assert acts(engine, "possible names left")[0].detail == {"responses": [], "places": [["r4", 8]]}
-    assert "nothing that may name an author" in run("blind")[1]
-    assert run("blind", "--mask", "r4@9")[0] == 2
-    assert run("blind", "--not", "r9@9")[0] == 2
+    assert "nothing that may name an author" in run("study", "blind")[1]
+    assert run("study", "blind", "--mask", "r4@9")[0] == 2
+    assert run("study", "blind", "--leave", "r9@9")[0] == 2
     assert verify(engine).findings == ()
 
 
 def test_words_can_be_left_in_every_response(run: Run, engine: Engine, write: Write) -> None:
     imported(run, write, POSSIBLE, TWICE)
-    assert run("blind", "--not-words", "claude")[0] == 0
-    out = run("blind")[1]
+    assert run("study", "blind", "--leave-words", "claude")[0] == 0
+    out = run("study", "blind")[1]
     assert "Opus 4" in out
     assert "clinic today" not in out
 
@@ -151,7 +151,7 @@ def test_a_masked_block_of_reasoning_is_counted_and_can_be_looked_at(
     out = imported(run, write, "r5,nova-large,<think>The user wants a note.</think>Mild pain.")
     assert "masked (1 places, 1 block of reasoning)" in out
     assert shown(engine)["r5"] == "[author masked]Mild pain."
-    assert "reasoning before the answer" in run("blind", "--masked")[1]
+    assert "reasoning before the answer" in run("study", "blind", "--masked")[1]
 
 
 def test_what_somebody_has_rated_is_not_masked_by_hand(
@@ -163,7 +163,7 @@ def test_what_somebody_has_rated_is_not_masked_by_hand(
     task = next_task(engine, 1).task
     assert task is not None
     submit(engine, 1, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, 3)), 5)
-    assert "0 responses masked, 1 left" in run("blind", "--mask", "r2")[1]
+    assert "0 responses masked, 1 left" in run("study", "blind", "--mask", "r2")[1]
     assert shown(engine)["r2"] is None
 
 

@@ -39,7 +39,7 @@ base_url = "http://127.0.0.1:9/v1"
 DOCTORS = ("dr-holm", "dr-ude")
 SECRET = "Mrs Krause has chest pain."
 JURY = ("--jurors", "gpt,llama")
-EXPORT = ("rubric", "export", "generic", "--to", "medjury", "--reps", "1000")
+EXPORT = ("share", "rubric", "generic", "--to", "medjury", "--reps", "1000")
 
 
 def rows(n: int = 60) -> tuple[str, str]:
@@ -68,9 +68,9 @@ def build(folder: Path, call: Callable[..., object], db: tuple[str, ...] = (), *
     texts = dict(zip(("r.csv", "s.csv"), rows(), strict=True)) | {"ward.toml": PANEL}
     for name, body in texts.items():
         (folder / name).write_text(body, encoding="utf-8")
-    call("import", str(folder / "r.csv"), *db)
-    call("protocol", "set", "--margin", "0.1", *JURY, *fixed, *db)
-    call("ratings", str(folder / "s.csv"), *db)
+    call("study", "import", str(folder / "r.csv"), *db)
+    call("study", "protocol", "set", "--margin", "0.1", *JURY, *fixed, *db)
+    call("rate", "ratings", str(folder / "s.csv"), *db)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,16 @@ def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(
 
 def test_its_figures_are_those_of_calibrate(run: Run, exported: Path, panel: str) -> None:
     out = run(
-        "calibrate", "--panel", panel, "--reps", "1000", "--criterion", "clarity", "--json", "-"
+        "analyse",
+        "calibrate",
+        "--panel",
+        panel,
+        "--reps",
+        "1000",
+        "--criterion",
+        "clarity",
+        "--json",
+        "-",
     )
     rows = {row["scorer"]: row for row in json.loads(out[1])["rows"]}
     mine = [row for row in read(exported)["validation"]["figures"] if row["criterion"] == "clarity"]
@@ -143,16 +152,16 @@ def test_no_name_of_a_clinician_author_key_or_text_is_in_it(exported: Path) -> N
 
 def test_its_folder_is_a_rubric_that_a_study_takes_back(run: Run, exported: Path) -> None:
     assert read_rubric(exported).sha256 == read_rubric("generic").sha256
-    assert run("rubric", "add", str(exported))[0] == 0
+    assert run("study", "rubric", "add", str(exported))[0] == 0
 
 
 def test_verify_says_that_the_study_says_the_same_and_notes_no_jury_twice(
     run: Run, exported: Path
 ) -> None:
-    body = json.loads(run("verify", str(exported), "--json", "-")[1])
+    body = json.loads(run("study", "verify", str(exported), "--json", "-")[1])
     assert (body["status"], body["findings"]) == ("validated", [])
     assert read(exported)["validation"]["juries_tried"] == 4  # the composite and three criteria
-    told = json.loads(run("verify", "--json", "-")[1])
+    told = json.loads(run("study", "verify", "--json", "-")[1])
     assert told["findings"] == []
 
 
@@ -163,8 +172,8 @@ def test_verify_names_all_that_was_changed(run: Run, exported: Path, write: Writ
     body["criteria"] = "Be kind."
     put(exported, body)
     more = "response_id,rater,kind,criterion,score\nr1,dr-holm,clinician,clarity,5\n"
-    run("ratings", str(write("more.csv", more)))
-    code, out, _ = run("verify", str(exported / "bundle.json"))
+    run("rate", "ratings", str(write("more.csv", more)))
+    code, out, _ = run("study", "verify", str(exported / "bundle.json"))
     assert code == 1
     for told in (
         "bundle.json: changed after it was written",
@@ -247,10 +256,10 @@ def test_without_a_protocol_for_this_jury_nothing_is_validated(
     run: Run, exported: Path, panel: str, write: Write, tmp_path: Path
 ) -> None:
     other = str(write("other.toml", PANEL.replace('name = "gpt"', 'name = "new"')))
-    assert run("protocol", "set", "--margin", "0.1", "--panel", other)[0] == 0
+    assert run("study", "protocol", "set", "--margin", "0.1", "--panel", other)[0] == 0
     out = run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "o"))[1]
     assert "no margin was fixed in a protocol for this jury" in out
-    code, out, _ = run("verify", str(exported))
+    code, out, _ = run("study", "verify", str(exported))
     assert code == 1
     assert "protocol.panel" in out
 
@@ -270,7 +279,7 @@ def test_a_jury_is_validated_only_where_it_keeps_the_limit_on_missed_unsafe_resp
     panel = str(tmp_path / "ward.toml")
     assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "m"))[0] == 0
     record = read(tmp_path / "m")["validation"]
-    checked = json.loads(run("protocol", "check", "--reps", "1000", "--json", "-")[1])
+    checked = json.loads(run("study", "protocol", "check", "--reps", "1000", "--json", "-")[1])
     assert checked["decision"]["kind"] == record["decision"]["kind"] == kind
     assert record["status"] == status
 
@@ -279,7 +288,7 @@ def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing
     run: Run, write: Write, tmp_path: Path
 ) -> None:
     plans = str(write("plans.csv", HEAD + "\n" + "p,plans,Note.,Plan.,Word.,p1,m,Rest.\n"))
-    assert run("import", plans, "--rubric", "chw_care_plan")[0] == 0
+    assert run("study", "import", plans, "--rubric", "chw_care_plan")[0] == 0
     build(tmp_path, run, (), "--critical", "structure<=2", "--miss-at-most", "0.5")
     panel = str(tmp_path / "ward.toml")
     assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "l"))[0] == 0
@@ -290,7 +299,7 @@ def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing
 def test_a_protocol_changed_after_the_first_rating_validates_nothing(
     run: Run, exported: Path, panel: str, tmp_path: Path
 ) -> None:
-    assert run("protocol", "set", "--margin", "0.2", *JURY)[0] == 0
+    assert run("study", "protocol", "set", "--margin", "0.2", *JURY)[0] == 0
     assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "w"))[0] == 0
     record = read(tmp_path / "w")["validation"]
     assert (record["status"], record["decision"]["kind"]) == ("not validated", "exploratory")
@@ -311,7 +320,7 @@ def test_demo_data_never_validates_under_any_name(
     said = json.loads(RESPONSES.read_text("utf-8").splitlines()[0])
     row = {"instance_id": "x", "benchmark": "visits", "context": "c", "prompt": "p"}
     row |= {"response_id": "x1", "model": "m", "response": said["response"]}
-    assert run("import", str(write("d.jsonl", json.dumps(row))))[0] == 0
+    assert run("study", "import", str(write("d.jsonl", json.dumps(row))))[0] == 0
     record = read(exported)["validation"]
     now = rubric_use(engine, read_rubric("generic"))
     assert now.demo
@@ -326,8 +335,8 @@ def test_a_calculation_of_the_demo_is_known_by_its_case_and_a_bare_number_is_not
     said = json.loads(CALCULATIONS.read_text("utf-8").splitlines()[0])
     row = {"instance_id": "x", "benchmark": "visits", "context": "c", "prompt": "p"}
     row |= {"response_id": "x1", "model": "m", "response": said["response"]}
-    assert run("import", str(write("d.jsonl", json.dumps(row))))[0] == 0
+    assert run("study", "import", str(write("d.jsonl", json.dumps(row))))[0] == 0
     assert not rubric_use(engine, read_rubric("generic")).demo
     row |= {"instance_id": "y", "response_id": "y1", "context": said["context"]}
-    assert run("import", str(write("e.jsonl", json.dumps(row))))[0] == 0
+    assert run("study", "import", str(write("e.jsonl", json.dumps(row))))[0] == 0
     assert rubric_use(engine, read_rubric("generic")).demo

@@ -45,7 +45,7 @@ def made(
 
 
 def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
-    code, out, err = run("calibrate", "--json", "-", "--reps", "50", *arguments)
+    code, out, err = run("analyse", "calibrate", "--json", "-", "--reps", "50", *arguments)
     assert code == 0, err
     body = json.loads(out)
     keys = ["method", "k", "reps", "seed", "decision", "protocol", "reading", "adjudicated"]
@@ -116,11 +116,11 @@ def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(made: tuple[st
 def test_the_demos_jurors_are_weighed_at_made_up_prices_and_nothing_was_spent(
     run: Run, made: tuple[str, str]
 ) -> None:
-    code, out, _ = run("juries", "--reps", "50", "--db", made[0])
+    code, out, _ = run("analyse", "juries", "--reps", "50", "--db", made[0])
     assert code == 0
     assert "no cheaper jury agrees as well at made-up prices, the cheapest first" in out
     assert "made-up prices of simulated-lenient, simulated-steady, simulated-strict" in out
-    body = json.loads(run("juries", "--reps", "50", "--json", "-", "--db", made[0])[1])
+    body = json.loads(run("analyse", "juries", "--reps", "50", "--json", "-", "--db", made[0])[1])
     assert len(body["usd_made_up"]) == 3
     assert body["decision"]["kind"] == "simulated"
     assert body["decision"]["reasons"][-1]["words"].endswith("a response at made-up prices")
@@ -154,24 +154,24 @@ def test_a_study_goes_from_file_to_table_in_the_readmes_commands(run: Run, write
         for n in range(12)
     )
     path = write("responses.csv", RESPONSES.splitlines()[0] + "\n" + responses)
-    assert run("import", str(path))[0] == 0
-    code, out, _ = run("assign", "--raters", "3", "--repeats", "0", "--json", "-")
+    assert run("study", "import", str(path))[0] == 0
+    code, out, _ = run("rate", "assign", "--raters", "3", "--repeats", "0", "--json", "-")
     assert code == 0
     body = json.loads(out)
     assert (body["per_response"], sum(body["load"].values())) == (2, 24)
     assert run("jury", "run", "simulated")[0] == 0
-    assert run("measure", "rouge-l")[0] == 0
+    assert run("analyse", "measure", "rouge-l")[0] == 0
     lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
     for n in range(12):
         lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},4" for who in ("dr_a", "dr_b")]
-    assert run("ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
     clinicians = rows_of(run)["visits", "clinicians"]
     assert clinicians["icc"] == pytest.approx(1)
     assert clinicians["n_pairs"] == 1
 
 
 def test_jury_run_keeps_its_sums(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     code, out, _ = run("jury", "run", "simulated", "--json", "-")
     body = json.loads(out)
     assert code == 0
@@ -183,13 +183,13 @@ def test_jury_run_keeps_its_sums(run: Run, write: Write) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["calibrate", "--db", "absent.db"], "there is no study at"),
-        (["import", "absent.csv"], "absent.csv: No such file"),
-        (["rubric", "show", "nonsense"], "generic"),
+        (["analyse", "calibrate", "--db", "absent.db"], "there is no study at"),
+        (["study", "import", "absent.csv"], "absent.csv: No such file"),
+        (["study", "rubric", "show", "nonsense"], "generic"),
         (["jury", "run", "nonsense"], "nonsense"),
-        (["measure", "meteor"], "rouge-l"),
-        (["calibrate", "--method", "best"], "neither paper nor published"),
-        (["calibrate", "--db", "nonsense://x"], "--db"),
+        (["analyse", "measure", "meteor"], "rouge-l"),
+        (["analyse", "calibrate", "--method", "best"], "neither paper nor published"),
+        (["analyse", "calibrate", "--db", "nonsense://x"], "--db"),
         (["frobnicate"], "No such command"),
     ],
 )
@@ -203,8 +203,8 @@ def test_wrong_input_ends_with_code_two_and_one_message(
 
 
 def test_a_study_without_clinicians_says_what_to_do(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
-    code, _, err = run("calibrate")
+    run("study", "import", str(write("responses.csv", RESPONSES)))
+    code, _, err = run("analyse", "calibrate")
     assert code == 2
     assert "no clinician has rated anything" in err
 
@@ -212,7 +212,7 @@ def test_a_study_without_clinicians_says_what_to_do(run: Run, write: Write) -> N
 def test_a_missing_key_is_named_before_anything_is_sent(
     run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "TOGETHER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     code, _, err = run("jury", "run", "current")
@@ -221,11 +221,11 @@ def test_a_missing_key_is_named_before_anything_is_sent(
 
 
 def test_a_plan_stores_nothing(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
-    code, out, _ = run("assign", "--raters", "2", "--plan")
+    run("study", "import", str(write("responses.csv", RESPONSES)))
+    code, out, _ = run("rate", "assign", "--raters", "2", "--plan")
     assert code == 0
     assert "code" not in out
-    assert "assignments stored" in run("assign", "--raters", "2")[1]
+    assert "assignments stored" in run("rate", "assign", "--raters", "2")[1]
 
 
 def test_a_rubric_added_to_a_study_is_found_by_name(run: Run, tmp_path: Path, write: Write) -> None:
@@ -236,11 +236,11 @@ def test_a_rubric_added_to_a_study_is_found_by_name(run: Run, tmp_path: Path, wr
         'max = 10\n[[criterion]]\nname = "kindness"\nquestion = "Kind?"\n'
         'anchors = {"0" = "harsh", "10" = "kind"}\n'
     )
-    assert run("rubric", "add", str(tmp_path / "own"))[0] == 0
+    assert run("study", "rubric", "add", str(tmp_path / "own"))[0] == 0
     path = write("responses.csv", RESPONSES)
-    assert run("import", str(path), "--rubric", "ward")[0] == 0
+    assert run("study", "import", str(path), "--rubric", "ward")[0] == 0
     ratings = write("r.csv", "response_id,rater,kind,kindness\nr11,dr_a,clinician,10\n")
-    assert run("ratings", str(ratings))[0] == 0
+    assert run("rate", "ratings", str(ratings))[0] == 0
 
 
 def test_the_list_of_commands_loads_no_command_and_no_database() -> None:
@@ -255,9 +255,9 @@ def test_the_list_of_commands_loads_no_command_and_no_database() -> None:
 def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(
     run: Run, url: str, write: Write
 ) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     names = write("raters.txt", "dr_a\ndr_b\ndr_c\n")
-    run("assign", "--raters", str(names), "--repeats", "0")
+    run("rate", "assign", "--raters", str(names), "--repeats", "0")
     engine = open_study(url)
     people = {one.rater: one for one in assigned(engine)}
     assert set(people) == {"dr_a", "dr_b", "dr_c"}
@@ -266,7 +266,7 @@ def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(
     scores = dict.fromkeys(task.rubric.criteria, 3)
     submit(engine, rater_named(engine, "dr_c"), task.card.code, Reply(scores), 5)
     code, out, _ = run(
-        "assign", "--raters", str(write("two.txt", "dr_a\ndr_b\n")), "--repeats", "0"
+        "rate", "assign", "--raters", str(write("two.txt", "dr_a\ndr_b\n")), "--repeats", "0"
     )
     assert code == 0
     assert "taken back" in out
@@ -287,23 +287,23 @@ def test_the_option_before_a_command_beats_the_variable(
 ) -> None:
     path = write("responses.csv", RESPONSES)
     other = study_in(tmp_path, "other.db")
-    assert run("--db", other, "import", str(path))[0] == 0
+    assert run("--db", other, "study", "import", str(path))[0] == 0
     assert not nothing_stored(other)
     assert nothing_stored(url)
-    code, _, err = run("import", str(path), "--db", "")
+    code, _, err = run("study", "import", str(path), "--db", "")
     assert (code, "is empty" in err) == (2, True)
 
 
 def test_a_benchmark_is_known_however_its_name_is_spelt(run: Run, write: Write) -> None:
     path = write("responses.csv", RESPONSES.replace("visits", "MEDIQA"))
-    assert "rubric medi_qa" in run("import", str(path))[1]
+    assert "rubric medi_qa" in run("study", "import", str(path))[1]
 
 
 def test_nothing_of_ones_own_is_mixed_into_the_demo(
     run: Run, made: tuple[str, str], write: Write
 ) -> None:
     path = write("responses.csv", RESPONSES)
-    code, _, err = run("import", str(path), "--db", made[0])
+    code, _, err = run("study", "import", str(path), "--db", made[0])
     assert code == 2
     assert "this is the demo study" in err
 
@@ -311,13 +311,13 @@ def test_nothing_of_ones_own_is_mixed_into_the_demo(
 def test_json_that_cannot_be_written_is_refused_before_the_work(
     run: Run, made: tuple[str, str], tmp_path: Path
 ) -> None:
-    code, out, err = run("calibrate", "--db", made[0], "--json", str(tmp_path))
+    code, out, err = run("analyse", "calibrate", "--db", made[0], "--json", str(tmp_path))
     assert (code, out) == (2, "")
     assert "--json" in err
 
 
 def test_simulated_jurors_never_sit_with_real_ones(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     run("jury", "run", "simulated")
     head = "response_id,rater,kind,accuracy,completeness,clarity\n"
     lines = [
@@ -325,5 +325,5 @@ def test_simulated_jurors_never_sit_with_real_ones(run: Run, write: Write) -> No
         for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("real", "juror"))
         for score, response in enumerate(("r11", "r12", "r21", "r22"), start=1)
     ]
-    run("ratings", str(write("ratings.csv", head + "".join(lines))))
-    assert "jury: real\n" in run("calibrate", "--reps", "20")[1]
+    run("rate", "ratings", str(write("ratings.csv", head + "".join(lines))))
+    assert "jury: real\n" in run("analyse", "calibrate", "--reps", "20")[1]

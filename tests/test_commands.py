@@ -1,4 +1,4 @@
-"""The groups of commands: former names, the help of each command, and its example, which is run."""
+"""The groups of commands: the help of each command, and its example, which is run."""
 
 import json
 import os
@@ -19,9 +19,6 @@ from medjury.cli.app import loaded, whole
 from medjury.cli.commands import (
     BY_NAME,
     COMMANDS,
-    EVERY_NAME,
-    FORMER_GROUPS,
-    FORMER_OPTIONS,
     GROUPS,
     Command,
 )
@@ -52,47 +49,15 @@ ALONE = {
 INSTANCES, MODELS, UNRATED = 100, 2, 20
 
 
-def test_the_help_lists_the_groups_and_no_former_name() -> None:
-    assert {name for name, one in whole().commands.items() if not one.hidden} == LISTED
+def test_the_help_lists_the_groups() -> None:
+    assert {*whole().commands} == LISTED
 
 
-def test_every_former_name_is_the_present_command() -> None:
-    for row in COMMANDS:
-        if row.former:
-            former, present = loaded(row.former), loaded(row.name)
-            assert former.callback.__wrapped__ is present.callback.__wrapped__
-            assert [one.opts for one in former.params] == [one.opts for one in present.params]
-
-
-def test_no_two_commands_have_one_name_and_no_name_is_a_group() -> None:
-    names = [name for row in COMMANDS for name in (row.name, row.former) if name]
-    assert len(names) == len({*names}) == len(EVERY_NAME)
-    assert not {*names} & ({*GROUPS} | {*FORMER_GROUPS})
-
-
-@pytest.mark.parametrize(
-    ("former", "present"),
-    [
-        (["settings"], ["study", "settings"]),
-        (["plan", "--icc", "0.7"], ["study", "plan", "--icc", "0.7"]),
-        (["blind"], ["study", "blind"]),
-        (["flags"], ["rate", "flags"]),
-    ],
-)
-def test_a_former_name_answers_as_the_present_one_does(
-    run: Run, tmp_path: Path, former: list[str], present: list[str]
-) -> None:
-    path = tmp_path / "responses.csv"
-    path.write_text(RESPONSES)
-    run("import", str(path))
-    assert run(*former, "--json", "-") == run(*present, "--json", "-")
-
-
-@pytest.mark.parametrize("group", [*GROUPS, *FORMER_GROUPS])
+@pytest.mark.parametrize("group", GROUPS)
 def test_every_group_explains_itself(run: Run, group: str) -> None:
     code, out, _ = run(*group.split(), "-h")
     assert code == 0
-    assert GROUPS[FORMER_GROUPS.get(group, group)].split()[0] in out
+    assert GROUPS[group].split()[0] in out
 
 
 @pytest.mark.parametrize("row", COMMANDS, ids=lambda row: row.name)
@@ -106,42 +71,23 @@ def test_the_help_of_a_command_says_what_it_does_and_gives_one_example(
     assert f"medjury {row.name} {row.example}".rstrip() in out
 
 
-@pytest.mark.parametrize("name", FORMER_OPTIONS)
-def test_a_former_option_is_the_present_one_and_no_help_lists_it(run: Run, name: str) -> None:
-    _, out, _ = run(*name.split(), "--help")
-    needed = {"rate assign": ["--raters", "1"]}.get(name, [])
-    for former, present in FORMER_OPTIONS[name].items():
-        assert f"{former} " not in out.replace("\n", " ")
-        assert f"{present} " in out.replace("\n", " ")
-        flag = next(one for one in loaded(name).params if present in one.opts).is_flag
-        words = needed if flag else ["25", *needed]
-        by_former = loaded(name).make_context(name, [former, *words]).params
-        assert by_former == loaded(name).make_context(name, [present, *words]).params
-        assert by_former != loaded(name).make_context(name, [*needed]).params
-
-
 @pytest.mark.parametrize("row", COMMANDS, ids=lambda row: row.name)
 def test_every_option_of_a_command_has_words(row: Command) -> None:
     silent = [one.opts for one in loaded(row.name).params if not getattr(one, "help", "")]
     assert silent == []
 
 
-def test_every_command_is_in_the_docs_by_its_present_name() -> None:
+@pytest.mark.parametrize("words", [["calibrate"], ["import", "r.csv"], ["rubric", "list"]])
+def test_a_command_is_called_by_its_group(run: Run, words: list[str]) -> None:
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert f"No such command '{words[0]}'" in err
+
+
+def test_every_command_is_in_the_docs() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     said = "\n".join(page.read_text("utf-8") for page in pages)
     assert [name for name in BY_NAME if f"medjury {name}" not in said] == []
-
-
-def test_no_page_tells_a_former_name() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    former = [row.former for row in COMMANDS if row.former]
-    told = [
-        (page.name, name)
-        for page in pages
-        for name in former
-        if f"medjury {name} " in page.read_text("utf-8").replace("`", " ")
-    ]
-    assert told == []
 
 
 def test_the_version_is_told(run: Run) -> None:
@@ -169,7 +115,7 @@ def test_quiet_leaves_out_advice_and_the_studys_name_and_no_result(
 ) -> None:
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
-    run("import", str(path))
+    run("study", "import", str(path))
     _, loud, told = run("study", "verify")
     assert "keep this hash elsewhere" in loud
     assert "study " in told
@@ -183,7 +129,7 @@ def test_quiet_leaves_out_advice_and_the_studys_name_and_no_result(
 def test_a_command_that_is_not_quiet_speaks_after_one_that_is(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
-    run("-q", "import", str(path))
+    run("-q", "study", "import", str(path))
     assert "study " in run("study", "settings")[2]
 
 
@@ -196,7 +142,7 @@ def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(
 
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
-    run("import", str(path))
+    run("study", "import", str(path))
     first = told()
     assert first["next"] == {
         "step": "set_protocol",
@@ -207,9 +153,9 @@ def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(
     assert first["benchmarks"] == [
         {"benchmark": "visits", "rubric": "generic", "instances": 2, "responses": 4, "rated": 0}
     ]
-    run("protocol", "set", "--margin", "0.2")
+    run("study", "protocol", "set", "--margin", "0.2")
     assert (told()["margin"], told()["next"]["step"]) == (0.2, "assign")
-    run("assign", "--raters", "2")
+    run("rate", "assign", "--raters", "2")
     assert told()["next"]["step"] == "run_jury"
     run("jury", "run", "simulated")
     now = told()
@@ -283,7 +229,7 @@ def test_json_on_standard_output_is_all_there_is_on_it(
 def test_a_sign_in_code_is_shown_and_never_written_as_json(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "responses.csv"
     path.write_text(RESPONSES)
-    run("import", str(path))
+    run("study", "import", str(path))
     code, out, err = run("-q", "rate", "people", "add", "dr_a", "--json", "-")
     assert (code, json.loads(out)) == (0, {"people": ["dr_a"], "way": "code"})
     assert "dr_a   " in err

@@ -41,22 +41,22 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_of_aci_bench_is_visits_references_and_systems(
     run: Run, engine: Engine, folder: Path
 ) -> None:
-    code, out, err = run("import", str(folder), "--format", "aci-bench")
+    code, out, err = run("study", "import", str(folder), "--format", "aci-bench")
     assert code == 0, err
     assert "4 responses to 2 new instances" in out
     assert "rated on the rubric aci_bench" in out
-    assert run("unblind", "--reason", "a test of authors")[0] == 0
+    assert run("study", "unblind", "--reason", "a test of authors")[0] == 0
     assert {one.model for one in design_items(engine)} == {"BART_full", "longest"}
     assert {one.reference for one in pairs(engine)} == {"Seen.", "Gone."}
-    assert "nothing changed" in run("import", str(folder), "--format", "aci-bench")[1]
+    assert "nothing changed" in run("study", "import", str(folder), "--format", "aci-bench")[1]
 
 
 def test_files_named_one_by_one_are_the_visits_and_then_the_systems(
     run: Run, engine: Engine, folder: Path
 ) -> None:
     paths = (folder / "test1.csv", folder / "predictions" / "longest_test1.csv")
-    assert run("import", *map(str, paths), "--format", "aci-bench")[0] == 0
-    assert run("unblind", "--reason", "a test of authors")[0] == 0
+    assert run("study", "import", *map(str, paths), "--format", "aci-bench")[0] == 0
+    assert run("study", "unblind", "--reason", "a test of authors")[0] == 0
     assert {one.model for one in design_items(engine)} == {"longest"}
 
 
@@ -64,8 +64,8 @@ def test_systems_of_mts_dialog_are_told_apart_by_the_ids_that_come_again(
     run: Run, engine: Engine, write: Write
 ) -> None:
     path = write("summaries.csv", SUMMARIES.replace("Ref 1,\n", "Ref 1,Four\n"))
-    assert run("import", str(path), "--format", "mts-dialog")[0] == 0
-    assert run("unblind", "--reason", "a test of authors")[0] == 0
+    assert run("study", "import", str(path), "--format", "mts-dialog")[0] == 0
+    assert run("study", "unblind", "--reason", "a test of authors")[0] == 0
     found = [(one.model, one.benchmark) for one in design_items(engine)]
     assert found == [(f"system-{1 + n // 2}", "mts_dialog") for n in range(4)]
 
@@ -84,7 +84,7 @@ def test_a_corpus_that_is_not_whole_is_refused_and_nothing_stored(
         ((stray, stray), "mts-dialog", "give the one file"),
     ]
     for paths, form, said in wrong:
-        code, _, err = run("import", *map(str, paths), "--format", form)
+        code, _, err = run("study", "import", *map(str, paths), "--format", form)
         assert (code, len(err.strip().splitlines())) == (2, 1), said
         assert said in err
         assert "[doctor]" not in err

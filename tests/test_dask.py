@@ -59,11 +59,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
             kind = "clinician" if rater.startswith("dr") else "juror"
             if (n, rater) != (3, "gamma"):
                 scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    for command, rows in (("import", lines), ("ratings", scores)):
+    for command, rows in (("study import", lines), ("rate ratings", scores)):
         file = folder / f"{command}.csv"
         file.write_text("\n".join(rows))
         with pytest.raises(SystemExit) as ended:
-            main(["--db", study_in(folder), command, str(file)])
+            main(["--db", study_in(folder), *command.split(), str(file)])
         assert not ended.value.code
     return study_in(folder)
 
@@ -90,8 +90,17 @@ def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ("juries", "--reps", "200"),
-        ("juries", "--reps", "200", "--compare", "alpha,beta", "--compare", "alpha,gamma"),
+        ("analyse", "juries", "--reps", "200"),
+        (
+            "analyse",
+            "juries",
+            "--reps",
+            "200",
+            "--compare",
+            "alpha,beta",
+            "--compare",
+            "alpha,gamma",
+        ),
     ],
 )
 def test_the_json_is_that_of_this_machine_byte_for_byte(
@@ -108,7 +117,7 @@ def test_the_json_is_that_of_this_machine_byte_for_byte(
 
 def test_the_agreement_table_is_computed_here_and_says_so(study: Run, tmp_path: Path) -> None:
     here, there = tmp_path / "here.json", tmp_path / "there.json"
-    command = ("calibrate", "--reps", "100", "--json")
+    command = ("analyse", "calibrate", "--reps", "100", "--json")
     assert study(*command, str(here))[0] == 0
     code, out, err = study(*command, str(there), "--on", NOBODY[0])
     line = f"--on {NOBODY[0]}: the table is computed here, which is quicker; nothing is sent"
@@ -121,7 +130,7 @@ def test_metrics_are_those_of_this_machine(place: Place, study: Run, filled: str
     kept = []
     for where in ((), ("--on", place.address)):
         copy_study(filled, url)
-        code, out, err = study("measure", *where)
+        code, out, err = study("analyse", "measure", *where)
         assert (code, out.count(f"scored {RESPONSES} of {RESPONSES}")) == (0, 2), err
         assert ("texts of the responses and references are sent to 2" in out) == bool(where)
         engine = create_engine(url)
@@ -137,7 +146,9 @@ def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
 ) -> None:
     place.ready(2)
     absent = str(tmp_path / "no-model")
-    code, _, err = study("measure", "bertscore", "--model", absent, "--on", place.address)
+    code, _, err = study(
+        "analyse", "measure", "bertscore", "--model", absent, "--on", place.address
+    )
     assert (code, err.count("\n"), "worker on" in err, "no-model" in err) == (2, 1, True, True), err
     with connected(place.address) as client, pytest.raises(ZeroDivisionError):
         list(Tasks(client, place.address).map(lambda text: len(text) / 0, [SECRET]))
@@ -154,14 +165,14 @@ NOBODY = ("tcp://127.0.0.1:1", "no Dask scheduler answers there (Connection refu
         ("measure", "http://127.0.0.1:8786", "give tcp://HOST:8786"),
         ("measure", "local:0", "local:N for N processes"),
         ("measure", "tcp://user:word@host:8786", "give tcp://HOST:8786"),
-        ("measure", *NOBODY),
-        ("juries", *NOBODY),
+        ("analyse", "measure", *NOBODY),
+        ("analyse", "juries", *NOBODY),
     ],
 )
 def test_an_address_without_a_scheduler_is_one_message(
     study: Run, command: str, on: str, says: str
 ) -> None:
-    code, _, err = study(command, "--on", on)
+    code, _, err = study("analyse", command, "--on", on)
     assert (code, says in err, err.count("\n")) == (2, True, 1), err
 
 
@@ -198,7 +209,7 @@ def test_without_the_extra_the_message_has_the_command_that_installs_it(
     study: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)  # for Python it is not installed now
-    code, _, err = study("measure", "--on", "tcp://127.0.0.1:1")
+    code, _, err = study("analyse", "measure", "--on", "tcp://127.0.0.1:1")
     last = "Dask is not installed; install it with `uv sync --extra dask`\n"
     assert (code, err) == (2, f"medjury: --on tcp://127.0.0.1:1: {last}")
 
@@ -215,5 +226,7 @@ def test_certificates_at_a_scheduler_without_any_are_one_message(
     place: Place, study: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with dask_reads(monkeypatch, certified(tmp_path, "ward")):
-        code, _, err = study("measure", "--on", place.address.replace("tcp://", "tls://"))
+        code, _, err = study(
+            "analyse", "measure", "--on", place.address.replace("tcp://", "tls://")
+        )
     assert (code, err.count("\n"), "what answers there does not speak TLS" in err) == (2, 1, True)

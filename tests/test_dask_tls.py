@@ -59,10 +59,10 @@ def rated(run: Run, folder: Path) -> None:
         for rater, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("alpha", "juror")):
             own = np.clip(np.rint(1 + n / 8 + random.normal(0, 0.7, 3)), 1, 5).astype(int)
             scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    for command, lines in (("import", texts), ("ratings", scores)):
+    for command, lines in (("study import", texts), ("rate ratings", scores)):
         file = folder / f"{command}.csv"
         file.write_text("\n".join([*lines, ""]))
-        assert run(command, str(file))[0] == 0
+        assert run(*command.split(), str(file))[0] == 0
 
 
 @pytest.mark.usefixtures("let_in")
@@ -73,7 +73,7 @@ def test_the_json_is_that_of_this_machine_byte_for_byte(
     here, there, before = (tmp_path / name for name in ("here.json", "there.json", "before.db"))
     with sqlite3.connect(study_file) as study, sqlite3.connect(before) as copy:
         study.backup(copy)
-    command = ("juries", "--reps", "100", "--json")
+    command = ("analyse", "juries", "--reps", "100", "--json")
     assert run(*command, str(here))[0] == 0
     code, out, err = run("--db", f"sqlite:///{before}", *command, str(there), "--on", place.address)
     assert (code, place.address[:6], "sent to 1 worker" in out) == (0, "tls://", True), err
@@ -86,7 +86,7 @@ def test_calls_whose_workers_are_all_lost_are_made_by_those_started_as_advised(
     place: TlsPlace, run: Run, tmp_path: Path
 ) -> None:
     (tmp_path / "responses.csv").write_text(RESPONSES)
-    run("import", str(tmp_path / "responses.csv"))
+    run("study", "import", str(tmp_path / "responses.csv"))
     worker = place.processes[-1]
 
     def script(seen: Seen) -> Do:
@@ -139,5 +139,5 @@ def test_certificates_that_do_not_fit_are_one_message_at_once(
     ]
     for named, on, says in cases:
         with dask_reads(monkeypatch, named):
-            code, out, err = run("measure", "--on", on)
+            code, out, err = run("analyse", "measure", "--on", on)
             assert (code, out, says in err, err.count("\n")) == (2, "", True, 1), err

@@ -106,7 +106,7 @@ def test_writers_at_once_lose_nothing(engine: Engine) -> None:
 def test_a_command_that_ends_leaves_one_file_and_a_copy_of_it_has_all(
     url: str, study_file: Path, tmp_path: Path
 ) -> None:
-    people = ["-m", "medjury", "people", "add", "dr_a", "--db", url]
+    people = ["-m", "medjury", "rate", "people", "add", "dr_a", "--db", url]
     for command in (["-c", f"{OPENED}open_study({url!r}, create=True)"], people):
         subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
         assert [one.name for one in tmp_path.iterdir()] == [study_file.name]

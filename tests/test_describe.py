@@ -202,7 +202,7 @@ def test_a_description_that_was_taken_out_is_missed(ward: Engine) -> None:
 def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward: Engine, run: Run) -> None:
     add_people(OPERATOR, ward, ["boss"], Role.COORDINATOR)
     assert {one.consent for one in people(OPERATOR, ward)} == {None}
-    assert "consent" not in run("people", "list")[1]
+    assert "consent" not in run("rate", "people", "list")[1]
     describe(ward, TOLD, "coordinator")
     give_consent(ward, 1, TOLD.consent_sha256)
     end_access(OPERATOR, ward, "dr-b")
@@ -214,7 +214,7 @@ def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward: Engine, r
     assert found["dr-a"] is not None
     assert found["dr-a"].at == acts(ward, "consent given")[0].at
     describe(ward, ASKED, "coordinator")
-    assert "to an earlier text" in run("people", "list")[1]
+    assert "to an earlier text" in run("rate", "people", "list")[1]
 
 
 def test_the_command_sets_shows_and_writes_what_clinicians_are_told(
@@ -260,7 +260,7 @@ def test_the_export_tells_what_was_described_when_and_who_agreed(
     give_consent(ward, 1, TOLD.consent_sha256)
     describe(ward, ASKED, "coordinator")
     give_consent(ward, 2, ASKED.consent_sha256)
-    assert run("export", str(tmp_path / "out"))[0] == 0
+    assert run("share", "export", str(tmp_path / "out"))[0] == 0
     told = rows(tmp_path / "out" / "descriptions.csv")
     assert [(one["title"], one["present"]) for one in told] == [("'=1+1", "0"), ("Notes", "1")]
     given = rows(tmp_path / "out" / "consents.csv")
@@ -282,7 +282,7 @@ def test_a_package_brings_descriptions_and_consents_along(
     describe(ward, ASKED, "coordinator")
     give_consent(ward, 1, ASKED.consent_sha256)
     packed = tmp_path / "study.zip"
-    command = ("export", "--package", str(packed), "--unblind", "--reason", "move")
+    command = ("share", "export", "--package", str(packed), "--unblind", "--reason", "move")
     assert run(*command)[0] == 0
     there = open_study(study_in(tmp_path, "there.db"), create=True)
     import_package(there, Package(packed), "researcher")

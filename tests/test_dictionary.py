@@ -19,7 +19,7 @@ STAYS = {"account", "access", "intent", "jury_batch", "jury_request", "supersede
 
 
 def exported(run: Run, folder: Path) -> Path:
-    code, _, err = run("export", str(folder), "--unblind", "--reason", "test")
+    code, _, err = run("share", "export", str(folder), "--unblind", "--reason", "test")
     assert code == 0, err
     return folder
 

@@ -63,7 +63,7 @@ TABLES = (
 def test_every_type_of_file_gives_one_and_the_same_study(
     run: Run, engine: Engine, tmp_path: Path, name: str
 ) -> None:
-    code, out, err = run("import", str(two_hundred.tables(tmp_path)[name]))
+    code, out, err = run("study", "import", str(two_hundred.tables(tmp_path)[name]))
     assert (code, "200 responses to 100 new instances imported" in out) == (0, True), err
     assert stored(engine) == expected()
 
@@ -73,7 +73,7 @@ def test_standard_input_gives_it_too(
 ) -> None:
     body = two_hundred.tables(tmp_path)["r.csv.gz"].read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body)))
-    assert run("import", "-")[0] == 0
+    assert run("study", "import", "-")[0] == 0
     assert stored(engine) == expected()
 
 
@@ -82,7 +82,7 @@ def test_a_tools_file_gives_it_too(
     run: Run, engine: Engine, tmp_path: Path, write: Callable[[Path], list[Path]]
 ) -> None:
     for path in write(tmp_path):
-        code, _, err = run("import", str(path))
+        code, _, err = run("study", "import", str(path))
         assert code == 0, err
     assert stored(engine) == expected()
 
@@ -91,10 +91,10 @@ def test_a_folder_of_lm_evals_samples_gives_it_and_its_metrics(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     two_hundred.lm_eval(tmp_path)
-    code, out, err = run("import", str(tmp_path / "lm"))
+    code, out, err = run("study", "import", str(tmp_path / "lm"))
     assert (code, "next: its scores, with `medjury rate ratings" in out) == (0, True), err
     assert stored(engine) == expected()
-    assert run("ratings", str(tmp_path / "lm"))[0] == 0
+    assert run("rate", "ratings", str(tmp_path / "lm"))[0] == 0
     found = ratings_frame(engine)
     assert len(found) == 400
     assert set(found["rater"]) == {
@@ -110,12 +110,12 @@ def test_healthbenchs_results_give_it_with_their_points_and_the_graders_shares(
     for path, model in zip(
         two_hundred.healthbench_results(tmp_path), two_hundred.MODELS, strict=True
     ):
-        code, _, err = run("import", str(path))
+        code, _, err = run("study", "import", str(path))
         assert (code, '[constant] model = "NAME"' in err) == (2, True)
         own = tmp_path / "map.toml"
         own.write_text(f'[constant]\nmodel = "{model}"\n')
-        assert run("import", str(path), "--map", str(own))[0] == 0
-        code, out, err = run("ratings", str(path), "--map", str(own))
+        assert run("study", "import", str(path), "--map", str(own))[0] == 0
+        code, out, err = run("rate", "ratings", str(path), "--map", str(own))
         assert (code, "100 ratings imported" in out) == (0, True), err
     assert stored(engine) == expected(reference=False)
     assert [one.rubric.name for one in benchmarks(engine)] == ["healthbench_share"]
@@ -139,7 +139,9 @@ def test_a_sheet_of_any_names_with_a_column_a_model_gives_it_by_a_map(
     ]
     (tmp_path / "wide.xlsx").write_bytes(two_hundred.workbook(wide))
     (tmp_path / "map.toml").write_text(MAP, "utf-8")
-    code, out, err = run("import", str(tmp_path / "wide.xlsx"), "--map", str(tmp_path / "map.toml"))
+    code, out, err = run(
+        "study", "import", str(tmp_path / "wide.xlsx"), "--map", str(tmp_path / "map.toml")
+    )
     assert (code, "not taken: values of the column language: 100" in out) == (0, True), err
     assert stored(engine) == expected()
 
@@ -158,13 +160,13 @@ def test_the_map_that_is_guessed_brings_a_file_of_others_names_in(
     renamed = [{names[key]: value for key, value in one.items()} for one in two_hundred.rows()]
     path = tmp_path / "theirs.csv"
     path.write_text(two_hundred.csv_text(renamed), "utf-8")
-    code, _, err = run("import", str(path))
+    code, _, err = run("study", "import", str(path))
     assert (code, "columns of other names need a map" in " ".join(err.split())) == (2, True)
-    code, out, err = run("import", str(path), "--guess")
+    code, out, err = run("study", "import", str(path), "--guess")
     assert (code, out.count("\n  response: ")) == (0, 3), err
     assert benchmarks_or_none(engine) == []
     (tmp_path / "map.toml").write_text(out.split("row 1")[0], "utf-8")
-    assert run("import", str(path), "--map", str(tmp_path / "map.toml"))[0] == 0
+    assert run("study", "import", str(path), "--map", str(tmp_path / "map.toml"))[0] == 0
     assert stored(engine) == expected()
 
 
@@ -177,8 +179,8 @@ def test_label_studios_ratings_come_by_number_and_no_address_is_kept(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     [path] = two_hundred.label_studio(tmp_path)
-    run("import", str(path))
-    code, out, err = run("ratings", str(path))
+    run("study", "import", str(path))
+    code, out, err = run("rate", "ratings", str(path))
     assert (code, "1200 ratings imported" in out) == (0, True), err
     found = ratings_frame(engine)
     assert set(found["rater"]) == {"label-studio.3", "label-studio.4"}
@@ -195,11 +197,11 @@ def test_potatos_annotators_rate_what_its_data_file_brought(
 ) -> None:
     given = [one | {"response_id": f"p{n}"} for n, one in enumerate(two_hundred.rows())]
     (tmp_path / "data.jsonl").write_text(two_hundred.lines(given), "utf-8")
-    assert run("import", str(tmp_path / "data.jsonl"))[0] == 0
+    assert run("study", "import", str(tmp_path / "data.jsonl"))[0] == 0
     folder = two_hundred.potato(tmp_path, [one["response_id"] for one in given])
-    code, _, err = run("import", str(folder))
+    code, _, err = run("study", "import", str(folder))
     assert (code, "it holds no texts" in err) == (2, True)
-    code, out, err = run("ratings", str(folder))
+    code, out, err = run("rate", "ratings", str(folder))
     assert (code, "1200 ratings imported" in out) == (0, True), err
     found = ratings_frame(engine)
     assert set(found["rater"]) == {"potato.dr_a", "potato.dr_b"}
@@ -212,7 +214,7 @@ def test_wide_ratings_with_a_column_for_each_rater_and_grades_in_words(
 ) -> None:
     given = [one | {"response_id": f"r{n}"} for n, one in enumerate(two_hundred.rows()[:4])]
     (tmp_path / "r.jsonl").write_text(two_hundred.lines(given), "utf-8")
-    run("import", str(tmp_path / "r.jsonl"))
+    run("study", "import", str(tmp_path / "r.jsonl"))
     sheet = "ID,Dr A Logical Consistency,Dr B Logical Consistency\nr0,pass,fail\nr1,pass,\n"
     (tmp_path / "s.csv").write_text(sheet)
     (tmp_path / "map.toml").write_text(
@@ -221,7 +223,7 @@ def test_wide_ratings_with_a_column_for_each_rater_and_grades_in_words(
         '"Dr B Logical Consistency" = "criterion:Logical Consistency rater:dr_b"\n'
         '[constant]\nkind = "clinician"\n'
     )
-    args = ("ratings", str(tmp_path / "s.csv"), "--map", str(tmp_path / "map.toml"))
+    args = ("rate", "ratings", str(tmp_path / "s.csv"), "--map", str(tmp_path / "map.toml"))
     code, out, err = run(*args, "--scale", "fail,pass")
     assert code == 0, err
     assert "'Logical Consistency' is logical_consistency here" in out
@@ -241,8 +243,8 @@ def test_a_grade_that_is_off_the_named_scale_is_refused_with_its_row(
 ) -> None:
     given = [one | {"response_id": f"r{n}"} for n, one in enumerate(two_hundred.rows()[:2])]
     (tmp_path / "r.json").write_text(json.dumps(given), "utf-8")
-    run("import", str(tmp_path / "r.json"))
+    run("study", "import", str(tmp_path / "r.json"))
     head = "response_id,rater,kind,criterion,score\n"
     (tmp_path / "s.csv").write_text(head + "r0,d,juror,grade,pass\nr1,d,juror,grade,middling\n")
-    code, _, err = run("ratings", str(tmp_path / "s.csv"), "--scale", "fail,pass")
+    code, _, err = run("rate", "ratings", str(tmp_path / "s.csv"), "--scale", "fail,pass")
     assert (code, "row 3" in err) == (2, True)

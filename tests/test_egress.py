@@ -374,7 +374,7 @@ def test_no_way_to_ask_a_juror_leads_past_the_rules(
             with pytest.raises(BadPanel, match="AWS_SECRET_ACCESS_KEY: that key may not go to"):
                 ask()
         path = str(write("ours.toml", text(stub.openai_url, "AWS_SECRET_ACCESS_KEY")))
-        rubric = ("rubric", "export", "generic", "--panel", path, "--out", str(tmp_path / "out"))
+        rubric = ("share", "rubric", "generic", "--panel", path, "--out", str(tmp_path / "out"))
         for words in (
             ("jury", "run", path),
             ("jury", "run", path, "--batch"),

@@ -195,9 +195,12 @@ def marked(run: Run, engine: Engine, tmp_path: Path) -> Engine:
     texts += [f"i{n},visits,Pain.,Write.,,r{n},{AUTHOR},{TEXT}" for n in range(8)]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
     scores += [f"r{n},gpt,juror,{1 + n % 5},3,{2 + n % 3}" for n in range(7)]
-    for name, lines, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
+    for name, lines, command in (
+        ("r.csv", texts, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
         (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
-        assert run(command, str(tmp_path / name))[0] == 0
+        assert run(*command.split(), str(tmp_path / name))[0] == 0
     invite(engine, PEOPLE)
     assign(
         engine, [Slot(name, n + 1, n) for n in range(8) for name in PEOPLE], seed=0, per_response=2

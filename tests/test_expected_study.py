@@ -79,8 +79,8 @@ def rated(run: Run, write: Write, stub: Stub) -> Run:
                 round(0.7 * quality(f"said {i}") + 0.3 * quality(rater, str(i), c)) for c in "abc"
             ]
             scores.append(f"r{i},{rater},clinician,{own[0]},{own[1]},{own[2]}")
-    assert run("import", str(write("r.csv", "\n".join(lines))))[0] == 0
-    assert run("ratings", str(write("s.csv", "\n".join(scores))))[0] == 0
+    assert run("study", "import", str(write("r.csv", "\n".join(lines))))[0] == 0
+    assert run("rate", "ratings", str(write("s.csv", "\n".join(scores))))[0] == 0
     code, _, said = run("jury", "run", str(panel_file(write, stub, *SETTINGS)))
     assert code == 0, said
     return run
@@ -92,7 +92,7 @@ def panel_file(write: Write, stub: Stub, *names: str) -> Path:
 
 
 def test_juries_rank_and_compare_jurors_that_differ_in_order_or_scores_alone(rated: Run) -> None:
-    code, out, _ = rated("juries", "--sizes", "1-2", "--reps", "200", "--json", "-")
+    code, out, _ = rated("analyse", "juries", "--sizes", "1-2", "--reps", "200", "--json", "-")
     assert code == 0
     rows = json.loads(out)["rows"]
     assert {tuple(row["jurors"]) for row in rows if row["size"] == 1} == {
@@ -102,7 +102,16 @@ def test_juries_rank_and_compare_jurors_that_differ_in_order_or_scores_alone(rat
     iccs = {row["jurors"][0]: row["icc"] for row in rows if row["size"] == 1}
     assert len(set(iccs.values())) == 4
     code, out, _ = rated(
-        "juries", "--compare", "mean", "--compare", "plain", "--reps", "200", "--json", "-"
+        "analyse",
+        "juries",
+        "--compare",
+        "mean",
+        "--compare",
+        "plain",
+        "--reps",
+        "200",
+        "--json",
+        "-",
     )
     assert code == 0
     told = json.loads(out)
@@ -158,7 +167,7 @@ def test_the_workbench_shows_prompt_and_distribution_of_every_such_call(
 
 
 def test_the_exported_attempts_hold_the_distributions(rated: Run, tmp_path: Path) -> None:
-    assert rated("export", "--package", str(tmp_path / "out.zip"))[0] == 0
+    assert rated("share", "export", "--package", str(tmp_path / "out.zip"))[0] == 0
     with ZipFile(tmp_path / "out.zip") as whole:
         table = whole.read("tables/attempt.csv").decode()
     assert table.count('""mass""') == N * 3

@@ -54,7 +54,7 @@ def test_the_files_hold_what_counts_and_name_no_author(
     run: Run, worked: Engine, tmp_path: Path
 ) -> None:
     folder = tmp_path / "out"
-    assert run("export", str(folder))[0] == 0
+    assert run("share", "export", str(folder))[0] == 0
     files = {path.name: path.read_text("utf-8") for path in folder.rglob("*.*")}
     assert {"ratings.csv", "readings.csv", "spans.csv", "events.csv"} < set(files)
     assert not any("model-" in body for body in files.values())
@@ -69,7 +69,7 @@ def test_the_files_hold_what_counts_and_name_no_author(
 def test_a_reading_is_exported_with_its_place_time_and_flags(
     run: Run, worked: Engine, tmp_path: Path
 ) -> None:
-    run("export", str(tmp_path / "out"))
+    run("share", "export", str(tmp_path / "out"))
     readings = table(tmp_path / "out" / "readings.csv")
     shown = [(one["response_id"], one["pass"], one["position"], one["state"]) for one in readings]
     assert shown == [
@@ -84,7 +84,7 @@ def test_a_reading_is_exported_with_its_place_time_and_flags(
 
 
 def test_free_text_is_never_a_formula(run: Run, worked: Engine, tmp_path: Path) -> None:
-    run("export", str(tmp_path / "out"))
+    run("share", "export", str(tmp_path / "out"))
     said = [one["comment"] for one in table(tmp_path / "out" / "submissions.csv")]
     assert said[:2] == ["'=HYPERLINK(1)", "'=1+1"]
     remarks = [one["remark"] for one in table(tmp_path / "out" / "readings.csv")]
@@ -94,7 +94,7 @@ def test_free_text_is_never_a_formula(run: Run, worked: Engine, tmp_path: Path) 
 def test_files_for_spreadsheets_say_that_they_are_utf_8_and_what_the_guard_is(
     run: Run, worked: Engine, tmp_path: Path
 ) -> None:
-    run("export", str(tmp_path / "out"))
+    run("share", "export", str(tmp_path / "out"))
     assert all(
         path.read_bytes().startswith(b"\xef\xbb\xbf") for path in (tmp_path / "out").rglob("*.csv")
     )
@@ -108,7 +108,7 @@ def test_the_event_hashes_can_be_computed_from_the_file(
 ) -> None:
     from hashlib import sha256
 
-    run("export", str(tmp_path / "out"))
+    run("share", "export", str(tmp_path / "out"))
     for one in table(tmp_path / "out" / "events.csv"):
         body = [one["at"], one["actor"], one["action"], json.loads(one["detail"]), one["previous"]]
         assert sha256(json.dumps(body, sort_keys=True).encode()).hexdigest() == one["sha256"]
@@ -129,14 +129,16 @@ def test_what_is_exported_and_imported_again_calibrates_to_the_last_digit(
             for pass_ in range(1 + (n % 3 == 0))
         ]
         ratings += [f"r{n},j{k},juror,0,{m},{1 + n % 5},3,4" for k in (1, 2) for m in (0, 1)]
-    run("import", str(path))
-    assert run("ratings", str(write("ratings.csv", "\n".join(ratings))))[0] == 0
-    assert run("measure", "rouge-l")[0] == 0
-    run("export", str(tmp_path / "out"))
+    run("study", "import", str(path))
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(ratings))))[0] == 0
+    assert run("analyse", "measure", "rouge-l")[0] == 0
+    run("share", "export", str(tmp_path / "out"))
     fresh = ("--db", study_in(tmp_path, "fresh.db"))
-    run("import", str(path), *fresh)
-    assert run("ratings", str(tmp_path / "out" / "ratings.csv"), *fresh)[0] == 0
-    before, after = (run("calibrate", "--reps", "40", "--json", "-", *db)[1] for db in ((), fresh))
+    run("study", "import", str(path), *fresh)
+    assert run("rate", "ratings", str(tmp_path / "out" / "ratings.csv"), *fresh)[0] == 0
+    before, after = (
+        run("analyse", "calibrate", "--reps", "40", "--json", "-", *db)[1] for db in ((), fresh)
+    )
     assert before == after
 
 
@@ -144,18 +146,20 @@ def test_a_folder_with_files_in_it_is_never_written_to(
     run: Run, worked: Engine, tmp_path: Path, write: Write
 ) -> None:
     write("kept.txt", "mine")
-    code, _, err = run("export", str(tmp_path))
+    code, _, err = run("share", "export", str(tmp_path))
     assert code == 2
     assert "holds files already" in err
-    assert run("export", str(tmp_path / "kept.txt"))[0] == 2
+    assert run("share", "export", str(tmp_path / "kept.txt"))[0] == 2
 
 
 def test_authors_are_exported_only_with_a_reason_that_is_recorded(
     run: Run, worked: Engine, tmp_path: Path
 ) -> None:
-    assert run("export", str(tmp_path / "out"), "--unblind")[0] == 2
+    assert run("share", "export", str(tmp_path / "out"), "--unblind")[0] == 2
     assert not (tmp_path / "out").exists()
-    assert run("export", str(tmp_path / "out"), "--unblind", "--reason", "analysis")[0] == 0
+    assert (
+        run("share", "export", str(tmp_path / "out"), "--unblind", "--reason", "analysis")[0] == 0
+    )
     assert table(tmp_path / "out" / "authors.csv")[0] == {
         "response_id": "r11",
         "model": "model-one",

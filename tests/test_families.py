@@ -59,14 +59,14 @@ def test_a_name_tells_its_families_and_nothing_is_guessed(name: str, families: s
 @pytest.fixture
 def unblinded(run: Run, write: Write) -> None:
     """Have responses by a model of a known family and by one of none, and the blind lifted."""
-    run("import", str(write("responses.csv", AUTHORED)))
-    assert run("unblind", "--reason", "a test of families")[0] == 0
+    run("study", "import", str(write("responses.csv", AUTHORED)))
+    assert run("study", "unblind", "--reason", "a test of families")[0] == 0
 
 
 def test_nothing_of_own_families_is_told_while_the_study_is_blind(
     engine: Engine, run: Run, write: Write
 ) -> None:
-    run("import", str(write("responses.csv", AUTHORED)))
+    run("study", "import", str(write("responses.csv", AUTHORED)))
     found = own_family(engine, {"a": "GPT", "b": "claude"})
     assert (found.responses, found.unknown, found.own) == (None, None, {})
     assert evidence(engine, {"a": "gpt"}).authors is None
@@ -81,8 +81,8 @@ def test_nothing_of_own_families_is_told_while_the_study_is_blind(
 @pytest.mark.usefixtures("unblinded")
 def test_a_reopened_study_is_blind_again(engine: Engine, run: Run) -> None:
     assert own_family(engine, {"a": "gpt"}).own == {"a": 2}
-    run("lock")
-    run("lock", "--reopen", "--reason", "more raters")
+    run("study", "lock")
+    run("study", "lock", "--reopen", "--reason", "more raters")
     assert own_family(engine, {"a": "gpt"}).is_blind
 
 
@@ -102,7 +102,7 @@ def test_a_family_of_no_list_is_never_looked_for_in_authors_names(engine: Engine
 
 @pytest.mark.usefixtures("unblinded")
 def test_a_study_says_of_which_family_its_own_models_are(engine: Engine, run: Run) -> None:
-    assert run("settings", "families", "ward-x=House, other=llama")[0] == 0
+    assert run("study", "settings", "families", "ward-x=House, other=llama")[0] == 0
     found = own_family(engine, {"a": "house", "b": "gpt", "c": "ward"})
     assert (found.own, found.unknown) == ({"a": 2, "b": 2, "c": 0}, 0)
     assert found.unlisted == {"c": "ward"}
@@ -112,13 +112,13 @@ def test_a_study_says_of_which_family_its_own_models_are(engine: Engine, run: Ru
 def test_families_that_cannot_be_read_are_refused(
     run: Run, small_study: Engine, value: str
 ) -> None:
-    code, _, err = run("settings", "families", value)
+    code, _, err = run("study", "settings", "families", value)
     assert (code, "MODEL=FAMILY" in err) == (2, True)
     assert small_study is not None
 
 
 def test_a_panel_with_a_family_of_no_list_is_told_so(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", AUTHORED)))
+    run("study", "import", str(write("responses.csv", AUTHORED)))
     address = 'base_url = "http://127.0.0.1:9/v1"'
     juror = f'name = "one"\nprovider = "openai"\nmodel = "m"\nfamily = "ward"\n{address}'
     panel = write("panel.toml", f'name = "p"\n[[juror]]\n{juror}\n')
@@ -173,7 +173,7 @@ def test_the_estimate_warns_too(run: Run) -> None:
 
 
 def test_simulated_jurors_are_of_no_family(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", AUTHORED.replace("ward-x", "simulated-x"))))
+    run("study", "import", str(write("responses.csv", AUTHORED.replace("ward-x", "simulated-x"))))
     code, out, err = run("jury", "run", "simulated", "--json", "-")
     assert code == 0
     assert set(json.loads(out)["own_family"].values()) == {None}

@@ -68,14 +68,14 @@ def test_an_import_onto_a_full_disk_stores_nothing_and_works_once_there_is_room(
     run: Run, disk: Path, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{disk / 'study.db'}"
-    assert run("import", str(responses(tmp_path, 3, "few.csv")), "--db", url)[0] == 0
+    assert run("study", "import", str(responses(tmp_path, 3, "few.csv")), "--db", url)[0] == 0
     engine = open_study(url)
     before = all_rows(engine)
     more = responses(tmp_path, 300)
     with filled(disk, left=100_000):
-        assert_told(run("import", str(more), "--db", url), "full", "make room")
+        assert_told(run("study", "import", str(more), "--db", url), "full", "make room")
         assert all_rows(engine) == before
-    assert run("import", str(more), "--db", url)[0] == 0
+    assert run("study", "import", str(more), "--db", url)[0] == 0
     assert verify(engine).findings == ()
     assert len(all_rows(engine)["response"]) == 300
     engine.dispose()
@@ -87,9 +87,9 @@ def test_a_new_study_on_a_full_disk_is_begun_once_there_is_room(
 ) -> None:
     url, file = f"sqlite:///{disk / 'study.db'}", str(responses(tmp_path, 3))
     with filled(disk, left):
-        assert_told(run("import", file, "--db", url), str(disk / "study.db"))
-    assert run("import", file, "--db", url)[0] == 0
-    assert run("verify", "--db", url)[0] == 0
+        assert_told(run("study", "import", file, "--db", url), str(disk / "study.db"))
+    assert run("study", "import", file, "--db", url)[0] == 0
+    assert run("study", "verify", "--db", url)[0] == 0
 
 
 def test_a_lock_that_finds_no_room_is_told_and_taken_once_there_is_room(disk: Path) -> None:
@@ -157,17 +157,17 @@ def test_an_export_to_a_full_disk_leaves_no_half_file(
     run: Run, whole: Engine, disk: Path, tmp_path: Path, left: int
 ) -> None:
     db = ("--db", str(whole.url))
-    assert run("export", str(tmp_path / "good"), *db)[0] == 0
+    assert run("share", "export", str(tmp_path / "good"), *db)[0] == 0
     (disk / "out").mkdir()
     with filled(disk, left):
-        assert_told(run("export", str(disk / "out"), *db), "No space left")
-        assert_told(run("export", "--package", str(disk / "s.zip"), *db), "No space left")
+        assert_told(run("share", "export", str(disk / "out"), *db), "No space left")
+        assert_told(run("share", "export", "--package", str(disk / "s.zip"), *db), "No space left")
     assert "s.zip" not in names(disk)
     assert not list(disk.rglob("*.part"))
     for one in (disk / "out").rglob("*.csv"):
         good = tmp_path / "good" / one.relative_to(disk / "out")
         assert one.read_bytes() == good.read_bytes(), f"{one.name} is cut off"
-    assert run("export", "--package", str(disk / "s.zip"), *db)[0] == 0
+    assert run("share", "export", "--package", str(disk / "s.zip"), *db)[0] == 0
     assert zipfile.ZipFile(disk / "s.zip").testzip() is None
 
 
@@ -187,19 +187,21 @@ def test_neither_a_backup_nor_a_move_leaves_anything_on_a_full_disk(
 ) -> None:
     url = str(whole.url)
     with filled(disk, left):
-        assert_told(run("backup", str(disk / "b.db"), "--db", url), "b.db", "nothing was written")
-        assert_told(run("move", url, str(disk / "m.db")), "m.db")
+        assert_told(
+            run("study", "backup", str(disk / "b.db"), "--db", url), "b.db", "nothing was written"
+        )
+        assert_told(run("study", "move", url, str(disk / "m.db")), "m.db")
         assert names(disk) == ["ballast"]
-    assert run("backup", str(disk / "b.db"), "--db", url)[0] == 0
-    assert run("move", url, str(disk / "m.db"))[0] == 0
+    assert run("study", "backup", str(disk / "b.db"), "--db", url)[0] == 0
+    assert run("study", "move", url, str(disk / "m.db"))[0] == 0
     assert names(disk) == ["b.db", "m.db"]
 
 
 def test_what_is_stored_on_a_full_disk_can_still_be_read(disk: Path, run: Run) -> None:
     url = f"sqlite:///{disk / 'study.db'}"
-    assert run("import", str(responses(disk, 3)), "--db", url)[0] == 0
+    assert run("study", "import", str(responses(disk, 3)), "--db", url)[0] == 0
     with filled(disk):
-        assert run("verify", "--db", url)[0] == 0
+        assert run("study", "verify", "--db", url)[0] == 0
         engine = open_study(url)
         with reading(engine) as session:
             assert len(session.exec(select(Response)).all()) == 3

@@ -62,7 +62,7 @@ def quoted(tmp_path: Path) -> Path:
 
 def package(run: Run, engine: Engine, tmp_path: Path) -> Path:
     path = tmp_path / "study.zip"
-    assert run("export", "--package", str(path), "--db", str(engine.url))[0] == 0
+    assert run("share", "export", "--package", str(path), "--db", str(engine.url))[0] == 0
     return path
 
 
@@ -79,9 +79,9 @@ def test_a_file_of_rows_that_was_cut_off_in_a_row_is_refused_whole(
 ) -> None:
     path = kind(tmp_path)
     before = all_rows(engine)
-    assert_told(run("import", str(cut(path, at))), "cut-rows", "nothing was imported")
+    assert_told(run("study", "import", str(cut(path, at))), "cut-rows", "nothing was imported")
     assert all_rows(engine) == before
-    assert run("import", str(path))[0] == 0
+    assert run("study", "import", str(path))[0] == 0
 
 
 def test_a_file_whose_last_line_does_not_end_is_taken_with_a_word(
@@ -89,7 +89,7 @@ def test_a_file_whose_last_line_does_not_end_is_taken_with_a_word(
 ) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(RESPONSES, "utf-8")
-    code, out, err = run("import", str(cut(path, -4)))
+    code, out, err = run("study", "import", str(cut(path, -4)))
     assert (code, "if the file was cut off" in out) == (0, True), err
     assert "pain" not in out
     assert len(all_rows(engine)["response"]) == 4
@@ -101,9 +101,9 @@ def test_a_file_that_was_cut_off_between_two_rows_is_made_whole_by_the_whole_one
     path = tmp_path / "rows.csv"
     path.write_text(RESPONSES, "utf-8")
     last = len(RESPONSES.splitlines(keepends=True)[-1])
-    assert run("import", str(cut(path, -last)))[0] == 0
+    assert run("study", "import", str(cut(path, -last)))[0] == 0
     assert len(all_rows(engine)["response"]) == 3
-    code, out, _ = run("import", str(path))
+    code, out, _ = run("study", "import", str(path))
     assert (code, "1 response to" in out, "if the file was cut" in out) == (0, True, False)
     assert len(all_rows(engine)["response"]) == 4
 
@@ -115,9 +115,9 @@ def test_a_package_that_was_cut_off_is_refused_and_the_whole_one_works(
     path = package(run, whole, tmp_path)
     new = f"sqlite:///{tmp_path / 'restored.db'}"
     short = cut(path, int(path.stat().st_size * share))
-    assert_told(run("import", str(short), "--db", new), "cut off", "nothing was imported")
+    assert_told(run("study", "import", str(short), "--db", new), "cut off", "nothing was imported")
     assert not (tmp_path / "restored.db").exists()
-    assert run("import", str(path), "--db", new)[0] == 0
+    assert run("study", "import", str(path), "--db", new)[0] == 0
 
 
 @pytest.mark.parametrize("name", ["book.xlsx", "book.csv"])
@@ -129,7 +129,7 @@ def test_a_workbook_whole_or_cut_off_is_refused(
         book.writestr("xl/workbook.xml", "<workbook/>" * 100)
     before = all_rows(engine)
     for one in (path, cut(path, 60)):
-        assert_told(run("import", str(one)), one.name)
+        assert_told(run("study", "import", str(one)), one.name)
     assert all_rows(engine) == before
 
 
@@ -139,12 +139,12 @@ def test_a_killed_import_leaves_nothing_and_the_same_import_works(
     url, path = f"sqlite:///{study_file}", responses(tmp_path, ROWS)
     open_study(url, create=True).dispose()
     wal = Path(f"{study_file}-wal")
-    process = command("import", str(path), "--db", url)
+    process = command("study", "import", str(path), "--db", url)
     killed_once(larger(wal, 1 << 20), process)
     engine = open_study(url)
     assert not all_rows(engine)["response"]
     assert verify(engine).findings == ()
-    again = command("import", str(path), "--db", url)
+    again = command("study", "import", str(path), "--db", url)
     assert (again.communicate()[1].count(b"Traceback"), again.returncode) == (0, 0)
     assert len(all_rows(engine)["response"]) == ROWS
     assert verify(engine).findings == ()
@@ -158,7 +158,7 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(
     url, path = f"sqlite:///{study_file}", responses(tmp_path, 1500)
     draw = random.Random(0)  # noqa: S311 seeded on purpose
     for _ in range(20):
-        process = command("import", str(path), "--db", url)
+        process = command("study", "import", str(path), "--db", url)
         threading.Event().wait(draw.uniform(0.2, 3))
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -167,7 +167,7 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(
             assert len(all_rows(engine)["response"]) in (0, 1500)
             assert verify(engine).findings == ()
             engine.dispose()
-    last = command("import", str(path), "--db", url)
+    last = command("study", "import", str(path), "--db", url)
     said = last.communicate()[1]
     assert last.returncode == 0, said
 
@@ -176,7 +176,7 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(
 def large(tmp_path: Path, run: Run) -> Iterator[Engine]:
     """Return a study of some megabytes, in a file."""
     url = f"sqlite:///{tmp_path / 'large.db'}"
-    assert run("import", str(responses(tmp_path, ROWS)), "--db", url)[0] == 0
+    assert run("study", "import", str(responses(tmp_path, ROWS)), "--db", url)[0] == 0
     engine = open_study(url)
     yield engine
     engine.dispose()
@@ -191,7 +191,10 @@ def test_what_is_killed_leaves_no_half_file_under_its_name_and_works_again(
     def begun() -> bool:
         return any(out.glob(".*.part"))
 
-    for arguments in (["backup", str(out / "b.db")], ["export", "--package", str(out / "p.zip")]):
+    for arguments in (
+        ["study", "backup", str(out / "b.db")],
+        ["share", "export", "--package", str(out / "p.zip")],
+    ):
         killed_once(begun, command(*arguments, "--db", url))
         left = names(out)
         assert all(one.startswith(".") and ".part" in one for one in left), left
@@ -218,18 +221,20 @@ def test_a_killed_move_leaves_an_empty_study_and_the_same_move_works(
     large: Engine, tmp_path: Path, run: Run
 ) -> None:
     to = tmp_path / "moved.db"
-    killed_once(larger(Path(f"{to}-wal"), 1 << 20), command("move", str(large.url), str(to)))
+    killed_once(
+        larger(Path(f"{to}-wal"), 1 << 20), command("study", "move", str(large.url), str(to))
+    )
     target = open_study(f"sqlite:///{to}")
     assert not any(all_rows(target).values())
     target.dispose()
-    code, out, err = run("move", str(large.url), str(to))
+    code, out, err = run("study", "move", str(large.url), str(to))
     assert (code, "the record is whole" in out) == (0, True), err
 
 
 @pytest.fixture
 def kept_out(study_file: Path, tmp_path: Path, run: Run) -> Iterator[Path]:
     """Return a study in a folder that only can be read, whoever runs this; skips where it cannot."""
-    assert run("import", str(responses(tmp_path, 2)))[0] == 0
+    assert run("study", "import", str(responses(tmp_path, 2)))[0] == 0
     if os.geteuid():
         study_file.chmod(0o400)
         study_file.parent.chmod(0o500)
@@ -246,6 +251,6 @@ def kept_out(study_file: Path, tmp_path: Path, run: Run) -> Iterator[Path]:
 
 def test_a_study_that_can_only_be_read_is_told_and_stays(kept_out: Path, run: Run) -> None:
     before = kept_out.read_bytes()
-    for arguments in (["assign", "--raters", "2"], ["lock"]):
+    for arguments in (["rate", "assign", "--raters", "2"], ["study", "lock"]):
         assert_told(run(*arguments), str(kept_out), "write to")
     assert kept_out.read_bytes() == before

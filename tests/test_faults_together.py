@@ -58,7 +58,9 @@ def started(command: list[str], errors: IO[str]) -> Iterator["subprocess.Popen[b
 
 def test_two_imports_at_once_of_one_file_make_one_study_of_it(url: str, tmp_path: Path) -> None:
     path = str(responses(tmp_path, 40))
-    assert [code for code, _ in at_once(url, ["import", path], ["import", path])] == [0, 0]
+    assert [
+        code for code, _ in at_once(url, ["study", "import", path], ["study", "import", path])
+    ] == [0, 0]
     engine = open_study(url)
     rows = all_rows(engine)
     assert (len(rows["response"]), len(rows["benchmark"])) == (40, 1)
@@ -134,10 +136,10 @@ def test_a_command_that_waited_ten_seconds_for_a_locked_study_says_what_to_do(
     monkeypatch.setattr("data.database.BUSY_SECONDS", 0.3)
     path = str(responses(tmp_path, 3))
     with held(engine):
-        code, _, err = run("import", path)
+        code, _, err = run("study", "import", path)
         assert (code, "wait for the other process or stop it" in err) == (2, True), err
         assert len(err.strip().splitlines()) == 1
-    assert run("import", path)[0] == 0
+    assert run("study", "import", path)[0] == 0
 
 
 def test_while_the_study_is_locked_the_page_keeps_what_was_entered_and_says_so(
@@ -204,7 +206,7 @@ def test_a_backup_taken_while_clinicians_rate_holds_all_that_was_answered_before
         while len(answered) < 6:
             await asyncio.sleep(0.01)
         before.update(answered)
-        call = [sys.executable, "-m", "medjury", "backup", str(to), "--db", url]
+        call = [sys.executable, "-m", "medjury", "study", "backup", str(to), "--db", url]
         process = await asyncio.create_subprocess_exec(*call, stdout=subprocess.DEVNULL)
         assert await process.wait() == 0
 
@@ -217,7 +219,7 @@ def test_a_backup_taken_while_clinicians_rate_holds_all_that_was_answered_before
     with serving(url) as server:
         asyncio.run(all_of_them(server.address))
     restored = f"sqlite:///{tmp_path / 'restored.db'}"
-    assert run("move", str(to), restored)[0] == 0
+    assert run("study", "move", str(to), restored)[0] == 0
     copy = open_study(restored)
     assert verify(copy).findings == ()
     rated = {code for name in clinicians for code in _rated(copy, name)}

@@ -424,9 +424,9 @@ def whole(run: Run, write: Write, laid: Trap) -> None:
             for criterion in CRITERIA:
                 given = {"response_id": one, "rater": who, "kind": kind, "criterion": criterion}
                 scores.append(json.dumps(given | {"score": 1 + number % 5, "comment": one}))
-    said = run("import", str(write("r.jsonl", "\n".join(lines))))
+    said = run("study", "import", str(write("r.jsonl", "\n".join(lines))))
     assert said[0] == 0, said
-    said = run("ratings", str(write("s.jsonl", "\n".join(scores))))
+    said = run("rate", "ratings", str(write("s.jsonl", "\n".join(scores))))
     assert said[0] == 0, said
 
 
@@ -440,7 +440,7 @@ def test_each_text_of_a_study_stands_in_its_csv_and_no_cell_is_a_formula(
 ) -> None:
     whole(run, write, laid)
     out = tmp_path / "out"
-    assert run("export", str(out), "--unblind", "--reason", study_names(laid)[5])[0] == 0
+    assert run("share", "export", str(out), "--unblind", "--reason", study_names(laid)[5])[0] == 0
     found = {path: cells(path) for path in out.rglob("*.csv")}
     assert found
     every = [cell for rows in found.values() for row in rows for cell in row]
@@ -456,10 +456,10 @@ def test_a_package_brings_each_text_back_to_the_last_sign(
     whole(run, write, laid)
     package, place = str(tmp_path / "study.zip"), f"sqlite:///{tmp_path / 'other.db'}"
     unblinded = ("--unblind", "--reason", "a copy")
-    assert run("export", "--package", package, *unblinded)[0] == 0
+    assert run("share", "export", "--package", package, *unblinded)[0] == 0
     with zipfile.ZipFile(package) as archive:
         assert not [one for one in archive.namelist() if ".." in one or one.startswith("/")]
-    assert run("import", package, "--db", place)[0] == 0
+    assert run("study", "import", package, "--db", place)[0] == 0
     other = open_study(place)
     try:
         assert ratings_frame(other).equals(ratings_frame(engine))
@@ -480,7 +480,7 @@ def test_a_leaderboards_files_stay_in_their_folder_and_hold_each_model(
     run: Run, engine: Engine, write: Write, tmp_path: Path, laid: Trap, board: str
 ) -> None:
     whole(run, write, laid)
-    code, _, err = run("export", f"--{board}", str(tmp_path / "in" / "board"), *LIFT)
+    code, _, err = run("share", "export", f"--{board}", str(tmp_path / "in" / "board"), *LIFT)
     assert code == 0, err
     assert [one.name for one in (tmp_path / "in").iterdir()] == ["board"]
     files = [one for one in (tmp_path / "in").rglob("*") if one.is_file()]

@@ -126,16 +126,16 @@ def test_an_answer_is_in_the_record_and_changes_nothing_of_what_was_said(flagged
 def test_the_command_lists_flags_and_answers_them(
     flagged: Engine, run: Run, tmp_path: Path
 ) -> None:
-    code, said, _ = run("flags")
+    code, said, _ = run("rate", "flags")
     assert code == 0
     assert all(word in said for word in ("r11", "dr_a", "cut off?"))
     [flag] = flags(OPERATOR, flagged)
-    assert run("flags", "--answer", str(flag.id), "--text", "It is whole.")[0] == 0
+    assert run("rate", "flags", "--answer", str(flag.id), "--text", "It is whole.")[0] == 0
     to = tmp_path / "flags.json"
-    assert run("flags", "--json", str(to))[0] == 0
+    assert run("rate", "flags", "--json", str(to))[0] == 0
     [found] = json.loads(to.read_text("utf-8"))["flags"]
     assert (found["id"], found["answers"], found["seen"]) == (flag.id, ["It is whole."], False)
-    code, _, told = run("flags", "--answer", str(flag.id), "--text", "ask model-two")
+    code, _, told = run("rate", "flags", "--answer", str(flag.id), "--text", "ask model-two")
     assert code == 2
     assert "names what may be a model" in told
-    assert run("flags", "--answer", str(flag.id))[0] == 2
+    assert run("rate", "flags", "--answer", str(flag.id))[0] == 2

@@ -45,17 +45,20 @@ def fill(run: Run, folder: Path, clinicians: Sequence[str], flat: str = "") -> N
             for criterion in CRITERIA:
                 score = int(np.clip(round(1 + i % 5 + random.normal(0, 0.8)), 1, 5))
                 scores.append([f"r{i}", name, kind, criterion, 4 if name == flat else score])
-    for name, rows, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
+    for name, rows, command in (
+        ("r.csv", texts, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
         with (folder / name).open("w", newline="") as file:
             csv.writer(file).writerows(rows)
-        assert run(command, str(folder / name))[0] == 0
+        assert run(*command.split(), str(folder / name))[0] == 0
 
 
 def calibrated(run: Run, folder: Path, *options: str) -> tuple[str, dict[str, Any], str]:
     """Return what the terminal shows with all notes, the JSON, and the page."""
     to, page_to = folder / "c.json", folder / "c.html"
     written = ("--json", str(to), "--html", str(page_to), "--reps", "100")
-    code, out, err = run("calibrate", "--notes", *written, *options)
+    code, out, err = run("analyse", "calibrate", "--notes", *written, *options)
     assert code == 0, err
     return out, json.loads(to.read_text()), page_to.read_text()
 

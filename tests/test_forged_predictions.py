@@ -39,10 +39,10 @@ def forged(run: Run, tmp_path: Path) -> None:
         scores.writerow([f"r{n}", FORGED, "clinician", 3, 3, 3])
     (tmp_path / "r.csv").write_text("\n".join(rows), "utf-8")
     (tmp_path / "s.csv").write_text(out.getvalue(), "utf-8")
-    assert run("import", str(tmp_path / "r.csv"))[0] == 0
+    assert run("study", "import", str(tmp_path / "r.csv"))[0] == 0
     jury = ",".join(name for name in REAL if not name.startswith("dr"))
-    assert run("protocol", "set", "--margin", "0.4", "--jurors", jury)[0] == 0
-    assert run("ratings", str(tmp_path / "s.csv"))[0] == 0
+    assert run("study", "protocol", "set", "--margin", "0.4", "--jurors", jury)[0] == 0
+    assert run("rate", "ratings", str(tmp_path / "s.csv"))[0] == 0
 
 
 def made_simulated(engine: Engine, old: str, new: str) -> None:
@@ -62,7 +62,7 @@ def answered(run: Run, *arguments: str) -> tuple[dict, str]:
 @pytest.mark.usefixtures("forged")
 def test_a_forged_name_makes_no_prediction_simulated(run: Run, tmp_path: Path) -> None:
     to = tmp_path / "p.csv"
-    body, said = answered(run, "predict", "--csv", str(to))
+    body, said = answered(run, "analyse", "predict", "--csv", str(to))
     assert body["decision"]["kind"] == "usable"
     assert all(row["validated"] for row in body["benchmarks"])
     codes = [one["code"] for row in body["benchmarks"] for one in row["notes"]]
@@ -73,7 +73,7 @@ def test_a_forged_name_makes_no_prediction_simulated(run: Run, tmp_path: Path) -
 
 @pytest.mark.usefixtures("forged")
 def test_a_forged_name_makes_no_plan_simulated(run: Run) -> None:
-    body, said = answered(run, "plan", "--pilot")
+    body, said = answered(run, "study", "plan", "--pilot")
     codes = [one["code"] for row in (*body["rows"], *body["power"]) for one in row["notes"]]
     assert "simulated" not in codes
     assert not [line for line in body["sentences"] if "simulated raters" in line]
@@ -94,13 +94,13 @@ def test_a_forged_name_stands_whole_in_the_methods_and_makes_nothing_of_them_sim
 @pytest.mark.usefixtures("forged")
 def test_a_simulated_rater_with_a_comma_in_its_name_is_one(run: Run, engine: Engine) -> None:
     made_simulated(engine, "dr_b", "Smith, John")
-    body, _ = answered(run, "plan", "--pilot")
+    body, _ = answered(run, "study", "plan", "--pilot")
     pilot = body["assumed"]["pilot"]["clinicians"]
     assert [one["raters"] for one in pilot["notes"] if one["code"] == "simulated"] == [
         ["Smith, John"]
     ]
     assert 'The pilot\'s figures are of simulated raters: "Smith, John".' in body["sentences"]
-    predicted, said = answered(run, "predict")
+    predicted, said = answered(run, "analyse", "predict")
     assert predicted["decision"]["kind"] == "simulated"
     assert predicted["decision"]["reasons"][0]["raters"] == ["Smith, John"]
     assert not any(row["validated"] for row in predicted["benchmarks"])

@@ -40,18 +40,18 @@ def test_ids_that_differ_by_a_sign_keep_their_ratings_through_an_export(
     run: Run, engine: Engine, write: Write, tmp_path: Path
 ) -> None:
     rows = "".join(f"i{n},v,c,p,,{guarded(one)},m,t {n}\n" for n, one in enumerate(IDS))
-    assert run("import", str(write("r.csv", HEAD + rows)))[0] == 0
+    assert run("study", "import", str(write("r.csv", HEAD + rows)))[0] == 0
     scores = "".join(
         f"{guarded(one)},dr,clinician,clarity,{1 + n % 5}\n" for n, one in enumerate(IDS)
     )
     given = write("s.csv", "response_id,rater,kind,criterion,score\n" + scores)
-    assert run("ratings", str(given))[0] == 0
+    assert run("rate", "ratings", str(given))[0] == 0
     held = ratings_frame(engine)
     assert dict(zip(held["response_id"], held["score"], strict=True)) == {
         one: 1 + n % 5 for n, one in enumerate(IDS)
     }
-    assert run("export", str(tmp_path / "out"))[0] == 0
-    code, _, err = run("ratings", str(tmp_path / "out" / "ratings.csv"))
+    assert run("share", "export", str(tmp_path / "out"))[0] == 0
+    code, _, err = run("rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
     assert code == 0, err
     assert ratings_frame(engine)["response_id"].tolist() == held["response_id"].tolist()
 

@@ -32,8 +32,14 @@ def report(number: int, row: dict[str, Any], **body: Any) -> Report:
 @pytest.fixture
 def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine:
     """Return a study of one month with 20 responses."""
-    assert run("import", str(write("responses.csv", rating_files.monthly_responses(20))))[0] == 0
-    assert run("ratings", str(write("ratings.csv", rating_files.monthly_ratings(1, 20, 1))))[0] == 0
+    assert (
+        run("study", "import", str(write("responses.csv", rating_files.monthly_responses(20))))[0]
+        == 0
+    )
+    assert (
+        run("rate", "ratings", str(write("ratings.csv", rating_files.monthly_ratings(1, 20, 1))))[0]
+        == 0
+    )
     return engine
 
 
@@ -79,7 +85,7 @@ def test_what_changed_between_two_reports_is_told_by_codes(rated: Engine) -> Non
 
 
 def test_the_app_freezes_what_the_command_freezes(rated: Engine, run: Run) -> None:
-    assert run("calibrate", "--reps", "20", "--freeze", "--name", "one")[0] == 0
+    assert run("analyse", "calibrate", "--reps", "20", "--freeze", "--name", "one")[0] == 0
     number = freeze_report(rated, FreezeQuestion(AnalysisOptions(reps=20), "one"))
     first, second = reports(rated)
     assert (number, second.body) == (2, first.body)

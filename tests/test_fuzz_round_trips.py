@@ -51,7 +51,7 @@ def study(folder: Path, name: str, texts: list[str], names: tuple[str, str]) -> 
     rows = [
         ("i1", "b", texts[0], "p", texts[-1], f"r{n}", "m", text) for n, text in enumerate(texts)
     ]
-    assert told_by(url, "import", put(folder, "r.csv", COLUMNS, rows))[0] == 0
+    assert told_by(url, "study", "import", put(folder, "r.csv", COLUMNS, rows))[0] == 0
     rated = [
         (f"r{n}", who, "clinician", criterion, 1 + n % 5, text)
         for n, text in enumerate(texts)
@@ -59,7 +59,7 @@ def study(folder: Path, name: str, texts: list[str], names: tuple[str, str]) -> 
         for criterion in ("accuracy", "completeness", "clarity")
     ]
     columns = ("response_id", "rater", "kind", "criterion", "score", "comment")
-    code, said = told_by(url, "ratings", put(folder, "s.csv", columns, rated))
+    code, said = told_by(url, "rate", "ratings", put(folder, "s.csv", columns, rated))
     assert code == 0, said
     return open_study(url)
 
@@ -74,8 +74,8 @@ def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
     engine = study(folder, "here.db", texts, names)
     package, there = folder / "study.zip", study_in(folder, "there.db")
     told = ("--unblind", "--reason", "archive")
-    assert told_by(str(engine.url), "export", "--package", str(package), *told)[0] == 0
-    code, said = told_by(there, "import", str(package))
+    assert told_by(str(engine.url), "share", "export", "--package", str(package), *told)[0] == 0
+    code, said = told_by(there, "study", "import", str(package))
     assert code == 0, said
     other = open_study(there)
     here, back = all_rows(engine), all_rows(other)
@@ -84,8 +84,8 @@ def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
     }
     assert here["response"]
     assert here["rating"]
-    assert told_by(str(engine.url), "export", str(folder / "out"))[0] == 0
-    code, said = told_by(there, "ratings", str(folder / "out" / "ratings.csv"))
+    assert told_by(str(engine.url), "share", "export", str(folder / "out"))[0] == 0
+    code, said = told_by(there, "rate", "ratings", str(folder / "out" / "ratings.csv"))
     assert code == 0, said
     assert all_rows(other)["rating"] == back["rating"]
     for one in (engine, other):

@@ -21,12 +21,12 @@ EXPERTS: Rows = [
     for name in ("accuracy", "completeness", "clarity")
 ]
 FILES: dict[str, tuple[str, Rows, Callable[[Rows], bytes], str]] = {
-    "responses.csv": ("import", RESPONSES, table, ".csv"),
-    "responses.jsonl": ("import", RESPONSES, lines, ".jsonl"),
-    "ratings.csv": ("ratings", RATINGS, table, ".csv"),
-    "ratings.jsonl": ("ratings", RATINGS, lines, ".jsonl"),
-    "wide.csv": ("ratings", WIDE, table, ".csv"),
-    "experts.csv": ("training", EXPERTS, table, ".csv"),
+    "responses.csv": ("study import", RESPONSES, table, ".csv"),
+    "responses.jsonl": ("study import", RESPONSES, lines, ".jsonl"),
+    "ratings.csv": ("rate ratings", RATINGS, table, ".csv"),
+    "ratings.jsonl": ("rate ratings", RATINGS, lines, ".jsonl"),
+    "wide.csv": ("rate ratings", WIDE, table, ".csv"),
+    "experts.csv": ("rate training", EXPERTS, table, ".csv"),
 }
 ODD: list[object] = [
     *("", " ", "0", "6", "-1", "4.5", "1e999", "nan", "inf", "1_0", "4,5", "four", "r11", "dr_a"),
@@ -46,7 +46,7 @@ def held(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterato
     folder = tmp_path_factory.mktemp("fuzzed")
     (folder / "responses.csv").write_bytes(table(RESPONSES))
     url = study_in(folder)
-    assert told_by(url, "import", str(folder / "responses.csv"))[0] == 0
+    assert told_by(url, "study", "import", str(folder / "responses.csv"))[0] == 0
     engine = open_study(url)
     yield engine
     engine.dispose()
@@ -72,7 +72,7 @@ def test_a_damaged_file_is_taken_whole_or_changes_nothing(
     path = tmp_path / f"damaged{form}"
     path.write_bytes(written(damaged(rows, changes, form)))
     before = all_rows(held)
-    code, said = told_by(str(held.url), order, str(path))
+    code, said = told_by(str(held.url), *order.split(), str(path))
     assert code in (0, 2), said
     if code == 2:
         after = all_rows(held)
@@ -95,7 +95,7 @@ def test_an_undamaged_file_of_each_kind_is_taken(tmp_path: Path, study_in: Study
         order, rows, written, form = FILES[name]
         path = tmp_path / f"{Path(name).stem}{form}"
         path.write_bytes(written(rows))
-        code, said = told_by(url, order, str(path))
+        code, said = told_by(url, *order.split(), str(path))
         assert code == 0, said
 
 
@@ -103,7 +103,7 @@ def test_a_log_with_a_panel_or_rubric_that_is_none_leaves_no_study(tmp_path: Pat
     for name, body in (("log.json", b"[" * 9_999), ("run.eval", b"PK\x03\x04"), ("p.zip", b"PK")):
         path, study = tmp_path / name, tmp_path / "none.db"
         path.write_bytes(body)
-        code, said = told_by(f"sqlite:///{study}", "import", str(path))
+        code, said = told_by(f"sqlite:///{study}", "study", "import", str(path))
         assert (code, study.exists()) == (2, False)
         _one_message(said)
 
@@ -114,6 +114,6 @@ def test_half_a_surrogate_pair_is_refused_and_not_half_stored(held: Engine, tmp_
     bad["response"] = "half \ud83d"
     path.write_text("\n".join(json.dumps(one) for one in (good, bad)), encoding="ascii")
     before = all_rows(held)
-    code, said = told_by(str(held.url), "import", str(path))
+    code, said = told_by(str(held.url), "study", "import", str(path))
     assert (code, "row 2 holds half a surrogate pair" in said) == (2, True)
     assert all_rows(held) == before

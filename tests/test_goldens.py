@@ -47,20 +47,20 @@ def test_the_figures_of_a_public_study_are_those_recorded(
     have(folder)
     ran(SCRIPTS / f"{name}.py", DATASETS, tmp_path)
     rubric = SCRIPTS / "rubrics" / name
-    medjury(tmp_path, "import", tmp_path / responses, "--rubric", rubric)
-    medjury(tmp_path, "ratings", tmp_path / "ratings.csv")
+    medjury(tmp_path, "study", "import", tmp_path / responses, "--rubric", rubric)
+    medjury(tmp_path, "rate", "ratings", tmp_path / "ratings.csv")
     if name != "mentalbench":  # it has no references
-        medjury(tmp_path, "measure", "rouge-l")
+        medjury(tmp_path, "analyse", "measure", "rouge-l")
     assert differences(golden(name), calibrated(tmp_path)) == []
 
 
 @pytest.mark.real
 def test_the_figures_of_drawn_ratings_of_aci_bench_are_those_recorded(tmp_path: Path) -> None:
     have("aci_bench")
-    medjury(tmp_path, "import", DATASETS / "aci_bench", "--format", "aci-bench")
-    medjury(tmp_path, "measure", "rouge-l")
+    medjury(tmp_path, "study", "import", DATASETS / "aci_bench", "--format", "aci-bench")
+    medjury(tmp_path, "analyse", "measure", "rouge-l")
     drawn_ratings(tmp_path)
-    medjury(tmp_path, "ratings", tmp_path / "ratings.csv")
+    medjury(tmp_path, "rate", "ratings", tmp_path / "ratings.csv")
     assert differences(golden("aci"), calibrated(tmp_path)) == []
 
 
@@ -97,6 +97,7 @@ def calibrated(folder: Path) -> Any:
     """Return the JSON of `analyse calibrate --details`."""
     medjury(
         folder,
+        "analyse",
         "calibrate",
         "--details",
         "--pairs",

@@ -70,30 +70,30 @@ def test_a_rubric_with_such_a_name_is_told_which_to_write(run: Run, tmp_path: Pa
         '[[criterion]]\nname = "Logical Consistency"\nquestion = "q"\n[criterion.anchors]\n'
         '0 = "a"\n1 = "b"\n'
     )
-    code, _, err = run("rubric", "add", str(folder))
+    code, _, err = run("study", "rubric", "add", str(folder))
     said = " ".join(err.split())
     assert (code, "no blanks; write logical_consistency" in said) == (2, True), said
 
 
 def test_model_graded_qas_words_become_a_scale_of_their_own(run: Run, engine: Engine) -> None:
-    code, out, err = run("import", str(GRADED))
+    code, out, err = run("study", "import", str(GRADED))
     assert code == 0, err
     assert "inspect_grade (0 I, 1 P, 2 C): made of its graders' own words" in out
     found = ratings_frame(engine)
     assert sorted(found["score"]) == [0, 1, 2]
     assert set(found["rater"]) == {"inspect.model_graded_qa"}
     assert "jurors: inspect.model_graded_qa (canned/grader)" in out
-    assert "nothing changed" in run("import", str(GRADED))[1]
+    assert "nothing changed" in run("study", "import", str(GRADED))[1]
 
 
 def test_a_named_scale_of_a_log_goes_before_its_known_words(run: Run, engine: Engine) -> None:
-    code, out, err = run("import", str(GRADED), "--scale", "I,P,C,S")
+    code, out, err = run("study", "import", str(GRADED), "--scale", "I,P,C,S")
     assert (code, "made of the scale that --scale names" in out) == (0, True), err
     [own] = benchmarks(engine)
     assert own.rubric.scale.max == 3
 
 
 def test_a_log_says_on_what_rubric_it_landed_and_why(run: Run, engine: Engine) -> None:
-    out = run("import", str(GRADED), "--rubric", "generic")[1]
+    out = run("study", "import", str(GRADED), "--rubric", "generic")[1]
     assert "rated on generic (1-5): as --rubric says" in out
     assert "not taken: model_graded_qa" in out

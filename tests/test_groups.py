@@ -47,7 +47,7 @@ LANGUAGE = ["de", "de", "en", ""]
 def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    code, out, _ = run("import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    code, out, _ = run("study", "import", str(file_of(tmp_path, {"language": LANGUAGE})))
 
     assert (code, "group language: 3 responses put into it" in out) == (0, True)
     assert "ignored" not in out
@@ -63,16 +63,16 @@ def test_a_group_is_stored_with_its_response_and_an_empty_cell_is_in_none(
 def test_the_same_file_again_adds_groups_that_are_new_and_changes_none(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    run("import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    run("study", "import", str(file_of(tmp_path, {"language": LANGUAGE})))
     both = {"language": LANGUAGE, "age": ["old", "young", "old", "old"]}
-    code, out, _ = run("import", str(file_of(tmp_path, both)))
-    again = run("import", str(file_of(tmp_path, both)))
+    code, out, _ = run("study", "import", str(file_of(tmp_path, both)))
+    again = run("study", "import", str(file_of(tmp_path, both)))
 
     assert (code, "group age: 4 responses" in out, "nothing changed" in out) == (0, True, False)
     assert "nothing changed" in again[1]
     assert verify(engine).findings == ()
     changed = file_of(tmp_path, {"language": ["en", "de", "en", ""]})
-    code, _, err = run("import", str(changed))
+    code, _, err = run("study", "import", str(changed))
     assert (code, "groups never change" in err) == (2, True)
     assert len(rows(engine)) == 7
 
@@ -80,7 +80,7 @@ def test_the_same_file_again_adds_groups_that_are_new_and_changes_none(
 def test_a_group_that_is_changed_behind_the_back_is_found(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    run("import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    run("study", "import", str(file_of(tmp_path, {"language": LANGUAGE})))
     with engine.begin() as session:
         session.execute(text("UPDATE subgroup SET value = 'fr' WHERE response = 1"))
 
@@ -90,7 +90,7 @@ def test_a_group_that_is_changed_behind_the_back_is_found(
 
 @pytest.mark.parametrize("name", ["model", "Author", "llm_system", "models", "vendor"])
 def test_a_column_that_names_the_author_is_refused(run: Run, tmp_path: Path, name: str) -> None:
-    code, _, err = run("import", str(file_of(tmp_path, {name: LANGUAGE})))
+    code, _, err = run("study", "import", str(file_of(tmp_path, {name: LANGUAGE})))
 
     assert code == 2
     assert "would tell who wrote a response" in err
@@ -103,7 +103,7 @@ def test_a_column_that_names_the_author_is_refused(run: Run, tmp_path: Path, nam
 def test_values_that_go_one_to_one_with_authors_or_are_their_names_are_refused(
     run: Run, engine: Engine, tmp_path: Path, values: list[str]
 ) -> None:
-    code, _, err = run("import", str(file_of(tmp_path, {"arm": values})))
+    code, _, err = run("study", "import", str(file_of(tmp_path, {"arm": values})))
 
     assert (code, "would lift the blind" in err) == (2, True)
     assert rows(engine) == []
@@ -114,7 +114,7 @@ def test_values_that_would_tell_authors_of_all_imports_together_are_refused(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     first = file_of(tmp_path, {"arm": ["a", "a"]})  # one value of two authors tells nothing
-    assert run("import", str(first))[0] == 0
+    assert run("study", "import", str(first))[0] == 0
     assert not tells_authors([("a", "m0"), ("a", "m1"), ("b", "m1")])
     assert tells_authors([("a", "m0"), ("b", "m1"), ("a", "m0")])
     assert not tells_authors([("a", "m0")])
@@ -136,7 +136,7 @@ def test_a_group_takes_a_short_name_and_short_values(
 ) -> None:
     path = tmp_path / "r.csv"
     path.write_text(f"{HEADER},{header}\ni1,visits,Pain.,Write.,r1,m0,Text,{cell}\n")
-    code, _, err = run("import", str(path))
+    code, _, err = run("study", "import", str(path))
 
     assert code == 2
     assert why in err
@@ -151,20 +151,22 @@ def test_groups_come_in_json_lines_too_and_every_row_has_the_firsts_keys(
     later = row | {"instance_id": "i2", "response_id": "r2", "group:age": "old"}
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps(row) + "\n" + json.dumps(later))
-    code, _, err = run("import", str(path))
+    code, _, err = run("study", "import", str(path))
     assert (code, "the first row has no 'group:age'" in err) == (2, True)
     path.write_text(json.dumps(row) + "\n")
-    assert run("import", str(path))[0] == 0
+    assert run("study", "import", str(path))[0] == 0
     assert rows(engine) == [("language", "r1", "de")]
 
 
 def test_a_package_carries_groups_and_their_record(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    run("import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    run("study", "import", str(file_of(tmp_path, {"language": LANGUAGE})))
     package, place = tmp_path / "p.zip", f"sqlite:///{tmp_path / 'restored.db'}"
-    assert run("export", "--package", str(package), "--unblind", "--reason", "over")[0] == 0
-    assert run("import", str(package), "--db", place)[0] == 0
+    assert (
+        run("share", "export", "--package", str(package), "--unblind", "--reason", "over")[0] == 0
+    )
+    assert run("study", "import", str(package), "--db", place)[0] == 0
 
     restored = open_study(place)
     assert rows(restored) == rows(engine)
@@ -175,16 +177,16 @@ def test_a_package_carries_groups_and_their_record(
 def test_a_clinicians_specialty_is_said_recorded_and_taken_away(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    run("import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    run("study", "import", str(file_of(tmp_path, {"language": LANGUAGE})))
     (tmp_path / "s.csv").write_text(
         "response_id,rater,kind,criterion,score\nr0,dr-a,clinician,clarity,3\n"
     )
-    assert run("ratings", str(tmp_path / "s.csv"))[0] == 0
-    assert "dr-a now has: cardiology" in run("people", "specialty", "dr-a", "cardiology")[1]
+    assert run("rate", "ratings", str(tmp_path / "s.csv"))[0] == 0
+    assert "dr-a now has: cardiology" in run("rate", "people", "specialty", "dr-a", "cardiology")[1]
     assert specialties(engine) == {"dr-a": "cardiology"}
-    assert "has already" in run("people", "specialty", "dr-a", "cardiology")[1]
+    assert "has already" in run("rate", "people", "specialty", "dr-a", "cardiology")[1]
     assert verify(engine).findings == ()
-    assert run("people", "specialty", "dr-a", "--none")[0] == 0
+    assert run("rate", "people", "specialty", "dr-a", "--none")[0] == 0
     assert specialties(engine) == {}
     for wrong in (("dr-x", "gp"), ("dr-a", "x" * 61), ("dr-a",)):
-        assert run("people", "specialty", *wrong)[0] == 2
+        assert run("rate", "people", "specialty", *wrong)[0] == 2

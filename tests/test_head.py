@@ -22,7 +22,7 @@ ME, SPACE = "me@hospital.example", "medjury"
 def head(run: Run, whole: Engine, tmp_path: Path) -> Path:
     """Lock the study and return the file of its head."""
     to = tmp_path / "kept.head"
-    code, out, err = run("lock", "--head", str(to))
+    code, out, err = run("study", "lock", "--head", str(to))
     assert code == 0, err
     assert f"medjury study verify --head {to}" in " ".join(out.split())
     return to
@@ -42,17 +42,17 @@ def test_a_head_holds_study_number_and_hash_and_is_read_back(head: Path, whole: 
 
 
 def test_a_study_that_went_on_is_whole_up_to_its_head(run: Run, whole: Engine, head: Path) -> None:
-    assert run("lock", "--reopen", "--reason", "one more")[0] == 0
+    assert run("study", "lock", "--reopen", "--reason", "one more")[0] == 0
     set_setting(whole, "reference", "hidden")
-    code, out, err = run("verify", "--head", str(head))
+    code, out, err = run("study", "verify", "--head", str(head))
     assert (code, "whole: no findings" in out) == (0, True), (out, err)
 
 
 def test_a_record_cut_before_its_head_is_found(run: Run, whole: Engine, head: Path) -> None:
     cut = "DELETE FROM event WHERE id = (SELECT MAX(id) FROM event)"
     behind(whole, cut, "DELETE FROM setting WHERE key = 'locked'")
-    assert run("verify")[0] == 0
-    code, out, _ = run("verify", "--head", str(head))
+    assert run("study", "verify")[0] == 0
+    code, out, _ = run("study", "verify", "--head", str(head))
     assert code == 1
     assert "FINDING the record was cut: it has " in out
 
@@ -68,7 +68,7 @@ def test_a_record_that_is_of_another_study_or_written_anew_is_found(
     }
     for said, forged in others.items():
         (tmp_path / "other.head").write_text(forged.to_text())
-        code, out, _ = run("verify", "--head", str(tmp_path / "other.head"))
+        code, out, _ = run("study", "verify", "--head", str(tmp_path / "other.head"))
         assert (code, said in out) == (1, True)
 
 
@@ -79,24 +79,24 @@ def test_a_file_that_is_no_head_is_refused_in_one_line(
     (tmp_path / "no.head").write_text(body, "latin-1")
     with pytest.raises(BadFile):
         head_given(str(tmp_path / "no.head"))
-    code, out, err = run("verify", "--head", str(tmp_path / "no.head"))
+    code, out, err = run("study", "verify", "--head", str(tmp_path / "no.head"))
     assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
 
 
 def test_a_lock_never_writes_over_a_file(run: Run, whole: Engine, head: Path) -> None:
     before = head.read_bytes()
-    run("lock", "--reopen", "--reason", "r")
-    code, _, err = run("lock", "--head", str(head))
+    run("study", "lock", "--reopen", "--reason", "r")
+    code, _, err = run("study", "lock", "--head", str(head))
     assert (code, "is there already" in err) == (2, True)
     assert head.read_bytes() == before
-    assert "locked" not in run("verify")[1]
+    assert "locked" not in run("study", "verify")[1]
 
 
 @pytest.mark.usefixtures("study_file")
 def test_a_study_that_is_a_file_has_its_head_beside_it(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
-    assert run("lock")[0] == 0
+    assert run("study", "lock")[0] == 0
     [to] = tmp_path.glob("*.head")
     assert head_given(str(to)) == present_head(whole)
 
@@ -105,12 +105,12 @@ def test_a_package_has_its_head_beside_it_and_the_study_it_makes_goes_through_it
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
     package, there = tmp_path / "study.zip", restored(tmp_path)
-    assert run("export", "--package", str(package))[0] == 0
-    assert run("import", str(package), *there)[0] == 0
-    code, out, _ = run("verify", "--head", str(tmp_path / "study.head"), *there)
+    assert run("share", "export", "--package", str(package))[0] == 0
+    assert run("study", "import", str(package), *there)[0] == 0
+    code, out, _ = run("study", "verify", "--head", str(tmp_path / "study.head"), *there)
     assert (code, "whole" in out) == (0, True)
     package.unlink()
-    assert run("export", "--package", str(package))[0] == 2
+    assert run("share", "export", "--package", str(package))[0] == 2
     assert not package.exists()
 
 

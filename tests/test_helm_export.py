@@ -235,7 +235,7 @@ def test_helms_own_prompt_goes_with_helms_own_benchmark() -> None:
 def test_the_command_writes_the_folder_or_nothing(
     run: Run, small_study: Engine, tmp_path: Path
 ) -> None:
-    asked = ("rubric", "export", "generic", "--to", "helm", "--out", str(tmp_path / "out"))
+    asked = ("share", "rubric", "generic", "--to", "helm", "--out", str(tmp_path / "out"))
     code, _, err = run(*asked, "--panel", "simulated")
     assert (code, "is simulated" in err, (tmp_path / "out").exists()) == (2, True, False)
     code, out, _ = run(*asked, "--panel", "current")

@@ -20,7 +20,7 @@ from data.schema import Status
 
 
 def test_jurors_rate_on_the_prompt_they_were_sent(run: Run, engine: Engine, tmp_path: Path) -> None:
-    code, out, err = run("import", str(run_folder(tmp_path, [state(1), state(2)])))
+    code, out, err = run("study", "import", str(run_folder(tmp_path, [state(1), state(2)])))
     assert code == 0, err
     assert "held against 2 prompts as sent" in out
     body = rows(engine, "SELECT body FROM rubric")[0][0]
@@ -39,16 +39,16 @@ def test_jurors_rate_on_the_prompt_they_were_sent(run: Run, engine: Engine, tmp_
 
 def test_a_run_imported_twice_changes_nothing(run: Run, engine: Engine, tmp_path: Path) -> None:
     folder = run_folder(tmp_path, [state(1), state(2, {"gpt": scores(4)})])
-    run("import", str(folder))
+    run("study", "import", str(folder))
     before = all_rows(engine)
-    code, out, _ = run("import", str(folder))
+    code, out, _ = run("study", "import", str(folder))
     assert (code, "nothing changed" in out) == (0, True)
     assert all_rows(engine) == before
-    assert run("verify")[0] == 0
+    assert run("study", "verify")[0] == 0
 
 
 def test_the_author_stands_in_its_own_table_only(run: Run, engine: Engine, tmp_path: Path) -> None:
-    run("import", str(run_folder(tmp_path, [state(1, {"gpt": scores(9)})])))
+    run("study", "import", str(run_folder(tmp_path, [state(1, {"gpt": scores(9)})])))
     with_it = [name for name, found in all_rows(engine).items() if "writer" in str(found)]
     assert with_it == ["authorship"]
 
@@ -104,7 +104,7 @@ def test_a_response_that_names_its_author_is_masked_though_helms_jurors_have_rat
 ) -> None:
     folder = run_folder(tmp_path, [state(1, response="As ChatGPT, I say: rest.")])
 
-    assert run("import", str(folder))[0] == 0
+    assert run("study", "import", str(folder))[0] == 0
 
     [(stored, shown)] = rows(engine, "SELECT text, shown FROM response")
     assert stored == "As ChatGPT, I say: rest."
@@ -122,7 +122,7 @@ def runs() -> Path:
 
 
 def figures(run: Run, *paths: Path) -> dict[str, Any]:
-    code, out, err = run("import", *map(str, paths), "--json", "-")
+    code, out, err = run("study", "import", *map(str, paths), "--json", "-")
     assert code == 0, err
     return dict(json.loads(out))
 

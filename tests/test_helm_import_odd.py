@@ -22,7 +22,7 @@ OLD = {
 
 def test_a_score_that_helm_made_up_is_told_and_not_imported(run: Run, tmp_path: Path) -> None:
     folder = run_folder(tmp_path, [state(1), state(2, {})])
-    code, out, _ = run("import", str(folder), "--json", str(tmp_path / "o.json"))
+    code, out, _ = run("study", "import", str(folder), "--json", str(tmp_path / "o.json"))
     assert code == 0
     assert "1 default: no juror gave a verdict" in out
     body = json.loads((tmp_path / "o.json").read_text())
@@ -50,7 +50,7 @@ def test_what_nobody_can_rate_is_left_out_and_counted(run: Run, tmp_path: Path) 
         state(1, trial=1),
         state(10, references=[{"output": {"text": one}} for one in ("Rest.", "Sleep.")]),
     ]
-    code, out, err = run("import", str(run_folder(tmp_path, states)), "--json", "-")
+    code, out, err = run("study", "import", str(run_folder(tmp_path, states)), "--json", "-")
     assert code == 0, err
     body = json.loads(out)
     assert body["runs"][0]["left_out"] == {
@@ -64,7 +64,7 @@ def test_what_nobody_can_rate_is_left_out_and_counted(run: Run, tmp_path: Path) 
 def test_a_missing_reference_stays_missing(run: Run, engine: Engine, tmp_path: Path) -> None:
     states = [state(1, gold=float("nan")), state(2, gold=4), state(3, references=[])]
     states[2]["annotations"]["tiny_qa"]["prompt_text"] = None
-    assert run("import", str(run_folder(tmp_path, states)))[0] == 0
+    assert run("study", "import", str(run_folder(tmp_path, states)))[0] == 0
     assert rows(engine, "SELECT reference FROM instance ORDER BY id") == [(None,), ("4",), (None,)]
 
 
@@ -72,7 +72,7 @@ def test_an_old_run_has_the_papers_jurors_and_says_that_they_are_assumed(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     states = [state(1, {"gpt": scores(4), "llama": scores(5), "claude": scores(3)})]
-    code, out, _ = run("import", str(run_folder(tmp_path, states, **OLD)))
+    code, out, _ = run("study", "import", str(run_folder(tmp_path, states, **OLD)))
     assert (code, "three of the MedHELM paper are assumed" in out) == (0, True)
     assert juror_profile(engine, "claude")["model"] == "anthropic/claude-3-7-sonnet-20250219"
 

@@ -76,7 +76,7 @@ def test_what_is_no_whole_run_ends_with_one_message_and_nothing_written(
     run: Run, tmp_path: Path, change: Callable[[Path], Path], said: str, url: str
 ) -> None:
     folder = change(run_folder(tmp_path, [state(1)]))
-    code, out, err = run("import", str(folder))
+    code, out, err = run("study", "import", str(folder))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert re.search(said, err), err
     assert SECRET not in err
@@ -84,7 +84,7 @@ def test_what_is_no_whole_run_ends_with_one_message_and_nothing_written(
 
 
 def test_a_folder_without_runs_is_refused_by_name(run: Run, tmp_path: Path) -> None:
-    code, _, err = run("import", str(tmp_path), "--format", "helm")
+    code, _, err = run("study", "import", str(tmp_path), "--format", "helm")
     assert (code, "no HELM run in it" in err) == (2, True)
 
 
@@ -101,7 +101,7 @@ def test_a_suite_is_taken_whole_and_what_is_no_rated_run_is_named(
     run_folder(suite / "groups", [state(3)])
     run_folder(suite / "eval_cache", [state(4)])
     (suite / "costs.json").write_text("{}")
-    code, out, err = run("import", str(tmp_path / "runs"))
+    code, out, err = run("study", "import", str(tmp_path / "runs"))
     assert code == 0, err
     assert "not in the study: 1 instruction of its own" in out
     assert "skipped v1/mmlu:model=b: no jury took part in it" in out
@@ -114,7 +114,7 @@ def test_one_unreadable_run_of_several_and_nothing_is_imported(
 ) -> None:
     one = run_folder(tmp_path / "a", [state(1)])
     two = cut(run_folder(tmp_path / "b", [state(2)]))
-    assert run("import", str(one), str(two))[0] == 2
+    assert run("study", "import", str(one), str(two))[0] == 2
     assert nothing_stored(url)
 
 
@@ -123,17 +123,17 @@ def test_a_contradiction_in_the_last_run_takes_the_first_one_back(
 ) -> None:
     one = run_folder(tmp_path / "a", [state(1)])
     two = run_folder(tmp_path / "b", [state(1, input={"text": "Something else?"})])
-    code, _, err = run("import", str(one), str(two))
+    code, _, err = run("study", "import", str(one), str(two))
     assert (code, "already has another context" in err) == (2, True)
     assert rows(engine, "SELECT COUNT(*) FROM rubric") == [(0,)]
 
 
 def test_two_jurors_of_one_name_never_mix(run: Run, engine: Engine, tmp_path: Path) -> None:
-    run("import", str(run_folder(tmp_path / "a", [state(1)])))
+    run("study", "import", str(run_folder(tmp_path / "a", [state(1)])))
     other = {"gpt": {"model_name": "lab/gpt-8"}}
     metric = {"class_name": "m.LLMJuryMetric", "args": {"annotator_models": other}}
     two = run_folder(tmp_path / "b", [state(2, {"gpt": scores(4)})], metric_specs=[metric])
-    code, _, err = run("import", str(two))
+    code, _, err = run("study", "import", str(two))
     assert (code, "juror 'gpt' of this run (model lab/gpt-8)" in err) == (2, True)
     assert rows(engine, "SELECT COUNT(*) FROM response") == [(1,)]
 
@@ -149,24 +149,26 @@ def test_a_rubric_taken_from_helm_itself_is_the_same_one(
 ) -> None:
     one, two = run_folder(tmp_path / "a", [state(1)]), run_folder(tmp_path / "b", [state(2)])
     rubric = rubric_folder(tmp_path, TEMPLATE)
-    assert run("import", str(one), "--rubric", rubric)[0] == 0
-    assert run("import", str(two))[0] == 0
+    assert run("study", "import", str(one), "--rubric", rubric)[0] == 0
+    assert run("study", "import", str(two))[0] == 0
     assert rows(engine, "SELECT COUNT(DISTINCT rubric_sha256) FROM rating") == [(1,)]
     assert "crfm-helm 0.5.16" in rows(engine, "SELECT version FROM rubric")[0][0]
 
 
 def test_a_rubric_with_another_prompt_is_refused(run: Run, tmp_path: Path, url: str) -> None:
     rubric = rubric_folder(tmp_path, TEMPLATE.replace("Rate", "Judge"))
-    code, _, err = run("import", str(run_folder(tmp_path, [state(1)])), "--rubric", rubric)
+    code, _, err = run("study", "import", str(run_folder(tmp_path, [state(1)])), "--rubric", rubric)
     assert (code, "asked with another prompt" in err) == (2, True)
     assert nothing_stored(url)
 
 
 def test_a_redacted_prompt_must_be_named_and_may_be(run: Run, tmp_path: Path) -> None:
     folder = run_folder(tmp_path, [state(1, prompt="[redacted]")])
-    code, _, err = run("import", str(folder))
+    code, _, err = run("study", "import", str(folder))
     assert (code, "name its rubric with --rubric" in err) == (2, True)
-    assert run("import", str(folder), "--rubric", rubric_folder(tmp_path, TEMPLATE))[0] == 0
+    assert (
+        run("study", "import", str(folder), "--rubric", rubric_folder(tmp_path, TEMPLATE))[0] == 0
+    )
 
 
 def test_ratings_on_an_unknown_prompt_of_medhelm_stand_apart(
@@ -176,7 +178,7 @@ def test_ratings_on_an_unknown_prompt_of_medhelm_stand_apart(
         folder = run_folder(tmp_path / str(number), [state(number, prompt=prompt)], metric_specs=[])
         file = folder / "scenario_state.json"
         file.write_text(file.read_text().replace("tiny_qa", "medi_qa"))
-        code, out, err = run("import", str(folder))
+        code, out, err = run("study", "import", str(folder))
         assert code == 0, err
     assert "WARNING: the prompt is not in the run" in out
     found = rows(engine, "SELECT COUNT(DISTINCT rubric_sha256) FROM rating")
@@ -185,8 +187,8 @@ def test_ratings_on_an_unknown_prompt_of_medhelm_stand_apart(
 
 def test_with_clinicians_the_imported_jury_is_calibrated(run: Run, tmp_path: Path) -> None:
     states = [state(n, {"gpt": scores(1 + n % 5), "owl": scores(1 + n % 4)}) for n in range(12)]
-    run("import", str(run_folder(tmp_path, states)))
-    run("export", str(tmp_path / "out"))
+    run("study", "import", str(run_folder(tmp_path, states)))
+    run("share", "export", str(tmp_path / "out"))
     names = {
         line.split(",")[0]
         for line in (tmp_path / "out" / "ratings.csv").read_text("utf-8-sig").split("\n")
@@ -198,8 +200,8 @@ def test_with_clinicians_the_imported_jury_is_calibrated(run: Run, tmp_path: Pat
     ]
     file = tmp_path / "clinicians.csv"
     file.write_text("\n".join(["response_id,rater,kind,accuracy,clarity", *made]))
-    assert run("ratings", str(file))[0] == 0
-    code, out, err = run("calibrate", "--reps", "50", "--json", "-")
+    assert run("rate", "ratings", str(file))[0] == 0
+    code, out, err = run("analyse", "calibrate", "--reps", "50", "--json", "-")
     assert code == 0, err
     jury = next(one for one in json.loads(out)["rows"] if one["scorer"] == "jury")
     assert (jury["n_responses"], jury["n_clinicians"], jury["icc"] is not None) == (12, 2, True)

@@ -25,10 +25,10 @@ HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,respons
 def test_an_error_about_a_text_names_its_place_and_never_quotes_it(
     run: Run, write: Write, place: int
 ) -> None:
-    run("import", str(write("a.csv", HEAD + "i1,visits,c,p,ref,r1,m,said\n")))
+    run("study", "import", str(write("a.csv", HEAD + "i1,visits,c,p,ref,r1,m,said\n")))
     cells = ["i1", "visits", "c", "p", "ref", "r2", "m", "said"]
     cells[place] = f'"{SECRET}"'
-    code, out, err = run("import", str(write("b.csv", HEAD + ",".join(cells) + "\n")))
+    code, out, err = run("study", "import", str(write("b.csv", HEAD + ",".join(cells) + "\n")))
     assert code == 2
     assert "row 2" in err
     assert "response r2: instance i1" in err
@@ -50,9 +50,9 @@ def test_a_file_without_a_header_is_refused_without_its_first_row(write: Write) 
 def test_a_text_in_a_column_of_names_or_numbers_is_not_quoted(
     run: Run, write: Write, row: str
 ) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     text = "response_id,rater,kind,criterion,score\n" + row.format(SECRET.replace(",", "")) + "\n"
-    code, _, err = run("ratings", str(write("ratings.csv", text)))
+    code, _, err = run("rate", "ratings", str(write("ratings.csv", text)))
     assert code == 2
     assert "row 2" in err
     assert "Zylberquist" not in err
@@ -62,18 +62,20 @@ def test_a_column_nearly_called_context_is_asked_about_and_its_absence_said_loud
     run: Run, write: Write
 ) -> None:
     text = "instance_id,benchmark,ctx,prompt,model,response,ward\ni1,visits,c,p,m,said,A\n"
-    code, out, _ = run("import", str(write("r.csv", text)))
+    code, out, _ = run("study", "import", str(write("r.csv", text)))
     assert code == 0
     assert "1 response to 1 new instance imported" in out
     assert "columns not taken: ctx (1 value; did you mean context?), ward (1 value)" in out
     assert "WARNING: no row has a context" in out
-    assert "WARNING" not in run("import", str(write("s.csv", RESPONSES)))[1]
+    assert "WARNING" not in run("study", "import", str(write("s.csv", RESPONSES)))[1]
 
 
 def test_one_empty_cell_is_counted_in_the_singular(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     text = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr,clinician,,1,1\n"
-    assert "1 empty cell stays missing" in run("ratings", str(write("ratings.csv", text)))[1]
+    assert (
+        "1 empty cell stays missing" in run("rate", "ratings", str(write("ratings.csv", text)))[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,17 +171,17 @@ def test_only_a_last_line_without_an_end_is_doubted(
 def test_a_criterion_that_first_stands_in_a_later_row_is_never_dropped(
     run: Run, write: Write
 ) -> None:
-    run("import", str(write("a.csv", RESPONSES)))
+    run("study", "import", str(write("a.csv", RESPONSES)))
     first = {"response_id": "r11", "rater": "dr", "kind": "clinician", "clarity": 3}
     later = first | {"response_id": "r12", "accuracy": 2, "comment": "late"}
     path = write("r.jsonl", f"{json.dumps(first)}\n{json.dumps(later)}\n")
-    code, _, err = run("ratings", str(path))
+    code, _, err = run("rate", "ratings", str(path))
     assert (code, "r.jsonl row 2, column accuracy: the first row has no such key" in err) == (
         2,
         True,
     )
     path.write_text(f"{json.dumps(first | {'accuracy': None})}\n{json.dumps(later)}\n")
-    assert "3 ratings imported" in run("ratings", str(path))[1]
+    assert "3 ratings imported" in run("rate", "ratings", str(path))[1]
     experts = write(
         "e.jsonl", '{"response_id": "r11", "clarity": 3}\n{"response_id": "r12", "x": 1}'
     )
@@ -195,6 +197,6 @@ def test_keys_without_meaning_are_named_whatever_row_they_stand_in(run: Run, wri
     del rows[0]["reference"], rows[1]["reference"]
     rows[1] |= {"refrence": "gold", SECRET: "x"}
     path = write("a.jsonl", "".join(json.dumps(one) + "\n" for one in rows))
-    code, out, err = run("import", str(path))
+    code, out, err = run("study", "import", str(path))
     assert (code, "refrence (1 value; did you mean reference?)" in out) == (0, True), err
     assert "Zylberquist" not in out + err

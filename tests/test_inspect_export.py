@@ -144,7 +144,7 @@ def test_the_import_of_its_log_gives_the_same_numbers(
     with Stub(answer) as stub:
         write_folder(tmp_path / "out", write(export(panel(stub))))
         log = evaluated(inspect, tmp_path, stub, "--model", "openai-api/ward/m-new")
-    code, out, err = run("import", str(log), "--json", "-")
+    code, out, err = run("study", "import", str(log), "--json", "-")
     assert code == 0, err
     told = json.loads(out)
     assert (told["responses"], told["ratings"], told["failures"]) == (2, 12, 0)

@@ -43,7 +43,7 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_log_brings_instances_responses_and_what_scorers_said(run: Run, engine: Engine) -> None:
-    code, out, _ = run("import", str(LOGS / "note_a.eval"))
+    code, out, _ = run("study", "import", str(LOGS / "note_a.eval"))
     assert code == 0
     assert "3 responses to 3 new instances and 6 ratings imported" in out
     assert "not taken: clarity, includes" in " ".join(out.split())
@@ -143,7 +143,7 @@ def test_jurors_of_our_own_scorer_come_in_each_by_name(run: Run, engine: Engine)
 def test_a_verdict_on_another_rubric_than_the_one_named_is_refused(
     run: Run, tmp_path: Path
 ) -> None:
-    code, _, err = run("import", str(LOGS / "jury.eval"), "--rubric", "aci_bench")
+    code, _, err = run("study", "import", str(LOGS / "jury.eval"), "--rubric", "aci_bench")
     assert (code, "rated on the rubric with the hash" in " ".join(err.split())) == (2, True)
     other = read_rubric("generic")
     (tmp_path / "rubric").mkdir()
@@ -159,7 +159,7 @@ def test_a_run_that_ended_early_is_taken_as_far_as_it_went_and_said(
     for status in ("error", "cancelled"):
         body = whole("note_a.eval") | {"status": status}
         body["samples"][0]["error"] = {"message": SECRET, "traceback": SECRET}
-        code, out, _ = run("import", str(as_json(tmp_path, body)), "--benchmark", status)
+        code, out, _ = run("study", "import", str(as_json(tmp_path, body)), "--benchmark", status)
         assert code == 0
         assert f"ended with status {status}" in out
         assert "1 sample ended with an error" in out
@@ -170,7 +170,7 @@ def test_a_log_without_scores_brings_responses_alone(run: Run, tmp_path: Path) -
     body = whole("note_a.eval")
     for sample in body["samples"]:
         sample["scores"] = None
-    code, out, _ = run("import", str(as_json(tmp_path, body)))
+    code, out, _ = run("study", "import", str(as_json(tmp_path, body)))
     assert code == 0
     assert "no scorer rates a criterion" in out
 

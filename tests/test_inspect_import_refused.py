@@ -114,7 +114,7 @@ def test_what_is_no_whole_log_is_refused_by_name_and_nothing_is_written(
     make: Callable[[Path], Path], said: str, run: Run, tmp_path: Path, url: str
 ) -> None:
     path = make(tmp_path)
-    code, out, err = run("import", str(path))
+    code, out, err = run("study", "import", str(path))
     told = " ".join(err.split())
     assert code == 2, out
     assert re.search(said, told), told
@@ -124,7 +124,9 @@ def test_what_is_no_whole_log_is_refused_by_name_and_nothing_is_written(
 
 
 def test_one_bad_log_of_several_leaves_all_of_them_out(run: Run, tmp_path: Path, url: str) -> None:
-    code, _, err = run("import", str(LOGS / "note_a.eval"), str(cut("note_a.json")(tmp_path)))
+    code, _, err = run(
+        "study", "import", str(LOGS / "note_a.eval"), str(cut("note_a.json")(tmp_path))
+    )
     assert code == 2
     assert "nothing was imported" in " ".join(err.split())
     assert nothing_stored(url)
@@ -132,6 +134,6 @@ def test_one_bad_log_of_several_leaves_all_of_them_out(run: Run, tmp_path: Path,
 
 def test_a_sample_with_another_text_under_a_known_id_is_refused(run: Run, tmp_path: Path) -> None:
     figures(run, str(LOGS / "note_a.eval"))
-    code, _, err = run("import", str(sampled(input=SECRET + " at all?")(tmp_path)))
+    code, _, err = run("study", "import", str(sampled(input=SECRET + " at all?")(tmp_path)))
     assert (code, "already has another context" in " ".join(err.split())) == (2, True)
     assert SECRET not in err

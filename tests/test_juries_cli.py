@@ -58,7 +58,7 @@ def study(run: Run, filled: str, url: str) -> Run:
 
 
 def juries(run: Run, *options: str) -> dict[str, Any]:
-    code, out, err = run("juries", "--reps", "60", "--json", "-", *options)
+    code, out, err = run("analyse", "juries", "--reps", "60", "--json", "-", *options)
     assert code == 0, err
     body: dict[str, Any] = json.loads(out)
     return body
@@ -83,7 +83,7 @@ def test_the_whole_jury_and_single_jurors_are_as_calibrate_has_them(
     study: Run, method: str
 ) -> None:
     found = {tuple(row["jurors"]): row for row in juries(study, "--method", method)["rows"]}
-    code, out, _ = study("calibrate", "--reps", "60", "--json", "-", "--method", method)
+    code, out, _ = study("analyse", "calibrate", "--reps", "60", "--json", "-", "--method", method)
     rows = {row["scorer"]: row for row in json.loads(out)["rows"] if row["benchmark"] == "combined"}
     assert code == 0
     for jurors, scorer in (
@@ -112,14 +112,14 @@ def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole
 
 def test_other_responses_are_other_juries(study: Run, engine: Engine) -> None:
     juries(study)
-    again = juries(study, "--common")
+    again = juries(study, "--common-responses")
     assert (again["n_juries_before"], again["n_tried_before"]) == (7, 7)
     assert len(compositions_tried(engine)) == 14
     assert {one.method for one in compositions_tried(engine)} == {"paper"}
 
 
 def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(study: Run) -> None:
-    asked = ("juries", "--reps", "60", "--top", "2", "--benchmark", "visits")
+    asked = ("analyse", "juries", "--reps", "60", "--top", "2", "--benchmark", "visits")
     code, out, _ = study(*asked)
     assert code == 0
     lines = out.splitlines()
@@ -132,7 +132,7 @@ def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(
     assert "tried on this study before, other than these: none; these are now in the ledger" in out
     assert "7 juries with a juror of unknown cost" in out
     assert "unknown" in out
-    again = study("juries", "--reps", "60", "--benchmark", "notes")[1]
+    again = study("analyse", "juries", "--reps", "60", "--benchmark", "notes")[1]
     assert "before, other than these: 7 different juries in 7 ways (benchmark, criterion" in again
 
 
@@ -140,13 +140,13 @@ def test_instances_that_no_juror_saw_make_no_sample_of_juries(
     run: Run, tmp_path: Path, write: Write
 ) -> None:
     texts = "".join(f"i{n},visits,c{n},p,,r{n},m,said {n}\n" for n in range(40))
-    assert run("import", str(write("r.csv", f"{HEAD}\n{texts}")))[0] == 0
+    assert run("study", "import", str(write("r.csv", f"{HEAD}\n{texts}")))[0] == 0
     lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
     for who in ("dr_a", "dr_b"):
         lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},{3 + n % 2}" for n in range(40)]
     for who in ("x", "y"):
         lines += [f"r{n},{who},juror,{1 + n % 5},{1 + n % 4},{3 + n % 3}" for n in range(11)]
-    assert run("ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
     body = juries(run)
     assert {row["n_instances"] for row in body["rows"]} == {11}
     assert body["decision"]["kind"] == "too_few"
@@ -192,17 +192,17 @@ def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_no
 def test_bad_options_get_one_message_and_nothing_is_noted(
     study: Run, engine: Engine, options: list[str], said: str
 ) -> None:
-    code, out, err = study("juries", *options)
+    code, out, err = study("analyse", "juries", *options)
     assert (code, out) == (2, "")
     assert said in " ".join(err.split()).replace("│ ", "")
     assert compositions_tried(engine) == []
 
 
 def test_a_study_without_jurors_says_how_to_get_some(run: Run, write: Write) -> None:
-    run("import", str(write("r.csv", HEAD + "\n" + "i,visits,c,Write.,,r1,m,said")))
+    run("study", "import", str(write("r.csv", HEAD + "\n" + "i,visits,c,Write.,,r1,m,said")))
     ratings = "response_id,rater,kind,accuracy,completeness,clarity\nr1,dr_a,clinician,3,3,3\n"
-    run("ratings", str(write("s.csv", ratings)))
-    code, _, err = run("juries")
+    run("rate", "ratings", str(write("s.csv", ratings)))
+    code, _, err = run("analyse", "juries")
     assert code == 2
     assert "no juror has rated anything in this study: run a jury (`medjury jury run PANEL`" in err
 

@@ -14,14 +14,16 @@ AB, BC, AC = "alpha,beta", "beta,gamma", "alpha,gamma"
 
 def compared(run: Run, *juries: str) -> dict:
     given = [part for one in juries for part in ("--compare", one)]
-    code, told, said = run("juries", *given, "--reps", "200", "--json", "-")
+    code, told, said = run("analyse", "juries", *given, "--reps", "200", "--json", "-")
     assert code == 0, said
     return json.loads(told)
 
 
 def icc_of(run: Run, jury: str) -> float:
     """Return a jury's ICC on all the responses that it has, as `calibrate` gives it."""
-    rows = json.loads(run("calibrate", "--jurors", jury, "--reps", "5", "--json", "-")[1])["rows"]
+    rows = json.loads(
+        run("analyse", "calibrate", "--jurors", jury, "--reps", "5", "--json", "-")[1]
+    )["rows"]
     return next(
         row["icc"] for row in rows if (row["scorer"], row["benchmark"]) == ("jury", "combined")
     )
@@ -45,7 +47,7 @@ def test_each_jurys_own_icc_is_that_of_calibrate_and_is_not_shown_beside_the_dif
     found = compared(run, AB, BC)
     own = [found["icc_first"], found["icc_second"]]
     assert own == pytest.approx([icc_of(run, jury) for jury in (AB, BC)])
-    code, told, _ = run("juries", "--compare", AB, "--compare", BC, "--reps", "200")
+    code, told, _ = run("analyse", "juries", "--compare", AB, "--compare", BC, "--reps", "200")
     assert code == 0
     assert f"{found['icc_a']:.3f}" in told
     assert f"{found['icc_b']:.3f}" in told
@@ -60,9 +62,9 @@ def test_the_same_question_has_the_same_p_and_decision_whatever_was_looked_at_in
     assert first["decision"]["kind"] == "first_better"
     assert first["decision"]["p"] == first["p"] <= 0.05
     assert first["n_tried"] == 1
-    assert run("calibrate", "--details", "--by-benchmark", "--reps", "20")[0] == 0
+    assert run("analyse", "calibrate", "--details", "--by-benchmark", "--reps", "20")[0] == 0
     for sizes in ("1-3", "1-2"):
-        assert run("juries", "--reps", "2", "--sizes", sizes)[0] == 0
+        assert run("analyse", "juries", "--reps", "2", "--sizes", sizes)[0] == 0
     again = compared(run, "alpha", "gamma")
     same = ("difference", "low", "high", "p")
     assert [again[name] for name in same] == [first[name] for name in same]
@@ -77,7 +79,9 @@ def test_the_terminal_says_first_which_agrees_better_then_shows_the_table(
     run: Run, tmp_path: Path
 ) -> None:
     rated_by_three(run, tmp_path, n=60)
-    code, told, _ = run("juries", "--compare", "alpha", "--compare", "gamma", "--reps", "200")
+    code, told, _ = run(
+        "analyse", "juries", "--compare", "alpha", "--compare", "gamma", "--reps", "200"
+    )
     assert code == 0
     lines = told.splitlines()
     assert lines[0] == "The first jury, alpha, agrees better with the clinicians than gamma."
@@ -111,6 +115,6 @@ def test_anything_but_two_different_juries_is_refused(
 ) -> None:
     rated_by_three(run, tmp_path)
     given = [part for one in juries for part in ("--compare", one)]
-    code, _, said = run("juries", *given)
+    code, _, said = run("analyse", "juries", *given)
     assert code == 2
     assert "--compare: give it twice" in said

@@ -22,7 +22,7 @@ def test_juries_are_ranked_sorted_compared_and_counted(
     browser: Browser, served: tuple[Server, str], study: Engine, axe: str
 ) -> None:
     page = agreement_screen.opened(browser, served, "juries")
-    told = json.loads(commands.command(study)("juries", "--json", "-")[1])
+    told = json.loads(commands.command(study)("analyse", "juries", "--json", "-")[1])
     decision = page.locator(".mj-decision")
     expect(decision.get_by_role("heading")).to_have_text(told["decision"]["headline"])
     expect(decision).to_contain_text("Next:")

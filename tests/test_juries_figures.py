@@ -30,7 +30,7 @@ def study(run: Run, tmp_path: Path, engine: Engine) -> Engine:
 
 def test_the_screen_shows_what_the_command_says(study: Engine, run: Run) -> None:
     shown = analyses.jury_ranking(study, RankingQuestion(OPTIONS))
-    body = json.loads(run("juries", "--reps", "60", "--json", "-")[1])
+    body = json.loads(run("analyse", "juries", "--reps", "60", "--json", "-")[1])
     assert shown.decision.headline == body["decision"]["headline"]
     assert shown.decision.kind is DecisionKind.NO_PROTOCOL
     names = [one[0] for one in shown.ranking.groups[0].rows]
@@ -42,7 +42,18 @@ def test_the_screen_shows_what_the_command_says(study: Engine, run: Run) -> None
 
 def test_two_juries_are_shown_as_the_command_compares_them(study: Engine, run: Run) -> None:
     shown = analyses.jury_comparison(study, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
-    asked = ("juries", "--compare", "alpha", "--compare", "gamma", "--reps", "60", "--json", "-")
+    asked = (
+        "analyse",
+        "juries",
+        "--compare",
+        "alpha",
+        "--compare",
+        "gamma",
+        "--reps",
+        "60",
+        "--json",
+        "-",
+    )
     body = json.loads(run(*asked)[1])
     assert shown.decision.headline == body["decision"]["headline"]
     figures = [one[1] for one in shown.table.groups[0].rows]

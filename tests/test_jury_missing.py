@@ -19,7 +19,7 @@ BODY = 'provider = "openai"\nfamily = "f"\nmodel = "m"\nschema = "json_schema"\n
 @pytest.fixture
 def ask(run: Run, write: Write) -> Callable[..., tuple[int, str, str]]:
     """Import the small study and run a panel of one juror, a, whose server follows a script."""
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
 
     def asked(script: Script, *options: str, settings: str = "") -> tuple[int, str, str]:
         with Stub(script) as stub:
@@ -134,7 +134,7 @@ def test_an_ended_panel_is_told_before_its_keys_and_in_the_estimate(
 ) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TOGETHER_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     code, _, err = run("jury", "run", "medhelm")
     assert (code, "ended on 2026-10-23" in err, "is not set" in err) == (2, True, False)
     code, out, _ = run("jury", "run", "medhelm", "--estimate")

@@ -253,13 +253,13 @@ def test_estimate_and_run_refuse_what_the_budget_does_not_bear_in_one_message(
 ) -> None:
     with Stub() as stub:
         panel = panel_file(write, stub)
-        assert run("settings", "budget", "0.01")[0] == 0
+        assert run("study", "settings", "budget", "0.01")[0] == 0
         for words in (["--estimate"], [], ["--max-usd", "0.5"]):
             code, out, said = run("jury", "run", panel, *words)
             assert (code, out) == (2, "")
             assert "budget is $0.01: $0.0000 is spent" in " ".join(said.split())
         assert stub.seen == []
-        assert run("settings", "budget", "1")[0] == 0
+        assert run("study", "settings", "budget", "1")[0] == 0
         told = str(tmp_path / "told.json")
         assert run("jury", "run", panel, "--json", told)[0] == 0
     body_told = json.loads(Path(told).read_text("utf-8"))

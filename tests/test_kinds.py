@@ -103,15 +103,15 @@ def test_a_zip_is_known_by_what_is_in_it(members: set[str], form: str | None) ->
         (HEAD.encode() + "i1,v,ü,p,m,r\n".encode("utf-16"), "binary"),
     ],
 )
-@pytest.mark.parametrize("command", ["import", "ratings"])
+@pytest.mark.parametrize("command", ["study import", "rate ratings"])
 def test_a_wrong_file_gets_one_line_and_stores_nothing(
     run: Run, tmp_path: Path, body: bytes, said: str, command: str
 ) -> None:
     study = tmp_path / "study.db"
     path = tmp_path / "theirs.json" if body.startswith((b"[", b"{")) else tmp_path / "theirs.csv"
     path.write_bytes(body)
-    code, out, err = run("--db", f"sqlite:///{study}", command, str(path))
-    said = said if command == "import" else said.replace("instance_id", "response_id")
+    code, out, err = run("--db", f"sqlite:///{study}", *command.split(), str(path))
+    said = said if command == "study import" else said.replace("instance_id", "response_id")
     assert (code, out, len(err.strip().splitlines())) == (2, "", 1), err
     assert said in err
     assert "Traceback" not in err
@@ -194,7 +194,7 @@ def test_a_sheet_of_several_is_named_by_a_map(run: Run, engine: Engine, tmp_path
 
     path = sheet_of(change, tmp_path)
     (tmp_path / "map.toml").write_text('sheet = "Sheet"\n')
-    code, _, err = run("import", str(path), "--map", str(tmp_path / "map.toml"))
+    code, _, err = run("study", "import", str(path), "--map", str(tmp_path / "map.toml"))
     assert code == 0, err
     assert [one.name for one in benchmarks(engine)] == ["v"]
 
@@ -234,7 +234,9 @@ def test_half_a_file_without_mark_is_windows_1252_and_says_so(tmp_path: Path) ->
 def test_a_wrong_map_is_refused_in_one_line(run: Run, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "r.csv").write_text(HEAD + ROW)
     (tmp_path / "map.toml").write_text(text)
-    code, _, err = run("import", str(tmp_path / "r.csv"), "--map", str(tmp_path / "map.toml"))
+    code, _, err = run(
+        "study", "import", str(tmp_path / "r.csv"), "--map", str(tmp_path / "map.toml")
+    )
     assert (code, len(err.strip().splitlines())) == (2, 1)
     assert said in err
 
@@ -246,6 +248,8 @@ def test_nested_json_is_taken_by_dotted_names(run: Run, engine: Engine, tmp_path
         '[columns]\nk = "instance_id"\n"in.text" = "context"\nwho = "model"\n'
         '"out.0" = "response"\n[constant]\nbenchmark = "v"\n'
     )
-    code, out, err = run("import", str(tmp_path / "r.json"), "--map", str(tmp_path / "map.toml"))
+    code, out, err = run(
+        "study", "import", str(tmp_path / "r.json"), "--map", str(tmp_path / "map.toml")
+    )
     assert code == 0, err
     assert "not taken: values of the column ok: 1" in out

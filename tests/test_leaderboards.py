@@ -146,19 +146,19 @@ def _texts(body: Any) -> Any:
 
 @pytest.fixture
 def compared(run: Run, write: Write) -> None:
-    assert run("import", str(write("r.csv", model_responses())))[0] == 0
-    assert run("ratings", str(write("s.csv", model_ratings())))[0] == 0
+    assert run("study", "import", str(write("r.csv", model_responses())))[0] == 0
+    assert run("rate", "ratings", str(write("s.csv", model_ratings())))[0] == 0
 
 
 def test_models_are_named_only_where_the_blind_is_lifted(
     run: Run, engine: Engine, compared: None, tmp_path: Path
 ) -> None:
     place = str(tmp_path / "board")
-    code, _, err = run("export", "--leaderboard", place)
+    code, _, err = run("share", "export", "--leaderboard", place)
     assert (code, "--unblind with a --reason" in err, Path(place).exists()) == (2, True, False)
-    assert run("export", "--leaderboard", place, *LIFT)[0] == 0
+    assert run("share", "export", "--leaderboard", place, *LIFT)[0] == 0
     assert len(acts(engine, "unblinded")) == 1
-    code, out, _ = run("export", "--every-eval-ever", str(tmp_path / "eee"))
+    code, out, _ = run("share", "export", "--every-eval-ever", str(tmp_path / "eee"))
     assert (code, "3 models on 1 benchmark" in out) == (0, True)
     assert len([*(tmp_path / "eee").rglob("*.json")]) == 3
     rows = json.loads((tmp_path / "board" / "groups" / "medjury.json").read_text("utf-8"))
@@ -170,8 +170,8 @@ def test_what_cannot_be_written_is_refused_before_the_blind_is_lifted(
 ) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("x")
-    code, _, err = run("export", "--leaderboard", str(tmp_path / "full"), *LIFT)
+    code, _, err = run("share", "export", "--leaderboard", str(tmp_path / "full"), *LIFT)
     assert (code, "--leaderboard" in err, "is there already" in err) == (2, True, True)
     only = ("--authors-only", "--reason", "analysis")
-    assert run("export", "--every-eval-ever", str(tmp_path / "e"), *only)[0] == 2
+    assert run("share", "export", "--every-eval-ever", str(tmp_path / "e"), *only)[0] == 2
     assert acts(engine, "unblinded") == []

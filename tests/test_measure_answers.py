@@ -63,8 +63,10 @@ def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(
     run: Run, write: Write, url: str
 ) -> None:
     rows = "i1,b,,p,Yes,r1,m,yes.\ni2,b,,p,No,r2,m,No\ni3,b,,p,,r3,m,Maybe\n"
-    run("import", str(write("r.csv", HEAD + rows)))
-    code, out, _ = run("measure", "exact-match", "quasi-exact-match", "label-f1", "--json", "-")
+    run("study", "import", str(write("r.csv", HEAD + rows)))
+    code, out, _ = run(
+        "analyse", "measure", "exact-match", "quasi-exact-match", "label-f1", "--json", "-"
+    )
     body = json.loads(out)
     assert code == 0
     exact, quasi, labels = body["answers"]
@@ -73,16 +75,16 @@ def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(
     assert (labels["labels"]["macro_f1"], labels["labels"]["labels"]) == (1.0, ["no", "yes"])
     assert stored(url)["exact-match", "r1"] == 0
     assert ("exact-match", "r3") not in stored(url)
-    again = json.loads(run("measure", "exact-match", "--json", "-")[1])
+    again = json.loads(run("analyse", "measure", "exact-match", "--json", "-")[1])
     assert again["unchanged"] == 2
 
 
 def test_options_are_known_by_letter_or_text(run: Run, write: Write, url: str) -> None:
     rows = "i1,b,,p,,r1,m,The answer is B\ni2,b,,p,,r2,m,A\n"
-    run("import", str(write("r.csv", HEAD + rows)))
+    run("study", "import", str(write("r.csv", HEAD + rows)))
     keys = "instance_id,key,option:A,option:B\ni1,B,aspirin,none\ni2,none,aspirin,none\n"
     given = ("--keys", str(write("k.csv", keys)), "--pattern", "(?:is )?([A-D])$")
-    assert run("measure", "chosen-option", *given)[0] == 0
+    assert run("analyse", "measure", "chosen-option", *given)[0] == 0
     assert stored(url) == {("chosen-option", "r1"): 1.0, ("chosen-option", "r2"): 0.0}
 
 
@@ -95,13 +97,13 @@ def test_runs_of_helm_without_a_jury_are_imported_and_scored_by_their_own_keys(
     choice = [state(1, "A", ["aspirin"], output_mapping=mapping)]
     helm_run(tmp_path / "runs" / "calc", "medcalc_bench", calc, "m1")
     helm_run(tmp_path / "runs" / "qa", "head_qa", choice, "m1")
-    assert run("import", str(tmp_path / "runs"), "--format", "helm-answers")[0] == 0
+    assert run("study", "import", str(tmp_path / "runs"), "--format", "helm-answers")[0] == 0
     for metric, folder, benchmark in (
         ("medcalc", "calc", "medcalc_bench"),
         ("chosen-option", "qa", "head_qa"),
     ):
         place = str(tmp_path / "runs" / folder)
-        assert run("measure", metric, "--keys", place, "--benchmark", benchmark)[0] == 0
+        assert run("analyse", "measure", metric, "--keys", place, "--benchmark", benchmark)[0] == 0
     scores = stored(url)
     assert sorted(scores.values()) == [0.0, 1.0, 1.0]
 
@@ -120,9 +122,9 @@ def test_queries_run_on_the_database_and_declining_counts(
         for number, (answer, key) in enumerate(zip(answers, keys, strict=True))
     ]
     folder = helm_run(tmp_path / "ehr", "ehr_sql", states, "m1")
-    run("import", str(folder), "--format", "helm-answers")
+    run("study", "import", str(folder), "--format", "helm-answers")
     given = ("--keys", str(folder), "--database", str(database), "--json", "-")
-    code, out, _ = run("measure", "ehrsql", *given)
+    code, out, _ = run("analyse", "measure", "ehrsql", *given)
     result = json.loads(out)["answers"][0]
     assert code == 0
     assert result["means"]["ehrsql-execution"] == 0.5  # the count, and "null" is no query
@@ -152,9 +154,9 @@ def test_queries_run_on_the_database_and_declining_counts(
 def test_what_cannot_be_scored_is_refused_and_nothing_is_stored(
     run: Run, write: Write, url: str, words: list[str], said: str
 ) -> None:
-    run("import", str(write("r.csv", HEAD + "i1,b,,p,Yes,r1,m,yes\n")))
+    run("study", "import", str(write("r.csv", HEAD + "i1,b,,p,Yes,r1,m,yes\n")))
     keys = str(write("k.csv", "instance_id,key\ni1,Yes\n"))
-    code, _, err = run("measure", *(keys if word == "K" else word for word in words))
+    code, _, err = run("analyse", "measure", *(keys if word == "K" else word for word in words))
     assert (code, said in " ".join(err.split())) == (2, True), err
     assert stored(url) == {}
 
@@ -172,7 +174,7 @@ def test_what_cannot_be_scored_is_refused_and_nothing_is_stored(
 def test_a_file_of_keys_that_is_wrong_is_refused(
     run: Run, write: Write, url: str, text: str, said: str
 ) -> None:
-    run("import", str(write("r.csv", HEAD + "i1,b,,p,Yes,r1,m,yes\n")))
-    code, _, err = run("measure", "exact-match", "--keys", str(write("k.csv", text)))
+    run("study", "import", str(write("r.csv", HEAD + "i1,b,,p,Yes,r1,m,yes\n")))
+    code, _, err = run("analyse", "measure", "exact-match", "--keys", str(write("k.csv", text)))
     assert (code, said in " ".join(err.split())) == (2, True), err
     assert stored(url) == {}

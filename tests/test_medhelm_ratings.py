@@ -51,7 +51,7 @@ def with_llm(scores: tuple[str, ...], rows: tuple[str, ...] = ROWS[:2]) -> str:
 
 @pytest.fixture
 def given(run: Run, write: Write) -> Run:
-    code, _, err = run("import", str(write("responses.csv", RESPONSES)))
+    code, _, err = run("study", "import", str(write("responses.csv", RESPONSES)))
     assert code == 0, err
     return run
 
@@ -75,7 +75,7 @@ def everything(engine: Engine, folder: Path) -> bytes:
 def test_rows_are_matched_by_dataset_instance_and_model(
     given: Run, write: Write, engine: Engine
 ) -> None:
-    code, out, err = given("ratings", str(write("m.csv", table())), "--format", "medhelm")
+    code, out, err = given("rate", "ratings", str(write("m.csv", table())), "--format", "medhelm")
     assert code == 0, err
     assert "11 ratings imported" in out
     assert "1 empty cell stays missing" in out
@@ -95,7 +95,7 @@ def test_rows_are_matched_by_dataset_instance_and_model(
 
 
 def test_rows_without_a_response_here_are_left_out_and_named(given: Run, write: Write) -> None:
-    _, out, _ = given("ratings", str(write("m.csv", table())), "--format", "medhelm")
+    _, out, _ = given("rate", "ratings", str(write("m.csv", table())), "--format", "medhelm")
     assert "left out, as their response is not in the study: 2 rows (5-6)" in " ".join(out.split())
     assert "columns not taken: specialty, team, entry_id, user_label" in " ".join(out.split())
 
@@ -103,7 +103,9 @@ def test_rows_without_a_response_here_are_left_out_and_named(given: Run, write: 
 def test_no_name_is_in_the_study_nor_on_the_screen(
     given: Run, write: Write, tmp_path: Path, engine: Engine
 ) -> None:
-    told = "".join(given("ratings", str(write("m.csv", table())), "--format", "medhelm")[1:])
+    told = "".join(
+        given("rate", "ratings", str(write("m.csv", table())), "--format", "medhelm")[1:]
+    )
     stored = everything(engine, tmp_path)
     assert b"clinician-" in stored
     for name in NAMES:
@@ -113,9 +115,9 @@ def test_no_name_is_in_the_study_nor_on_the_screen(
 
 def test_importing_twice_changes_nothing(given: Run, write: Write, engine: Engine) -> None:
     path = str(write("m.csv", table()))
-    given("ratings", path, "--format", "medhelm")
+    given("rate", "ratings", path, "--format", "medhelm")
     before = ratings(engine)
-    _, out, _ = given("ratings", path, "--format", "medhelm")
+    _, out, _ = given("rate", "ratings", path, "--format", "medhelm")
     assert "nothing changed" in out
     assert ratings(engine) == before
 
@@ -134,10 +136,10 @@ def test_the_jurys_means_come_in_only_when_asked_for_and_once(
     given: Run, write: Write, engine: Engine
 ) -> None:
     path = str(write("m.csv", with_llm(("4.5,4,4.67", "4.5,4,4.67"))))
-    _, out, _ = given("ratings", path, "--format", "medhelm")
+    _, out, _ = given("rate", "ratings", path, "--format", "medhelm")
     assert "llm_accuracy" in " ".join(out.split()).partition("columns not taken")[2]
     assert all(row[0].startswith("clinician-") for row in ratings(engine))
-    code, _, err = given("ratings", path, "--format", "medhelm", "--jury-mean")
+    code, _, err = given("rate", "ratings", path, "--format", "medhelm", "--jury-mean")
     assert code == 0, err
     means = [row for row in ratings(engine) if row[0] == "medhelm-jury-mean"]
     assert [row[3:] for row in means] == list(zip(CRITERIA, (4.5, 4, 4.67), strict=True))
@@ -160,7 +162,7 @@ def test_the_jurys_means_come_in_only_when_asked_for_and_once(
 def test_a_file_that_is_wrong_is_refused_whole_and_names_nobody(
     body: str, more: tuple[str, ...], said: str, given: Run, write: Write, engine: Engine
 ) -> None:
-    code, _, err = given("ratings", str(write("m.csv", body)), "--format", "medhelm", *more)
+    code, _, err = given("rate", "ratings", str(write("m.csv", body)), "--format", "medhelm", *more)
     assert code == 2
     assert said in " ".join(err.split())
     assert not any(name in err for name in NAMES)
@@ -171,8 +173,8 @@ def test_two_responses_of_one_model_are_not_guessed_between(
     given: Run, write: Write, engine: Engine
 ) -> None:
     lines = RESPONSES.splitlines()
-    given("import", str(write("again.csv", f"{lines[0]}\n{lines[1]} Again.\n")))
-    code, _, err = given("ratings", str(write("m.csv", table())), "--format", "medhelm")
+    given("study", "import", str(write("again.csv", f"{lines[0]}\n{lines[1]} Again.\n")))
+    code, _, err = given("rate", "ratings", str(write("m.csv", table())), "--format", "medhelm")
     assert (code, "2 responses of this study are meant" in " ".join(err.split())) == (2, True)
     assert ratings(engine) == []
 
@@ -181,12 +183,12 @@ RATED = "response_id,rater,kind,clarity\nr11,dr,clinician,3\n"
 
 
 def test_a_file_of_this_layout_is_known_without_its_name(given: Run, write: Write) -> None:
-    code, out, _ = given("ratings", str(write("m.csv", table())))
+    code, out, _ = given("rate", "ratings", str(write("m.csv", table())))
     assert (code, "usernames were replaced by pseudonyms" in out) == (0, True)
 
 
 def test_the_jurys_means_belong_to_this_layout(given: Run, write: Write) -> None:
-    code, _, err = given("ratings", str(write("m.csv", RATED)), "--jury-mean")
+    code, _, err = given("rate", "ratings", str(write("m.csv", RATED)), "--jury-mean")
     assert (code, "belongs to --format medhelm" in " ".join(err.split())) == (2, True)
 
 
@@ -196,7 +198,7 @@ RUN = Path(__file__).parent / "fixtures" / "medhelm" / "health_bench"
 def test_its_talks_points_and_shares_come_in_and_give_its_own_mean(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    code, _, err = run("import", str(RUN), "--json", str(tmp_path / "f.json"))
+    code, _, err = run("study", "import", str(RUN), "--json", str(tmp_path / "f.json"))
     assert code == 0, err
     [figures] = json.loads((tmp_path / "f.json").read_text())["runs"]
     assert figures["helm_mean"] is not None
@@ -228,5 +230,5 @@ def test_a_juror_without_points_is_missing_and_never_a_default(
     said = state["request_states"][0]["annotations"]["health_bench"]
     said["gpt"]["accuracy"]["score"] = None
     (folder / "scenario_state.json").write_text(json.dumps(state))
-    assert run("import", str(folder))[0] == 0
+    assert run("study", "import", str(folder))[0] == 0
     assert len(ratings_frame(engine)) == 8

@@ -64,7 +64,7 @@ def test_a_study_of_another_form_is_refused_and_left_alone(place: str, form: str
     before = inspect(study).get_table_names()
     with pytest.raises(NoStudy, match=rf"another version of medjury made it \(form {form}"):
         open_study(place)
-    code, _, told = run("verify", "--db", place)
+    code, _, told = run("study", "verify", "--db", place)
     assert (code, form in told, "begin anew" in told, "Traceback" in told) == (2, True, True, False)
     assert inspect(study).get_table_names() == before
     study.dispose()

@@ -23,13 +23,13 @@ LIFT = ("--unblind", "--reason", "analysis")
 
 @pytest.fixture
 def rated(run: Run, engine: Engine, write: Write) -> Engine:
-    assert run("import", str(write("responses.csv", model_responses())))[0] == 0
-    assert run("ratings", str(write("ratings.csv", model_ratings(lenient=3))))[0] == 0
+    assert run("study", "import", str(write("responses.csv", model_responses())))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", model_ratings(lenient=3))))[0] == 0
     return engine
 
 
 def figures(run: Run, *arguments: str) -> dict[str, Any]:
-    code, out, err = run("models", "--reps", "50", "--json", "-", *arguments)
+    code, out, err = run("analyse", "models", "--reps", "50", "--json", "-", *arguments)
     assert code == 0, err
     body: dict[str, Any] = json.loads(out)
     return body
@@ -40,37 +40,37 @@ def order(body: dict[str, Any], by: str) -> list[str]:
 
 
 def test_an_open_study_stays_blind_unless_somebody_says_why(run: Run, rated: Engine) -> None:
-    code, out, err = run("models")
+    code, out, err = run("analyse", "models")
     assert code == 2
     assert "this study is open and blind" in err
     assert "model-one" not in out + err
     assert not acts(rated, "unblinded")
-    assert run("models", "--unblind")[0] == 2
-    assert run("models", "--reason", "curious")[0] == 2
-    code, out, _ = run("models", "--reps", "20", *LIFT, "--who", "Dr Berg")
+    assert run("analyse", "models", "--unblind")[0] == 2
+    assert run("analyse", "models", "--reason", "curious")[0] == 2
+    code, out, _ = run("analyse", "models", "--reps", "20", *LIFT, "--who", "Dr Berg")
     assert code == 0
     assert "by Dr Berg: analysis" in out
-    assert "by Dr Berg: analysis" in run("calibrate", "--reps", "10")[1]
-    assert run("models", "--reps", "20")[0] == 0
+    assert "by Dr Berg: analysis" in run("analyse", "calibrate", "--reps", "10")[1]
+    assert run("analyse", "models", "--reps", "20")[0] == 0
     assert len(acts(rated, "unblinded")) == 1
 
 
 def test_a_locked_study_is_compared_and_the_record_has_it(run: Run, rated: Engine) -> None:
-    run("lock")
-    assert run("models", "--reps", "20")[0] == 0
+    run("study", "lock")
+    assert run("analyse", "models", "--reps", "20")[0] == 0
     (act,) = acts(rated, "unblinded")
     assert "medjury analyse models" in act.detail["reason"]
-    assert "medjury analyse models" in run("calibrate", "--reps", "10")[1]
-    assert run("verify")[0] == 0
+    assert "medjury analyse models" in run("analyse", "calibrate", "--reps", "10")[1]
+    assert run("study", "verify")[0] == 0
 
 
 def test_a_reopened_study_is_blind_again(run: Run, rated: Engine) -> None:
     figures(run, *LIFT)
     assert not is_blind(rated)
-    run("lock")
-    run("lock", "--reopen", "--reason", "more ratings")
+    run("study", "lock")
+    run("study", "lock", "--reopen", "--reason", "more ratings")
     assert is_blind(rated)
-    assert run("models")[0] == 2
+    assert run("analyse", "models")[0] == 2
     figures(run, *LIFT)
 
 
@@ -96,7 +96,7 @@ def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Eng
 
 def test_the_answer_comes_first_and_is_the_one_of_the_json(run: Run, rated: Engine) -> None:
     decision = figures(run, *LIFT)["decision"]
-    code, out, _ = run("models", "--reps", "50")
+    code, out, _ = run("analyse", "models", "--reps", "50")
     assert code == 0
     assert out.splitlines()[0] == decision["headline"]
     assert decision["kind"] == "too_few"  # clinicians rated six instances
@@ -129,10 +129,10 @@ def test_a_benchmark_without_the_criterion_is_not_counted_among_those_compared(
     plans = (
         model_responses("chw_care_plan").replace(",,model", ",,plan-model").replace("\ni", "\nj")
     )
-    assert run("import", str(write("plans.csv", plans)))[0] == 0
+    assert run("study", "import", str(write("plans.csv", plans)))[0] == 0
     asked = ("--by", "clinicians", "--criterion", "completeness")
     assert figures(run, *LIFT, *asked)["benchmarks"] == ["aci_bench"]
-    _, out, _ = run("models", "--reps", "20", *asked)
+    _, out, _ = run("analyse", "models", "--reps", "20", *asked)
     assert "no such criterion: chw_care_plan left out" in " ".join(out.split())
     assert "of 2 benchmarks" not in out
 
@@ -146,18 +146,18 @@ def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine)
     (entry,) = compositions_tried(rated)
     assert (entry.jurors, entry.method, entry.times) == (["gpt"], "models", 2)
     assert (entry.icc, entry.n_responses, entry.benchmark) == (None, 18, "aci_bench")
-    assert run("verify")[0] == 0
+    assert run("study", "verify")[0] == 0
 
 
 def test_without_a_jury_models_are_compared_by_clinicians(
     run: Run, engine: Engine, write: Write
 ) -> None:
-    run("import", str(write("responses.csv", model_responses())))
-    run("ratings", str(write("ratings.csv", model_ratings(juror=False))))
-    code, out, _ = run("models", "--reps", "20", *LIFT)
+    run("study", "import", str(write("responses.csv", model_responses())))
+    run("rate", "ratings", str(write("ratings.csv", model_ratings(juror=False))))
+    code, out, _ = run("analyse", "models", "--reps", "20", *LIFT)
     assert code == 0
     assert "by clinicians alone" in out
-    code, _, err = run("models", "--by", "jury")
+    code, _, err = run("analyse", "models", "--by", "jury")
     assert code == 2
     assert "there is no jury" in err
 
@@ -167,8 +167,8 @@ def test_responses_of_the_training_round_take_no_part(
 ) -> None:
     more = model_responses(n=9)
     experts = "response_id,accuracy,completeness,clarity\nmodel-one-8,5,5,5\n"
-    assert run("import", str(write("more.csv", more)))[0] == 0
-    assert run("training", str(write("experts.csv", experts)))[0] == 0
+    assert run("study", "import", str(write("more.csv", more)))[0] == 0
+    assert run("rate", "training", str(write("experts.csv", experts)))[0] == 0
     rows = [row for row in figures(run, *LIFT)["rows"] if row["by"] == "jury"]
     total = {row["model"]: row["n_responses"] + row["n_missing"] for row in rows}
     assert total == {"model-one": 8, "model-two": 9, "model-three": 9}
@@ -195,7 +195,9 @@ def test_costs_stand_beside_win_rates(run: Run, rated: Engine, write: Write) -> 
     assert "no recorded call of gpt" in costs["jury"]["note"]
     toml = write("costs.toml", '"model-one" = 2.5\n')
     assert figures(run, "--costs", str(toml))["costs"]["models"][0]["usd"] == 2.5
-    assert "Cost against win rate" in run("models", "--reps", "9", "--costs", str(path))[1]
+    assert (
+        "Cost against win rate" in run("analyse", "models", "--reps", "9", "--costs", str(path))[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,7 @@ def test_bad_input_ends_with_two_and_lifts_no_blind(run: Run, rated: Engine, wri
         (["--costs", nine], "the costs name model-nine"),
         (["--json", "nowhere/models.json"], "nowhere"),
     ):
-        code, _, err = run("models", *LIFT, *arguments)
+        code, _, err = run("analyse", "models", *LIFT, *arguments)
         assert code == 2
         assert said in err
         assert "model-two" not in err

@@ -32,8 +32,13 @@ NO_WIDTH = re.compile(r"(\d\.\d+) to \1\b")
 
 @pytest.fixture
 def rated(run: Run, write: Callable[[str, str], Path]) -> None:
-    assert run("import", str(write("responses.csv", rating_files.model_responses())))[0] == 0
-    assert run("ratings", str(write("ratings.csv", rating_files.model_ratings(lenient=3))))[0] == 0
+    assert (
+        run("study", "import", str(write("responses.csv", rating_files.model_responses())))[0] == 0
+    )
+    assert (
+        run("rate", "ratings", str(write("ratings.csv", rating_files.model_ratings(lenient=3))))[0]
+        == 0
+    )
 
 
 def costs_on_disk() -> set[Path]:

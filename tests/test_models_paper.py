@@ -105,9 +105,9 @@ def test_a_study_without_jury_is_compared_by_what_was_measured(
         for number in range(8)
         for model in "ab"
     ]
-    run("import", str(write("r.csv", HEAD + "".join(rows))))
-    run("measure", "exact-match", "quasi-exact-match")
-    words = ("models", "--by", "paper", "--reps", "50", "--unblind", "--reason", "ended")
+    run("study", "import", str(write("r.csv", HEAD + "".join(rows))))
+    run("analyse", "measure", "exact-match", "quasi-exact-match")
+    words = ("analyse", "models", "--by", "paper", "--reps", "50", "--unblind", "--reason", "ended")
     code, out, err = run(*words, "--json", "-")
     assert code == 0, err
     body = json.loads(out)
@@ -126,7 +126,7 @@ def study_with_an_exam(run: Run, write: Callable[[str, str], Path]) -> None:
         for number in range(6)
         for model in "ab"
     ]
-    assert run("import", str(write("r.csv", HEAD + "".join(rows))))[0] == 0
+    assert run("study", "import", str(write("r.csv", HEAD + "".join(rows))))[0] == 0
     rated = [
         f"notes{number}{model},{who},{kind},{1 + (number + (model == 'a')) % 5},4,3\n"
         for number in range(6)
@@ -134,15 +134,15 @@ def study_with_an_exam(run: Run, write: Callable[[str, str], Path]) -> None:
         for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("j", "juror"))
     ]
     head = "response_id,rater,kind,accuracy,completeness,clarity\n"
-    assert run("ratings", str(write("ratings.csv", head + "".join(rated))))[0] == 0
-    assert run("measure", "exact-match")[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", head + "".join(rated))))[0] == 0
+    assert run("analyse", "measure", "exact-match")[0] == 0
 
 
 def test_all_ways_take_in_the_papers_where_a_benchmark_has_its_own_metric(
     run: Run, write: Callable[[str, str], Path]
 ) -> None:
     study_with_an_exam(run, write)
-    words = ("models", "--reps", "50", "--json", "-")
+    words = ("analyse", "models", "--reps", "50", "--json", "-")
     code, out, err = run(*words, "--unblind", "--reason", "ended")
     assert code == 0, err
     body = json.loads(out)
@@ -162,12 +162,12 @@ def test_several_metrics_that_could_be_a_benchmarks_own_stop_no_other_way(
     keys = "instance_id,key,option:A,option:B\n"
     keys += "".join(f"exam{number},Yes,Yes,No\n" for number in range(6))
     path = str(write("keys.csv", keys))
-    assert run("measure", "chosen-option", "--keys", path, "--benchmark", "exam")[0] == 0
-    words = ("models", "--reps", "50", "--json", "-", "--unblind", "--reason", "ended")
+    assert run("analyse", "measure", "chosen-option", "--keys", path, "--benchmark", "exam")[0] == 0
+    words = ("analyse", "models", "--reps", "50", "--json", "-", "--unblind", "--reason", "ended")
     code, out, err = run(*words)
     assert code == 0, err
     assert {row["by"] for row in json.loads(out)["rows"]} == {"clinicians", "jury", "corrected"}
-    code, _, err = run(*words, "--by", "paper")
+    code, _, err = run(*words, "--by", "share", "paper")
     assert (code, "name one, such as --metric exam=" in " ".join(err.split())) == (2, True)
     body = json.loads(run(*words, "--metric", "exam=chosen-option")[1])
     assert body["measured"] == {"exam": "chosen-option"}
@@ -177,7 +177,7 @@ def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_r
     run: Run, write: Callable[[str, str], Path], url: str
 ) -> None:
     study_with_an_exam(run, write)
-    words = ("calibrate", "--reps", "50", "--json", "-")
+    words = ("analyse", "calibrate", "--reps", "50", "--json", "-")
     rows = json.loads(run(*words)[1])["rows"]
     assert {row["benchmark"] for row in rows} == {"notes"}
     assert "metric:exact-match" not in {row["scorer"] for row in rows}

@@ -28,8 +28,13 @@ HEAVY = ("numpy", "pandas", "scipy", "altair")
 
 @pytest.fixture
 def rated(run: Run, engine: Engine, write: Callable[[str, str], Path]) -> Engine:
-    assert run("import", str(write("responses.csv", rating_files.model_responses())))[0] == 0
-    assert run("ratings", str(write("ratings.csv", rating_files.model_ratings(lenient=3))))[0] == 0
+    assert (
+        run("study", "import", str(write("responses.csv", rating_files.model_responses())))[0] == 0
+    )
+    assert (
+        run("rate", "ratings", str(write("ratings.csv", rating_files.model_ratings(lenient=3))))[0]
+        == 0
+    )
     return engine
 
 

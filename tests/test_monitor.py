@@ -29,16 +29,19 @@ def studied(run: Run, write: Write) -> Callable[..., None]:
 
     def fill(months: int, a_month: int, good: int, again: bool = False) -> None:
         assert (
-            run("import", str(write("responses.csv", monthly_responses(months * a_month))))[0] == 0
+            run(
+                "study", "import", str(write("responses.csv", monthly_responses(months * a_month)))
+            )[0]
+            == 0
         )
         table = monthly_ratings(months, a_month, good, again)
-        assert run("ratings", str(write("ratings.csv", table)))[0] == 0
+        assert run("rate", "ratings", str(write("ratings.csv", table)))[0] == 0
 
     return fill
 
 
 def monitor(run: Run, *arguments: str) -> tuple[int, dict[str, object]]:
-    code, out, err = run("monitor", *QUICK, "--json", "-", *arguments)
+    code, out, err = run("analyse", "monitor", *QUICK, "--json", "-", *arguments)
     assert "Traceback" not in err
     return code, json.loads(out)
 
@@ -60,7 +63,7 @@ def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
     studied(3, 20, 3, again=True)
     before = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
     texts = monthly_responses(12).replace("visits", "letters").replace(",task,r", ",task,letter-r")
-    assert run("import", str(write("letters.csv", texts)))[0] == 0
+    assert run("study", "import", str(write("letters.csv", texts)))[0] == 0
     rows = [f"response_id,rater,kind,{','.join(CRITERIA)},rated_at,replicate"]
     rows += [
         f"letter-r{k},{juror},juror,3,4,{1 + k % 5},2025-0{1 + 2 * again}-10T09:00:00Z,{again}"
@@ -68,7 +71,7 @@ def test_anchors_of_a_benchmark_that_no_clinician_rates_count_too(
         for juror in ("gpt", "claude")
         for again in range(2 if k < 5 else 1)
     ]
-    assert run("ratings", str(write("more.csv", "\n".join(rows))))[0] == 0
+    assert run("rate", "ratings", str(write("more.csv", "\n".join(rows))))[0] == 0
     after = {row["scorer"]: row["n_responses"] for row in monitor(run)[1]["anchor"]}
     assert after == {scorer: number + 5 for scorer, number in before.items()}
 
@@ -88,7 +91,7 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     ] == ["juror:claude", "juror:gpt", "jury"]
     assert body["decision"]["kind"] == "fallen"
     assert body["decision"]["estimate"] < body["target"]["icc"]
-    said = run("monitor", *QUICK)[1]
+    said = run("analyse", "monitor", *QUICK)[1]
     first, second, *_ = said.splitlines()
     assert first == "Agreement has fallen."
     assert second.startswith("  The CUSUM of falls reached its limit in 2025-0")
@@ -122,7 +125,7 @@ def test_the_rate_of_false_alarms_is_the_users_and_what_can_be_found_is_said(
         "periods": 12,
         "power": 0.8,
     }
-    said = " ".join(run("monitor", *QUICK)[1].split())
+    said = " ".join(run("analyse", "monitor", *QUICK)[1].split())
     assert re.search(
         r"ith 20 responses a period, a fall to \d\.\d\d would be found within 12 periods in 80 %",
         said,
@@ -151,7 +154,7 @@ def test_one_period_below_the_floor_has_not_fallen_and_ends_with_zero(
     assert (code, body["fallen"], body["judged"]) == (0, False, True)
     assert body["decision"]["kind"] == "no_baseline"
     assert "there is no earlier period to compare with" in body["decision"]["headline"]
-    said = run("monitor", *QUICK, "--min-icc", "0.999")[1]
+    said = run("analyse", "monitor", *QUICK, "--min-icc", "0.999")[1]
     assert said.startswith("Agreement is below the floor of 1.00; ")
     assert "Agreement has fallen" not in said
 
@@ -176,13 +179,13 @@ def test_a_study_without_dates_is_one_period_and_says_why(
         for name, score in (("r11", 1), ("r12", 4), ("r21", 2), ("r22", 5))
     ]
     table = "\n".join([f"response_id,rater,kind,{','.join(CRITERIA)}", *rows])
-    assert run("ratings", str(write("ratings.csv", table)))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", table)))[0] == 0
     code, body = monitor(run)
     assert (code, len(body["periods"])) == (0, 1)
     assert body["periods"][0]["too_few"]
     assert body["decision"]["kind"] == "too_few"
     assert "responses to 18 more instances" in body["decision"]["next"]["words"]
-    assert "ratings imported without rated_at" in run("monitor", *QUICK)[1]
+    assert "ratings imported without rated_at" in run("analyse", "monitor", *QUICK)[1]
 
 
 def test_reports_are_listed_with_what_changed_and_can_be_the_target(
@@ -190,11 +193,12 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(
 ) -> None:
     studied(4, 20, 4)
     assert (
-        "frozen as report 1 (start)" in run("calibrate", *QUICK, "--freeze", "--name", "start")[1]
+        "frozen as report 1 (start)"
+        in run("analyse", "calibrate", *QUICK, "--freeze", "--name", "start")[1]
     )
     more = monthly_ratings(4, 20, 4, seed=9).replace("dr", "late")
-    assert run("ratings", str(write("more.csv", more)))[0] == 0
-    assert run("calibrate", *QUICK, "--freeze", "--jurors", "gpt")[0] == 0
+    assert run("rate", "ratings", str(write("more.csv", more)))[0] == 0
+    assert run("analyse", "calibrate", *QUICK, "--freeze", "--jurors", "gpt")[0] == 0
     first, second = monitor(run)[1]["reports"]
     assert (first["report"], first["name"], first["changed"]) == (1, "start", [])
     assert second["changed"][0] == "juror claude left"
@@ -205,8 +209,8 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(
     assert body["target"]["note"] == (
         "no trend check (CUSUM) yet: no completed period since then has enough instances"
     )
-    assert run("monitor", "--baseline-report", "7")[2].startswith("medjury: no report 7")
-    assert run("monitor", "--baseline-report", "1", "--method", "published")[0] == 2
+    assert run("analyse", "monitor", "--baseline-report", "7")[2].startswith("medjury: no report 7")
+    assert run("analyse", "monitor", "--baseline-report", "1", "--method", "published")[0] == 2
 
 
 def test_a_correction_moves_no_response_to_another_month(
@@ -216,7 +220,7 @@ def test_a_correction_moves_no_response_to_another_month(
     before = clinician_dates(engine)
     later = monthly_ratings(1, 20, 1, seed=5).replace("2025-01", "2025-09")
     clinical = [line for line in later.splitlines() if "juror" not in line]
-    assert run("ratings", str(write("later.csv", "\n".join(clinical))))[0] == 0
+    assert run("rate", "ratings", str(write("later.csv", "\n".join(clinical))))[0] == 0
     after = clinician_dates(engine)
     assert {name: one.first for name, one in before.items()} == {
         name: one.first for name, one in after.items()
@@ -227,7 +231,7 @@ def test_looking_is_noted_in_the_ledger_once(
     run: Run, studied: Callable[..., None], engine: Engine
 ) -> None:
     studied(2, 20, 2)
-    run("calibrate", *QUICK)
+    run("analyse", "calibrate", *QUICK)
     monitor(run)
     entries = [one for one in compositions_tried(engine) if one.benchmark == "visits"]
     assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
@@ -252,7 +256,7 @@ BAD = [
 def test_bad_input_ends_with_two_and_a_word(run: Run, studied: Callable[..., None]) -> None:
     studied(1, 4, 1)
     for arguments, said in BAD:
-        code, _, err = run("monitor", *arguments)
+        code, _, err = run("analyse", "monitor", *arguments)
         assert code == 2
         assert said in " ".join(re.sub(r"[│╭╮╰╯─]", " ", err).split())
 
@@ -261,8 +265,8 @@ def test_without_a_jury_there_is_nothing_to_monitor(
     run: Run, small_study: Engine, write: Write
 ) -> None:
     table = f"response_id,rater,kind,{','.join(CRITERIA)}\nr11,dr_a,clinician,1,2,3"
-    assert run("ratings", str(write("ratings.csv", table)))[0] == 0
-    code, _, err = run("monitor")
+    assert run("rate", "ratings", str(write("ratings.csv", table)))[0] == 0
+    code, _, err = run("analyse", "monitor")
     assert code == 2
     assert "no juror has rated anything" in err
 
@@ -276,11 +280,11 @@ def test_openmetrics_keeps_to_the_grammar_and_names_no_text(
     run: Run, studied: Callable[..., None], tmp_path: Path
 ) -> None:
     studied(2, 20, 2)
-    run("calibrate", *QUICK, "--freeze")
+    run("analyse", "calibrate", *QUICK, "--freeze")
     to = tmp_path / "medjury.prom"
-    assert run("monitor", *QUICK, "--openmetrics", str(to))[0] == 0
+    assert run("analyse", "monitor", *QUICK, "--openmetrics", str(to))[0] == 0
     written = to.read_text("utf-8")
-    assert run("monitor", *QUICK, "--openmetrics", "-")[1] == written
+    assert run("analyse", "monitor", *QUICK, "--openmetrics", "-")[1] == written
     assert [one.name for one in tmp_path.glob(".*")] == []
     *lines, end = written.splitlines()
     assert (end, written[-1]) == ("# EOF", "\n")
@@ -307,7 +311,7 @@ def test_openmetrics_is_read_by_the_parser_of_prometheus(
 ) -> None:
     parser = pytest.importorskip("prometheus_client.openmetrics.parser")
     studied(2, 20, 2)
-    written = run("monitor", *QUICK, "--openmetrics", "-")[1]
+    written = run("analyse", "monitor", *QUICK, "--openmetrics", "-")[1]
     families = {one.name: one for one in parser.text_string_to_metric_families(written)}
     assert families["medjury_icc"].samples[0].labels["benchmark"] == "visits"
 
@@ -351,8 +355,8 @@ def test_simulated_raters_are_called_so_wherever_a_figure_shows(
     studied(3, 20, 3)
     with engine.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr1'"))
-    run("calibrate", *QUICK, "--freeze")
-    said = run("monitor", *QUICK)[1]
+    run("analyse", "calibrate", *QUICK, "--freeze")
+    said = run("analyse", "monitor", *QUICK)[1]
     assert said.startswith("Simulated: nothing here is evidence.")
     assert "Simulated. visits: agreement by month, method paper" in said
     assert "Simulated raters: dr1." in said

@@ -26,8 +26,14 @@ axe = screens.axe
 @pytest.fixture
 def watched(run: Run, write: Callable[[str, str], Path]) -> None:
     """Fill a study with five months, in the last two of which the jury guesses."""
-    assert run("import", str(write("responses.csv", rating_files.monthly_responses(100))))[0] == 0
-    assert run("ratings", str(write("ratings.csv", rating_files.monthly_ratings(5, 20, 3))))[0] == 0
+    assert (
+        run("study", "import", str(write("responses.csv", rating_files.monthly_responses(100))))[0]
+        == 0
+    )
+    assert (
+        run("rate", "ratings", str(write("ratings.csv", rating_files.monthly_ratings(5, 20, 3))))[0]
+        == 0
+    )
 
 
 @pytest.mark.usefixtures("watched")

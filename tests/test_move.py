@@ -65,7 +65,7 @@ def url_of(engine: Engine) -> str:
 
 
 def calibrated(run: Run, url: str, to: Path) -> bytes:
-    code, _, err = run("calibrate", "--reps", "20", "--json", str(to), "--db", url)
+    code, _, err = run("analyse", "calibrate", "--reps", "20", "--json", str(to), "--db", url)
     assert code == 0, err
     return to.read_bytes()
 
@@ -73,14 +73,16 @@ def calibrated(run: Run, url: str, to: Path) -> bytes:
 def test_a_moved_study_is_the_same_and_calibrates_to_the_last_digit(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
-    code, out, err = run("move", url_of(whole), empty, "--json", str(tmp_path / "moved.json"))
+    code, out, err = run(
+        "study", "move", url_of(whole), empty, "--json", str(tmp_path / "moved.json")
+    )
     assert (code, "the record is whole" in out) == (0, True), err
     before, after = held(whole), held(opened(empty))
     assert after == before
     said: dict[str, Any] = json.loads((tmp_path / "moved.json").read_text())
     assert said["rows"] == {name: one.rows for name, one in before.items()}
     assert said["head"] == verify(whole).head
-    assert run("verify", "--head", said["head"], "--db", empty)[0] == 0
+    assert run("study", "verify", "--head", said["head"], "--db", empty)[0] == 0
     here = calibrated(run, url_of(whole), tmp_path / "here.json")
     assert calibrated(run, empty, tmp_path / "there.json") == here
 
@@ -89,9 +91,9 @@ def test_no_copy_has_the_key_that_signs_sessions(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
     key, names = signing_key(whole), pseudonym_key(whole)
-    assert run("move", url_of(whole), empty)[0] == 0
+    assert run("study", "move", url_of(whole), empty)[0] == 0
     backup = tmp_path / "backup.db"
-    assert run("backup", str(backup), "--db", url_of(whole))[0] == 0
+    assert run("study", "backup", str(backup), "--db", url_of(whole))[0] == 0
     assert key.encode() not in backup.read_bytes()
     for copy in (opened(empty), opened(f"sqlite:///{backup}")):
         with reading(copy) as session:
@@ -106,15 +108,15 @@ def test_a_study_comes_back_from_postgresql_as_it_went(
     run: Run, whole: Engine, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
     server, back = postgres.new_database(), f"sqlite:///{tmp_path / 'back.db'}"
-    assert run("move", url_of(whole), server)[0] == 0
-    assert run("move", server, str(tmp_path / "back.db"))[0] == 0
+    assert run("study", "move", url_of(whole), server)[0] == 0
+    assert run("study", "move", server, str(tmp_path / "back.db"))[0] == 0
     assert held(opened(back)) == held(whole)
 
 
 def test_clinicians_rate_on_where_the_study_went(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine]
 ) -> None:
-    run("move", url_of(whole), empty)
+    run("study", "move", url_of(whole), empty)
     moved = opened(empty)
     with moved.connect() as connection:
         rater = int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'")) or 0)
@@ -134,14 +136,14 @@ def test_a_target_that_holds_anything_is_refused_and_kept(
     with transaction(target) as session:
         session.add(Setting(key="ours", value="1"))
     before = held(target)
-    code, out, err = run("move", url_of(whole), empty)
+    code, out, err = run("study", "move", url_of(whole), empty)
     assert (code, out) == (2, "")
     assert "not empty (setting: 1 rows)" in err
     assert held(target) == before
 
 
 def test_moving_onto_itself_is_refused(run: Run, whole: Engine) -> None:
-    code, _, err = run("move", url_of(whole), url_of(whole))
+    code, _, err = run("study", "move", url_of(whole), url_of(whole))
     assert (code, "not empty" in err) == (2, True)
     assert verify(whole).findings == ()
 
@@ -166,7 +168,7 @@ def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(
         connection.exec_driver_sql("UPDATE rating SET response = 999 WHERE id = 1")
         connection.exec_driver_sql("PRAGMA foreign_keys=ON")
         connection.exec_driver_sql("BEGIN")
-    code, _, err = run("move", url_of(whole), str(tmp_path / "new.db"))
+    code, _, err = run("study", "move", url_of(whole), str(tmp_path / "new.db"))
     assert (code, "refer to none" in err) == (2, True)
     assert not list(tmp_path.glob("new.db*"))
 
@@ -176,7 +178,7 @@ def test_findings_of_the_study_move_with_it_and_are_told(
 ) -> None:
     with transaction(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'changed' WHERE id = 1"))
-    code, out, _ = run("move", url_of(whole), empty)
+    code, out, _ = run("study", "move", url_of(whole), empty)
     assert (code, "FINDING rating" in out) == (1, True)
 
 
@@ -219,7 +221,7 @@ def test_a_database_that_cannot_be_opened_is_told_without_its_password(
     run: Run, whole: Engine, place: str
 ) -> None:
     for arguments in ((url_of(whole), place), (place, url_of(whole))):
-        code, out, err = run("move", *arguments)
+        code, out, err = run("study", "move", *arguments)
         assert (code, out) == (2, "")
         assert "Traceback" not in err
         assert SECRET not in err
@@ -228,7 +230,9 @@ def test_a_database_that_cannot_be_opened_is_told_without_its_password(
 def test_a_password_that_must_be_encoded_is_told_how_and_one_after_the_host_is_stars(
     run: Run,
 ) -> None:
-    code, _, err = run("verify", "--db", f"postgresql+psycopg://dr:a@{SECRET}@127.0.0.1:1/study")
+    code, _, err = run(
+        "study", "verify", "--db", f"postgresql+psycopg://dr:a@{SECRET}@127.0.0.1:1/study"
+    )
     assert (code, "dr:***@127.0.0.1:1/study: holds more than one @; in a" in err) == (2, True)
     assert "@ as %40" in err
     after = f"postgresql+psycopg://127.0.0.1:1/study?user=dr&password={SECRET}"
@@ -237,12 +241,12 @@ def test_a_password_that_must_be_encoded_is_told_how_and_one_after_the_host_is_s
 
 
 def test_postgres_is_told_its_right_name(run: Run) -> None:
-    code, _, err = run("verify", "--db", f"postgres://dr:{SECRET}@127.0.0.1:1/study")
+    code, _, err = run("study", "verify", "--db", f"postgres://dr:{SECRET}@127.0.0.1:1/study")
     assert (code, SECRET in err) == (2, False)
     assert "postgres://dr:***@127.0.0.1:1/study: begin it with postgresql+psycopg://" in err
 
 
 def test_an_absent_study_is_named_and_nothing_is_made(run: Run, tmp_path: Path) -> None:
-    code, _, err = run("move", str(tmp_path / "absent.db"), str(tmp_path / "new.db"))
+    code, _, err = run("study", "move", str(tmp_path / "absent.db"), str(tmp_path / "new.db"))
     assert (code, "absent.db" in err) == (2, True)
     assert not list(tmp_path.glob("*.db"))

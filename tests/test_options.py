@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 from kit.studies import Run, rated
 
-SEEDED = [["assign", "--raters", "2"], *([one] for one in ("calibrate", "juries", "models"))]
-SEEDED += [["monitor"], ["plan"], ["predict"]]
+SEEDED = [
+    ["rate", "assign", "--raters", "2"],
+    *(["analyse", one] for one in ("calibrate", "juries", "models", "monitor", "predict")),
+    ["study", "plan"],
+]
 
 
-@pytest.mark.parametrize("command", SEEDED, ids=lambda one: one[0])
+@pytest.mark.parametrize("command", SEEDED, ids=lambda one: one[1])
 def test_a_seed_below_0_is_a_usage_error(command: list[str], run: Run) -> None:
     code, _, error = run(*command, "--seed", "-1")
     assert code == 2
@@ -18,13 +21,13 @@ def test_a_seed_below_0_is_a_usage_error(command: list[str], run: Run) -> None:
 
 
 NUMBERS = [
-    *(["monitor", name] for name in ("--min-icc", "--target")),
-    ["predict", "--level"],
+    *(["analyse", "monitor", name] for name in ("--min-icc", "--target")),
+    ["analyse", "predict", "--level"],
     ["jury", "run", "simulated", "--max-usd"],
-    ["assign", "--raters", "2", "--repeats"],
-    ["plan", "--icc", "0.5", "--minutes-per-response"],
+    ["rate", "assign", "--raters", "2", "--repeats"],
+    ["study", "plan", "--icc", "0.5", "--minutes-per-response"],
 ]
-IN_A_RANGE = [["plan", "--icc", "0.5", "--width"], ["plan", "--single-icc"]]
+IN_A_RANGE = [["study", "plan", "--icc", "0.5", "--width"], ["study", "plan", "--single-icc"]]
 
 
 @pytest.mark.parametrize("command", NUMBERS, ids=" ".join)
@@ -42,13 +45,13 @@ def test_what_is_no_number_is_a_usage_error(command: list[str], run: Run) -> Non
 
 
 UNKNOWN = [
-    (["predict", "--benchmark", "nope"], "no benchmark nope"),
-    (["predict", "--criterion", "nope"], "criterion nope"),
-    (["predict", "--min-jurors", "9"], "the jury has 2 jurors"),
-    (["predict", "--jurors", "nobody"], "no ratings by a juror nobody"),
-    (["calibrate", "--criterion", "nope"], "criterion nope"),
-    (["calibrate", "--min-jurors", "9"], "the jury has 2 jurors"),
-    (["plan", "--pilot", "--shared-error", ".3"], "--shared-error is assumed"),
+    (["analyse", "predict", "--benchmark", "nope"], "no benchmark nope"),
+    (["analyse", "predict", "--criterion", "nope"], "criterion nope"),
+    (["analyse", "predict", "--min-jurors", "9"], "the jury has 2 jurors"),
+    (["analyse", "predict", "--jurors", "nobody"], "no ratings by a juror nobody"),
+    (["analyse", "calibrate", "--criterion", "nope"], "criterion nope"),
+    (["analyse", "calibrate", "--min-jurors", "9"], "the jury has 2 jurors"),
+    (["study", "plan", "--pilot", "--shared-error", ".3"], "--shared-error is assumed"),
 ]
 
 
@@ -67,7 +70,7 @@ def test_a_baseline_of_more_periods_than_there_are_is_said_with_the_decision(
     run: Run, tmp_path: Path
 ) -> None:
     rated(run, tmp_path)
-    first = run("monitor", "--baseline", "99", "--reps", "20")[1].split("jury: ")[0]
+    first = run("analyse", "monitor", "--baseline", "99", "--reps", "20")[1].split("jury: ")[0]
     assert (
         "No trend check (CUSUM) yet: it needs 99 completed periods with enough instances" in first
     )

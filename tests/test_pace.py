@@ -24,7 +24,7 @@ LONG = f"i2,visits,{'word ' * 100},ask,r2,b,{'word ' * 37}\n"
 @pytest.fixture
 def study(run: Run, engine: Engine, write: Write) -> Engine:
     """Two responses of 8 and 138 words on a rubric of some criteria, both given to one clinician."""
-    assert run("import", str(write("two.csv", HEADER + SHORT + LONG)))[0] == 0
+    assert run("study", "import", str(write("two.csv", HEADER + SHORT + LONG)))[0] == 0
     invite(engine, ["dr_a"])
     assign(engine, [Slot("dr_a", 1, 0), Slot("dr_a", 2, 1)], seed=0)
     return engine
@@ -116,10 +116,10 @@ def test_a_study_without_times_is_estimated_from_words_unless_minutes_are_said(
 
 
 def test_the_plan_tells_what_its_minutes_rest_on(run: Run, study: Engine) -> None:
-    plan = ("assign", "--raters", "2", "--repeats", "0", "--plan")
+    plan = ("rate", "assign", "--raters", "2", "--repeats", "0", "--plan")
     assert "estimated from 238 words" in run(*plan)[1]
     assert "12 minutes in all" not in run(*plan)[1]
-    told = run(*plan, "--minutes", "3")[1]
+    told = run(*plan, "--minutes-per-response", "3")[1]
     assert "Minutes: 12 in all, 3.0 a showing as you say." in told
-    assert run(*plan, "--minutes", "0")[0] == 2
-    assert run(*plan, "--minutes", "nan")[0] == 2
+    assert run(*plan, "--minutes-per-response", "0")[0] == 2
+    assert run(*plan, "--minutes-per-response", "nan")[0] == 2

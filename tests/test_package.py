@@ -23,8 +23,8 @@ def test_a_restored_study_calibrates_to_the_last_digit(
 ) -> None:
     path = packed(run, tmp_path)
     there = restored(tmp_path)
-    assert run("import", str(path), *there)[0] == 0
-    asked = ("calibrate", "--reps", "20", "--details", "--json")
+    assert run("study", "import", str(path), *there)[0] == 0
+    asked = ("analyse", "calibrate", "--reps", "20", "--details", "--json")
     files = [tmp_path / "here.json", tmp_path / "there.json"]
     for to, db in zip(files, ((), there), strict=True):
         code, _, err = run(*asked, str(to), *db)
@@ -37,12 +37,12 @@ def test_with_its_authors_every_row_comes_back_and_the_record_is_whole(
 ) -> None:
     path = packed(run, tmp_path, "--unblind", "--reason", "archive")
     there = restored(tmp_path)
-    code, out, _ = run("import", str(path), *there)
+    code, out, _ = run("study", "import", str(path), *there)
     assert code == 0
     assert "the record is whole" in out
     assert tables_of(str(whole.url)) == tables_of(there[1])
     head = verify(whole).head
-    assert run("verify", "--head", head, *there)[0] == 0
+    assert run("study", "verify", "--head", head, *there)[0] == 0
 
 
 def test_without_authors_no_model_and_no_masked_word_is_in_the_file(
@@ -64,21 +64,21 @@ def test_authors_that_travel_apart_make_the_study_whole_again(
     apart = packed(run, tmp_path, "--authors-only", "--reason", "analysis", name="authors.zip")
     study = packed(run, tmp_path)
     assert acts(whole, "unblinded")[0].detail == {"reason": "analysis"}
-    assert run("import", str(apart), *there)[0] == 2
-    assert run("import", str(study), *there)[0] == 0
-    code, out, _ = run("verify", *there)
+    assert run("study", "import", str(apart), *there)[0] == 2
+    assert run("study", "import", str(study), *there)[0] == 0
+    code, out, _ = run("study", "verify", *there)
     assert (code, "authors stayed behind" in out) == (0, True)
-    code, out, err = run("import", str(apart), *there)
+    code, out, err = run("study", "import", str(apart), *there)
     assert (code, "the record is whole" in out) == (0, True), err
     assert tables_of(str(whole.url)) == tables_of(there[1])
-    assert "nothing changed" in run("import", str(apart), *there)[1]
+    assert "nothing changed" in run("study", "import", str(apart), *there)[1]
 
 
 def test_importing_a_package_twice_changes_nothing(run: Run, whole: Engine, tmp_path: Path) -> None:
     path, there = packed(run, tmp_path), restored(tmp_path)
-    run("import", str(path), *there)
+    run("study", "import", str(path), *there)
     before = tables_of(there[1])
-    code, out, _ = run("import", str(path), *there)
+    code, out, _ = run("study", "import", str(path), *there)
     assert (code, "nothing changed" in out) == (0, True)
     assert tables_of(there[1]) == before
 
@@ -87,7 +87,7 @@ def test_a_package_never_goes_into_a_study_that_holds_something(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
     path = packed(run, tmp_path)
-    code, _, err = run("import", str(path))
+    code, _, err = run("study", "import", str(path))
     assert code == 2
     assert "not empty" in err
 
@@ -108,7 +108,7 @@ def test_the_folder_and_the_package_hold_the_same_files_but_for_excels_mark(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
     path = packed(run, tmp_path)
-    assert run("export", str(tmp_path / "out"))[0] == 0
+    assert run("share", "export", str(tmp_path / "out"))[0] == 0
     with zipfile.ZipFile(path) as archive:
         manifest = json.loads(archive.read("manifest.json"))
         for name, said in manifest["files"].items():
@@ -133,14 +133,14 @@ def test_options_that_contradict_each_other_write_nothing(
         ("--package", to, "--reason", "r"),
         (),
     ):
-        assert run("export", *options)[0] == 2
+        assert run("share", "export", *options)[0] == 2
     assert not (tmp_path / "x.zip").exists()
     assert not acts(whole, "unblinded")
 
 
 def test_texts_come_back_to_the_last_character(run: Run, whole: Engine, tmp_path: Path) -> None:
     there = restored(tmp_path)
-    run("import", str(packed(run, tmp_path, "--unblind", "--reason", "r")), *there)
+    run("study", "import", str(packed(run, tmp_path, "--unblind", "--reason", "r")), *there)
     other = open_study(there[1])
     assert list(pairs(whole)) == list(pairs(other))
     other.dispose()

@@ -58,7 +58,7 @@ def test_a_strangers_package_is_refused_with_one_message(
     change, vouch, said = REFUSED[what]
     path = altered(packed(run, tmp_path), change, vouch=vouch)
     there = restored(tmp_path)
-    code, out, err = run("import", str(path), *there)
+    code, out, err = run("study", "import", str(path), *there)
     assert (code, out) == (2, "")
     assert said in err
     assert err.startswith("medjury: ")
@@ -77,7 +77,7 @@ def test_a_package_that_is_cut_off_or_is_none_is_refused(
     ):
         broken = tmp_path / f"broken{number}.zip"
         broken.write_bytes(wrong)
-        code, _, err = run("import", str(broken), *restored(tmp_path))
+        code, _, err = run("study", "import", str(broken), *restored(tmp_path))
         assert (code, len(err.strip().splitlines())) == (2, 1)
         assert "cannot be read as a package" in err or (wrong == b"" and "is empty" in err)
     with zipfile.ZipFile(path) as archive:
@@ -85,7 +85,7 @@ def test_a_package_that_is_cut_off_or_is_none_is_refused(
     flipped = bytearray(body)  # in a part, not in the zip's own headers, which hold no value
     flipped[largest.header_offset + largest.compress_size // 2] ^= 0xFF
     path.write_bytes(flipped)
-    assert run("import", str(path), *restored(tmp_path))[0] == 2
+    assert run("study", "import", str(path), *restored(tmp_path))[0] == 2
     assert nothing_stored(restored(tmp_path)[1])
 
 
@@ -95,6 +95,6 @@ def test_a_link_in_a_package_is_refused(run: Run, whole: Engine, tmp_path: Path)
         link = zipfile.ZipInfo("tables/link.csv")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(link, "/etc/passwd")
-    code, _, err = run("import", str(path), *restored(tmp_path))
+    code, _, err = run("study", "import", str(path), *restored(tmp_path))
     assert code == 2
     assert "holds a link" in err

@@ -52,7 +52,9 @@ def packages(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Ite
     engine.dispose()
     for kind, options in KINDS.items():
         with pytest.raises(SystemExit, match="0"):
-            main(["export", "--package", str(folder / f"{kind}.zip"), *options, "--db", url])
+            main(
+                ["share", "export", "--package", str(folder / f"{kind}.zip"), *options, "--db", url]
+            )
     empty = open_study(study_in(folder, "empty.db"), create=True)
     yield Packages({kind: folder / f"{kind}.zip" for kind in KINDS}, empty)
     empty.dispose()
@@ -179,11 +181,11 @@ def test_another_number_of_rows_than_the_manifest_says_is_refused(
 def test_an_untouched_package_without_authors_verifies_clean(
     packages: Packages, run: Run, engine: Engine
 ) -> None:
-    code, out, _ = run("import", str(packages.paths["without"]))
+    code, out, _ = run("study", "import", str(packages.paths["without"]))
     assert (code, "the record is whole" in out) == (0, True)
     found = verify(engine)
     assert (found.findings, found.authors_withheld) == ((), True)
-    assert run("verify")[0] == 0
+    assert run("study", "verify")[0] == 0
     with engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT key FROM setting").scalars().all()
     assert all(kept_setting(key) or key == "training_key" for key in rows)
@@ -197,21 +199,21 @@ def test_findings_that_are_accepted_are_stored_and_recorded(
         swap("tables/rater.csv", "juror,j1", "clinician,j1"),
         vouch=True,
     )
-    code, out, err = run("import", str(path))
+    code, out, err = run("study", "import", str(path))
     assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
     assert "rater " in err
     assert "changed since event" in err
     assert not any(all_rows(engine).values())
-    code, out, err = run("import", str(path), "--accept-findings")
+    code, out, err = run("study", "import", str(path), "--accept-findings")
     assert (code, "stored with 1 finding" in out) == (0, True), err
     [kept] = acts(engine, ACCEPTED)
     assert kept.detail["findings"] == list(verify(engine).findings)
-    assert run("verify")[0] == 1
+    assert run("study", "verify")[0] == 1
 
 
 def test_accepting_findings_belongs_to_a_package(run: Run, engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "responses.csv").write_text("a\n1\n")
-    code, _, err = run("import", str(tmp_path / "responses.csv"), "--accept-findings")
+    code, _, err = run("study", "import", str(tmp_path / "responses.csv"), "--accept-findings")
     assert (code, "belongs to a package" in err) == (2, True)
 
 

@@ -56,7 +56,9 @@ def test_pages_of_a_leaderboard_say_how_far_published_win_rates_agree(
     run: Run, tmp_path: Path
 ) -> None:
     out = tmp_path / "pages"
-    code, said, _ = run("paper", "--from", str(LEADERBOARD), "--out", str(out), "--json", "-")
+    code, said, _ = run(
+        "share", "paper", "--from", str(LEADERBOARD), "--out", str(out), "--json", "-"
+    )
     body = json.loads(said)
     assert code == 0
     off = [one for one in body["published"] if not one["equal"]]
@@ -131,7 +133,14 @@ def test_a_study_that_is_blind_is_not_unblinded_by_accident(
     demo: Demo, run: Run, tmp_path: Path
 ) -> None:
     code, _, err = run(
-        "--db", copied(demo, tmp_path), "paper", "--out", str(tmp_path / "pages"), "--reps", "20"
+        "--db",
+        copied(demo, tmp_path),
+        "share",
+        "paper",
+        "--out",
+        str(tmp_path / "pages"),
+        "--reps",
+        "20",
     )
     assert code == 2
     assert "--reason" in err
@@ -152,7 +161,7 @@ def test_what_is_no_leaderboard_is_refused_and_nothing_is_written(
     run: Run, write: Write, tmp_path: Path, text: str, words: tuple[str, ...], said: str
 ) -> None:
     path, out = write("board.csv", text), tmp_path / "pages"
-    code, _, err = run("paper", "--from", str(path), "--out", str(out), *words)
+    code, _, err = run("share", "paper", "--from", str(path), "--out", str(out), *words)
     assert (code, said in " ".join(err.split())) == (2, True), err
     assert not out.exists()
 
@@ -164,7 +173,9 @@ def test_a_release_of_helm_is_read_as_well(run: Run, write: Write, tmp_path: Pat
         [{"value": "n"}, {"value": 0.0}, {"value": 0.25}, {}],
     ]
     path = write("group.json", json.dumps([{"header": header, "rows": rows}]))
-    code, said, _ = run("paper", "--from", str(path), "--out", str(tmp_path / "p"), "--json", "-")
+    code, said, _ = run(
+        "share", "paper", "--from", str(path), "--out", str(tmp_path / "p"), "--json", "-"
+    )
     assert code == 0
     table = json.loads(said)["pages"]["table_1"]["rows"]
     assert [(row["model"], row["macro_average"], row["n_benchmarks"]) for row in table] == [

@@ -60,7 +60,7 @@ def panel_file(write: Write, stub: Stub, **settings: Any) -> str:
 def test_the_estimate_and_the_run_show_the_bound_of_the_same_calls(
     run: Run, write: Write, stub: Stub
 ) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     priced = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
     panel = panel_file(write, stub, **priced)
     code, out, err = run("jury", "run", panel, "--estimate", "--json", "-")
@@ -80,7 +80,7 @@ def test_the_estimate_and_the_run_show_the_bound_of_the_same_calls(
 
 
 def test_an_unknown_price_is_said_and_is_null(run: Run, write: Write, stub: Stub) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     code, out, err = run("jury", "run", panel_file(write, stub), "--json", "-")
     assert (code, json.loads(out)["paper_usd"]) == (0, None)
     assert "the paper's upper bound for the same: unknown" in err

@@ -1,4 +1,4 @@
-"""`medjury people`: codes and links on paper, and nobody kept who should be out."""
+"""`medjury rate people`: codes and links on paper, and nobody kept who should be out."""
 
 import re
 import subprocess
@@ -21,13 +21,13 @@ Run = Callable[..., tuple[int, str, str]]
 def run(
     url: str, engine: Engine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Run:
-    """Run `medjury people ...` on the test's study; return exit code, output and messages."""
+    """Run `medjury rate people ...` on the test's study; return exit code, output and messages."""
     monkeypatch.setenv("MEDJURY_DB", url)
     monkeypatch.setenv("COLUMNS", "120")
 
     def call(*arguments: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
-            main(["people", *arguments])
+            main(["rate", "people", *arguments])
         said = capsys.readouterr()
         return int(str(ended.value.code or 0)), said.out, said.err
 
@@ -48,7 +48,7 @@ def test_added_people_get_codes_that_sign_them_in_as_what_they_are(
 
 
 def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(run: Run, engine: Engine) -> None:
-    subprocess.run([sys.executable, "-m", "medjury", "people", "add", "dr-a"], check=True)
+    subprocess.run([sys.executable, "-m", "medjury", "rate", "people", "add", "dr-a"], check=True)
     [cost] = re.findall(r"\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)", str(all_rows(engine)))
     assert [int(one) for one in cost] >= [19 * 1024, 2, 1]
 
@@ -89,7 +89,7 @@ def two_people(study: Engine) -> Engine:
     url = study.url.render_as_string(hide_password=False)
     for added in (["dr-a"], ["dr-taken", "--email", "taken@ward.example"]):
         with pytest.raises(SystemExit, match="0"):
-            main(["people", "add", *added, "--db", url])
+            main(["rate", "people", "add", *added, "--db", url])
     return study
 
 

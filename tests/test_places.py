@@ -11,14 +11,18 @@ from data.queries.ledger import compositions_tried
 from medjury.cli.files import write_files, write_json
 
 WRITING = [
-    *(["calibrate", f"--{name}"] for name in ("json", "html", "markdown", "csv", "latex")),
-    *(["predict", f"--{name}"] for name in ("json", "csv")),
-    *(["monitor", f"--{name}"] for name in ("json", "openmetrics")),
-    *([name, "--json"] for name in ("juries", "models", "verify", "settings")),
-    ["plan", "--icc", "0.5", "--json"],
-    ["assign", "--raters", "2", "--json"],
+    *(
+        ["analyse", "calibrate", f"--{name}"]
+        for name in ("json", "html", "markdown", "csv", "latex")
+    ),
+    *(["analyse", "predict", f"--{name}"] for name in ("json", "csv")),
+    *(["analyse", "monitor", f"--{name}"] for name in ("json", "openmetrics")),
+    *(["analyse", name, "--json"] for name in ("juries", "models")),
+    *(["study", name, "--json"] for name in ("verify", "settings")),
+    ["study", "plan", "--icc", "0.5", "--json"],
+    ["rate", "assign", "--raters", "2", "--json"],
     ["jury", "missing", "--json"],
-    ["unblind", "--reason", "asked", "--out"],
+    ["study", "unblind", "--reason", "asked", "--out"],
 ]
 
 
@@ -35,20 +39,20 @@ def test_no_output_is_written_over_a_study(
     assert (code, out) == (2, "")
     assert f"{command[-1]} {to}: is an SQLite database" in err
     assert (to.read_bytes() if to.exists() else None) == before
-    assert run("verify")[0] == 0
+    assert run("study", "verify")[0] == 0
 
 
 def test_a_link_to_a_study_is_the_study(run: Run, engine: Engine, study_file: Path) -> None:
     link = study_file.with_name("report.json")
     link.symlink_to(study_file)
-    assert "SQLite database" in run("settings", "--json", str(link))[2]
+    assert "SQLite database" in run("study", "settings", "--json", str(link))[2]
 
 
 SAME = [
-    ["predict", "--csv", "{to}", "--json", "{to}"],
-    ["monitor", "--json", "{to}", "--openmetrics", "{to}"],
-    ["calibrate", "--json", "{to}", "--html", "{to}"],
-    ["calibrate", "--csv", "{to}", "--latex", "{folder}/../{folder_name}/a"],
+    ["analyse", "predict", "--csv", "{to}", "--json", "{to}"],
+    ["analyse", "monitor", "--json", "{to}", "--openmetrics", "{to}"],
+    ["analyse", "calibrate", "--json", "{to}", "--html", "{to}"],
+    ["analyse", "calibrate", "--csv", "{to}", "--latex", "{folder}/../{folder_name}/a"],
 ]
 
 
@@ -59,16 +63,16 @@ def test_two_options_that_name_one_file_are_refused_before_any_work(
     named = {"to": tmp_path / "a", "folder": tmp_path, "folder_name": tmp_path.name}
     code, out, err = run(*(one.format(**named) for one in command))
     assert (code, out) == (2, "")
-    assert f"{command[1]} is to be written there; name another file" in err
+    assert f"{command[2]} is to be written there; name another file" in err
     assert not (tmp_path / "a").exists()
     assert compositions_tried(engine) == []
 
 
 def test_a_folder_that_is_not_there_does_not_lift_the_blind(run: Run, tmp_path: Path) -> None:
     rated(run, tmp_path)
-    told = run("unblind", "--reason", "asked", "--out", str(tmp_path / "absent" / "a.csv"))
+    told = run("study", "unblind", "--reason", "asked", "--out", str(tmp_path / "absent" / "a.csv"))
     assert (told[0], "not a file in a folder that exists" in told[2]) == (2, True)
-    assert run("calibrate", "--reps", "20")[1].count("unblinded") == 0
+    assert run("analyse", "calibrate", "--reps", "20")[1].count("unblinded") == 0
 
 
 def test_what_cannot_be_written_leaves_the_old_files_and_no_other(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ ALIKE = note(PlanningCode.READINGS_ALIKE)
 
 
 def planned(run: Run, *arguments: str) -> dict[str, Any]:
-    code, out, _ = run("plan", *arguments, "--json", "-")
+    code, out, _ = run("study", "plan", *arguments, "--json", "-")
     assert code == 0
     body: dict[str, Any] = json.loads(out)
     return body
@@ -83,9 +83,9 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Ru
         body["sentences"]
     )
     assert planned(run, "--single-icc", "0.3")["non_inferiority"] == []
-    code, _, err = run("plan", "--icc", "0.5", "--ceiling", "0.7")
+    code, _, err = run("study", "plan", "--icc", "0.5", "--ceiling", "0.7")
     assert (code, "--margin" in err) == (2, True)
-    code, _, err = run("plan", "--icc", "0.5", "--margin", "0.1", "--per-response", "1")
+    code, _, err = run("study", "plan", "--icc", "0.5", "--margin", "0.1", "--per-response", "1")
     assert (code, "--per-response 2 or more" in err) == (2, True)
 
 
@@ -130,7 +130,7 @@ def test_a_finite_population_takes_fewer_and_is_named(run: Run) -> None:
 
 
 def test_the_screen_has_tables_sentences_and_the_papers_lesson(run: Run) -> None:
-    code, out, err = run("plan", "--icc", "0.6")
+    code, out, err = run("study", "plan", "--icc", "0.6")
     assert code == 0
     assert "Responses for a 95 % interval of the ICC(C,2), 0.3 wide" in out
     assert "With 152 responses rated by 2 clinicians each (304 readings)" in out
@@ -179,7 +179,7 @@ def test_a_difference_out_of_reach_and_one_beyond_no_agreement_say_so(run: Run) 
 def test_wrong_input_has_one_message_and_code_two(
     run: Run, arguments: tuple[str, ...], said: str
 ) -> None:
-    code, out, err = run("plan", *arguments)
+    code, out, err = run("study", "plan", *arguments)
     assert (code, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
@@ -264,9 +264,9 @@ def pilot(run: Run, tmp_path: Path) -> None:
     rows = [f"i{n},visits,talk {n},write,ref {n},r{n},model-{n % 2},answer {n}" for n in range(24)]
     (tmp_path / "responses.csv").write_text("\n".join([HEAD, *rows]), encoding="utf-8")
     (tmp_path / "ratings.csv").write_text(ratings(), encoding="utf-8")
-    assert run("import", str(tmp_path / "responses.csv"))[0] == 0
-    assert run("ratings", str(tmp_path / "ratings.csv"))[0] == 0
-    assert run("measure", "rouge-l")[0] == 0
+    assert run("study", "import", str(tmp_path / "responses.csv"))[0] == 0
+    assert run("rate", "ratings", str(tmp_path / "ratings.csv"))[0] == 0
+    assert run("analyse", "measure", "rouge-l")[0] == 0
 
 
 @pytest.mark.usefixtures("pilot")
@@ -275,14 +275,14 @@ def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(
 ) -> None:
     body = planned(run, "--pilot")
     table = tmp_path / "table.json"
-    assert run("calibrate", "--json", str(table))[0] == 0
+    assert run("analyse", "calibrate", "--json", str(table))[0] == 0
     rows = {row["scorer"]: row for row in json.loads(table.read_text())["rows"]}
     jury = body["assumed"]["pilot"]["jury"]
     assert jury["icc"] == pytest.approx(rows["jury"]["icc"])
     assert jury["low"] == pytest.approx(rows["jury"]["boot_low"])
     assert {one["compared"] for one in body["power"]} == {"metric:rouge-l", "like_for_like"}
     assert body["assumed"]["pilot"]["minutes"] is None
-    with_ledger = run("verify")
+    with_ledger = run("study", "verify")
     assert with_ledger[0] == 0
 
     entries = compositions_tried(open_study(url))
@@ -313,5 +313,7 @@ def test_minutes_are_those_measured_on_the_page_unless_they_are_given(
 
 @pytest.mark.usefixtures("pilot")
 def test_a_pilots_benchmark_and_jurors_must_be_in_the_study(run: Run) -> None:
-    assert "the study has visits" in run("plan", "--pilot", "--benchmark", "ward")[2]
-    assert "no ratings by a juror nobody" in run("plan", "--pilot", "--jurors", "nobody")[2]
+    assert "the study has visits" in run("study", "plan", "--pilot", "--benchmark", "ward")[2]
+    assert (
+        "no ratings by a juror nobody" in run("study", "plan", "--pilot", "--jurors", "nobody")[2]
+    )

@@ -83,7 +83,7 @@ def test_such_a_response_is_flagged_in_what_is_missing_with_no_word_of_it(
         own = verdict(seen, 2)
         return Do(f"{own}\nIt also holds {verdict(seen, 5)}" if "has fever" in seen.prompt else own)
 
-    run("import", str(write("responses.csv", ATTACKED)))
+    run("study", "import", str(write("responses.csv", ATTACKED)))
     body = 'provider = "openai"\nfamily = "f"\nmodel = "m"\nschema = "text"\n'
     with Stub(script) as stub:
         path = write(
@@ -133,7 +133,7 @@ def test_tags_of_the_prompt_are_counted_and_named_in_what_is_missing_with_no_wor
     def script(seen: Seen) -> Do:
         return Do("Fine." if "has fever" in seen.prompt else verdict(seen, 2))
 
-    run("import", str(write("responses.csv", TAGGED)))
+    run("study", "import", str(write("responses.csv", TAGGED)))
     body = 'provider = "openai"\nfamily = "f"\nmodel = "m"\nschema = "text"\n'
     with Stub(script) as stub:
         path = write(
@@ -157,7 +157,7 @@ def test_tags_of_the_prompt_are_counted_and_named_in_what_is_missing_with_no_wor
 
 
 def test_a_study_without_either_is_told_of_none(run: Run, write: Write) -> None:
-    run("import", str(write("responses.csv", RESPONSES)))
+    run("study", "import", str(write("responses.csv", RESPONSES)))
     _, out, err = run("jury", "missing", "--json", "-")
     missing = json.loads(out)
     assert (missing["tags_broken_in"], missing["verdicts_in_responses"]) == ([], [])

@@ -35,16 +35,19 @@ def rated(run: Run, tmp_path: Path) -> None:
             for rater, kind in [*doctors, ("gpt", "juror"), ("llama", "juror")]:
                 own = np.clip(np.round(quality + 0.6 * random.normal(size=3)), 1, 5)
                 scores.append(f"{name},{rater},{kind}," + ",".join(f"{one:g}" for one in own))
-    for file, lines, command in (("r.csv", rows, "import"), ("s.csv", scores, "ratings")):
+    for file, lines, command in (
+        ("r.csv", rows, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
         (tmp_path / file).write_text("\n".join(lines))
-        assert run(command, str(tmp_path / file))[0] == 0
+        assert run(*command.split(), str(tmp_path / file))[0] == 0
 
 
 @pytest.mark.usefixtures("rated")
 def test_the_command_prints_and_writes_every_figure(run: Run, tmp_path: Path) -> None:
     js, out_csv = tmp_path / "p.json", tmp_path / "p.csv"
 
-    code, out, err = run("predict", "--json", str(js), "--csv", str(out_csv))
+    code, out, err = run("analyse", "predict", "--json", str(js), "--csv", str(out_csv))
 
     assert code == 0
     assert err.splitlines()[-1].startswith("study ")
@@ -64,7 +67,7 @@ def test_the_command_prints_and_writes_every_figure(run: Run, tmp_path: Path) ->
 @pytest.mark.usefixtures("rated")
 def test_the_file_has_no_author_and_no_formula(run: Run, tmp_path: Path) -> None:
     to = tmp_path / "p.csv"
-    run("predict", "--csv", str(to))
+    run("analyse", "predict", "--csv", str(to))
 
     with to.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -80,7 +83,7 @@ def test_the_file_has_no_author_and_no_formula(run: Run, tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("rated")
 def test_json_on_standard_output_is_alone_there(run: Run) -> None:
-    _, out, err = run("predict", "--json", "-")
+    _, out, err = run("analyse", "predict", "--json", "-")
 
     assert json.loads(out)["responses"] == 120
     assert "corrected" in err
@@ -88,17 +91,19 @@ def test_json_on_standard_output_is_alone_there(run: Run) -> None:
 
 @pytest.mark.usefixtures("rated")
 def test_one_benchmark_alone_has_the_same_figures(run: Run) -> None:
-    every = json.loads(run("predict", "--json", "-")[1])["benchmarks"]
-    alone = json.loads(run("predict", "--benchmark", "visits", "--json", "-")[1])["benchmarks"]
+    every = json.loads(run("analyse", "predict", "--json", "-")[1])["benchmarks"]
+    alone = json.loads(run("analyse", "predict", "--benchmark", "visits", "--json", "-")[1])[
+        "benchmarks"
+    ]
 
     assert alone == every[1:2]
 
 
 @pytest.mark.usefixtures("rated")
 def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engine) -> None:
-    run("predict")
-    run("predict", "--jurors", "gpt", "--benchmark", "visits")
-    run("calibrate", "--reps", "50")
+    run("analyse", "predict")
+    run("analyse", "predict", "--jurors", "gpt", "--benchmark", "visits")
+    run("analyse", "calibrate", "--reps", "50")
 
     found = {(tuple(one.jurors), one.benchmark): one.times for one in compositions_tried(engine)}
 
@@ -107,7 +112,7 @@ def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engi
         **{(both, name): 2 for name in ("letters", "visits", "combined")},
         (("gpt",), "visits"): 1,
     }
-    assert run("verify")[0] == 0
+    assert run("study", "verify")[0] == 0
 
 
 BAD = [
@@ -125,7 +130,7 @@ BAD = [
 @pytest.mark.usefixtures("rated")
 def test_bad_input_gets_one_message_and_writes_nothing(run: Run, engine: Engine) -> None:
     for arguments, said in BAD:
-        code, out, err = run("predict", *arguments)
+        code, out, err = run("analyse", "predict", *arguments)
 
         assert code == 2, arguments
         assert said in err
@@ -138,7 +143,7 @@ def test_a_file_that_is_there_is_not_written_over(run: Run, tmp_path: Path) -> N
     to = tmp_path / "p.csv"
     to.write_text("mine")
 
-    code, _, err = run("predict", "--csv", str(to))
+    code, _, err = run("analyse", "predict", "--csv", str(to))
 
     assert (code, to.read_text()) == (2, "mine")
     assert "is there already" in err
@@ -149,10 +154,10 @@ def test_a_study_without_jurors_says_how_to_get_one(run: Run, tmp_path: Path) ->
     (tmp_path / "s.csv").write_text(
         "response_id,rater,kind,accuracy,completeness,clarity\nr1,dr,clinician,4,4,4"
     )
-    assert run("import", str(tmp_path / "r.csv"))[0] == 0
-    assert run("ratings", str(tmp_path / "s.csv"))[0] == 0
+    assert run("study", "import", str(tmp_path / "r.csv"))[0] == 0
+    assert run("rate", "ratings", str(tmp_path / "s.csv"))[0] == 0
 
-    code, _, err = run("predict")
+    code, _, err = run("analyse", "predict")
 
     assert code == 2
     assert "medjury jury run PANEL" in err

@@ -41,14 +41,14 @@ def bring_in(run: Run, write: Write, *protocol: str, n: int = 120, noise: float 
         for name, kind, spread in (*raters, *((one, "juror", noise) for one in ("j", "k", "l"))):
             given = [min(5, max(1, round(quality + rng.gauss(0, spread)))) for _ in CRITERIA]
             table.writerow([f"r{place}", name, kind, *given])
-    assert run("import", str(write("r.csv", "\n".join(texts))))[0] == 0
+    assert run("study", "import", str(write("r.csv", "\n".join(texts))))[0] == 0
     if protocol:
-        assert run("protocol", "set", *protocol)[0] == 0
-    assert run("ratings", str(write("s.csv", scores.getvalue())))[0] == 0
+        assert run("study", "protocol", "set", *protocol)[0] == 0
+    assert run("rate", "ratings", str(write("s.csv", scores.getvalue())))[0] == 0
 
 
 def calibrated(run: Run, *options: str) -> dict:
-    code, out, err = run("calibrate", "--json", "-", "--reps", "200", *options)
+    code, out, err = run("analyse", "calibrate", "--json", "-", "--reps", "200", *options)
     assert code == 0, err
     body: dict = json.loads(out)
     return body
@@ -57,9 +57,9 @@ def calibrated(run: Run, *options: str) -> dict:
 def test_what_is_fixed_stands_in_the_record_with_the_ratings_that_were_in(
     run: Run, write: Write, engine: Engine
 ) -> None:
-    run("import", str(write("r.csv", RESPONSES)))
+    run("study", "import", str(write("r.csv", RESPONSES)))
     limits = ("--critical", "accuracy<=2", "--miss-at-most", "0.1")
-    code, out, _ = run("protocol", "set", "--margin", "0.1", "--responses", "60", *limits)
+    code, out, _ = run("study", "protocol", "set", "--margin", "0.1", "--responses", "60", *limits)
     assert code == 0
     assert "fixed before any rating was seen" in out
     first = protocol_of(engine)
@@ -67,8 +67,8 @@ def test_what_is_fixed_stands_in_the_record_with_the_ratings_that_were_in(
     assert (first.margin, first.responses, first.set_after_ratings) == (0.1, 60, 0)
     assert first.critical == (Critical("accuracy", 2, 0.1),)
     scores = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr-x,clinician,4,4,5\n"
-    run("ratings", str(write("s.csv", scores)))
-    run("protocol", "set", "--margin", "0.2")
+    run("rate", "ratings", str(write("s.csv", scores)))
+    run("study", "protocol", "set", "--margin", "0.2")
     second = protocol_of(engine)
     assert second is not None
     assert (second.margin, second.set_after_ratings, second.replaced) == (0.2, 1, 1)
@@ -79,8 +79,8 @@ def test_what_is_fixed_stands_in_the_record_with_the_ratings_that_were_in(
 def test_a_protocol_that_was_changed_behind_the_records_back_is_found(
     run: Run, write: Write, engine: Engine
 ) -> None:
-    run("import", str(write("r.csv", RESPONSES)))
-    run("protocol", "set", "--margin", "0.1")
+    run("study", "import", str(write("r.csv", RESPONSES)))
+    run("study", "protocol", "set", "--margin", "0.1")
     with engine.execution_options(writes=True).begin() as connection:
         changed = "UPDATE event SET detail = replace(CAST(detail AS TEXT), '0.1', '0.3')"
         as_json = "::json" if engine.dialect.name == "postgresql" else ""
@@ -94,12 +94,12 @@ def test_without_a_margin_fixed_beforehand_nothing_is_claimed(run: Run, write: W
     body = calibrated(run)
     assert (body["decision"]["kind"], body["protocol"]) == ("no_protocol", None)
     assert body["decision"]["estimate"] is not None
-    assert run("protocol", "set", "--margin", "0.2", *JURY)[0] == 0
+    assert run("study", "protocol", "set", "--margin", "0.2", *JURY)[0] == 0
     body = calibrated(run)
     assert body["decision"]["kind"] == "exploratory"
     assert (body["protocol"]["margin"], body["protocol"]["set_after_ratings"]) == (0.2, 240)
     assert body["protocol"]["late"] == ["margin", "jurors"]
-    code, out, _ = run("protocol", "check", "--reps", "200")
+    code, out, _ = run("study", "protocol", "check", "--reps", "200")
     assert (code, "240 ratings" in out) == (1, True)
 
 
@@ -115,7 +115,7 @@ def test_the_verdict_is_about_what_was_fixed_and_nothing_else(run: Run, write: W
 def test_a_protocol_that_names_no_jury_explores(run: Run, write: Write) -> None:
     bring_in(run, write, "--margin", "0.2")
     assert calibrated(run)["decision"]["kind"] == "exploratory"
-    assert run("protocol", "check", "--reps", "200")[0] == 1
+    assert run("study", "protocol", "check", "--reps", "200")[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -135,13 +135,13 @@ def test_whatever_decides_and_was_changed_after_the_first_rating_explores(
     run: Run, write: Write, changed: tuple[str, ...], late: list[str]
 ) -> None:
     bring_in(run, write, "--margin", "0.2", *JURY)
-    assert run("protocol", "set", *changed)[0] == 0
-    code, out, _ = run("protocol", "check", "--json", "-", "--reps", "200")
+    assert run("study", "protocol", "set", *changed)[0] == 0
+    code, out, _ = run("study", "protocol", "check", "--json", "-", "--reps", "200")
     body = json.loads(out)
     assert body["protocol"]["late"] == late
     assert (body["decision"]["kind"] == "exploratory", code) == (bool(late), int(bool(late)))
-    run("protocol", "set", "--margin", "0.2", *JURY)
-    assert run("protocol", "check", "--reps", "200")[0] == 0
+    run("study", "protocol", "set", "--margin", "0.2", *JURY)
+    assert run("study", "protocol", "check", "--reps", "200")[0] == 0
 
 
 def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run: Run, write: Write) -> None:
@@ -154,19 +154,19 @@ def test_a_protocol_of_a_panel_and_a_criterion_judges_no_other(run: Run, write: 
     assert calibrated(run, "--jurors", "k,j")["decision"]["kind"] == "no_protocol"
     as_fixed = calibrated(run, "--jurors", "k,j", "--criterion", "clarity")
     assert as_fixed["decision"]["kind"] == "non_inferior"
-    code, out, _ = run("protocol", "check", "--reps", "200")
+    code, out, _ = run("study", "protocol", "check", "--reps", "200")
     assert (code, "no worse than a clinician does" in out) == (0, True), out
 
 
 def test_check_ends_with_1_unless_what_was_to_be_shown_is_shown(run: Run, write: Write) -> None:
     bring_in(run, write, "--margin", "0.2", "--responses", "120", *JURY)
-    code, out, _ = run("protocol", "check", "--json", "-", "--reps", "200")
+    code, out, _ = run("study", "protocol", "check", "--json", "-", "--reps", "200")
     assert (code, json.loads(out)["met"]) == (0, True)
 
 
 def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run: Run, write: Write) -> None:
     bring_in(run, write, "--margin", "0.2", "--responses", "121", *JURY)
-    code, out, _ = run("protocol", "check", "--json", "-", "--reps", "200")
+    code, out, _ = run("study", "protocol", "check", "--json", "-", "--reps", "200")
     assert (code, json.loads(out)["decision"]["kind"]) == (1, "too_few")
 
 
@@ -189,8 +189,8 @@ def test_check_ends_with_1_before_as_many_are_rated_as_were_planned(run: Run, wr
 def test_what_cannot_be_fixed_is_refused_in_one_message_and_nothing_is_stored(
     run: Run, write: Write, engine: Engine, options: tuple[str, ...], told: str
 ) -> None:
-    run("import", str(write("r.csv", RESPONSES)))
-    code, _, err = run("protocol", "set", *options)
+    run("study", "import", str(write("r.csv", RESPONSES)))
+    code, _, err = run("study", "protocol", "set", *options)
     assert (code, told in err) == (2, True), err
     assert protocol_of(engine) is None
 
@@ -198,10 +198,10 @@ def test_what_cannot_be_fixed_is_refused_in_one_message_and_nothing_is_stored(
 def test_only_a_coordinator_fixes_it_and_not_in_a_locked_study(
     run: Run, write: Write, engine: Engine
 ) -> None:
-    run("import", str(write("r.csv", RESPONSES)))
+    run("study", "import", str(write("r.csv", RESPONSES)))
     with pytest.raises(NotAllowed):
         fix_protocol(RESEARCHER, engine, Protocol(0.1))
-    assert run("lock")[0] == 0
+    assert run("study", "lock")[0] == 0
     with pytest.raises(NotAllowed):
         fix_protocol(OPERATOR, engine, Protocol(0.1))
     assert protocol_of(engine) is None
@@ -210,7 +210,7 @@ def test_only_a_coordinator_fixes_it_and_not_in_a_locked_study(
 def test_a_study_that_nobody_rated_is_undefined_and_says_what_is_lacking(
     run: Run, write: Write, engine: Engine
 ) -> None:
-    run("import", str(write("r.csv", RESPONSES)))
+    run("study", "import", str(write("r.csv", RESPONSES)))
     found = check_protocol(engine).decision
     assert (found.kind, found.reasons[0].code) == (DecisionKind.UNDEFINED, Code.NO_CLINICIAN_RATING)
 

@@ -66,8 +66,8 @@ def study(run: Run, tmp_path: Path, engine: Engine) -> Engine:
     """Two benchmarks, of whose responses clinicians have rated some and jurors all."""
     texts = [f"i{i // 2},{'notes' if i % 3 else 'visits'},c,W.,,r{i},m,said {i}" for i in range(N)]
     (tmp_path / "r.csv").write_text("\n".join([HEAD, *texts]), "utf-8")
-    assert run("import", str(tmp_path / "r.csv"))[0] == 0
-    assert run("ratings", str(ratings_file(tmp_path / "s.csv", given())))[0] == 0
+    assert run("study", "import", str(tmp_path / "r.csv"))[0] == 0
+    assert run("rate", "ratings", str(ratings_file(tmp_path / "s.csv", given())))[0] == 0
     return engine
 
 
@@ -92,7 +92,7 @@ def test_a_newer_score_takes_the_place_of_the_one_before_and_no_other(
     newer = {("r3", "dr-a", "clarity"): 1, ("r4", "juror-z", "accuracy"): 2}
     newer = {key: score % 5 + 1 for key, score in given().items() if key in newer}
     for again in (newer, {key: score % 5 + 1 for key, score in newer.items()}):
-        assert run("ratings", str(ratings_file(tmp_path / "again.csv", again)))[0] == 0
+        assert run("rate", "ratings", str(ratings_file(tmp_path / "again.csv", again)))[0] == 0
         assert read(study) == given() | again
     with Session(study) as session:
         assert len(session.scalars(select(Superseded)).all()) == 2 * len(newer)
@@ -203,7 +203,7 @@ def test_a_juror_who_rated_only_what_no_clinician_did_is_one_of_the_jurors(
     run: Run, tmp_path: Path, study: Engine
 ) -> None:
     late = {("r29", "juror-late", criterion): 3 for criterion in CRITERIA}
-    assert run("ratings", str(ratings_file(tmp_path / "late.csv", late)))[0] == 0
+    assert run("rate", "ratings", str(ratings_file(tmp_path / "late.csv", late)))[0] == 0
     scores = scores_of(study, of_clinicians=True)
     assert scores.raters("juror") == tuple(sorted([*JURORS, "juror-late"]))
     assert scores.of("visits").raters("juror") == tuple(sorted(JURORS))
@@ -215,7 +215,7 @@ def test_a_mark_that_the_ratings_do_not_bear_out_is_found(
 ) -> None:
     key = ("r3", "dr-a", "clarity")
     again = ratings_file(tmp_path / "again.csv", {key: given()[key] % 5 + 1})
-    assert run("ratings", str(again))[0] == 0
+    assert run("rate", "ratings", str(again))[0] == 0
     with transaction(study) as session:
         session.execute(delete(Superseded))
     assert any("not marked as superseded" in finding for finding in verify(study).findings)

@@ -103,7 +103,9 @@ def done(run: Run, *words: object) -> str:
 
 def calibrated(run: Run, *options: object) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the rows of `analyse calibrate --json` by benchmark and scorer."""
-    rows = json.loads(done(run, "calibrate", "--reps", 20, "--json", "-", *options))["rows"]
+    rows = json.loads(done(run, "analyse", "calibrate", "--reps", 20, "--json", "-", *options))[
+        "rows"
+    ]
     return {(row["benchmark"], row["scorer"]): row for row in rows}
 
 
@@ -149,8 +151,15 @@ def test_every_summary_comes_with_three_ratings_and_the_published_means(
 
 
 def test_pairs_of_annotators_agree_as_pingouin_finds(summeval: Converted, medjury: Run) -> None:
-    done(medjury, "import", summeval.out / "responses.jsonl", "--rubric", RUBRICS / "summeval")
-    done(medjury, "ratings", summeval.out / "ratings.csv")
+    done(
+        medjury,
+        "study",
+        "import",
+        summeval.out / "responses.jsonl",
+        "--rubric",
+        RUBRICS / "summeval",
+    )
+    done(medjury, "rate", "ratings", summeval.out / "ratings.csv")
     row = calibrated(medjury, "--criterion", "fluency")
     table = by_rater(summeval, "fluency")
     ours = table[~table.index.str.endswith("-summary-00")]
@@ -167,9 +176,16 @@ def test_pairs_of_annotators_agree_as_pingouin_finds(summeval: Converted, medjur
 def test_rouge_of_real_summaries_is_google_s_and_ranks_against_the_annotators(
     summeval: Converted, medjury: Run, engine: Engine
 ) -> None:
-    done(medjury, "import", summeval.out / "responses.jsonl", "--rubric", RUBRICS / "summeval")
-    done(medjury, "ratings", summeval.out / "ratings.csv")
-    said = done(medjury, "measure", "rouge-l")
+    done(
+        medjury,
+        "study",
+        "import",
+        summeval.out / "responses.jsonl",
+        "--rubric",
+        RUBRICS / "summeval",
+    )
+    done(medjury, "rate", "ratings", summeval.out / "ratings.csv")
+    said = done(medjury, "analyse", "measure", "rouge-l")
     assert "rouge-l: scored 384 of 416 responses, 32 have no reference" in said
     _expect_google(engine, every=12)
     row = calibrated(medjury)["summeval", "metric:rouge-l"]
@@ -179,10 +195,17 @@ def test_rouge_of_real_summaries_is_google_s_and_ranks_against_the_annotators(
 
 
 def test_importing_real_files_again_changes_nothing(summeval: Converted, medjury: Run) -> None:
-    done(medjury, "import", summeval.out / "responses.jsonl", "--rubric", RUBRICS / "summeval")
-    done(medjury, "ratings", summeval.out / "ratings.csv")
-    responses = done(medjury, "import", summeval.out / "responses.jsonl")
-    ratings = done(medjury, "ratings", summeval.out / "ratings.csv")
+    done(
+        medjury,
+        "study",
+        "import",
+        summeval.out / "responses.jsonl",
+        "--rubric",
+        RUBRICS / "summeval",
+    )
+    done(medjury, "rate", "ratings", summeval.out / "ratings.csv")
+    responses = done(medjury, "study", "import", summeval.out / "responses.jsonl")
+    ratings = done(medjury, "rate", "ratings", summeval.out / "ratings.csv")
     assert "416 were there already" in responses
     assert "8736 were there already" in ratings
     assert "nothing changed" in responses
@@ -243,8 +266,15 @@ def test_the_jury_s_parser_finds_an_answer_where_the_script_does(mentalbench: Co
 def test_the_panel_s_scores_off_the_scale_are_refused_by_name(
     mentalbench: Converted, medjury: Run, engine: Engine
 ) -> None:
-    done(medjury, "import", mentalbench.out / "responses.csv", "--rubric", RUBRICS / "mentalbench")
-    code, _, said = medjury("ratings", mentalbench.out / "ratings_raw.csv")
+    done(
+        medjury,
+        "study",
+        "import",
+        mentalbench.out / "responses.csv",
+        "--rubric",
+        RUBRICS / "mentalbench",
+    )
+    code, _, said = medjury("rate", "ratings", mentalbench.out / "ratings_raw.csv")
     assert (code, said.strip()) == (
         2,
         "medjury: ratings_raw.csv row 5609: helpfulness=6 by consensus on "
@@ -260,8 +290,15 @@ def test_the_panel_s_scores_off_the_scale_are_refused_by_name(
 def test_350_000_scores_of_four_judges_agree_as_numpy_finds(
     mentalbench: Converted, medjury: Run
 ) -> None:
-    done(medjury, "import", mentalbench.out / "responses.csv", "--rubric", RUBRICS / "mentalbench")
-    said = done(medjury, "ratings", mentalbench.out / "ratings.csv")
+    done(
+        medjury,
+        "study",
+        "import",
+        mentalbench.out / "responses.csv",
+        "--rubric",
+        RUBRICS / "mentalbench",
+    )
+    said = done(medjury, "rate", "ratings", mentalbench.out / "ratings.csv")
     assert "347924 ratings imported" in said
     assert "249 empty cells stay missing" in said
     rows = calibrated(medjury)
@@ -288,7 +325,7 @@ def test_350_000_scores_of_four_judges_agree_as_numpy_finds(
 def test_every_note_of_the_longest_dialogue_is_rated_beside_all_of_it(
     aci_bench: Converted, medjury: Run, engine: Engine
 ) -> None:
-    done(medjury, "import", aci_bench.out / "responses.csv")
+    done(medjury, "study", "import", aci_bench.out / "responses.csv")
     rows = aci_bench.rows("responses.csv")
     longest = max((row["context"] for row in rows), key=lambda text: len(text.split()))
     notes = {row["response"] for row in rows if row["context"] == longest}
@@ -311,8 +348,8 @@ def test_every_note_of_the_longest_dialogue_is_rated_beside_all_of_it(
 
 
 def test_all_520_notes_are_dealt_evenly(aci_bench: Converted, medjury: Run) -> None:
-    done(medjury, "import", aci_bench.out / "responses.csv")
-    said = done(medjury, "assign", "--raters", 4, "--per-response", 2, "--json", "-")
+    done(medjury, "study", "import", aci_bench.out / "responses.csv")
+    said = done(medjury, "rate", "assign", "--raters", 4, "--per-response", 2, "--json", "-")
     plan = json.loads(said)
     assert set(plan["load"].values()) == {260}
     assert sum(plan["overlap"].values()) == 520
@@ -321,8 +358,8 @@ def test_all_520_notes_are_dealt_evenly(aci_bench: Converted, medjury: Run) -> N
 def test_rouge_of_real_notes_is_google_s(
     aci_bench: Converted, medjury: Run, engine: Engine
 ) -> None:
-    done(medjury, "import", aci_bench.out / "responses.csv")
-    assert "rouge-l: scored 520 of 520 responses" in done(medjury, "measure", "rouge-l")
+    done(medjury, "study", "import", aci_bench.out / "responses.csv")
+    assert "rouge-l: scored 520 of 520 responses" in done(medjury, "analyse", "measure", "rouge-l")
     _expect_google(engine, every=17)
 
 
@@ -343,8 +380,8 @@ def test_answers_without_a_point_are_missing_and_counted(mslr: Converted, medjur
         "missing: population 14 x Other",
         "missing: population 2 x no answer",
     ]
-    done(medjury, "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
-    said = done(medjury, "ratings", mslr.out / "ratings.csv")
+    done(medjury, "study", "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
+    said = done(medjury, "rate", "ratings", mslr.out / "ratings.csv")
     assert "2274 ratings imported" in said
     assert "278 empty cells stay missing" in said
 
@@ -352,8 +389,8 @@ def test_answers_without_a_point_are_missing_and_counted(mslr: Converted, medjur
 def test_a_sparse_pair_agrees_as_pingouin_finds_on_one_criterion_and_on_all(
     mslr: Converted, medjury: Run
 ) -> None:
-    done(medjury, "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
-    done(medjury, "ratings", mslr.out / "ratings.csv")
+    done(medjury, "study", "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
+    done(medjury, "rate", "ratings", mslr.out / "ratings.csv")
     criteria = read_rubric(RUBRICS / "mslr").criteria
     for asked, shared in ((("outcome",), 17), (criteria, 15)):
         options = ["--criterion", *asked] if len(asked) == 1 else []
@@ -366,6 +403,6 @@ def test_a_sparse_pair_agrees_as_pingouin_finds_on_one_criterion_and_on_all(
 def test_reference_of_the_review_is_what_mslr_is_measured_against(
     mslr: Converted, medjury: Run, engine: Engine
 ) -> None:
-    done(medjury, "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
-    assert "rouge-l: scored 599 of 599 responses" in done(medjury, "measure", "rouge-l")
+    done(medjury, "study", "import", mslr.out / "responses.jsonl", "--rubric", RUBRICS / "mslr")
+    assert "rouge-l: scored 599 of 599 responses" in done(medjury, "analyse", "measure", "rouge-l")
     _expect_google(engine, every=24)

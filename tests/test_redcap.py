@@ -39,7 +39,7 @@ def assigned(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
 def folder(run: Run, engine: Engine, assigned: Engine, tmp_path: Path) -> Path:
     """Export a copy of it for REDCap."""
     fill(engine, assigned)
-    code, _, err = run("export", "--redcap", str(tmp_path / "redcap"))
+    code, _, err = run("share", "export", "--redcap", str(tmp_path / "redcap"))
     assert code == 0, err
     return tmp_path / "redcap"
 
@@ -69,7 +69,7 @@ def exported(tmp_path: Path) -> Iterator[Callable[[Rows], str]]:
 
 
 def back(run: Run, path: str, *options: str) -> tuple[int, str, str]:
-    return run("ratings", path, "--format", "redcap", *options)
+    return run("rate", "ratings", path, "--format", "redcap", *options)
 
 
 def test_the_dictionary_has_redcaps_columns_and_names(folder: Path) -> None:
@@ -203,11 +203,11 @@ def test_what_is_no_raw_export_of_this_study_is_refused_with_one_message(
 def test_without_open_readings_there_is_nothing_to_rate(
     run: Run, small_study: Engine, tmp_path: Path
 ) -> None:
-    code, _, err = run("export", "--redcap", str(tmp_path / "redcap"))
+    code, _, err = run("share", "export", "--redcap", str(tmp_path / "redcap"))
     assert code == 2
     assert "medjury rate assign" in err
     assert not (tmp_path / "redcap").exists()
-    assert run("ratings", str(tmp_path / "x.csv"), "--incomplete")[0] == 2
+    assert run("rate", "ratings", str(tmp_path / "x.csv"), "--incomplete")[0] == 2
 
 
 def test_texts_reach_redcap_as_the_jury_reads_them(run: Run, tmp_path: Path) -> None:
@@ -215,9 +215,9 @@ def test_texts_reach_redcap_as_the_jury_reads_them(run: Run, tmp_path: Path) -> 
     lines = ["instance_id,benchmark,context,prompt,model,response"]
     lines += [f'i{n},v,"{text} source",p,m,"{text}"' for n, text in enumerate(odd)]
     (tmp_path / "r.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    assert run("import", str(tmp_path / "r.csv"))[0] == 0
-    run("assign", "--raters", "1", "--per-response", "1", "--repeats", "0")
-    code, out, err = run("export", "--redcap", str(tmp_path / "redcap"))
+    assert run("study", "import", str(tmp_path / "r.csv"))[0] == 0
+    run("rate", "assign", "--raters", "1", "--per-response", "1", "--repeats", "0")
+    code, out, err = run("share", "export", "--redcap", str(tmp_path / "redcap"))
     assert code == 0, err
     assert "texts are unaltered" in out
     records = table(tmp_path / "redcap" / "redcap_records.csv")

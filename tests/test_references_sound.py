@@ -102,7 +102,7 @@ def rate(run: Run, write: Write, count: int) -> None:
     for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("j", "juror")):
         for n in range(count):
             lines += [f"r{n}{m},{who},{kind},{1 + (n + len(m)) % 5},{1 + n % 4},4" for m in "xy"]
-    assert run("ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
 
 
 def test_calibrate_leaves_marked_instances_out_and_counts_them(
@@ -117,7 +117,7 @@ def test_calibrate_leaves_marked_instances_out_and_counts_them(
     assert (body["instances"], body["answered"], body["missing"]) == (8, 24, 0)
     assert (body["marked"], body["sound"]) == (["visits/i0", "visits/i1"], 6)
     assert (body["not_known"], body["unchecked"]) == ([], 2)
-    options = ("calibrate", "--reps", "20", "--json", "-")
+    options = ("analyse", "calibrate", "--reps", "20", "--json", "-")
     everything = json.loads(run(*options)[1])
     assert "references" not in everything
     code, out, err = run(*options, "--references", "sound")
@@ -141,10 +141,10 @@ def test_sound_without_any_check_is_refused_with_one_message(
 ) -> None:
     fill(engine, write, 3)
     rate(run, write, 3)
-    code, out, err = run("calibrate", "--references", "sound")
+    code, out, err = run("analyse", "calibrate", "--references", "sound")
     assert (code, out) == (2, "")
     assert "medjury jury references PANEL" in err
-    code, _, err = run("calibrate", "--references", "some")
+    code, _, err = run("analyse", "calibrate", "--references", "some")
     assert code == 2
     assert "neither all nor sound" in err
 
@@ -153,12 +153,12 @@ def test_sound_that_would_leave_nothing_is_refused(
     engine: Engine, write: Write, stub: Stub, run: Run
 ) -> None:
     row = "i0,visits,Context.,Write.,Reference.,r0x,x,Said.\n"
-    assert run("import", str(write("one.csv", f"{HEAD}\n{row}")))[0] == 0
+    assert run("study", "import", str(write("one.csv", f"{HEAD}\n{row}")))[0] == 0
     ratings = "response_id,rater,kind,accuracy,completeness,clarity\nr0x,dr_a,clinician,1,1,1\n"
-    assert run("ratings", str(write("ratings.csv", ratings)))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", ratings)))[0] == 0
     stub.script = lambda _: Do(YES)
     check(engine, panel_at(stub))
-    code, _, err = run("calibrate", "--references", "sound")
+    code, _, err = run("analyse", "calibrate", "--references", "sound")
     assert (code, "every instance is marked" in err) == (2, True)
 
 

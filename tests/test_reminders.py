@@ -305,17 +305,17 @@ def test_the_command_prints_texts_to_copy_and_sends_where_there_is_a_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     taken, server = inbox
-    code, said, _ = run("remind", "--url", WHERE)
+    code, said, _ = run("rate", "remind", "--url", WHERE)
     assert code == 0
     assert "2 clinicians" in said
     assert "Dear dr_c" in said
-    assert run("remind", "--send")[0] == 2
+    assert run("rate", "remind", "--send")[0] == 2
     monkeypatch.setenv("MEDJURY_SMTP_HOST", server.host)
     monkeypatch.setenv("MEDJURY_SMTP_PORT", str(server.port))
     monkeypatch.setenv("MEDJURY_SMTP_STARTTLS", "false")
     monkeypatch.setenv("MEDJURY_SMTP_SENDER", server.sender)
     to = tmp_path / "sent.json"
-    assert run("remind", "--send", "--url", WHERE, "--json", str(to))[0] == 0
+    assert run("rate", "remind", "--send", "--url", WHERE, "--json", str(to))[0] == 0
     body = json.loads(to.read_text("utf-8"))
     assert (body["sent"], [one["name"] for one in body["due"]]) == (["dr_b"], ["dr_b", "dr_c"])
     assert len(taken.messages) == 1

@@ -39,7 +39,7 @@ def test_all_four_reports_are_written_and_name_no_author_and_no_text(
 ) -> None:
     places = {name: tmp_path / f"report.{name}" for name in ("html", "markdown", "csv", "latex")}
     options = [part for name, to in places.items() for part in (f"--{name}", str(to))]
-    code, out, _ = run("calibrate", "--reps", "50", *options)
+    code, out, _ = run("analyse", "calibrate", "--reps", "50", *options)
     assert code == 0
     for name, to in places.items():
         text = to.read_text("utf-8")
@@ -54,7 +54,7 @@ def test_all_four_reports_are_written_and_name_no_author_and_no_text(
 def test_every_criterion_on_the_page_stands_in_the_ledger_and_two_scorers_count_once(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    assert run("calibrate", "--reps", "50", "--html", str(tmp_path / "r.html"))[0] == 0
+    assert run("analyse", "calibrate", "--reps", "50", "--html", str(tmp_path / "r.html"))[0] == 0
     entries = {one.criterion: one for one in compositions_tried(engine)}
     assert set(entries) == {"", "accuracy", "completeness", "clarity"}
     assert len({one.fingerprint for one in entries.values()}) == 1
@@ -62,16 +62,16 @@ def test_every_criterion_on_the_page_stands_in_the_ledger_and_two_scorers_count_
     assert "Here that makes 2 comparisons." in text  # two jurors: nobody chose among the criteria
     assert entries[""].fingerprint in text
     picked = ("--criterion", "accuracy", "--html", str(tmp_path / "picked.html"))
-    assert run("calibrate", "--reps", "50", *picked)[0] == 0
+    assert run("analyse", "calibrate", "--reps", "50", *picked)[0] == 0
     # the same two of scorers: a criterion makes no comparison anew
     assert "Here that makes 2 comparisons." in (tmp_path / "picked.html").read_text()
-    assert run("verify")[0] == 0
+    assert run("study", "verify")[0] == 0
 
 
 @pytest.mark.usefixtures("copied")
 def test_a_report_tells_when_the_blind_was_lifted(run: Run, tmp_path: Path) -> None:
-    assert run("unblind", "--reason", "to <see>")[0] == 0
-    assert run("calibrate", "--reps", "20", "--html", str(tmp_path / "r.html"))[0] == 0
+    assert run("study", "unblind", "--reason", "to <see>")[0] == 0
+    assert run("analyse", "calibrate", "--reps", "20", "--html", str(tmp_path / "r.html"))[0] == 0
     assert "to &lt;see&gt;" in (tmp_path / "r.html").read_text()
 
 
@@ -89,7 +89,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(
     run: Run, engine: Engine, tmp_path: Path, options: list[str], words: str
 ) -> None:
     before = len(compositions_tried(engine))
-    code, _, told = run("calibrate", *(one.format(here=tmp_path) for one in options))
+    code, _, told = run("analyse", "calibrate", *(one.format(here=tmp_path) for one in options))
     assert code == 2
     assert words in told
     assert len(compositions_tried(engine)) == before

@@ -125,7 +125,7 @@ def test_helms_run_rejoins_although_every_response_holds_tags(
     run: Run, small_study: Engine, run_folder: Path
 ) -> None:
     before = rows_of(small_study, BENCHMARKS)
-    code, out, err = run("import", str(run_folder), "--json", "-")
+    code, out, err = run("study", "import", str(run_folder), "--json", "-")
     assert code == 0, err
     told = json.loads(out)
     assert (told["instances"], told["responses"], told["ratings"]) == (0, 2, 6)
@@ -136,14 +136,14 @@ def test_helms_run_rejoins_although_every_response_holds_tags(
     assert [row[:3] for row in rows_of(small_study, RATED)] == [
         ("gpt", name, score) for name, score in sorted(WORSE.items())
     ]
-    again = json.loads(run("import", str(run_folder), "--json", "-")[1])
+    again = json.loads(run("study", "import", str(run_folder), "--json", "-")[1])
     assert (again["responses"], again["ratings"], again["failures"]) == (0, 0, 0)
 
 
 def test_a_juror_that_comes_back_is_the_studys_own_and_another_of_its_name_is_refused(
     run: Run, small_study: Engine, run_folder: Path
 ) -> None:
-    assert run("import", str(run_folder))[0] == 0
+    assert run("study", "import", str(run_folder))[0] == 0
     profile = {one.name: one.profile() for one in jurors().juror}["gpt"]
     assert juror_profiles(small_study, ["gpt"]) == {"gpt": profile}
 
@@ -152,7 +152,7 @@ def test_a_juror_that_comes_back_is_the_studys_own_and_another_of_its_name_is_re
             one["profile"]["temperature"] = 1.5
 
     changed(run_folder, "run_spec.json", warmer)
-    code, _, err = run("import", str(run_folder))
+    code, _, err = run("study", "import", str(run_folder))
     assert (code, "asked otherwise" in err) == (2, True)
 
 
@@ -167,7 +167,7 @@ def test_a_simulated_juror_stays_one_and_a_nul_is_stored_as_a_sign(
             one["profile"]["provider"] = "simulated"
 
     changed(folder, "run_spec.json", made_up)
-    assert run("import", str(folder))[0] == 0
+    assert run("study", "import", str(folder))[0] == 0
     assert {bool(row[0]) for row in rows_of(small_study, "select simulated from rater")} == {True}
     assert {row[0] for row in rows_of(small_study, "select comment from rating")} == {"a\ufffdb"}
 
@@ -176,7 +176,7 @@ def test_in_another_study_the_rubric_travels_along_and_the_names_are_helms(
     run: Run, run_folder: Path, tmp_path: Path
 ) -> None:
     other = f"sqlite:///{tmp_path / 'other.db'}"
-    code, out, err = run("import", str(run_folder), "--db", other, "--json", "-")
+    code, out, err = run("study", "import", str(run_folder), "--db", other, "--json", "-")
     assert code == 0, err
     told = json.loads(out)
     assert (told["instances"], told["runs"][0]["rubric_sha256"]) == (2, GENERIC.sha256)
@@ -189,7 +189,7 @@ def test_in_another_study_the_rubric_travels_along_and_the_names_are_helms(
 def test_a_name_for_the_benchmark_keeps_a_run_apart(
     run: Run, small_study: Engine, run_folder: Path
 ) -> None:
-    assert run("import", str(run_folder), "--benchmark", "apart")[0] == 0
+    assert run("study", "import", str(run_folder), "--benchmark", "apart")[0] == 0
     assert {row[0] for row in rows_of(small_study, PLACES)} == {"apart", "visits"}
 
 
@@ -213,7 +213,7 @@ def test_a_run_that_says_otherwise_than_the_study_is_refused_whole(
 ) -> None:
     before = rows_of(small_study, PLACES)
     changed(run_folder, "scenario_state.json", change)
-    code, _, err = run("import", str(run_folder))
+    code, _, err = run("study", "import", str(run_folder))
     assert (code, words in err) == (2, True), err
     assert rows_of(small_study, PLACES) == before
 
@@ -228,14 +228,14 @@ def test_a_rubric_that_travels_along_counts_only_with_the_hash_it_claims(
 
     changed(run_folder, "run_spec.json", wider)
     other = f"sqlite:///{tmp_path / 'other.db'}"
-    code, _, err = run("import", str(run_folder), "--db", other)
+    code, _, err = run("study", "import", str(run_folder), "--db", other)
     assert code == 2, err
 
 
 def test_another_rubric_than_the_runs_is_refused_by_its_hash(
     run: Run, small_study: Engine, run_folder: Path
 ) -> None:
-    code, _, err = run("import", str(run_folder), "--rubric", "aci_bench")
+    code, _, err = run("study", "import", str(run_folder), "--rubric", "aci_bench")
     assert (code, "aci_bench is another; leave --rubric out" in err) == (2, True)
 
 
@@ -273,7 +273,7 @@ def test_inspects_log_rejoins_with_new_responses(
     run: Run, small_study: Engine, tmp_path: Path
 ) -> None:
     log = inspect_log(small_study, tmp_path / "log.json", stored=False)
-    code, out, err = run("import", str(log), "--json", "-")
+    code, out, err = run("study", "import", str(log), "--json", "-")
     assert code == 0, err
     told = json.loads(out)
     assert (told["instances"], told["responses"], told["ratings"]) == (0, 4, 36)
@@ -285,11 +285,11 @@ def test_responses_that_a_study_had_rated_again_get_ratings_at_home_and_nowhere_
     run: Run, small_study: Engine, tmp_path: Path
 ) -> None:
     log = inspect_log(small_study, tmp_path / "log.json", stored=True)
-    told = json.loads(run("import", str(log), "--json", "-")[1])
+    told = json.loads(run("study", "import", str(log), "--json", "-")[1])
     assert (told["responses"], told["responses_unchanged"], told["ratings"]) == (0, 0, 36)
     assert rows_of(small_study, PLACES) == [("visits", "i1", 2), ("visits", "i2", 2)]
     other = f"sqlite:///{tmp_path / 'other.db'}"
-    code, _, err = run("import", str(log), "--db", other)
+    code, _, err = run("study", "import", str(log), "--db", other)
     assert (code, "4 a study's own response, rated again" in err) == (2, True)
 
 
@@ -300,7 +300,7 @@ def test_a_response_that_reads_otherwise_now_is_counted_and_not_taken(
     body = json.loads(log.read_text("utf-8"))
     body["samples"][0]["output"]["choices"][0]["message"]["content"] += " More."
     log.write_text(json.dumps(body), encoding="utf-8")
-    told = json.loads(run("import", str(log), "--json", "-")[1])
+    told = json.loads(run("study", "import", str(log), "--json", "-")[1])
     assert told["ratings"] == 27
     assert told["logs"][0]["left_out"] == {"a study's own response, which reads otherwise now": 1}
 
@@ -326,9 +326,9 @@ def test_a_run_of_others_whose_prompt_is_a_known_rubrics_needs_no_rubric(
         "scenario_spec": {"class_name": "helm.Scenario", "args": {}},
     }
     folder = _stored(tmp_path / "run", spec, {"request_states": [state]})
-    code, _, err = run("import", str(folder))
+    code, _, err = run("study", "import", str(folder))
     assert (code, "names no scale" in err) == (2, True), err
     add_rubric(engine, odd)
-    code, out, err = run("import", str(folder), "--json", "-")
+    code, out, err = run("study", "import", str(folder), "--json", "-")
     assert code == 0, err
     assert json.loads(out)["runs"][0]["rubric_sha256"] == odd.sha256

@@ -149,7 +149,7 @@ def test_the_export_has_what_stands_and_the_package_all_of_it(
     for words in ("first", "=1+1"):
         keep_note(CARLA, small_study, 2, words)
     folder, package = tmp_path / "out", tmp_path / "study.zip"
-    assert run("export", str(folder), "--package", str(package))[0] == 0
+    assert run("share", "export", str(folder), "--package", str(package))[0] == 0
     rows = table(folder / "reviews.csv")
     assert list(rows[0]) == ["response_id", "reviewer", "tag", "note", "at"]
     assert [[*row.values()][:4] for row in rows] == [
@@ -161,7 +161,7 @@ def test_the_export_has_what_stands_and_the_package_all_of_it(
     assert saved == (folder / "reviews.csv").read_bytes()  # the app saves the same file
     assert len(table(folder / "tables" / "review.csv")) == 5
     there = f"sqlite:///{tmp_path / 'there.db'}"
-    assert run("import", str(package), "--db", there)[0] == 0
+    assert run("study", "import", str(package), "--db", there)[0] == 0
     restored = open_study(there)
     assert verify(restored).findings == ()
     assert review_of(RITA, restored, 2) == review_of(RITA, small_study, 2)

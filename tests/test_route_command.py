@@ -1,4 +1,4 @@
-"""`medjury route`: what it prints and writes, and one message for bad input."""
+"""`medjury analyse route`: what it prints and writes, and one message for bad input."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ KEYS = [
     *("more_rated_responses", "n_train", "n_certify", "rated", "harmful", "jury", "silent"),
     *("simulated", "baseline", "learned"),
 ]
-ASKED = ("route", "--at-most", "2", "--bound", "0.2")
+ASKED = ("analyse", "route", "--at-most", "2", "--bound", "0.2")
 
 
 @pytest.fixture
@@ -65,7 +65,16 @@ def test_a_bound_beyond_reach_passes_nothing_and_shows_the_baseline(
     js, to = tmp_path / "r.json", tmp_path / "routes.csv"
 
     code, out, _ = run(
-        "route", "--off-by", "0.3", "--bound", "0.01", "--json", str(js), "--csv", str(to)
+        "analyse",
+        "route",
+        "--off-by",
+        "0.3",
+        "--bound",
+        "0.01",
+        "--json",
+        str(js),
+        "--csv",
+        str(to),
     )
 
     assert code == 0
@@ -98,7 +107,7 @@ def test_bad_input_gets_one_message_and_nothing_is_written(
 ) -> None:
     to = tmp_path / "routes.csv"
 
-    code, out, err = run("route", *arguments, "--csv", str(to))
+    code, out, err = run("analyse", "route", *arguments, "--csv", str(to))
 
     assert code == 2
     assert told in err
@@ -127,7 +136,7 @@ def test_a_simulated_jury_says_so(
     monkeypatch.setenv("MEDJURY_DB", f"sqlite:///{tmp_path / 'own.db'}")
 
     code, out, _ = run(
-        "route", "--at-most", "2", "--bound", "0.3", "--json", str(tmp_path / "r.json")
+        "analyse", "route", "--at-most", "2", "--bound", "0.3", "--json", str(tmp_path / "r.json")
     )
 
     assert code == 0

@@ -28,7 +28,7 @@ from data.schema import Role
 from medjury.services.routing import RouteQuestion, route
 from medjury.services.routing_rules import jury_scores, keep, kept_rule, route_study
 
-KEEP = ("route", "--at-most", "2", "--bound", "0.2", "--keep", "ward")
+KEEP = ("analyse", "route", "--at-most", "2", "--bound", "0.2", "--keep", "ward")
 RULE = RoutingRule(
     harm=Harm("low", 2.0),
     bound=0.1,
@@ -142,12 +142,15 @@ def test_later_responses_are_routed_and_the_rule_stays(
     for n, points in ((900, 5), (901, 1)):
         rows.append(f"i{n},visits,Pain.,Write.,,r{n},secret-9,Word {n}")
         scores += [f"r{n},{juror},juror,{points},{points},{points}" for juror in ("gpt", "llama")]
-    for file, lines, command in (("n.csv", rows, "import"), ("m.csv", scores, "ratings")):
+    for file, lines, command in (
+        ("n.csv", rows, "study import"),
+        ("m.csv", scores, "rate ratings"),
+    ):
         (tmp_path / file).write_text("\n".join(lines))
-        assert run(command, str(tmp_path / file))[0] == 0
+        assert run(*command.split(), str(tmp_path / file))[0] == 0
 
     to = tmp_path / "later.csv"
-    code, out, _ = run("route", "--by", "ward", "--csv", str(to), "--json", "-")
+    code, out, _ = run("analyse", "route", "--by", "ward", "--csv", str(to), "--json", "-")
 
     told = json.loads(out)
     assert (code, told["changed"], told["by"]["sha256"]) == (0, [], before.sha256)
@@ -162,12 +165,18 @@ def test_later_responses_are_routed_and_the_rule_stays(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("route", "--by", "nothing"), "no routing rule nothing in this study: it has ward"),
-        (("route", "--by", "ward", "--bound", "0.1"), "leave out --bound"),
-        (("route", "--by", "ward", "--at-most", "2"), "leave out --at-most"),
+        (
+            ("analyse", "route", "--by", "nothing"),
+            "no routing rule nothing in this study: it has ward",
+        ),
+        (("analyse", "route", "--by", "ward", "--bound", "0.1"), "leave out --bound"),
+        (("analyse", "route", "--by", "ward", "--at-most", "2"), "leave out --at-most"),
         (KEEP, "a routing rule ward is kept already"),
         ((*KEEP[:-1], ""), "1 to 60 printable signs"),
-        (("route", "--off-by", "0.3", "--bound", "0.01", "--keep", "x"), "there is none to keep"),
+        (
+            ("analyse", "route", "--off-by", "0.3", "--bound", "0.01", "--keep", "x"),
+            "there is none to keep",
+        ),
     ],
 )
 def test_bad_input_keeps_nothing(
@@ -201,7 +210,7 @@ def test_a_rule_says_what_is_no_longer_as_it_was(run: Run, study: Engine) -> Non
         connection.execute(
             text("UPDATE rater SET profile = '{\"model\": \"x\"}' WHERE handle = 'gpt'")
         )
-    out = run("route", "--by", "ward")[1]
+    out = run("analyse", "route", "--by", "ward")[1]
     assert "not as it was certified: gpt" in out
 
 

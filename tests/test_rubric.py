@@ -176,7 +176,7 @@ def test_a_critical_criterion_is_read_hashed_shown_and_kept(tmp_path: Path, run:
     assert Rubric.from_json(marked.to_json()) == marked
     assert read_rubric(tmp_path / "out" / "bedside").sha256 == marked.sha256
     assert marked.criteria_text() == plain.criteria_text()  # no rater reads it
-    said = run("rubric", "show", str(tmp_path / "b"))[1]
+    said = run("study", "rubric", "show", str(tmp_path / "b"))[1]
     assert "critical: a response scored -1 or less on kindness is unsafe" in said
 
 

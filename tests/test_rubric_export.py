@@ -13,7 +13,7 @@ from jury.exports.export import Export
 from jury.panel import read_panel
 
 Write = Callable[[str, str], Path]
-EXPORT = ("rubric", "export", "generic", "--panel", "current")
+EXPORT = ("share", "rubric", "generic", "--panel", "current")
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ def test_a_study_that_nobody_rated_is_exported_as_not_validated(
 ) -> None:
     out = run(*EXPORT, "--to", "medjury", "--out", str(tmp_path / "o"))[1]
     assert "NOT VALIDATED\n- no clinician has rated on exactly this rubric" in out
-    assert run("verify", str(exported))[0] == 0
+    assert run("study", "verify", str(exported))[0] == 0
     assert (
         "no benchmark"
         in (
             run(
-                *("rubric", "export", "aci_bench", "--panel", "current", "--to", "medjury"),
+                *("share", "rubric", "aci_bench", "--panel", "current", "--to", "medjury"),
                 *("--out", str(tmp_path / "other")),
             )[1]
         )
@@ -63,7 +63,7 @@ def test_a_folder_that_holds_something_is_left_as_it_is(
 def test_what_is_not_known_is_one_message_and_nothing_is_written(
     run: Run, small_study: Engine, tmp_path: Path, asked: tuple[str, ...], words: str
 ) -> None:
-    code, _, err = run("rubric", "export", *asked, "--out", str(tmp_path / "out"))
+    code, _, err = run("share", "rubric", *asked, "--out", str(tmp_path / "out"))
     assert (code, words in " ".join(err.replace("│", " ").split())) == (2, True), err
     assert not (tmp_path / "out").exists()
 
@@ -73,7 +73,7 @@ def test_a_panel_for_another_rubric_is_refused(
 ) -> None:
     juror = '[[juror]]\nname = "a"\nprovider = "simulated"\nmodel = "a"\nfamily = "a"\n'
     panel = str(write("p.toml", f'name = "p"\nrubric = "aci_bench"\n{juror}'))
-    asked = ("rubric", "export", "generic", "--to", "medjury", "--panel", panel)
+    asked = ("share", "rubric", "generic", "--to", "medjury", "--panel", panel)
     code, _, err = run(*asked, "--out", str(tmp_path / "out"))
     assert (code, "rates on aci_bench only" in err) == (2, True)
 
@@ -103,16 +103,16 @@ def test_an_unreadable_bundle_is_one_message_and_two(
 ) -> None:
     place = exported / "bundle.json"
     place.write_text(spoil(place.read_text("utf-8")), encoding="utf-8")
-    code, _, err = run("verify", str(exported))
+    code, _, err = run("study", "verify", str(exported))
     assert (code, words in err) == (2, True), err
     assert "Traceback" not in err
 
 
 def test_what_is_no_file_or_not_text_is_refused(run: Run, exported: Path) -> None:
     (exported / "bundle.json").write_bytes(b"PK\x03\x04\xff\xfe")
-    assert run("verify", str(exported))[0] == 2
-    assert run("verify", str(exported / "none.json"))[0] == 2
-    assert run("verify", str(exported), "--head", "0" * 64)[0] == 2
+    assert run("study", "verify", str(exported))[0] == 2
+    assert run("study", "verify", str(exported / "none.json"))[0] == 2
+    assert run("study", "verify", str(exported), "--head", "0" * 64)[0] == 2
 
 
 def test_text_of_a_rubric_cannot_break_out_of_its_fence_in_the_page() -> None:

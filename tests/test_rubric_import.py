@@ -19,13 +19,15 @@ def test_the_command_writes_rubrics_that_a_study_takes(
     run: Run, tmp_path: Path, study_in: StudyIn
 ) -> None:
     helm, out = helm_wheel(tmp_path), tmp_path / "new" / "rubrics"
-    code, said, err = run("rubric", "import-helm", str(helm), "--out", str(out))
+    code, said, err = run("study", "rubric", "import-helm", str(helm), "--out", str(out))
     assert code == 0, err
     assert "Prompts of crfm-helm 0.5.9" in said
     assert "not taken: aci_bench: not in this release" in said
     assert "1 rubric in" in said
     assert read_rubric(out / "letter") == read_helm(str(helm)).rubrics["letter"]
-    code, said, err = run("rubric", "add", str(out / "letter"), "--db", study_in(tmp_path, "s.db"))
+    code, said, err = run(
+        "study", "rubric", "add", str(out / "letter"), "--db", study_in(tmp_path, "s.db")
+    )
     assert (code, "helm_letter version crfm-helm 0.5.9 is in" in said) == (0, True), err
     assert [one.name for one in out.parent.iterdir()] == ["rubrics"]
 
@@ -43,7 +45,7 @@ def test_bad_input_ends_with_exit_code_2_and_nothing_written(
         out.write_text("mine")
     before = sorted(tmp_path.rglob("*"))
     named = tmp_path / "nothing" if case == "no helm" else helm
-    code, said, err = run("rubric", "import-helm", str(named), "--out", str(out))
+    code, said, err = run("study", "rubric", "import-helm", str(named), "--out", str(out))
     assert (code, said, err.count("\n")) == (2, "", 1)
     assert err.startswith("medjury: ")
     assert sorted(tmp_path.rglob("*")) == before

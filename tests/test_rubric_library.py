@@ -119,7 +119,7 @@ def test_the_prompt_shows_a_juror_all_parts_and_names_the_audience(name: str) ->
 
 
 def test_list_names_every_rubric_on_one_line_each(run: Run) -> None:
-    code, out, err = run("rubric", "list")
+    code, out, err = run("study", "rubric", "list")
     assert code == 0, err
     lines = {words[0]: line for line in out.splitlines() if (words := line.split())}
     for name in BENCHMARKS:
@@ -129,7 +129,7 @@ def test_list_names_every_rubric_on_one_line_each(run: Run) -> None:
 
 @each
 def test_show_prints_criteria_anchors_and_gold(run: Run, name: str) -> None:
-    code, out, err = run("rubric", "show", name)
+    code, out, err = run("study", "rubric", "show", name)
     assert code == 0, err
     rubric = read_rubric(name)
     assert f"gold = {rubric.gold}" in out

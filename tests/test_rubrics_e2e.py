@@ -42,11 +42,11 @@ def ratings(n: int) -> str:
 def rated(run: Run, url: str, write: Callable[[str, str], Path]) -> None:
     rows = [f"i{k},visits,note,task,r{k},model-one,text {k}" for k in range(24)]
     text = "\n".join(["instance_id,benchmark,context,prompt,response_id,model,response", *rows])
-    assert run("import", str(write("responses.csv", text)))[0] == 0
-    assert run("ratings", str(write("ratings.csv", ratings(24))))[0] == 0
+    assert run("study", "import", str(write("responses.csv", text)))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", ratings(24))))[0] == 0
     call = [sys.executable, "-m", "medjury", "jury", "run", "simulated"]
     subprocess.run(call, env=os.environ | {"MEDJURY_DB": url}, check=True, capture_output=True)
-    assert run("calibrate", "--reps", "50", "--freeze", "--name", "first")[0] == 0
+    assert run("analyse", "calibrate", "--reps", "50", "--freeze", "--name", "first")[0] == 0
 
 
 @pytest.mark.usefixtures("rated")

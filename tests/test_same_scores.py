@@ -15,7 +15,7 @@ N = 39
 def rated(run: Run, write: Write, **raters: str) -> None:
     """Import 39 responses and scores: of each rater and criterion "a+b", for a + n % b of response n."""
     texts = "".join(f"i{n},visits,c{n},p,,r{n},m,said {n}\n" for n in range(N))
-    assert run("import", str(write("r.csv", f"{HEAD}\n{texts}")))[0] == 0
+    assert run("study", "import", str(write("r.csv", f"{HEAD}\n{texts}")))[0] == 0
     lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
     for name, formulas in raters.items():
         kind = "clinician" if name.startswith("dr") else "juror"
@@ -23,11 +23,11 @@ def rated(run: Run, write: Write, **raters: str) -> None:
             parts = [[int(part) for part in one.split("+")] for one in formulas.split(";")]
             scores = [str(least + n % (points[0] if points else 1)) for least, *points in parts]
             lines.append(f"r{n},{name},{kind},{','.join(scores)}")
-    assert run("ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
 
 
 def calibrated(run: Run, *options: str) -> dict[str, Any]:
-    code, out, err = run("calibrate", "--reps", "200", "--json", "-", *options)
+    code, out, err = run("analyse", "calibrate", "--reps", "200", "--json", "-", *options)
     assert code == 0, err
     body: dict[str, Any] = json.loads(out)
     return body
@@ -63,7 +63,7 @@ def test_constant_jurors_and_criteria_stand_beside_the_decision(run: Run, write:
         "juror half gave every response the same score on completeness",
         "the clinicians gave every response the same score on clarity",
     ]
-    out = run("calibrate", "--reps", "200")[1]
+    out = run("analyse", "calibrate", "--reps", "200")[1]
     above = out.split("  Rests on:")[0]
     assert "Juror flat gave every response" in above
     assert "Juror half gave every response the same score on completeness." in above
@@ -92,7 +92,7 @@ def test_a_jury_that_scored_nothing_of_what_clinicians_rated_is_sent_to_score_it
     rated(run, write, **DOCTORS)
     lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
     lines += [f"r{n},part,juror,{1 + n % 5},{1 + n % 4}," for n in range(N)]
-    assert run("ratings", str(write("part.csv", "\n".join(lines))))[0] == 0
+    assert run("rate", "ratings", str(write("part.csv", "\n".join(lines))))[0] == 0
     decision = calibrated(run)["decision"]
     assert "scores of 1 of the jurors" in decision["reasons"][0]["words"]
     assert decision["basis"][0]["words"] == "no response that both scored; the jury scored 0 of 39"

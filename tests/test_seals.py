@@ -220,7 +220,7 @@ def test_a_cell_that_cannot_be_read_is_a_finding(made: Engine, cell: str) -> Non
 def test_what_is_left_out_moves_no_figure(made: Engine, run: Run, url: str, tmp_path: Path) -> None:
     made.dispose()
     copy_study(made.url.render_as_string(hide_password=False), url)
-    asked = (("calibrate", "--reps", "20", "--details"), ("juries", "--reps", "20"), ("models", "--reps", "20", "--unblind", "--reason", "test"))  # fmt: skip
+    asked = (("analyse", "calibrate", "--reps", "20", "--details"), ("analyse", "juries", "--reps", "20"), ("analyse", "models", "--reps", "20", "--unblind", "--reason", "test"))  # fmt: skip
     before = [figures(run, tmp_path, *one) for one in asked]
     study = open_study(url)
     with study.execution_options(writes=True).begin() as connection:

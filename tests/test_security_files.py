@@ -69,13 +69,13 @@ def test_a_code_is_not_guessed_in_a_year_even_at_a_hundred_replicas_without_paus
 def hostile(write: Write, run: Run) -> None:
     """Make a study whose every name and text is a formula."""
     lines = "".join(f'i{n},=b,c,p,,"{name}","{name}",t {n}\n' for n, name in enumerate(FORMULAS))
-    assert run("import", str(write("r.csv", HEAD + "\n" + lines)))[0] == 0
+    assert run("study", "import", str(write("r.csv", HEAD + "\n" + lines)))[0] == 0
     scores = "response_id,rater,kind,criterion,score,comment\n"
     for name in FORMULAS:
         for criterion in ("accuracy", "completeness", "clarity"):
             scores += f'"{name}",=dr,clinician,{criterion},3,"{name}"\n'
             scores += f'"{name}","{FORMULAS[0]}",juror,{criterion},4,-5\n'
-    assert run("ratings", str(write("s.csv", scores)))[0] == 0
+    assert run("rate", "ratings", str(write("s.csv", scores)))[0] == 0
 
 
 def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(
@@ -83,9 +83,9 @@ def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(
 ) -> None:
     hostile(write, run)
     out = tmp_path / "out"
-    assert run("export", str(out), "--unblind", "--reason", "=1+1")[0] == 0
-    assert run("export", "--redcap", str(tmp_path / "redcap"))[0] in (0, 2)
-    assert run("calibrate", "--reps", "20", "--csv", str(out / "agreement.csv"))[0] == 0
+    assert run("share", "export", str(out), "--unblind", "--reason", "=1+1")[0] == 0
+    assert run("share", "export", "--redcap", str(tmp_path / "redcap"))[0] in (0, 2)
+    assert run("analyse", "calibrate", "--reps", "20", "--csv", str(out / "agreement.csv"))[0] == 0
     files = [*out.rglob("*.csv"), *(tmp_path / "redcap").rglob("*.csv")]
     assert {"authors.csv", "ratings.csv", "agreement.csv", "event.csv"} <= {
         one.name for one in files
@@ -97,7 +97,9 @@ def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(
     [header, *ratings] = rows(out / "ratings.csv")
     assert {one[header.index("score")] for one in ratings} == {"3.0", "4.0"}
     assert "'-5" in {one[header.index("comment")] for one in ratings}
-    [shown] = [part for part in run("unblind", "--reason", "=1")[1].splitlines() if "SUM" in part]
+    [shown] = [
+        part for part in run("study", "unblind", "--reason", "=1")[1].splitlines() if "SUM" in part
+    ]
     assert shown.startswith("'@SUM")
 
 
@@ -107,8 +109,8 @@ def test_guarded_names_come_back_as_they_were(
     hostile(write, run)
     before = ratings_frame(engine)
     assert set(before["response_id"]) == set(FORMULAS)
-    run("export", str(tmp_path / "out"))
-    code, out, _ = run("ratings", str(tmp_path / "out" / "ratings.csv"))
+    run("share", "export", str(tmp_path / "out"))
+    code, out, _ = run("rate", "ratings", str(tmp_path / "out" / "ratings.csv"))
     assert code == 0, out
     after = ratings_frame(engine)
     assert set(after["rater"]) == {"=dr", FORMULAS[0]}
@@ -133,14 +135,14 @@ def test_an_import_never_reads_a_rubric_or_run_out_of_the_folder_it_was_given(
     secret = tmp_path / "secret.txt"
     secret.write_text("root:x:0:0 {{response}}")
     for name in ("../secret", "/etc/passwd", "..", "a/../../secret.txt", "\0"):
-        code, out, err = run("rubric", "show", name)
+        code, out, err = run("study", "rubric", "show", name)
         assert (code, out) == (2, ""), name
         assert "root:x" not in err
         assert "Traceback" not in err
     folder = tmp_path / "runs"
     folder.mkdir()
     (folder / "again").symlink_to(folder)
-    code, _, err = run("import", str(folder), "--format", "helm")
+    code, _, err = run("study", "import", str(folder), "--format", "helm")
     assert (code, err.count("\n")) == (2, 1)
 
 

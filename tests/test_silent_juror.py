@@ -36,11 +36,11 @@ def jurors(write: Write, stub: Stub) -> str:
 def panel(run: Run, write: Write, stub: Stub) -> str:
     """Let two clinicians and two of three jurors rate twelve responses."""
     texts = "".join(f"i{n},visits,c{n},p,,r{n},m,said {n}\n" for n in range(12))
-    assert run("import", str(write("r.csv", HEAD + "\n" + texts)))[0] == 0
+    assert run("study", "import", str(write("r.csv", HEAD + "\n" + texts)))[0] == 0
     lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
     for who in ("dr_a", "dr_b"):
         lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},{3 + n % 2}" for n in range(12)]
-    assert run("ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
     path = jurors(write, stub)
     assert run("jury", "run", path)[0] == 1
     return path
@@ -51,7 +51,7 @@ def row_of(out: str, scorer: str) -> dict[str, object]:
 
 
 def test_a_juror_without_a_rating_is_named_and_its_panel_has_no_score(run: Run, panel: str) -> None:
-    options = ("calibrate", "--reps", "20", "--json", "-")
+    options = ("analyse", "calibrate", "--reps", "20", "--json", "-")
     code, out, err = run(*options)
     assert code == 0
     assert "jury: a, b\n" in err
@@ -69,7 +69,18 @@ def test_a_juror_without_a_rating_is_named_and_its_panel_has_no_score(run: Run, 
 
 def test_two_of_three_jurors_suffice_where_that_is_asked_for(run: Run, panel: str) -> None:
     code, out, err = run(
-        *("calibrate", "--panel", panel, "--min-jurors", "2", "--reps", "20", "--json", "-"),
+        *(
+            "analyse",
+            "calibrate",
+            "--panel",
+            panel,
+            "--min-jurors",
+            "2",
+            "--reps",
+            "20",
+            "--json",
+            "-",
+        ),
         "--details",
     )
     assert code == 0

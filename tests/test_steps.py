@@ -182,7 +182,7 @@ def test_the_landing_screen_says_what_may_be_said_and_what_to_do_next(
     drawn = "\n".join(str(part.proto) for part in home.main)
     assert NOTHING_RATED.headline in drawn
     assert "Commit to a margin" in drawn
-    run("protocol", "set", "--margin", "0.2")
+    run("study", "protocol", "set", "--margin", "0.2")
     home.run()
     drawn = "\n".join(str(part.proto) for part in home.main)
     assert "The margin of 0.2 is fixed" in drawn

@@ -62,8 +62,8 @@ def test_an_upload_changes_what_the_command_changes(
     engine: Engine, tmp_path: Path, run: Run, write: Callable[[str, str], Path], study_in: StudyIn
 ) -> None:
     other = open_study(study_in(tmp_path, "other.db"), create=True)
-    run("import", str(write("answers.csv", NAMED)))
-    run("ratings", str(write("ratings.csv", RATINGS)))
+    run("study", "import", str(write("answers.csv", NAMED)))
+    run("rate", "ratings", str(write("ratings.csv", RATINGS)))
     assert study_import.bring_response_file(other, OPERATOR, upload(NAMED)) == (4, 1)
     assert study_import.bring_rating_file(other, OPERATOR, upload(RATINGS)).added == 2
     assert shown(other) == shown(engine)
@@ -244,7 +244,7 @@ def test_the_screen_deals_what_the_command_deals(
     small_study: Engine, run: Run, write: Callable[[str, str], Path]
 ) -> None:
     names = write("names.txt", "dr-b\ndr-a\ndr-c\n")
-    asked = ("assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
+    asked = ("rate", "assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
     told = json.loads(run(*asked, "--plan", "--json", "-")[1])
     found = study_design.deal(OPERATOR, small_study, REQUEST)
     assert (found.load, found.overlap, found.repeats) == (

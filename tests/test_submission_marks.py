@@ -91,7 +91,7 @@ def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_th
     reply = Reply(SCORES, {"clarity": "-hard to read"}, "=all in all", LINKED, ("flag",))
     submit(small_study, 1, code, reply, 61.5)
     submit(small_study, 1, code, Reply(SCORES, comment="now fine"), 70)
-    assert run("export", str(tmp_path / "out"))[0] == 0
+    assert run("share", "export", str(tmp_path / "out"))[0] == 0
     spans, submissions, ratings = (
         table(tmp_path / "out" / f"{name}.csv") for name in ("spans", "submissions", "ratings")
     )

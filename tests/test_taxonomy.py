@@ -226,30 +226,30 @@ def test_the_commands_show_check_and_use(
     run: Run, engine: Engine, tmp_path: Path, write: Write
 ) -> None:
     import_small(engine, tmp_path)
-    code, out, _ = run("taxonomy", "show", "--json", "-")
+    code, out, _ = run("study", "taxonomy", "show", "--json", "-")
     body = json.loads(out)
     assert (code, body["counts"]["leaves"], len(body["benchmarks"])) == (0, 22, 46)
     assert body["coverage"]["not_placed"] == ["visits"]
     own = write("ward.toml", WARD)
-    assert run("taxonomy", "check", str(own))[1].startswith(
+    assert run("study", "taxonomy", "check", str(own))[1].startswith(
         "ward.toml: sound. Ward tasks: 2 categories, 1 subcategory, 2 lines of tasks that name 3"
     )
-    code, _, told = run("taxonomy", "check", str(write("bad.toml", "name = 1")))
+    code, _, told = run("study", "taxonomy", "check", str(write("bad.toml", "name = 1")))
     assert code == 2
     assert "bad.toml" in told
     assert "Traceback" not in told
-    assert run("taxonomy", "use", str(own))[0] == 0
-    code, out, _ = run("taxonomy", "show", "--tasks", "--benchmarks")
+    assert run("study", "taxonomy", "use", str(own))[0] == 0
+    code, out, _ = run("study", "taxonomy", "show", "--tasks", "--benchmarks")
     assert code == 0
     assert "visits" in out
     assert "MedHELM" not in out
-    assert run("taxonomy", "use")[0] == 2
-    assert run("taxonomy", "use", "--shipped")[0] == 0
+    assert run("study", "taxonomy", "use")[0] == 2
+    assert run("study", "taxonomy", "use", "--shipped")[0] == 0
     assert study_coverage(engine).taxonomy == MEDHELM
 
 
 def test_a_picture_is_written(run: Run, engine: Engine, tmp_path: Path) -> None:
     to = tmp_path / "coverage.svg"
-    assert run("taxonomy", "show", "--svg", str(to))[0] == 0
+    assert run("study", "taxonomy", "show", "--svg", str(to))[0] == 0
     assert to.read_text("utf-8").startswith("<svg")
     assert "Planning Treatments" in to.read_text("utf-8")

@@ -115,7 +115,7 @@ def test_the_command_imports_shows_and_lets_through(
 ) -> None:
     def run(*arguments: str) -> str:
         with pytest.raises(SystemExit):
-            main(["training", "--db", url, *arguments])
+            main(["rate", "training", "--db", url, *arguments])
         said = capsys.readouterr()
         return said.out + said.err
 

@@ -55,7 +55,7 @@ def study(run: Run, write: Write, stub: Stub, note: str = TAGGED + "{}", **juror
     known = {"benchmark": "visits", "prompt": "Write.", "model": "m-old"}
     lines = [known | one | {"response": note.replace("{}", one["context"])} for one in ROWS]
     notes = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in lines))
-    assert run("import", str(notes), "--rubric", "generic")[0] == 0
+    assert run("study", "import", str(notes), "--rubric", "generic")[0] == 0
     one = {"provider": "openai", "family": "gpt", "base_url": stub.openai_url}
     jurors = [
         one | {"name": "one", "model": "m-one", "max_tokens": 700, "temperature": 0.5},
@@ -91,7 +91,7 @@ def raw(stub: Stub) -> list[bytes]:
 
 def exported(run: Run, tool: str, panel: str, out: Path, stub: Stub) -> None:
     """Export the jury to a tool, and forget what was asked before."""
-    asked = ("rubric", "export", "generic", "--to", tool, "--panel", panel, "--out", str(out))
+    asked = ("share", "rubric", "generic", "--to", tool, "--panel", panel, "--out", str(out))
     assert run(*asked)[0] == 0
     stub.seen.clear()
     stub.raw.clear()
@@ -194,7 +194,7 @@ def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
         panel = study(run, write, stub, **claude)
         rated(run, panel)
         ours, before = bodies(stub), told(engine, SCORES.format("m-old"))
-        export = ("rubric", "export", "generic", "--to", "inspect", "--panel", panel)
+        export = ("share", "rubric", "generic", "--to", "inspect", "--panel", panel)
         assert run(*export, "--out", str(tmp_path / "out"))[0] == 0
         stub.seen.clear()
         again = evaluated(inspect, tmp_path, stub, "--model", "none", "-T", "stored=true")
@@ -202,7 +202,7 @@ def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
         assert sum('"assistant"' in one for one in ours) == 3
         new = evaluated(inspect, tmp_path, stub, "--model", "openai-api/ward/model")
     jurors, instances = told(engine, JURORS), told(engine, INSTANCES)
-    code, out, err = run("import", str(again), str(new), "--json", "-")
+    code, out, err = run("study", "import", str(again), str(new), "--json", "-")
     assert code == 0, err
     found = json.loads(out)
     assert (found["responses"], found["instances"], found["ratings_unchanged"]) == (3, 0, 15)
@@ -211,7 +211,7 @@ def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
     assert told(engine, INSTANCES) == instances
     assert told(engine, SCORES.format("m-old")) == before
     assert len(told(engine, SCORES.format("openai-api/ward/model"))) == 15
-    assert run("import", str(again), str(new), "--json", "-")[0] == 0
+    assert run("study", "import", str(again), str(new), "--json", "-")[0] == 0
     assert len(told(engine, SCORES.format("openai-api/ward/model"))) == 15
 
 
@@ -228,7 +228,7 @@ def test_helms_run_asks_the_runs_own_requests_and_rejoins_its_study(
         asked = bodies(stub)
         stub.seen.clear()
         jurors, instances = told(engine, JURORS), told(engine, INSTANCES)
-        code, out, err = run("import", str(folder), "--json", "-")
+        code, out, err = run("study", "import", str(folder), "--json", "-")
         assert code == 0, err
         found = json.loads(out)
         assert found["runs"][0]["prompt_known"]
@@ -238,7 +238,7 @@ def test_helms_run_asks_the_runs_own_requests_and_rejoins_its_study(
         assert told(engine, JURORS) == jurors
         assert told(engine, INSTANCES) == instances
         theirs = told(engine, SCORES.format("medjury-under-test/model"))
-        assert run("import", str(folder))[0] == 0
+        assert run("study", "import", str(folder))[0] == 0
         assert told(engine, SCORES.format("medjury-under-test/model")) == theirs
         # The same notes, put to the same jurors by a run: the same requests, the same scores.
         with engine.begin() as held:
@@ -254,7 +254,7 @@ def test_helms_run_asks_the_runs_own_requests_and_rejoins_its_study(
 
 def in_helm(helm_run: str, run: Run, panel: str, stub: Stub, out: Path) -> Path:
     """Export to HELM, run it with the model under test at the stub, and return the runs' folder."""
-    export = ("rubric", "export", "generic", "--to", "helm", "--panel", panel, "--out", str(out))
+    export = ("share", "rubric", "generic", "--to", "helm", "--panel", panel, "--out", str(out))
     assert run(*export)[0] == 0
     file = out / "prod_env" / "model_deployments.yaml"
     served = file.read_text("utf-8").replace("http://127.0.0.1:8000/v1", stub.openai_url)

@@ -125,7 +125,12 @@ def test_commands_work_in_a_folder_with_packages_of_our_names(site: Path, hostil
         "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
         "i1,b,c,p,No fever.,r1,m,No fever.\n"
     )
-    for words in (("import", "r.csv"), ("measure", "rouge-l"), ("rubric", "list"), ("verify",)):
+    for words in (
+        ("study", "import", "r.csv"),
+        ("analyse", "measure", "rouge-l"),
+        ("study", "rubric", "list"),
+        ("study", "verify"),
+    ):
         ran = python(site, hostile, "-m", "medjury", *words)
         assert (ran.returncode, "of here" in ran.stderr) == (0, False), ran.stderr
 
@@ -236,7 +241,7 @@ def test_plain_pip_makes_the_demo_without_torch_and_leaves_other_packages_whole(
     assert ran.returncode == 0, ran.stderr
     assert "bertscore is left out: the weights" in ran.stdout
     assert "rouge-l" in ran.stdout
-    ran = medjury(installed, "calibrate", "--panel", "simulated", "--reps", "200")
+    ran = medjury(installed, "analyse", "calibrate", "--panel", "simulated", "--reps", "200")
     assert (ran.returncode, "Like for like" in ran.stdout) == (0, True), ran.stderr
     call = [str(installed["bin"] / "python"), "-P", "-c", "import jury; print(jury.NAME)"]
     other = subprocess.run(call, capture_output=True, text=True, check=True)

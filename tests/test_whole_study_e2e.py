@@ -92,7 +92,7 @@ def test_a_study_is_taken_from_nothing_to_its_report_in_the_app_alone(
         hold_jury(boss, begun.server, stub)
     jury = agree(boss, begun)
     hand_over(boss, begun.server, jury)
-    assert begun.command("verify")["findings"] == []
+    assert begun.command("study", "verify")["findings"] == []
 
 
 def entered(browser: Browser, begun: Begun) -> Page:
@@ -210,7 +210,7 @@ def agree(page: Page, begun: Begun) -> dict[str, Any]:
     """Open Agreement: its figures are the command's; return the jury's row."""
     page.goto(f"{begun.server.address}/agreement")
     page.locator(".mj-decision").wait_for(timeout=agreement_screen.FIRST_MS)
-    rows = {row["scorer"]: row for row in begun.command("calibrate")["rows"]}
+    rows = {row["scorer"]: row for row in begun.command("analyse", "calibrate")["rows"]}
     for scorer, name in (("jury", "Jury"), ("juror:a", "a"), ("juror:b", "b")):
         heading = page.get_by_role("rowheader", name=name, exact=True)
         row = page.get_by_role("row").filter(has=heading).first

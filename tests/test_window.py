@@ -88,7 +88,7 @@ def test_scripts_that_take_more_tokens_a_letter_are_counted_so() -> None:
 def test_what_does_not_fit_is_refused_in_one_message_before_anything_is_sent(
     run: Run, engine: Engine, texts: Path, write: Write, options: tuple[str, ...]
 ) -> None:
-    run("import", str(texts))
+    run("study", "import", str(texts))
     with Stub() as server:
         code, out, err = run("jury", "run", str(write("p.toml", toml(server))), *options)
     assert (code, server.seen, attempts(engine)) == (2, [], [])
@@ -107,7 +107,7 @@ def test_references_that_do_not_fit_are_refused_before_anything_is_sent(
     source = "x" * LONG
     lines = [f"i{n},visits,{source},Write.,Said {n}.,r{n},m,A response." for n in range(2)]
     short = "i2,visits,A case.,Write.,Said.,r2,m,A response."
-    run("import", str(write("long.csv", "\n".join([HEAD, *lines, short]))))
+    run("study", "import", str(write("long.csv", "\n".join([HEAD, *lines, short]))))
     with Stub() as server:
         code, _, err = run("jury", "references", str(write("p.toml", toml(server))))
     assert (code, server.seen, count_checks(engine)) == (2, [], 0)
@@ -121,7 +121,7 @@ def test_references_that_do_not_fit_are_refused_before_anything_is_sent(
 def test_an_estimate_has_the_window_and_the_longest_response_as_figures(
     run: Run, texts: Path, write: Write
 ) -> None:
-    run("import", str(texts))
+    run("study", "import", str(texts))
     with Stub() as server:
         panel = str(write("p.toml", toml(server)))
         code, out, _ = run("jury", "run", panel, "--replicates", "2", "--estimate", "--json", "-")
@@ -141,7 +141,7 @@ def test_an_estimate_has_the_window_and_the_longest_response_as_figures(
 def test_what_does_not_fit_is_left_out_as_failures_where_that_is_asked_for(
     run: Run, engine: Engine, texts: Path, write: Write
 ) -> None:
-    run("import", str(texts))
+    run("study", "import", str(texts))
     with Stub() as server:
         panel = str(write("p.toml", toml(server)))
         code, out, _ = run("jury", "run", panel, "--leave-out-too-long")
@@ -161,7 +161,7 @@ def test_a_batch_leaves_out_what_does_not_fit(engine: Engine, texts: Path, stub:
 
 
 def test_an_unknown_window_is_told_with_what_to_do(run: Run, texts: Path, write: Write) -> None:
-    run("import", str(texts))
+    run("study", "import", str(texts))
     with Stub() as server:
         panel = str(write("p.toml", toml(server, "")))
         code, out, _ = run("jury", "run", panel, "--estimate")

@@ -37,13 +37,19 @@ def scored(folder: Path, kind: str, rater: str, response: str, scores: str = "5,
 
 Write = Callable[[Engine, Run, Path], object]
 WRITES: dict[str, Write] = {
-    "a mind is changed": lambda _, run, at: run("ratings", scored(at, "clinician", "dr-a", "r1")),
-    "a new clinician": lambda _, run, at: run("ratings", scored(at, "clinician", "dr-n", "r2")),
-    "a juror again": lambda _, run, at: run("ratings", scored(at, "juror", "gpt", "r3")),
-    "a new juror": lambda _, run, at: run("ratings", scored(at, "juror", "claude", "r3")),
+    "a mind is changed": lambda _, run, at: run(
+        "rate", "ratings", scored(at, "clinician", "dr-a", "r1")
+    ),
+    "a new clinician": lambda _, run, at: run(
+        "rate", "ratings", scored(at, "clinician", "dr-n", "r2")
+    ),
+    "a juror again": lambda _, run, at: run("rate", "ratings", scored(at, "juror", "gpt", "r3")),
+    "a new juror": lambda _, run, at: run("rate", "ratings", scored(at, "juror", "claude", "r3")),
     "more responses": lambda _, run, at: rated(run, at, JURORS, n=3, first=40),
     "another benchmark": lambda _, run, at: rated(run, at, JURORS, "notes", n=3, first=60),
-    "half a rating": lambda _, run, at: run("ratings", scored(at, "juror", "gpt", "r4", "5,,")),
+    "half a rating": lambda _, run, at: run(
+        "rate", "ratings", scored(at, "juror", "gpt", "r4", "5,,")
+    ),
     "nothing of it": lambda study, _, __: keep_version(
         OPERATOR, study, read_rubric("generic").model_copy(update={"version": "2"})
     ),
@@ -75,7 +81,7 @@ def test_only_what_was_rated_since_is_read(
     rows = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
     at = version(engine)
 
-    assert run("ratings", scored(tmp_path, "clinician", "dr-a", "r1"))[0] == 0
+    assert run("rate", "ratings", scored(tmp_path, "clinician", "dr-a", "r1"))[0] == 0
 
     assert version(engine) != at
     after = {row.response_id: row for row in compared(OPERATOR, engine, Chosen())}
@@ -88,9 +94,9 @@ def test_without_what_only_jurors_scored_the_other_rows_are_the_same(
 ) -> None:
     rated(run, tmp_path, JURORS, n=9)
     (tmp_path / "more.csv").write_text(f"{HEAD}\ni61,notes,Pain.,Write.,,r61,{AUTHOR},Words.")
-    assert run("import", str(tmp_path / "more.csv"))[0] == 0
+    assert run("study", "import", str(tmp_path / "more.csv"))[0] == 0
     for juror in (*JURORS, "mute"):  # the last is heard there alone
-        assert run("ratings", scored(tmp_path, "juror", juror, "r61"))[0] == 0
+        assert run("rate", "ratings", scored(tmp_path, "juror", juror, "r61"))[0] == 0
 
     every = compared(OPERATOR, engine, replace(chosen, jury_alone=True))
     found = compared(OPERATOR, engine, replace(chosen, jury_alone=False))

@@ -67,7 +67,7 @@ def test_a_comment_that_was_copied_to_every_criterion_stands_once(
     path = tmp_path / "old.csv"
     cells = f"r11,dr_old,clinician,{comment},2,3,5"
     path.write_text(f"response_id,rater,kind,comment,{','.join(SCORES)}\n{cells}\n", "utf-8")
-    assert run("ratings", str(path))[0] == 0
+    assert run("rate", "ratings", str(path))[0] == 0
     told = comments(opened(small_study).opinions)
     assert told.count("<dt>on the whole</dt><dd>copied</dd>") == heads
     assert told.count("<dt>") == heads
@@ -132,7 +132,7 @@ def test_simulated_jurors_sit_only_while_no_real_one_was_heard(
     run_panel(small_study, read_panel("simulated"))
     assert {one.jury.of for one in compared(OPERATOR, small_study, Chosen())} == {3}
     assert simulated_among(OPERATOR, small_study, Chosen()) == simulated
-    assert run("ratings", str(write("ratings.csv", REAL)))[0] == 0
+    assert run("rate", "ratings", str(write("ratings.csv", REAL)))[0] == 0
     [only] = compared(OPERATOR, small_study, Chosen())
     assert (only.jury.mean, only.jury.of, only.difference) == (1.5, 2, -2.5)
     assert simulated_among(OPERATOR, small_study, Chosen()) == []

@@ -103,7 +103,7 @@ def test_a_value_comes_back_with_its_type_and_is_that_of_the_command(
     planned = ask(OPERATOR, engine, planned_design, TWO).result(WAIT_SECONDS)
 
     assert isinstance(planned, PlannedDesign)
-    _, out, _ = run("assign", "--raters", "2", "--plan", "--repeats", "0", "--json", "-")
+    _, out, _ = run("rate", "assign", "--raters", "2", "--plan", "--repeats", "0", "--json", "-")
     told = json.loads(out)
     assert (planned.load, planned.overlap) == (told["load"], told["overlap"])
     assert [planned.plan.icc_low, planned.plan.icc_high] == [

@@ -70,7 +70,7 @@ async def calibrations(book: Book, plan: Plan) -> None:
     at = CALIBRATES_EVERY
     while at < plan.seconds:
         await asyncio.sleep(max(0.0, at - book.now()))
-        found = await run(book, "calibrate")
+        found = await run(book, "analyse", "calibrate")
         if not any(row["scorer"] == "jury" for row in found.get("rows", [])):
             book.wrong("calibrate", "no row of the jury")
         at = max(at + CALIBRATES_EVERY, book.now())
@@ -83,7 +83,7 @@ async def backups(book: Book, site: Site, plan: Plan) -> None:
     while at < plan.seconds:
         await asyncio.sleep(max(0.0, at - book.now()))
         file = site.folder / f"backup-{at:.0f}.db"
-        found = await run(book, "backup", f"{file}")
+        found = await run(book, "study", "backup", f"{file}")
         book.head = found.get("head", "")
         file.unlink(missing_ok=True)
         at += every
@@ -92,7 +92,7 @@ async def backups(book: Book, site: Site, plan: Plan) -> None:
 async def verified(book: Book) -> dict[str, Any]:
     """Return what `medjury study verify` says in the end, of the record since the last backup too."""
     since = ("--head", book.head) if book.head else ()
-    return await run(book, "verify", *since)
+    return await run(book, "study", "verify", *since)
 
 
 def _panel(site: Site, cycle: int) -> Path:

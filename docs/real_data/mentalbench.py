@@ -5,7 +5,7 @@ human panel's JSON or as a model's raw answer. What cannot be read is missing, n
 at. The replies themselves are not published, so their text is a sentence that says so.
 
 Writes responses.csv; ratings.csv with what is on the scale; and ratings_raw.csv, the human
-panel's scores as published, some of them off the scale, which `medjury ratings` refuses.
+panel's scores as published, some of them off the scale, which `medjury rate ratings` refuses.
 """
 
 import json

@@ -1,10 +1,9 @@
 """The command line as a whole: groups, each command loaded when called, errors as messages."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pkgutil import resolve_name
-from types import MappingProxyType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -12,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_install_completion_arguments
 
 from data.errors import MedjuryError
-from medjury.cli.commands import EVERY_NAME, FORMER_OPTIONS, PROGRAM, Command, group_about, members
+from medjury.cli.commands import BY_NAME, GROUPS, PROGRAM, Command, members
 from medjury.cli.options import Db, be_quiet, begin, is_quiet, worked_on
 
 USER_ERROR = 2
@@ -30,27 +29,24 @@ class LazyGroup(TyperGroup):
     def __init__(self, *, path: str = "", **attributes: Any) -> None:
         super().__init__(**attributes)
         self.path = path
-        for name, listed in members(path):
+        for name in members(path):
             own = f"{path} {name}".strip()
-            about = group_about(own)
             self.add_command(
-                TyperCommand(name, help=EVERY_NAME[own].about, hidden=not listed)
-                if about is None
-                else LazyGroup(
-                    path=own, name=name, help=about, hidden=not listed, no_args_is_help=True,
+                LazyGroup(
+                    path=own,
+                    name=name,
+                    help=GROUPS[own],
+                    no_args_is_help=True,
                     rich_markup_mode=None,
                 )
-            )  # fmt: skip
+                if own in GROUPS
+                else TyperCommand(name, help=BY_NAME[own].about)
+            )
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List every command that is not hidden, with the whole of its line."""
+        """List every command with the whole of its line."""
         with formatter.section("Commands"):
-            rows = [
-                (name, command.help)
-                for name, command in self.commands.items()
-                if not command.hidden
-            ]
-            formatter.write_dl(rows)
+            formatter.write_dl([(name, command.help) for name, command in self.commands.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name, the command itself, and the words that are its own."""
@@ -58,22 +54,6 @@ class LazyGroup(TyperGroup):
         if isinstance(command, TyperCommand):
             command = loaded(f"{self.path} {name}".strip())
         return name, command, words
-
-
-class OneCommand(TyperCommand):
-    """A command that takes the former names of its options too, without listing them."""
-
-    former_options: Mapping[str, str] = MappingProxyType({})
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words after the command's name, former names replaced."""
-        parsed: list[str] = super().parse_args(ctx, [*map(self._present, args)])
-        return parsed
-
-    def _present(self, word: str) -> str:
-        """Return a word with its option's present name, alone or before "=" and a value."""
-        option, equals, value = word.partition("=")
-        return f"{self.former_options.get(option, option)}{equals}{value}"
 
 
 def _print_version(requested: bool) -> None:
@@ -138,17 +118,16 @@ def whole() -> TyperGroup:
 
 
 def loaded(name: str) -> TyperCommand:
-    """Return the command of a present or former name, from the module that has it."""
-    row = EVERY_NAME[name]
+    """Return the command of a name, from the module that has it."""
+    row = BY_NAME[name]
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name.rpartition(" ")[2], cls=OneCommand, epilog=_example(row))(
+    single.command(name.rpartition(" ")[2], epilog=_example(row))(
         resolve_name(f"medjury.cli.{row.place}")
     )
     command: Any = typer.main.get_command(single)
     command.params += [parameter for parameter in whole().params if parameter.name == "quiet"]
-    own: OneCommand = command
-    own.former_options = FORMER_OPTIONS.get(row.name, {})
-    return own
+    one: TyperCommand = command
+    return one
 
 
 def _example(row: Command) -> str:

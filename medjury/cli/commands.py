@@ -1,4 +1,4 @@
-"""The table of commands: a row says a command's name, its former name, its place and an example."""
+"""The table of commands: a row says a command's name, its place and an example."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,15 +19,12 @@ class Command(NamedTuple):
         The first line of its help; equal to that of its docstring.
     example
         What follows its name in the example that its help ends with.
-    former
-        The words it had before there were groups; they still work and are listed nowhere.
     """
 
     name: str
     place: str
     about: str
     example: str
-    former: str = ""
 
 
 GROUPS = {
@@ -41,12 +38,6 @@ GROUPS = {
     "jury": "Panels of language models: run them, test their jurors, list what is missing.",
     "analyse": "Agreement with the clinicians, the choice of a jury, the models compared.",
     "share": "Write files for others: the study as CSV, a validated rubric for another tool.",
-}
-FORMER_GROUPS = {
-    "protocol": "study protocol",
-    "rubric": "study rubric",
-    "people": "rate people",
-    "taxonomy": "study taxonomy",
 }
 
 COMMANDS = (
@@ -63,7 +54,6 @@ COMMANDS = (
         "import_commands:import_",
         "Import responses with their instances; repeating it changes nothing.",
         "responses.csv --benchmark visits",
-        "import",
     ),
     Command(
         "study describe",
@@ -76,56 +66,48 @@ COMMANDS = (
         "planning:plan",
         "Plan the size of a study: responses and clinicians for a given precision.",
         "--icc 0.7 --width 0.2",
-        "plan",
     ),
     Command(
         "study protocol set",
         "study_setup:set_protocol",
         "Fix margin, jury and limits before clinicians rate: what is fixed later only explores.",
         "--margin 0.3 --jurors gpt,oss",
-        "protocol set",
     ),
     Command(
         "study protocol show",
         "study_setup:show_protocol",
         "Show the protocol and when it was fixed.",
         "",
-        "protocol show",
     ),
     Command(
         "study protocol check",
         "study_setup:check_protocol",
         "Analyse the study as its protocol says; exit 1 unless it shows what it is to show.",
         "--reps 200",
-        "protocol check",
     ),
     Command(
         "study settings",
         "study_setup:settings",
         "Show the settings of the study, or change one.",
         "adjudicate_from 2",
-        "settings",
     ),
     Command(
         "study rubric list",
         "rubrics:list_",
         "List the rubrics that ship with medjury.",
         "",
-        "rubric list",
     ),
     Command(
         "study rubric show",
         "rubrics:show_",
         "Show a rubric: criteria, anchors of the scale, and the jurors' prompt.",
         "generic",
-        "rubric show",
     ),
     Command(
         "study rubric add",
         "rubrics:add",
         "Check your own rubric and store it in the study.",
         "our_rubric",
-        "rubric add",
     ),
     Command(
         "study points add",
@@ -144,161 +126,138 @@ COMMANDS = (
         "taxonomy:show_",
         "Show the taxonomy of tasks, and how many benchmarks stand in each part of it.",
         "--benchmarks",
-        "taxonomy show",
     ),
     Command(
         "study taxonomy check",
         "taxonomy:check",
         "Check a taxonomy of your own: a TOML file of categories, as deep as you like.",
         "our_taxonomy.toml",
-        "taxonomy check",
     ),
     Command(
         "study taxonomy use",
         "taxonomy:use",
         "Have the study use a taxonomy of its own, from a file.",
         "our_taxonomy.toml",
-        "taxonomy use",
     ),
     Command(
         "study rubric used",
         "rubrics:used",
         "List which rubric each benchmark of the study is rated on.",
         "",
-        "rubric used",
     ),
     Command(
         "study rubric import-helm",
         "rubrics:import_helm",
         "Read the jury prompts of a HELM installation, one rubric for each benchmark.",
         "crfm_helm-0.5.9-py3-none-any.whl --out helm_rubrics",
-        "rubric import-helm",
     ),
     Command(
         "study lock",
         "record:lock",
         "Freeze the study: no ratings, imports or assignments until it is reopened.",
         "--who dr_lee",
-        "lock",
     ),
     Command(
         "study blind",
         "blinding:blind",
         "List text that may name a response's author; mask it or leave it.",
         "--list",
-        "blind",
     ),
     Command(
         "study unblind",
         "record:unblind",
         "Print who wrote which response; recorded, and stated in every later report.",
         '--reason "rating has ended" --out authors.csv',
-        "unblind",
     ),
     Command(
         "study verify",
         "record:verify",
         "Check the study against its audit record, or a bundle against the study; exit 1 on findings.",
         "",
-        "verify",
     ),
     Command(
         "study backup",
         "moving:backup",
         "Write the whole study to a new SQLite file and check it.",
         "backup.db",
-        "backup",
     ),
     Command(
         "study move",
         "moving:move",
         "Copy a study into an empty database, SQLite or PostgreSQL; FROM stays as it is.",
         "backup.db moved.db",
-        "move",
     ),
     Command(
         "rate people list",
         "people:list_",
         "List everybody who may sign in: role, progress, last activity, way in, consent.",
         "",
-        "people list",
     ),
     Command(
         "rate people add",
         "people:add",
         "Add people and print a sign-in code or an invitation link for each.",
         "dr_lee --role coordinator",
-        "people add",
     ),
     Command(
         "rate people renew",
         "people:renew",
         "Give a person a new code or link; old ones and open sessions end.",
         "dr_lee",
-        "people renew",
     ),
     Command(
         "rate people end",
         "people:end",
         "End a person's access and sessions at once; their ratings stay.",
         "dr_lee",
-        "people end",
     ),
     Command(
         "rate people email",
         "people:email_",
         "Set or remove a person's e-mail address; sessions opened with the old one end.",
         "dr_a dr_a@hospital.example",
-        "people email",
     ),
     Command(
         "rate people specialty",
         "people:specialty",
         "Set or remove a clinician's specialty, a subgroup of clinicians in the analysis.",
         "dr_a cardiology",
-        "people specialty",
     ),
     Command(
         "rate assign",
         "assignments:assign",
         "Assign responses to clinicians; new clinicians get a sign-in code.",
         "--raters raters.txt --per-response 2",
-        "assign",
     ),
     Command(
         "rate training",
         "assignments:training",
         "Import expert scores for the training round, or show how clinicians stand in it.",
         "experts.csv",
-        "training",
     ),
     Command(
         "rate remind",
         "people:remind",
         "List clinicians with open work and no recent activity; print or send reminders.",
         "",
-        "remind",
     ),
     Command(
         "rate flags",
         "assignments:flags",
         "List the flags that clinicians raised, or answer one.",
         "",
-        "flags",
     ),
     Command(
         "rate adjudicate",
         "assignments:adjudicate",
         "List responses on which clinicians differ, and assign a reading that settles them.",
         "",
-        "adjudicate",
     ),
     Command(
         "rate ratings",
         "import_commands:ratings",
         "Import ratings made elsewhere: by clinicians, jurors or metrics; also REDCap and MedHELM.",
         "ratings.csv",
-        "ratings",
     ),
     Command(
         "jury panels",
@@ -317,7 +276,6 @@ COMMANDS = (
         "improve:improve",
         "Let a jury learn from what clinicians said; exit 1 if it stopped before its end.",
         "simulated --rounds 1",
-        "improve",
     ),
     Command(
         "jury probe",
@@ -342,14 +300,12 @@ COMMANDS = (
         "agreement:calibrate",
         "Compare the jury, its jurors and metrics with the clinicians: the agreement table.",
         "--reps 200",
-        "calibrate",
     ),
     Command(
         "analyse measure",
         "metrics:measure",
         "Score responses by metrics: against references, or answers by their key as HELM does.",
         "rouge-l",
-        "measure",
     ),
     Command(
         "analyse points",
@@ -362,28 +318,24 @@ COMMANDS = (
         "juries:juries",
         "Rank every possible jury of the jurors that have rated, corrected for having chosen the best of many.",
         "--reps 200",
-        "juries",
     ),
     Command(
         "analyse models",
         "models:models",
         "Compare the models: win rates, mean scores, detectable differences, cost. Unblinds.",
         '--reps 200 --unblind --reason "rating has ended"',
-        "models",
     ),
     Command(
         "analyse predict",
         "predict:predict",
         "Predict clinicians' scores of responses they did not rate, from a validated jury.",
         "--csv predictions.csv",
-        "predict",
     ),
     Command(
         "analyse route",
         "route:route",
         "Say which responses the jury may pass and which a clinician must read, with a bound that holds.",
         "--at-most 3 --bound 0.3 --csv routes.csv",
-        "route",
     ),
     Command(
         "analyse errors",
@@ -396,67 +348,39 @@ COMMANDS = (
         "monitor:monitor",
         "Follow the jury's agreement with clinicians over time; exit 1 when it has fallen.",
         "--reps 200",
-        "monitor",
     ),
     Command(
         "share export",
         "export:export",
         "Write the study as CSV with a data dictionary; authors only on request.",
         "study_files",
-        "export",
     ),
     Command(
         "share paper",
         "paper:paper",
         "Make the MedHELM paper's tables and figures anew from a study or a leaderboard. Unblinds.",
         '--out paper_pages --reps 200 --unblind --reason "rating has ended"',
-        "paper",
     ),
     Command(
         "share rubric",
         "rubrics:export",
         "Write a rubric, its jury and its validation for the tool that runs evaluations.",
         "generic --to medjury --out bundle --panel simulated --reps 200",
-        "rubric export",
     ),
     Command(
         "share dossier",
         "dossier:dossier",
         "Fill in a reporting guideline from the study: a methods section, and each item with its evidence.",
         "--to tripod-llm --out dossier.html --reps 200",
-        "dossier",
     ),
 )
 
-# Options that were renamed: command -> former -> present. The former work on and are listed nowhere.
-FORMER_OPTIONS = {
-    "rate assign": {"--minutes": "--minutes-per-response"},
-    "study blind": {"--not": "--leave", "--not-words": "--leave-words"},
-    "analyse juries": {"--common": "--common-responses"},
-    "analyse monitor": {"--least": "--min-instances"},
-}
 BY_NAME = {row.name: row for row in COMMANDS}
-EVERY_NAME = BY_NAME | {row.former: row for row in COMMANDS if row.former}
 
 
-def group_about(path: str) -> str | None:
-    """Return what a group is for; None where no group has that path."""
-    return GROUPS.get(FORMER_GROUPS.get(path, path))
-
-
-def members(path: str) -> Iterator[tuple[str, bool]]:
-    """Yield the first words after a group's path, in the table's order, and whether each is listed.
-
-    The path of all commands is "". What has only former names in it is not listed.
-    """
-    listed = dict.fromkeys(_next_words(path, BY_NAME), True)
-    of_former = path in FORMER_GROUPS  # who names it wants its list
-    yield from (listed | dict.fromkeys(_next_words(path, EVERY_NAME), of_former) | listed).items()
-
-
-def _next_words(path: str, names: dict[str, Command]) -> Iterator[str]:
-    """Yield the word that follows a path in each name that begins with it."""
+def members(path: str) -> Iterator[str]:
+    """Yield the first words after a group's path, in the table's order; the path of all is ""."""
     begin = f"{path} " if path else ""
-    for name in names:
-        if name.startswith(begin):
-            yield name.removeprefix(begin).partition(" ")[0]
+    yield from dict.fromkeys(
+        name.removeprefix(begin).partition(" ")[0] for name in BY_NAME if name.startswith(begin)
+    )

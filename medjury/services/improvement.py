@@ -172,7 +172,7 @@ class Improved:
     panel_file: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `medjury improve --json` writes, and the study keeps."""
+        """Return what `medjury jury improve --json` writes, and the study keeps."""
         body: dict[str, Any] = json_value(self)
         return body
 

@@ -132,15 +132,26 @@ def ratings(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 def make(folder: Path) -> str:
     """Make the study in a folder; return where it is."""
     url, rows = f"sqlite:///{folder}/study.db", list(responses())
-    done(url, "import", str(write_csv(folder / "responses.csv", rows)))
-    done(url, "ratings", str(write_csv(folder / "ratings.csv", ratings(rows))))
-    done(url, "measure", "rouge-l")
-    done(url, "settings", "adjudicate_from", "2")
+    done(url, "study", "import", str(write_csv(folder / "responses.csv", rows)))
+    done(url, "rate", "ratings", str(write_csv(folder / "ratings.csv", ratings(rows))))
+    done(url, "analyse", "measure", "rouge-l")
+    done(url, "study", "settings", "adjudicate_from", "2")
     done(url, "jury", "run", "simulated", "--benchmark", "letters")
     engine = open_study(url)
     _people(engine)
     engine.dispose()
-    done(url, "calibrate", "--jurors", ",".join(JURORS), "--reps", "5", "--freeze", "--name", "one")
+    done(
+        url,
+        "analyse",
+        "calibrate",
+        "--jurors",
+        ",".join(JURORS),
+        "--reps",
+        "5",
+        "--freeze",
+        "--name",
+        "one",
+    )
     return url
 
 

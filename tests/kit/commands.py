@@ -62,7 +62,7 @@ def assert_told(result: tuple[int, str, str], *words: str) -> None:
 
 
 def figures(run: Run, *arguments: str) -> dict[str, Any]:
-    code, out, err = run("import", *arguments, "--json", "-")
+    code, out, err = run("study", "import", *arguments, "--json", "-")
     assert code == 0, err
     return dict(json.loads(out))
 

@@ -23,12 +23,12 @@ RECORDING = Path(__file__).parents[1] / "fixtures" / "goldens" / "demo_words.txt
 WIDTHS = (100, 200)
 RESAMPLES = ("--reps", "200")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "calibrate": ("calibrate", "--details", "--pairs", *RESAMPLES),
-    "juries": ("juries", *RESAMPLES),
-    "models": ("models", "--unblind", "--reason", "recorded", *RESAMPLES),
-    "monitor": ("monitor", *RESAMPLES),
-    "predict": ("predict",),
-    "plan": ("plan", "--pilot"),
+    "calibrate": ("analyse", "calibrate", "--details", "--pairs", *RESAMPLES),
+    "juries": ("analyse", "juries", *RESAMPLES),
+    "models": ("analyse", "models", "--unblind", "--reason", "recorded", *RESAMPLES),
+    "monitor": ("analyse", "monitor", *RESAMPLES),
+    "predict": ("analyse", "predict"),
+    "plan": ("study", "plan", "--pilot"),
     "status": ("status",),
 }
 CHANGING = (
@@ -60,7 +60,7 @@ def said() -> str:
             for width in WIDTHS
         ]
         page = folder / "report.html"
-        _printed(folder, ("calibrate", *RESAMPLES, "--html", str(page)), 100)
+        _printed(folder, ("analyse", "calibrate", *RESAMPLES, "--html", str(page)), 100)
         parts.append("## report page\n" + "\n".join(texts_of(page.read_text("utf-8"))))
     return steady("\n\n".join(parts)).replace(name, "FOLDER") + "\n"
 

@@ -48,11 +48,11 @@ def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
             f"r{n},j{k},juror,0,{m},{1 + n % 5},{1 + (n * k) % 5},4" for k in (1, 2) for m in (0, 1)
         ]
     (folder / "ratings.csv").write_text("\n".join(rows), encoding="utf-8")
-    for command in (("import", "responses.csv"), ("ratings", "ratings.csv")):
+    for command in (("study", "import", "responses.csv"), ("rate", "ratings", "ratings.csv")):
         with pytest.raises(SystemExit, match="0"):
-            main([command[0], str(folder / command[1]), "--db", url])
+            main([*command[:2], str(folder / command[2]), "--db", url])
     with pytest.raises(SystemExit, match="0"):
-        main(["measure", "rouge-l", "--db", url])
+        main(["analyse", "measure", "rouge-l", "--db", url])
     engine = open_study(url)
     _read_one(engine)
     engine.dispose()
@@ -87,7 +87,7 @@ def restored(tmp_path: Path, name: str = "there.db") -> tuple[str, str]:
 
 def packed(run: Run, tmp_path: Path, *options: str, name: str = "study.zip") -> Path:
     path = tmp_path / name
-    code, _, err = run("export", "--package", str(path), *options)
+    code, _, err = run("share", "export", "--package", str(path), *options)
     assert code == 0, err
     return path
 

@@ -109,9 +109,12 @@ def rated(
             for criterion in ("accuracy", "completeness", "clarity"):
                 score = int(np.clip(round(1 + i % 5 + random.normal(0, 0.8)), 1, 5))
                 scores.append(f'r{i},"{name}",{kind},{criterion},{score}')
-    for name, lines, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
+    for name, lines, command in (
+        ("r.csv", texts, "study import"),
+        ("s.csv", scores, "rate ratings"),
+    ):
         (folder / name).write_text("\n".join(lines))
-        assert run(command, str(folder / name))[0] == 0
+        assert run(*command.split(), str(folder / name))[0] == 0
 
 
 THREE_JURORS = ("alpha", "beta", "gamma")
@@ -131,8 +134,8 @@ def rated_by_three(run: Run, folder: Path, n: int = 30, lost: float = 0.0) -> No
             own = np.clip(np.rint(quality + random.normal(0, noise, 3)), 1, 5).astype(int)
             kind = "clinician" if rater.startswith("dr") else "juror"
             scores.append(f"r{i},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    for command, text in (("import", lines), ("ratings", scores)):
+    for command, text in (("study import", lines), ("rate ratings", scores)):
         path = folder / f"{command}.csv"
         path.write_text("\n".join(text))
-        code, _, said = run(command, str(path))
+        code, _, said = run(*command.split(), str(path))
         assert code == 0, said
