@@ -169,7 +169,9 @@ def show_material(engine: Engine, person: Person) -> None:
     known = taxonomy_for(person, engine)
     found = coverage(known, placed_for(person, engine))
     is_medhelm = known.sha256 == shipped_taxonomy().sha256
-    st.html(tables.of_table(coverage_table(found, bool(materials), PAGE, is_medhelm=is_medhelm)))
+    covered = coverage_table(found, bool(materials), PAGE, is_medhelm=is_medhelm)
+    with st.expander("Benchmarks by subcategory of the taxonomy", key="coverage"):
+        st.html(tables.of_table(covered))
     if person.role == Role.COORDINATOR:
         _place(engine, person, materials)
         _measure(engine, person)
