@@ -136,7 +136,9 @@ def test_a_place_that_is_taken_or_absent_is_refused(
 def test_a_database_where_a_file_belongs_is_refused_without_its_password(
     run: Run, command: str, password: str
 ) -> None:
-    code, out, err = run(command, f"postgresql+psycopg://study:{password}@127.0.0.1:1/ward")
+    code, out, err = run(
+        "study", command, f"postgresql+psycopg://study:{password}@127.0.0.1:1/ward"
+    )
     assert (code, out) == (2, "")
     assert f"{command} postgresql+psycopg://study:***@127.0.0.1:1/ward: is a database" in err
     assert "hunter2" not in err

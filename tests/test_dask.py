@@ -165,8 +165,8 @@ NOBODY = ("tcp://127.0.0.1:1", "no Dask scheduler answers there (Connection refu
         ("measure", "http://127.0.0.1:8786", "give tcp://HOST:8786"),
         ("measure", "local:0", "local:N for N processes"),
         ("measure", "tcp://user:word@host:8786", "give tcp://HOST:8786"),
-        ("analyse", "measure", *NOBODY),
-        ("analyse", "juries", *NOBODY),
+        ("measure", *NOBODY),
+        ("juries", *NOBODY),
     ],
 )
 def test_an_address_without_a_scheduler_is_one_message(

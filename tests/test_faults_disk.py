@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from annotate.watching.lock import watch_lock
 from kit.commands import assert_told, names, responses
 from kit.jurors import Stub
 from kit.jury_runs import attempts, many, panel_at
@@ -94,13 +93,10 @@ def test_a_new_study_on_a_full_disk_is_begun_once_there_is_room(
 
 def test_a_lock_that_finds_no_room_is_told_and_taken_once_there_is_room(disk: Path) -> None:
     engine = open_study(f"sqlite:///{disk / 'study.db'}", create=True)
-    with filled(disk):
-        for lock in (run_lock, watch_lock):
-            with pytest.raises(NoStudy, match=r"full.*make room"), lock(engine):
-                pass
-    for lock in (run_lock, watch_lock):
-        with lock(engine):
-            pass
+    with filled(disk), pytest.raises(NoStudy, match=r"full.*make room"), run_lock(engine):
+        pass
+    with run_lock(engine):
+        pass
     engine.dispose()
 
 

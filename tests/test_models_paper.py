@@ -167,7 +167,7 @@ def test_several_metrics_that_could_be_a_benchmarks_own_stop_no_other_way(
     code, out, err = run(*words)
     assert code == 0, err
     assert {row["by"] for row in json.loads(out)["rows"]} == {"clinicians", "jury", "corrected"}
-    code, _, err = run(*words, "--by", "share", "paper")
+    code, _, err = run(*words, "--by", "paper")
     assert (code, "name one, such as --metric exam=" in " ".join(err.split())) == (2, True)
     body = json.loads(run(*words, "--metric", "exam=chosen-option")[1])
     assert body["measured"] == {"exam": "chosen-option"}

@@ -81,6 +81,7 @@ def test_every_page_of_the_demo_study_has_figures_and_says_simulated(
     words = (
         "--db",
         copied(demo, tmp_path),
+        "share",
         "paper",
         "--out",
         str(out),
@@ -114,7 +115,7 @@ def test_made_up_costs_of_the_demo_are_called_so_and_give_way_to_those_that_are_
     demo: Demo, run: Run, tmp_path: Path, write: Write
 ) -> None:
     costs = write("costs.csv", "model,usd\nsimulated/alder,5\nsimulated/birch,12\n")
-    words = ("--db", copied(demo, tmp_path), "paper", "--reps", "50", "--json", "-")
+    words = ("--db", copied(demo, tmp_path), "share", "paper", "--reps", "50", "--json", "-")
     lifted = ("--unblind", "--reason", "to see the pages")
     made_up, given = tmp_path / "made_up", tmp_path / "given"
     of_demo, own = (

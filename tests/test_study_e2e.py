@@ -87,7 +87,7 @@ def _bring_in(page: Page, study: Engine) -> Iterator[str]:
     choose(page, "Category", "Clinical Note Generation")
     choose(page, "Subcategory", "Documenting Patient Visits")
     page.get_by_role("button", name="Save the category").click()
-    row = page.get_by_role("table").get_by_role("row").filter(has_text="visits")
+    row = page.get_by_role("table").get_by_role("row").filter(has_text="visits").first
     expect(row).to_contain_text("Documenting Patient Visits")
     yield "material"
 

@@ -116,7 +116,7 @@ def bring_in(page: Page) -> None:
     screens.choose(page, "Category", "Clinical Note Generation")
     screens.choose(page, "Subcategory", PLACE)
     page.get_by_role("button", name="Save the category").click()
-    row = page.get_by_role("table").get_by_role("row").filter(has_text="visits")
+    row = page.get_by_role("table").get_by_role("row").filter(has_text="visits").first
     expect(row).to_contain_text(PLACE)
 
 

@@ -204,13 +204,8 @@ def _other_version(manifest: Mapping[str, Any]) -> str:
     subject, theirs, ours = "tables of revision", tables, HEAD
     if form != str(VERSION):
         subject, theirs, ours = "a package's format", form, str(VERSION)
-    newer = theirs.isdecimal() and int(theirs) > int(ours)
-    to_do = (
-        "update medjury here"
-        if newer
-        else "import it with the medjury that wrote it, and open that study with this one, which "
-        "brings its tables up to date"
-    )
+    newer = theirs.isdecimal() and ours.isdecimal() and int(theirs) > int(ours)
+    to_do = "update medjury here" if newer else "import it with the medjury that wrote it"
     return f"was written by medjury {version or 'unnamed'} with {subject} {theirs}, here {ours}; {to_do}"
 
 
