@@ -1,5 +1,5 @@
 # The commands of daily work; `make check` is what CI runs.
-.PHONY: check fix demo slow evidence quick words fuzz fuzz-time pins audit docs
+.PHONY: check fix demo slow evidence quick words fuzz pins audit docs
 
 EVIDENCE = simulated_effects population reliability crossed like_for_like non_inferiority detection subgroups \
 	false_alarms icc_difference choosing edges conformal icc real_data
@@ -12,7 +12,6 @@ slow: ; uv run pytest -m slow
 evidence: ; uv run pytest -m "slow or not slow" $(addprefix tests/test_,$(addsuffix .py,$(EVIDENCE)))
 words: ; PYTHONPATH=tests:. uv run python -m kit.demo_words
 fuzz: ; PYTHONPATH=tests:. uv run python -m kit.fuzz.each $(or $(SECONDS),180) $(READERS)
-fuzz-time: ; PYTHONPATH=. uv run python benchmarks/hostile_texts.py $(or $(SECONDS),60)
 pins: ; .ci/pin && uv sync
 audit: ; uv run .ci/audit
 docs: ; uv run .ci/sbom docs/sbom.json && uv run .ci/site # CycloneDX: what is installed here; the site, in build/site

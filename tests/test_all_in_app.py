@@ -152,8 +152,7 @@ IN_THE_APP = {
     "analyse route": ("agreement_routing", "Look for a rule"),
     "analyse monitor": ("monitoring", "Monitoring"),
     "share export": ("study_files", "Pack the study"),
-    "share dossier": ("handover_dossier", "Make the files"),
-    "share paper": ("handover_paper", "Make the pages"),
+    "share dossier": ("handover", "Make the files"),
     "share rubric": ("rubrics", "Export"),
 }
 # What options of a command do -> the same, where the option does more than narrow a question.

@@ -80,7 +80,6 @@ CALLS: Mapping[str, Calls] = {
         ("analyse", "models", "--costs", "{costs.csv}"),
         ("analyse", "models", *JSON),
     ),
-    "share paper": (("share", "paper", "--out", "{pages}", *FAST, *JSON),),
     "analyse predict": (("analyse", "predict", *PANEL, *ONE, "--csv", "{p.csv}", *JSON),),
     "analyse route": (
         (
@@ -154,7 +153,6 @@ CALLS: Mapping[str, Calls] = {
         ("share", "export", "--package", "{study.zip}"),
         ("share", "export", "--redcap", "{redcap}"),
         ("share", "export", "{none}", "--unblind"),
-        ("share", "export", "--leaderboard", "{board}"),
     ),
     # What a run stores together, and so the number of its events, is a matter of time.
     "jury run": (

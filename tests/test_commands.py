@@ -39,7 +39,7 @@ STUDY = (
     *("analyse measure", "analyse calibrate", "analyse juries", "analyse monitor"),
     *("analyse predict", "analyse route", "study protocol check", "share rubric", "share export"),
     *("share dossier", "study backup", "study move", "study lock", "study unblind"),
-    *("analyse models", "share paper", "analyse errors"),
+    *("analyse models", "analyse errors"),
     "study verify",
 )
 # The one makes a study of its own, the other does not end; of points in `test_points.py`.

@@ -77,7 +77,7 @@ def test_standard_input_gives_it_too(
     assert stored(engine) == expected()
 
 
-@pytest.mark.parametrize("write", [two_hundred.every_eval_ever, two_hundred.label_studio])
+@pytest.mark.parametrize("write", [two_hundred.label_studio])
 def test_a_tools_file_gives_it_too(
     run: Run, engine: Engine, tmp_path: Path, write: Callable[[Path], list[Path]]
 ) -> None:
@@ -190,23 +190,6 @@ def test_label_studios_ratings_come_by_number_and_no_address_is_kept(
         assert seen.scalar() == 400
         raters = connection.execute(text("select * from rater")).all()
     assert "secret" not in str(raters)
-
-
-def test_potatos_annotators_rate_what_its_data_file_brought(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
-    given = [one | {"response_id": f"p{n}"} for n, one in enumerate(two_hundred.rows())]
-    (tmp_path / "data.jsonl").write_text(two_hundred.lines(given), "utf-8")
-    assert run("study", "import", str(tmp_path / "data.jsonl"))[0] == 0
-    folder = two_hundred.potato(tmp_path, [one["response_id"] for one in given])
-    code, _, err = run("study", "import", str(folder))
-    assert (code, "it holds no texts" in err) == (2, True)
-    code, out, err = run("rate", "ratings", str(folder))
-    assert (code, "1200 ratings imported" in out) == (0, True), err
-    found = ratings_frame(engine)
-    assert set(found["rater"]) == {"potato.dr_a", "potato.dr_b"}
-    own = found[(found["response_id"] == "p7") & (found["rater"] == "potato.dr_a")]
-    assert dict(zip(own["criterion"], own["score"], strict=True)) == dict(two_hundred.points("p7"))
 
 
 def test_wide_ratings_with_a_column_for_each_rater_and_grades_in_words(

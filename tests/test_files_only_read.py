@@ -14,7 +14,7 @@ import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 from unicodedata import category
 from xml.etree import ElementTree
@@ -56,7 +56,6 @@ GENERIC = read_rubric("generic")
 READ = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 INERT = {"text", "softbreak", "hardbreak", "inline", "code_inline", "fence", "heading", "paragraph"}
 INERT |= {"table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item", "strong", "em"}
-LIFT = ("--unblind", "--reason", "a leaderboard")
 PDFLATEX = shutil.which("pdflatex") or ""
 CRITERIA = ("accuracy", "completeness", "clarity")
 
@@ -473,21 +472,3 @@ def texts_in(engine: Engine) -> list[tuple[Any, ...]]:
     tables = "from response r join instance i on i.id = r.instance join authorship a on a.response = r.id"
     with engine.connect() as held:
         return sorted(tuple(row) for row in held.execute(text(f"{query} {tables}")))
-
-
-@pytest.mark.parametrize("board", ["leaderboard", "every-eval-ever"])
-def test_a_leaderboards_files_stay_in_their_folder_and_hold_each_model(
-    run: Run, engine: Engine, write: Write, tmp_path: Path, laid: Trap, board: str
-) -> None:
-    whole(run, write, laid)
-    code, _, err = run("share", "export", f"--{board}", str(tmp_path / "in" / "board"), *LIFT)
-    assert code == 0, err
-    assert [one.name for one in (tmp_path / "in").iterdir()] == ["board"]
-    files = [one for one in (tmp_path / "in").rglob("*") if one.is_file()]
-    held = {*strings([json.loads(one.read_text("utf-8")) for one in files])}
-    assert {*study_names(laid)} <= held
-    if board == "every-eval-ever":
-        assert len(files) == len(study_names(laid))
-    for one in files:
-        steps = PurePosixPath(one.relative_to(tmp_path / "in")).parts
-        assert all(re.fullmatch(r"[\w@+-][\w.@+-]*", step) for step in steps), steps

@@ -9,7 +9,7 @@ from kit.browsers import SIZES
 from kit.screens import choose, settle, signed_in
 from kit.servers import serving
 from kit.studies import import_small
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 from sqlalchemy import Engine, text
 
 from calibration.messages.dossier import SIMULATED
@@ -55,17 +55,6 @@ def test_a_guideline_is_chosen_and_its_files_are_saved(
     assert {*files} == {"dossier-grras.html", "dossier-grras.md"}
     assert all(SIMULATED in body.decode() for body in files.values())
     assert _broken_file(page, files["dossier-grras.html"], axe, tmp_path) == []
-
-
-def test_the_paper_s_pages_wait_until_the_study_is_unblinded(
-    browser: Browser, study: Engine, coordinator: str, axe: str
-) -> None:
-    with serving(str(study.url)) as server:
-        page = signed_in(browser, server, coordinator)
-        screens.opened(page, server, "handover?part=Paper")
-        expect(page.get_by_text("this study is blind")).to_be_visible(timeout=FIRST_MS)
-        assert page.get_by_role("button", name="Make the pages").count() == 0
-        assert _broken(page, axe, "paper") == []
 
 
 def _files(page: Page) -> dict[str, bytes]:

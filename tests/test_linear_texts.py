@@ -1,7 +1,6 @@
 """Hostile texts: what a text costs to mask and an answer to read grows with its length, no faster.
 
 No time is asserted: work is counted, or the former way would have run into the tests' time limit.
-Seconds are told by `benchmarks/hostile_texts.py`.
 """
 
 import random

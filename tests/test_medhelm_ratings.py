@@ -14,7 +14,7 @@ from kit.studies import Run
 from kit.study_place import all_rows
 from sqlalchemy import Engine, text
 
-from data.importers.published import plain_name, pseudonym
+from data.importers.medhelm_ratings import plain_name, pseudonym
 from data.queries import benchmarks
 from data.queries.frames import ratings_frame
 

@@ -159,18 +159,18 @@ def test_several_metrics_that_could_be_a_benchmarks_own_stop_no_other_way(
     run: Run, write: Callable[[str, str], Path]
 ) -> None:
     study_with_an_exam(run, write)
-    keys = "instance_id,key,option:A,option:B\n"
-    keys += "".join(f"exam{number},Yes,Yes,No\n" for number in range(6))
+    keys = "instance_id,key,category\n"
+    keys += "".join(f"exam{number},Yes,risk\n" for number in range(6))
     path = str(write("keys.csv", keys))
-    assert run("analyse", "measure", "chosen-option", "--keys", path, "--benchmark", "exam")[0] == 0
+    assert run("analyse", "measure", "medcalc", "--keys", path, "--benchmark", "exam")[0] == 0
     words = ("analyse", "models", "--reps", "50", "--json", "-", "--unblind", "--reason", "ended")
     code, out, err = run(*words)
     assert code == 0, err
     assert {row["by"] for row in json.loads(out)["rows"]} == {"clinicians", "jury", "corrected"}
     code, _, err = run(*words, "--by", "paper")
     assert (code, "name one, such as --metric exam=" in " ".join(err.split())) == (2, True)
-    body = json.loads(run(*words, "--metric", "exam=chosen-option")[1])
-    assert body["measured"] == {"exam": "chosen-option"}
+    body = json.loads(run(*words, "--metric", "exam=medcalc")[1])
+    assert body["measured"] == {"exam": "medcalc"}
 
 
 def test_what_a_key_alone_scored_has_no_part_in_agreement_until_somebody_is_to_read_it(

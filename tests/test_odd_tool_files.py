@@ -38,23 +38,20 @@ SET = {
         "ideal_completions_ref_completions": ["Go.", "Wait."],
     },
 }
-EXPORT = {"instance_id": "r1", "user_id": "dr", "labels": {"accuracy": {"4": "4"}}, "spans": {}}
 
 
 def whole(name: str, folder: Path) -> Any:
     """Return the first row, or the object, of a tool's file."""
-    if name in ("lm_eval", "every_eval_ever"):
-        path = getattr(two_hundred, name)(folder)[0]
+    if name == "lm_eval":
+        path = two_hundred.lm_eval(folder)[0]
         return json.loads(path.read_text("utf-8").splitlines()[0])
     if name == "label_studio":
         return json.loads(two_hundred.label_studio(folder)[0].read_text("utf-8"))[:1]
-    if name == "potato":
-        return json.loads((two_hundred.potato(folder, ["r1"]) / "dr_a/user_state.json").read_text())
     if name == "results":
         body = json.loads(two_hundred.healthbench_results(folder)[0].read_text("utf-8"))
         body["metadata"]["example_level_metadata"] = body["metadata"]["example_level_metadata"][:1]
         return body
-    return {"meta": META, "set": SET, "export": EXPORT}[name]
+    return {"meta": META, "set": SET}[name]
 
 
 def changed(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -86,9 +83,7 @@ def read(body: Any) -> int:
     return found
 
 
-NAMES = (
-    *("lm_eval", "every_eval_ever", "label_studio", "potato", "results", "meta", "set", "export"),
-)
+NAMES = ("lm_eval", "label_studio", "results", "meta", "set")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,8 +96,7 @@ def test_any_value_of_a_tools_file_may_be_another(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "reader"),
     [
-        *(("lm_eval", "lm-eval"), ("every_eval_ever", "every-eval-ever")),
-        *(("label_studio", "label-studio"), ("potato", "potato"), ("export", "potato-export")),
+        *(("lm_eval", "lm-eval"), ("label_studio", "label-studio")),
         *(("results", "healthbench-results"), ("meta", "healthbench-meta"), ("set", "healthbench")),
     ],
 )

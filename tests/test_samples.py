@@ -8,9 +8,8 @@ from datetime import date, datetime, timedelta
 import numpy as np
 import pytest
 
-from calibration.closed_ended.calculations import Limits, medcalc_match
+from calibration.closed_ended import medcalc_match
 from data.card import ERRORS, SEVERITIES, SIDES
-from data.importers.answer_keys import AnswerKey, read_keys
 from data.rubric import read_rubric
 from data.samples import (
     CALCULATIONS,
@@ -27,6 +26,7 @@ from data.samples import (
     planned,
     planned_marks,
 )
+from medjury.services.answer_metrics import read_keys
 
 ROWS = [json.loads(line) for line in RESPONSES.read_text("utf-8").splitlines()]
 ANSWERS = [json.loads(line) for line in CALCULATIONS.read_text("utf-8").splitlines()]
@@ -112,7 +112,7 @@ def test_each_calculation_has_an_answer_of_each_model_and_the_key_that_its_case_
         instance: key.keys[0] for instance, key in keys.items()
     }
     for instance, value in WORKED_OUT.items():
-        assert medcalc_match(_limits(keys[instance]), f"{value:.6g}") == 1, instance
+        assert medcalc_match(keys[instance], f"{value:.6g}") == 1, instance
     due = date(2026, 3, 1) + timedelta(days=280)
     assert datetime.strptime(keys["calculation-12"].keys[0], "%m/%d/%Y").date() == due
     assert len({row["response_id"] for row in (*ROWS, *ANSWERS)}) == len(ROWS) + len(ANSWERS)
@@ -122,7 +122,7 @@ def test_each_model_calculates_some_rightly_and_some_wrongly_one_by_its_unit_alo
     keys = read_keys(KEYS)
     right: dict[str, list[float]] = defaultdict(list)
     for row in ANSWERS:
-        limits = _limits(keys[row["instance_id"]])
+        limits = keys[row["instance_id"]]
         right[row["model"].removeprefix("simulated/")].append(
             medcalc_match(limits, row["response"])
         )
@@ -187,10 +187,6 @@ def test_a_marked_reading_has_the_scores_of_the_plan_and_notes_that_say_simulate
 def test_the_made_up_costs_are_of_the_demos_models() -> None:
     with COSTS.open(encoding="utf-8", newline="") as file:
         assert {row["model"] for row in csv.DictReader(file)} == {row["model"] for row in ROWS}
-
-
-def _limits(key: AnswerKey) -> Limits:
-    return Limits(key.keys[0], key.category, key.lower, key.upper)
 
 
 def _composites(reading: tuple[str, int]) -> list[float]:

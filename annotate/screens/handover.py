@@ -1,42 +1,57 @@
-"""The screen on which a study is handed over: a part for each thing that is handed over."""
+"""The screen on which a study is handed over: a reporting guideline filled in, as a file to save."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from concurrent.futures import Future
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens import frame, handover_dossier, handover_paper
+from annotate import worker
+from annotate.screens import frame
+from annotate.screens.frame import heading, paragraph
+from calibration.dossier import DossierQuestion
 from data import queries
+from data.guidelines import GUIDELINES, guideline
 from data.person import Person
 
 ABOUT = "What others get of this study: the forms of committees and journals, filled in from it."
 SIMULATED = "Some raters of this study are simulated: nothing that is handed over is evidence."
-# Part -> what draws it. A new part is a line here and a module of its own.
-PARTS: Mapping[str, Callable[[Engine, Person], None]] = {
-    "Dossier": handover_dossier.show,
-    "Paper": handover_paper.show,
-}
+DOSSIER = (
+    "A methods section, the agreement table, and each item of a reporting guideline in our own words "
+    "with what of this study answers it. What the study lacks is not done; what only its authors "
+    "know is left to them."
+)
+MAKE = "medjury.services.dossier:dossier_files"
+CHOSEN = "dossier-chosen"
+FORMATS = {".html": ("HTML, which prints", "text/html"), ".md": ("Markdown", "text/markdown")}
 
 
 def show(engine: Engine, person: Person) -> None:
-    """Show the part that is chosen."""
+    """Offer the files of a guideline, made when they are asked for."""
     frame.begin(person, "Hand over", ABOUT, "study.css")
     frame.say_simulated(queries.standing(person, engine), SIMULATED)
-    PARTS[_chosen()](engine, person)
-
-
-def _chosen() -> str:
-    """Ask which part, where there are several; it stands in the URL, so that it can be shared."""
-    parts = [*PARTS]
-    if len(parts) == 1:
-        return parts[0]
-    chosen = st.segmented_control(
-        "Part of the handover",
-        parts,
-        default=parts[0],
-        required=True,
-        key="part",
+    st.html(heading("Dossier") + paragraph(DOSSIER))
+    narrow, _ = st.columns((2, 3))
+    chosen = narrow.selectbox(
+        "Reporting guideline",
+        GUIDELINES,
+        key="guideline",
         bind="query-params",
-        label_visibility="collapsed",
+        format_func=lambda name: guideline(name).title,
     )
-    return chosen if chosen in parts else parts[0]
+    name = chosen if chosen in GUIDELINES else GUIDELINES[0]
+    if st.button("Make the files", type="primary", key="dossier-make"):
+        st.session_state[CHOSEN] = name
+    if st.session_state.get(CHOSEN) != name:
+        return
+    coming: Future[Mapping[str, str]] = worker.ask(person, engine, MAKE, DossierQuestion(name))
+    files = frame.computed(
+        coming, "The items are filled in: each benchmark is resampled for its figures"
+    )
+    if files is None:
+        return
+    with st.container(horizontal=True, gap="small"):
+        for ending, body in files.items():
+            label, mime = FORMATS[ending]
+            file = f"dossier-{name}{ending}"
+            st.download_button(label, body, file, mime, key=f"save-{file}", on_click="ignore")

@@ -1,4 +1,4 @@
-"""Serve both systems, let the clinicians work at each in turn, and print what was measured."""
+"""Serve the rating room, let clinicians work in it, and print what was measured."""
 
 import argparse
 import asyncio
@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-import potato
 import room
 from browser import painted
 from serving import Serving, free_port, machine, serving
@@ -27,9 +26,8 @@ HEAVY = ("/pandas/", "/scipy/", "/pyarrow/", "/numpy/")
 
 @dataclass
 class System:
-    """One of the two, served, and how clinicians take their places at it."""
+    """The room, served, and how clinicians take their places in it."""
 
-    name: str
     server: Serving
     seat: Callable[[str, int], Awaitable[Sequence[Desk]]]
 
@@ -38,68 +36,31 @@ def main() -> None:
     """Measure and print."""
     options = _options()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        systems = [_room(stack, Path(folder), options)]
-        if options.peer:
-            systems.append(_peer(stack, Path(folder), options))
+        system = _room(stack, Path(folder), options)
         print(f"medjury rating room, {machine()} at the start, pace: one {options.pace} a think")
-        rows = asyncio.run(_measured(systems, options))
-        print(markdown(rows), flush=True)
-        for system in systems:
-            loaded = ", ".join(system.server.loads(*HEAVY)) or "none of them"
-            print(f"{system.name}: {', '.join(HEAVY)} loaded: {loaded}")
+        print(markdown(asyncio.run(_measured(system, options))), flush=True)
+        loaded = ", ".join(system.server.loads(*HEAVY)) or "none of them"
+        print(f"{', '.join(HEAVY)} loaded: {loaded}")
     _startups(options.startups)
 
 
-async def _measured(systems: Sequence[System], options: argparse.Namespace) -> list[Row]:
-    """Return a row for each number of clinicians and system, then the closed loop."""
-    rows: list[Row] = []
-    for count in options.clinicians:
-        shift = Shift(options.seconds, options.think, options.pace)
-        rows += await _side_by_side(systems, count, shift, options.rounds)
+async def _measured(system: System, options: argparse.Namespace) -> list[Row]:
+    """Return a row for each number of clinicians, then the closed loop."""
+    shift = Shift(options.seconds, options.think, options.pace)
+    rows = [await _worked(system, count, shift, options.rounds) for count in options.clinicians]
     loop = Shift(options.loop_seconds, 0.0, "action")
-    return rows + await _side_by_side(systems, LOOPERS, loop, options.rounds)
+    return [*rows, await _worked(system, LOOPERS, loop, options.rounds)]
 
 
-async def _side_by_side(
-    systems: Sequence[System], count: int, shift: Shift, rounds: int
-) -> list[Row]:
-    """Let each system's clinicians work in turn, the order changing every round."""
-    kind = f"{'loop' if not shift.think else 'shift'}{count}"
-    desks = {one.name: await one.seat(kind, count) for one in systems}
-    took = {one.name: Taken() for one in systems}
-    spent = dict.fromkeys(took, 0.0)
-    loads = []
-    for number in range(-1, rounds):
-        for one in systems if number % 2 else systems[::-1]:
-            before = one.server.cpu_seconds()
-            now = shift if number >= 0 else Shift(3, min(shift.think, 1), shift.pace)
-            found = await work(desks[one.name], now, seed=number)
-            if number >= 0:  # the round before the first warms both up
-                took[one.name].add(found)
-                spent[one.name] += one.server.cpu_seconds() - before
-                loads.append(machine())
-    return [
-        Row(
-            one.name,
-            count,
-            shift.think,
-            took[one.name],
-            spent[one.name],
-            one.server.rss_mb(),
-            loads[-1],
-            _legs(desks[one.name]),
-        )
-        for one in systems
-    ]
-
-
-def _legs(desks: Sequence[Desk]) -> str:
-    """Return the medians of the parts of a submit, where a system has parts."""
-    parts: dict[str, list[float]] = {}
-    for desk in desks:
-        for leg, times in getattr(desk, "legs", {}).items():
-            parts.setdefault(leg, []).extend(times)
-    return ", ".join(f"{leg} {statistics.median(times):.0f}" for leg, times in parts.items())
+async def _worked(system: System, count: int, shift: Shift, rounds: int) -> Row:
+    """Let clinicians work for some rounds, after a short one that warms the server up."""
+    desks = await system.seat(f"{'loop' if not shift.think else 'shift'}{count}", count)
+    await work(desks, Shift(3, min(shift.think, 1), shift.pace), seed=-1)
+    took, before = Taken(), system.server.cpu_seconds()
+    for number in range(rounds):
+        took.add(await work(desks, shift, seed=number))
+    spent, rss = system.server.cpu_seconds() - before, system.server.rss_mb()
+    return Row(count, shift.think, took, spent, rss, machine())
 
 
 def _room(stack: ExitStack, folder: Path, options: argparse.Namespace) -> System:
@@ -120,23 +81,7 @@ def _room(stack: ExitStack, folder: Path, options: argparse.Namespace) -> System
     async def seat(kind: str, count: int) -> Sequence[Desk]:
         return await room.seat(server.address, [codes[f"{kind}-{n}"] for n in range(count)])
 
-    return System("medjury", server, seat)
-
-
-def _peer(stack: ExitStack, folder: Path, options: argparse.Namespace) -> System:
-    """Serve the same texts with Potato."""
-    place = folder / "potato"
-    place.mkdir()
-    potato.write_study(place, texts(TEXTS), MOST)
-    port = free_port()
-    command = potato.command(options.peer, place, port)
-    server = stack.enter_context(serving(command, port, "/health", place))
-    print(f"potato ready in {server.ready_seconds:.2f} s, {server.rss_mb():.0f} MB, {machine()}")
-
-    async def seat(kind: str, count: int) -> Sequence[Desk]:
-        return await potato.seat(port, [f"{kind}-{n}" for n in range(count)])
-
-    return System("potato", server, seat)
+    return System(server, seat)
 
 
 def _startups(times: int) -> None:
@@ -176,7 +121,6 @@ def _options() -> argparse.Namespace:
     asked.add_argument("--loop-seconds", default=8.0, type=float, help="of a closed loop")
     asked.add_argument("--rounds", default=3, type=int)
     asked.add_argument("--startups", default=5, type=int)
-    asked.add_argument("--peer", type=Path, help="the Python that has potato-annotation")
     asked.add_argument("--browse", action="store_true", help="also measure Chromium's painting")
     return asked.parse_args()
 

@@ -1,9 +1,6 @@
-"""Measure the rating room under load, beside Potato if it is there; print one table.
+"""Measure the rating room under load; print one table.
 
-    uv run python benchmarks/rating_room/run.py --clinicians 20,50 --think 2 [--peer PYTHON]
-
-Both systems serve the same texts at the same time, and their shifts take turns, so that
-what else the machine does falls on both.
+uv run python benchmarks/rating_room/run.py --clinicians 20,50 --think 2
 """
 
 import sys

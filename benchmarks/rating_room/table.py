@@ -9,23 +9,20 @@ from shifts import Taken
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one system did with so many clinicians."""
+    """What so many clinicians did."""
 
-    system: str
     clinicians: int
     think: float
     taken: Taken
     cpu_seconds: float
     rss_mb: float
     load: str
-    note: str = ""
 
     def cells(self) -> list[str]:
         """Return the row as text."""
         submits = np.array(self.taken.submits)
         actions = self.taken.actions
         return [
-            self.system,
             str(self.clinicians),
             f"{self.think:g}" if self.think else "none",
             str(len(submits)),
@@ -34,13 +31,11 @@ class Row:
             f"{actions / self.taken.seconds:.0f}",
             f"{1000 * self.cpu_seconds / actions:.1f}",
             f"{self.rss_mb:.0f}",
-            self.note,
             self.load,
         ]
 
 
 HEAD = (
-    "system",
     "clinicians",
     "think s",
     "submits",
@@ -52,7 +47,6 @@ HEAD = (
     "messages/s",
     "CPU ms/message",
     "RSS MB",
-    "beside",
     "machine",
 )
 

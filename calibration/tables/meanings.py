@@ -12,7 +12,7 @@ class Meaning:
 
 
 AGREEMENT, JURIES, MODELS = "agreement", "juries", "models"
-MONITOR, PREDICT, UNSAFE, POINTS, PAPER = "monitor", "predict", "unsafe", "points", "paper"
+MONITOR, PREDICT, UNSAFE, POINTS = "monitor", "predict", "unsafe", "points"
 ERRORS = "errors"
 _BOOTSTRAP = (
     "95 % interval from resampling whole instances: how far the figure moves with other instances "
@@ -152,18 +152,6 @@ MEANINGS = {
     "Gap": Meaning("Mean of the jury's score minus the clinicians', in points.", ERRORS),
     "95 %, gap": Meaning("95 % interval of the gap, between instances.", ERRORS),
     "Spread": Meaning("How far the clinicians' scores of a response lie apart, in points.", ERRORS),
-    "SD, ties lost": Meaning(
-        "The same where a tie with an opponent counts as lost, as the paper prints it.", PAPER
-    ),
-    "Win rate": Meaning(
-        "Share of the other models that the model beats on a benchmark, mean over benchmarks.",
-        MODELS,
-    ),
-    "Macro-average": Meaning("Mean over benchmarks, each put on 0 to 1.", MODELS),
-    "Bound by the paper's formula": Meaning(
-        "The most that the calls could cost, as the paper counts: 4,096 tokens for each answer.",
-        PAPER,
-    ),
     "CUSUM": Meaning(
         "Running sum of how far agreement has fallen below its start; it grows where a fall lasts.",
         MONITOR,

@@ -14,7 +14,7 @@ from data.importers.helm import is_helm
 from data.importers.rows import is_name
 from data.importers.source import Form, Source, kind_of
 from data.importers.table import Cells, DerivedTable, TableFile, opened_as
-from data.importers.tools import every_eval_ever, healthbench, label_studio, lm_eval, potato
+from data.importers.tools import healthbench, label_studio, lm_eval
 from data.rubric import Rubric
 
 MEANT: dict[str, Form] = {".eval": "inspect", ".zip": "package"}
@@ -100,35 +100,11 @@ TOOLS: tuple[Reader, ...] = (
         within="samples_*.jsonl",
     ),
     Reader(
-        "every-eval-ever",
-        "a file of evaluations of Every Eval Ever",
-        lambda opening: opening.has(every_eval_ever.KEYS),
-        _without_map(every_eval_ever.responses),
-        _without_map(every_eval_ever.ratings),
-    ),
-    Reader(
         "label-studio",
         "an export of Label Studio",
         lambda opening: opening.has(label_studio.KEYS),
         label_studio.responses,
         label_studio.ratings,
-    ),
-    Reader(
-        "potato",
-        "an annotator's state of Potato",
-        lambda opening: opening.has(potato.STATE),
-        ratings=_without_map(potato.state_ratings),
-        instead="it holds no texts: `medjury study import` takes the data file that Potato read, then "
-        "`medjury rate ratings` this one",
-        within="user_state.json",
-    ),
-    Reader(
-        "potato-export",
-        "Potato's export of annotations",
-        lambda opening: opening.has(potato.EXPORT) and isinstance(opening.first["labels"], dict),
-        ratings=_without_map(potato.export_ratings),
-        instead="it holds no texts: `medjury study import` takes the data file that Potato read, then "
-        "`medjury rate ratings` this one",
     ),
     Reader(
         "healthbench",
@@ -161,11 +137,6 @@ OTHERS: tuple[tuple[str, Callable[[Opening], bool], str], ...] = (
         "the summary of a run of lm-evaluation-harness",
         lambda opening: opening.has({"results", "configs", "versions"}),
         "the responses are in samples_*.jsonl beside it (lm_eval --log_samples)",
-    ),
-    (
-        "the summary of an evaluation of Every Eval Ever",
-        lambda opening: opening.has(every_eval_ever.SUMMARY),
-        "the responses are in the .jsonl that it names under detailed_evaluation_results",
     ),
     (
         "the results of promptfoo",

@@ -356,12 +356,6 @@ COMMANDS = (
         "study_files",
     ),
     Command(
-        "share paper",
-        "paper:paper",
-        "Make the MedHELM paper's tables and figures anew from a study or a leaderboard. Unblinds.",
-        '--out paper_pages --reps 200 --unblind --reason "rating has ended"',
-    ),
-    Command(
         "share rubric",
         "rubrics:export",
         "Write a rubric, its jury and its validation for the tool that runs evaluations.",

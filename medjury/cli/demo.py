@@ -147,10 +147,9 @@ def _let_clinicians_rate(engine: Engine) -> None:
 
 def _score_calculations(engine: Engine) -> None:
     """Score the answers that have a key by it."""
-    from medjury.services.answer_metrics import AnswerQuestion, score_answers
+    from medjury.services.answer_metrics import score_answers
 
-    scored = score_answers(engine, AnswerQuestion((CLOSED_ENDED_METRIC,), CLOSED_ENDED, KEYS))
-    result = scored.results[0]
+    [result], _ = score_answers(engine, (CLOSED_ENDED_METRIC,), CLOSED_ENDED, KEYS)
     say(f"{result.metric}: scored {counted(result.scored, 'answer')} of {CLOSED_ENDED} by its key")
 
 

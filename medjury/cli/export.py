@@ -1,7 +1,5 @@
 """`medjury share export`: the study as files for spreadsheets, statistics packages, and another machine."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,70 +10,12 @@ from data.errors import BadFile, BadInput
 from data.queries.record import present_head
 from data.record import HEAD_ENDING
 from data.store.study import unblind
-from jury.exports.export import refuse_full
-from jury.exports.export import write_folder as write_new_folder
 from medjury.cli import redcap
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, Reason, Who, study_of
 from medjury.cli.output import counted, say
 from medjury.cli.record import write_head
-from medjury.services.models import Leaderboard, leaderboard, leaderboard_files, lift
 from medjury.services.study_files import files_of, write_folder, write_package
-
-BOARD_OPTIONS = {"helm": "--leaderboard", "every-eval-ever": "--every-eval-ever"}
-Boards = Mapping[str, Path | None]
-
-
-def check_leaderboards(boards: Boards, authors: str) -> None:
-    """Refuse folders that hold something, and figures of models that are to name only authors.
-
-    Raises
-    ------
-    BadInput
-        If only the authors are asked for.
-    BadFile
-        If a folder holds something.
-    """
-    for shape, out in boards.items():
-        if out is None:
-            continue
-        if authors == "only":
-            raise BadInput(
-                f"{BOARD_OPTIONS[shape]} holds figures and no authors alone: give --unblind"
-            )
-        refuse_full(out, BOARD_OPTIONS[shape])
-
-
-def write_leaderboards(engine: Engine, boards: Boards, who: str, organization: str) -> None:
-    """Write the figures in each shape that is asked for; a study that is not locked must be unblinded.
-
-    Raises
-    ------
-    NotAllowed
-        If the study is open and its blind was not lifted.
-    """
-    folders = {shape: out for shape, out in boards.items() if out is not None}
-    if not folders:
-        return
-    lift(engine, "", who)
-    board = leaderboard(engine)
-    at = datetime.now(UTC)
-    for shape, out in folders.items():
-        files = leaderboard_files(engine, board, shape, at, organization)
-        write_new_folder(out, files, BOARD_OPTIONS[shape])
-        say(f"{out}: {counted(len(files), 'file')}, {_counts_of(board)}")
-
-
-def _counts_of(board: Leaderboard) -> str:
-    """Return what the figures are of, and whether anybody behind them is simulated."""
-    models = len({row.model for row in board.rows})
-    benchmarks = len({row.benchmark for row in board.rows})
-    made_up = f"; SIMULATED: {', '.join(board.simulated)}" if board.simulated else ""
-    return (
-        f"{counted(models, 'model')} on {counted(benchmarks, 'benchmark')}, by clinicians, the jury "
-        f"and {counted(len(board.jurors), 'juror')}{made_up}"
-    )
-
 
 Folder = Annotated[
     Path | None, typer.Argument(metavar="FOLDER", help="Folder for the CSV files; new or empty.")
@@ -91,25 +31,6 @@ RedcapFolder = Annotated[
     typer.Option(
         "--redcap", metavar="FOLDER", help="Write forms and records for rating in REDCap."
     ),
-]
-LeaderboardFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--leaderboard",
-        metavar="FOLDER",
-        help="Write the models' results as a HELM leaderboard; names the models.",
-    ),
-]
-RecordsFolder = Annotated[
-    Path | None,
-    typer.Option(
-        "--every-eval-ever",
-        metavar="FOLDER",
-        help="Write the models' results as Every Eval Ever records; names the models.",
-    ),
-]
-Organization = Annotated[
-    str, typer.Option(metavar="NAME", help="Provider of the Every Eval Ever records.")
 ]
 WithoutAuthors = Annotated[
     bool, typer.Option("--without-authors", help="Leave out the authors; the default.")
@@ -127,9 +48,6 @@ def export(
     folder: Folder = None,
     package: PackageOption = None,
     to_redcap: RedcapFolder = None,
-    to_leaderboard: LeaderboardFolder = None,
-    to_every_eval_ever: RecordsFolder = None,
-    organization: Organization = "unknown",
     without_authors: WithoutAuthors = False,
     unblinded: Unblinded = False,
     authors_only: AuthorsOnly = False,
@@ -140,13 +58,9 @@ def export(
 ) -> None:
     """Write the study as CSV with a data dictionary; authors only on request."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
-    boards = {"helm": to_leaderboard, "every-eval-ever": to_every_eval_ever}
-    check_leaderboards(boards, authors)
     nothing_else = to_redcap is None or authors != "without"
-    if not any([folder, package, *boards.values()]) and nothing_else:
-        raise BadInput(
-            "export what? give a FOLDER, --package, --redcap, --leaderboard or --every-eval-ever"
-        )
+    if not any([folder, package]) and nothing_else:
+        raise BadInput("export what? give a FOLDER, --package or --redcap")
     engine = study_of(context, db)
     _check(package)
     if to_redcap is not None:
@@ -156,17 +70,13 @@ def export(
     if folder is not None:
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
-    write_leaderboards(engine, boards, who, organization)
     written = {}
     if folder is not None:
         for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):
             say(f"{name}: {counted(rows, 'row')}")
             written[name] = rows
     packed = _pack(engine, package, authors, who_wrote) if package is not None else 0
-    places = {
-        "folder": folder, "package": package, "redcap": to_redcap,
-        "leaderboard": to_leaderboard, "every_eval_ever": to_every_eval_ever,
-    }  # fmt: skip
+    places = {"folder": folder, "package": package, "redcap": to_redcap}
     named = {name: str(to) if to is not None else None for name, to in places.items()}
     write_json({"authors": authors, **named, "rows": written, "package_rows": packed}, json_to)
 

@@ -11,15 +11,8 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput, Conflict
 from data.importers.grades import Grades, rubric_of_grades
-from data.importers.helm.answers import helm_answers
+from data.importers.medhelm_ratings import MedhelmFile, StudyResponse, columns_needed
 from data.importers.package import Package
-from data.importers.published import (
-    MedhelmFile,
-    StudyResponse,
-    aci_bench,
-    columns_needed,
-    mts_dialog,
-)
 from data.importers.ratings import RatingFile
 from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
@@ -60,7 +53,6 @@ from medjury.services.record import authors_for
 
 GENERIC = "generic"
 BY_AUTHOR = "a file of ratings names each response by its author (MedHELM's layout)"
-CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog, "helm-answers": helm_answers}
 IMPORTER = "researcher"
 
 
@@ -88,7 +80,7 @@ def import_(
     ratings with them; a package of `medjury share export` brings a whole study. Files of other tools are
     known by their content; columns of any names are taken with --map.
     """
-    checked_format(form, CORPORA)
+    checked_format(form)
     run = None if guess else run_format(paths, form)
     own = partial(_own_study, context, db)
     if scale is not None and run != "inspect":
@@ -124,11 +116,7 @@ def _bring_rows(
 
     Return what was stored as `study import --json` has it.
     """
-    table, reader = (
-        (CORPORA[form](paths), None)
-        if form in CORPORA
-        else opened(paths, "responses", form, map_to, benchmark)
-    )
+    table, reader = opened(paths, "responses", form, map_to, benchmark)
     rows = ResponseFile(table, benchmark)
     engine = own()
     chosen = rubric_named(engine, rubric)

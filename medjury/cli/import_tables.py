@@ -22,7 +22,7 @@ from data.importers.columns import (
     with_grades,
 )
 from data.importers.grades import Grades, grades_named
-from data.importers.published import MedhelmFile
+from data.importers.medhelm_ratings import MedhelmFile
 from data.importers.ratings import RatingFile
 from data.importers.readers import NAMED, RUNS, Reader, opening_of, reader_of, rows_of, within
 from data.importers.responses import ResponseFile
@@ -45,7 +45,7 @@ SourceOption = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="By default from the content; csv, jsonl, helm, inspect, package, aci-bench, mts-dialog or a tool's reader.",
+        help="By default from the content; csv, jsonl, helm, inspect, package or a tool's reader.",
     ),
 ]
 PathsArgument = Annotated[
@@ -103,7 +103,7 @@ def run_format(paths: Sequence[Path], form: str | None) -> str | None:
     return None
 
 
-def checked_format(form: str | None, others: Iterable[str]) -> None:
+def checked_format(form: str | None, others: Iterable[str] = ()) -> None:
     """Refuse a format that is no reader's."""
     formats = (*PLAIN, *NAMED, *others)
     if form is not None and form not in formats:

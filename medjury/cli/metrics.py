@@ -1,7 +1,8 @@
 """`medjury analyse measure`: metrics as raters, so that they are compared like everybody else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +12,10 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries import ReferencePair
 from data.store import import_ratings
-from medjury.cli.answers import ANSWER_METRICS, AnswerQuestion, measure_answers, refuse_mixed
 from medjury.cli.dask_connect import On, computing
 from medjury.cli.files import write_json
 from medjury.cli.options import BenchmarkOption, Db, Json, study_of
-from medjury.cli.output import counted, progress, say
+from medjury.cli.output import counted, progress, say, show
 from medjury.services.measuring import (
     IN_PART,
     METRICS,
@@ -27,6 +27,8 @@ from medjury.services.measuring import (
 )
 
 SHOWN = 5
+# As `calibration.closed_ended.METRICS`, which loads more than help needs.
+ANSWER_METRICS = ("exact-match", "quasi-exact-match", "label-f1", "medcalc")
 
 
 def measure(
@@ -56,17 +58,10 @@ def measure(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Of answers: a table with instance_id and key, or runs of HELM; by default the references.",
+            help="Of answers: a table with instance_id and key; by default the references.",
         ),
     ] = None,
     benchmark: BenchmarkOption = None,
-    database: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="ehrsql: the SQLite file to ask; it is only read."),
-    ] = None,
-    pattern: Annotated[
-        str, typer.Option(metavar="REGEX", help="chosen-option: finds the letter in an answer.")
-    ] = "",
     on: On = None,
     json_to: Json = None,
     db: Db = None,
@@ -79,10 +74,9 @@ def measure(
         )
     study = study_of(context, db)
     of_answers = tuple(name for name in metrics or () if name in ANSWER_METRICS)
-    if of_answers or keys or database or pattern or benchmark:
-        refuse_mixed(metrics or (), of_answers)
-        question = AnswerQuestion(of_answers, benchmark, keys, database, pattern)
-        write_json(measure_answers(study, question, json_to), json_to)
+    if of_answers or keys or benchmark:
+        _refuse_mixed(metrics or (), of_answers)
+        write_json(_measure_answers(study, of_answers, benchmark, keys, json_to), json_to)
         return
     chosen = metrics or (measurable() if model is None and on is None else METRICS)
     chosen_metrics = {name: way(name, model, long_texts) for name in chosen}
@@ -90,6 +84,58 @@ def measure(
     with computing(on, "texts of the responses and references are") as executor:
         body = run_metrics(study, chosen_metrics, pairs_to_score, executor)
     write_json(body, json_to)
+
+
+def _refuse_mixed(metrics: Sequence[str], of_answers: Sequence[str]) -> None:
+    """Refuse metrics of texts beside those of answers, or options of answers without such a metric."""
+    if not of_answers:
+        named = ", ".join(ANSWER_METRICS)
+        raise BadInput(f"--keys and --benchmark belong to metrics of answers: name one of {named}")
+    if other := [name for name in metrics if name not in of_answers]:
+        raise BadInput(
+            f"{other[0]} compares texts, {of_answers[0]} answers with keys: measure them one by one"
+        )
+
+
+def _measure_answers(
+    study: Engine,
+    metrics: tuple[str, ...],
+    benchmark: str | None,
+    keys: Path | None,
+    to: Path | None,
+) -> dict[str, Any]:
+    """Score answers, show what came of it, and return it as `analyse measure --json` has it."""
+    from medjury.services.answer_metrics import score_answers
+
+    with progress("scoring answers", None) as at:
+        results, added = score_answers(study, metrics, benchmark, keys, at)
+    shown = [
+        (one.benchmark, name, f"{value:.3f}", str(one.scored), str(one.without_key))
+        for one in results
+        for name, value in (
+            [(one.metric, one.mean or 0.0)]
+            if one.labels is None
+            else [
+                ("macro F1 of labels", one.labels.macro_f1),
+                ("micro F1 of labels", one.labels.micro_f1),
+            ]
+        )
+    ]
+    show(
+        "Answers by their keys", ("benchmark", "metric", "mean", "scored", "without key"), shown, to
+    )
+    rows = [
+        {
+            "metric": one.metric,
+            "benchmark": one.benchmark,
+            "means": {} if one.mean is None else {one.metric: one.mean},
+            "scored": one.scored,
+            "without_key": one.without_key,
+            "labels": asdict(one.labels) if one.labels else None,
+        }
+        for one in results
+    ]
+    return {"answers": rows, "unchanged": added.unchanged}
 
 
 def measurable() -> tuple[str, ...]:

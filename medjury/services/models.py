@@ -1,23 +1,18 @@
-"""Compare the models of a study, or write their figures for a leaderboard; both lift the blind."""
+"""Compare the models of a study, which lifts the blind."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
 from data.errors import BadInput, NotAllowed
 from data.person import is_blind
-from data.queries import benchmarks
 from data.queries.authors import authors
-from data.queries.jury import juror_profiles
-from data.queries.study import study_id
 from medjury.services.scores import all_jurors, scores_of
 
 if TYPE_CHECKING:
-    from calibration.models.model_scores import BenchmarkMean
+    pass
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
@@ -43,11 +38,7 @@ BLIND = (
     "lock` it when all have rated, or give --unblind with a --reason, which stays in the record and "
     "in every later report"
 )
-SHAPES = ("helm", "every-eval-ever")
-MAIN_METRICS = (  # of the paper's closed-ended benchmarks
-    *("exact-match", "chosen-option", "medcalc", "medec-flag", "ehrsql-execution"),
-    "icd-codes-f1",
-)
+MAIN_METRICS = ("exact-match", "medcalc")  # of the paper's closed-ended benchmarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,71 +240,3 @@ def _remembered(engine: Engine, task: ModelsTask, n_both: int) -> str:
     entry = looked.entry(COMBINED if len(names) > 1 else names[0])
     data = fingerprint(task.scores.ratings)
     return remembered(engine, [replace(entry, fingerprint=data, n_responses=n_both)])
-
-
-@dataclass(frozen=True, slots=True)
-class Leaderboard:
-    """The rows, and the jurors who sit."""
-
-    rows: "tuple[BenchmarkMean, ...]"
-    jurors: tuple[str, ...]
-    study: str
-
-    @property
-    def simulated(self) -> tuple[str, ...]:
-        """Simulated raters whose scores are in a figure."""
-        return tuple(sorted({name for row in self.rows for name in row.simulated}))
-
-    @property
-    def about(self) -> str:
-        """What stands above the tables."""
-        made_up = f" SIMULATED raters took part: {', '.join(self.simulated)}." * bool(
-            self.simulated
-        )
-        return (
-            f"Mean composite of each model by clinicians and by a jury of {len(self.jurors)}; "
-            f"medjury {version('medjury')}, study {self.study[:12]}.{made_up}"
-        )
-
-
-def leaderboard(engine: Engine) -> Leaderboard:
-    """Return the figures of a study whose blind is lifted, by all its jurors.
-
-    Raises
-    ------
-    NotAllowed
-        If the blind is not lifted.
-    """
-    from calibration.models.model_scores import benchmark_means
-
-    if is_blind(engine):
-        raise NotAllowed(BLIND)
-    scores = scores_of(engine)
-    jurors = all_jurors(scores)
-    rows = benchmark_means(scores, authors(engine), jurors)
-    return Leaderboard(tuple(rows), tuple(jurors), study_id(engine))
-
-
-def leaderboard_files(
-    engine: Engine, board: Leaderboard, shape: str, at: datetime, organization: str
-) -> Mapping[str, str]:
-    """Return the files of a leaderboard in one of `SHAPES`, by path."""
-    from calibration.writers.leaderboards import Judge, Provenance, records, release
-
-    if shape == "helm":
-        return release(board.rows, f"medjury-{board.study[:12]}", f"{at:%Y-%m-%d}", board.about)
-    profiles = juror_profiles(engine, list(board.jurors))
-    used = benchmarks(engine)
-    source = Provenance(
-        study=board.study,
-        version=version("medjury"),
-        seconds=int(at.timestamp()),
-        organization=organization,
-        judges=[
-            Judge(name, str(profiles.get(name, {}).get("model") or name), profiles.get(name, {}))
-            for name in board.jurors
-        ],
-        prompts={benchmark.name: benchmark.rubric.prompt for benchmark in used},
-        rubrics={benchmark.name: benchmark.rubric.sha256 for benchmark in used},
-    )
-    return records(board.rows, source)

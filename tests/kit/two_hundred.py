@@ -136,37 +136,6 @@ def lm_eval(folder: Path) -> list[Path]:
     return paths
 
 
-def every_eval_ever(folder: Path) -> list[Path]:
-    """Write a file of the schema's single evaluations."""
-    path = folder / "eee.jsonl"
-    samples = [
-        {
-            "schema_version": "instance_level_eval_0.2.2",
-            "evaluation_id": f"triage/{row['model']}/1748700000",
-            "model_id": row["model"],
-            "evaluation_name": "triage",
-            "sample_id": row["instance_id"],
-            "interaction_type": "single_turn",
-            "input": {"raw": row["context"], "reference": [row["reference"]]},
-            "output": {"raw": [row["response"]]},
-            "messages": None,
-            "answer_attribution": [
-                {
-                    "turn_idx": 0,
-                    "source": "output.raw",
-                    "extracted_value": row["response"],
-                    "extraction_method": "llm_judge",
-                    "is_terminal": True,
-                }
-            ],
-            "evaluation": {"score": 0.5, "is_correct": False},
-        }
-        for row in rows()
-    ]
-    path.write_text(lines(samples), "utf-8")
-    return [path]
-
-
 def label_studio(folder: Path) -> list[Path]:
     """Write an export of tasks, one a response, each annotated twice."""
     path = folder / "label_studio.json"
@@ -257,28 +226,6 @@ def healthbench_results(folder: Path) -> list[Path]:
         path.write_text(json.dumps(body | {"metadata": metadata}, indent=2), "utf-8")
         paths.append(path)
     return paths
-
-
-def potato(folder: Path, ids: Iterable[str]) -> Path:
-    """Write the folder that Potato keeps of two annotators; `ids` are those in its data file."""
-    keys = list(ids)
-    for annotator in ("dr_a", "dr_b"):
-        own = folder / "annotation_output" / annotator
-        own.mkdir(parents=True)
-        labels = {
-            key: [
-                *(
-                    [{"schema": name, "name": str(point)}, str(point)]
-                    for name, point in points(key)
-                ),
-                [{"schema": "why", "name": "text_box"}, "seen"],
-            ]
-            for key in keys
-        }
-        state = {"user_id": annotator, "instance_id_ordering": keys, "current_instance_index": 0}
-        body = state | {"instance_id_to_label_to_value": labels}
-        (own / "user_state.json").write_text(json.dumps(body, indent=2), "utf-8")
-    return folder / "annotation_output"
 
 
 def points(key: str) -> list[tuple[str, int]]:

@@ -15,8 +15,8 @@ from data.errors import BadFile
 from data.importers.helm import finished, read_runs
 from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
+from data.importers.medhelm_ratings import MedhelmFile, StudyResponse
 from data.importers.package import EVERY, Package
-from data.importers.published import MedhelmFile, StudyResponse, aci_bench, mts_dialog
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.redcap import FormReading, RedcapFile, forms
 from data.importers.responses import ResponseFile
@@ -74,14 +74,6 @@ def medhelm(folder: Path, body: bytes) -> object:
 def redcap(folder: Path, body: bytes) -> object:
     table = TableFile(put(folder, "redcap.csv", body), "csv")
     return list(RedcapFile(table, forms([GENERIC]), READINGS))
-
-
-def aci(folder: Path, body: bytes) -> object:
-    return list(ResponseFile(aci_bench(several(folder, ("v.csv", "s_v.csv"), body)), None))
-
-
-def mts(folder: Path, body: bytes) -> object:
-    return list(ResponseFile(mts_dialog([put(folder, "mts.csv", body)]), None))
 
 
 def helm(folder: Path, body: bytes) -> None:
@@ -163,8 +155,6 @@ READERS: dict[str, Read] = {
     "experts": experts,
     "medhelm": medhelm,
     "redcap": redcap,
-    "aci": aci,
-    "mts": mts,
     "helm": helm,
     "inspect.json": inspect("log.json"),
     "inspect.eval": inspect("log.eval"),

@@ -171,8 +171,6 @@ def seeds() -> dict[str, list[bytes]]:
 
 def made() -> dict[str, list[bytes]]:
     """Return reader -> whole files of its kind."""
-    corpus = [{"dataset": "d", "encounter_id": "e1", "dialogue": CANARY, "note": CANARY}]
-    mts = {"ID": "1", "Dialogue": CANARY, "Reference Summary": CANARY, "Automatic Summary": CANARY}
     named = {
         "username": "dr",
         "instance_id": "i1",
@@ -191,8 +189,6 @@ def made() -> dict[str, list[bytes]]:
         "experts": [table(expert)],
         "medhelm": [table(medhelm)],
         "redcap": [redcap_export()],
-        "aci": [table(corpus) + CUT + table(corpus)],
-        "mts": [table([mts, mts])],
         "helm": [helm_run()],
         "inspect.json": [(logs / "note_a.json").read_bytes()],
         "inspect.eval": [(logs / one).read_bytes() for one in ("note_a.eval", "jury.eval")],

@@ -1,140 +1,23 @@
-"""Data sets as their authors publish them: responses of two corpora, and MedHELM's ratings.
+"""MedHELM's file of clinicians' ratings: one row a reading, with the clinicians' usernames.
 
-ACI-Bench has visits with their notes, and the notes that systems wrote of them: all its files have
-the columns dataset, encounter_id, dialogue, note. In the first the note is the clinician's, which
-becomes the reference; in the others it is a system's, named by its file.
-
-MTS-Dialog's file of automatic summaries has a block of rows for each system and names none, so they
-are system-1, system-2, ... in the order in which an ID comes again. The manual scores that go with
-it are shares of facts between 0 and 1, one annotation a row and no rater named: they are on no
-rubric, and are not read.
-
-MedHELM's file of clinicians' ratings has one row a reading, with the clinicians' usernames. A
-username never leaves this module: ratings carry a pseudonym, the same for the same name as long as
+A username never leaves this module: ratings carry a pseudonym, the same for the same name as long as
 the key is the same.
 """
 
 import hmac
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from data.errors import BadFile, BadInput
-from data.importers.responses import COLUMNS
 from data.importers.rows import Origin, RatingRow, filled
-from data.importers.table import Cells, DerivedTable, TableFile
+from data.importers.table import Cells, TableFile
 from data.schema import Kind
 
-Rows = Iterator[tuple[Origin, Cells]]
-ACI, ACI_BENCHMARK = "ACI-Bench", "aci_bench"
-ACI_COLUMNS = ("encounter_id", "dialogue", "note")
-ACI_PROMPT = "Write the note of this visit for the patient's record, from the dialogue alone."
-PREDICTIONS = "predictions"
-MTS, MTS_BENCHMARK = "MTS-Dialog", "mts_dialog"
-MTS_COLUMNS = ("ID", "Dialogue", "Reference Summary", "Automatic Summary")
-MTS_PROMPT = "Summarise this part of a visit for the patient's record, from the dialogue alone."
 CRITERIA = ("accuracy", "completeness", "clarity")
 REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)
 LLM = "llm_"
 JURY_MEAN = "medhelm-jury-mean"
 SIGNS = 12  # of a pseudonym, hexadecimal
-
-
-def csv_with(path: Path, columns: tuple[str, ...], corpus: str) -> TableFile:
-    """Return a CSV file that has the corpus' columns, or refuse it."""
-    table = TableFile(path, "csv")
-    absent = [name for name in columns if name not in table.columns]
-    if absent:
-        raise table.wrong(
-            f"column {absent[0]!r} is missing (a file of {corpus} has {', '.join(columns)}; "
-            f"{table.header})"
-        )
-    return table
-
-
-def aci_bench(paths: Sequence[Path]) -> TableFile:
-    """Return ACI-Bench: visits and systems' notes as rows of responses.
-
-    Parameters
-    ----------
-    paths
-        The file of visits, then the systems' files; or a folder with one file of visits whose name
-        stands in the names of the files in its `predictions`.
-    """
-    files = _files_in_folder(paths[0]) if len(paths) == 1 and paths[0].is_dir() else list(paths)
-    visits, *systems = (csv_with(path, ACI_COLUMNS, ACI) for path in files)
-    if not systems:
-        raise visits.wrong(
-            "these are visits with the clinicians' notes, which are references; name the files of "
-            "the systems' notes after it"
-        )
-    return DerivedTable(visits, COLUMNS, lambda: _visits(visits, systems))
-
-
-def _files_in_folder(folder: Path) -> list[Path]:
-    predictions = sorted((folder / PREDICTIONS).glob("*.csv"))
-    for path in sorted(folder.glob("*.csv")):
-        if own := [file for file in predictions if path.stem in file.stem]:
-            return [path, *own]
-    raise BadFile(
-        f"{folder}: no file of visits whose name stands in those of {PREDICTIONS}/*.csv; "
-        "name the files one by one, the visits first; nothing was imported"
-    )
-
-
-def _visits(visits: TableFile, systems: Sequence[TableFile]) -> Rows:
-    visit_of: dict[str, Cells] = {}
-    for origin, cells in visits:
-        key = cells["encounter_id"].strip()
-        if not key or key in visit_of:
-            raise origin.wrong("encounter_id", "", "must stand once in the file of visits")
-        visit_of[key] = cells
-    for system in systems:
-        for origin, written in system:
-            visit = visit_of.get(written["encounter_id"].strip())
-            if visit is None:
-                raise origin.wrong("encounter_id", "", f"{visits.path.name} has no such visit")
-            yield (
-                origin,
-                {
-                    "instance_id": visit["encounter_id"].strip(),
-                    "benchmark": ACI_BENCHMARK,
-                    "context": visit["dialogue"],
-                    "prompt": ACI_PROMPT,
-                    "reference": visit["note"],
-                    "model": system.path.stem.replace(f"_{visits.path.stem}", ""),
-                    "response": written["note"],
-                },
-            )
-
-
-def mts_dialog(paths: Sequence[Path]) -> TableFile:
-    """Return MTS-Dialog: automatic summaries as rows of responses."""
-    if len(paths) > 1:
-        raise BadInput("MTS-Dialog: give the one file of automatic summaries; nothing was imported")
-    table = csv_with(paths[0], MTS_COLUMNS, MTS)
-    return DerivedTable(table, COLUMNS, lambda: _summaries(table))
-
-
-def _summaries(table: TableFile) -> Rows:
-    times: Counter[str] = Counter()
-    for origin, cells in table:
-        key = cells["ID"].strip()
-        times[key] += 1
-        yield (
-            origin,
-            {
-                "instance_id": key,
-                "benchmark": MTS_BENCHMARK,
-                "context": cells["Dialogue"],
-                "prompt": MTS_PROMPT,
-                "reference": cells["Reference Summary"],
-                "model": f"system-{times[key]}",
-                "response": cells["Automatic Summary"],
-            },
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""Answers with a key: matches, labels, calculations, notes with a wrong sentence, and queries."""
