@@ -8,7 +8,6 @@ wheel holds them inside it, in `_packages`, so that it overwrites no other packa
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 NAMES = ("annotate", "calibration", "data", "jury")
@@ -48,16 +47,3 @@ def environment() -> dict[str, str]:
     """Return the environment in which a process of ours finds our packages first."""
     others = os.environ.get("PYTHONPATH", "")
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(FOLDER), others)))}
-
-
-def sources(*packages: str) -> Iterator[tuple[str, Path]]:
-    """Yield the name and the path of every Python file of packages, the same in a wheel and a checkout.
-
-    A name is `package/module.py`; names are in order within a package.
-    """
-    for package in packages:
-        folder = MEDJURY if package == MEDJURY.name else FOLDER / package
-        for path in sorted(folder.rglob("*.py")):
-            inner = path.relative_to(folder)
-            if inner.parts[0] != WITHIN:
-                yield f"{package}/{inner.as_posix()}", path

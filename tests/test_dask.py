@@ -1,27 +1,24 @@
 """`--on ADDRESS` for measure and juries: the same figures, wherever they are computed."""
 
-import os
 import re
-import shutil
-import subprocess
 import sys
-from ast import literal_eval
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
 
 import numpy as np
 import pytest
-from kit.dask_place import Place, certified, dask_place, dask_reads
+from kit.dask_place import Place, dask_place
 from kit.studies import HEAD, Run
 from kit.study_place import StudyIn, copy_study
 from sqlalchemy import create_engine, text
 
 from calibration.bootstrap import BootstrapPlan, by_lots, draw_counts, replicates
+from data.errors import BadInput
 from medjury import main
-from medjury.cli import dask_worker
-from medjury.cli.dask_connect import connected, told
-from medjury.cli.dask_worker import Tasks
+from medjury.cli import dask_workers
+from medjury.cli.dask_workers import computing
 from medjury.own_packages import FOLDER
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
@@ -111,17 +108,7 @@ def test_the_json_is_that_of_this_machine_byte_for_byte(
     assert study(*command, "--json", str(here))[0] == 0
     copy_study(filled, url)  # a command leaves its comparisons in the ledger
     code, out, err = study(*command, "--on", place.address, "--json", str(there))
-    assert (code, "sent to 2 workers on 127.0.0.1" in out) == (0, True), err
-    assert there.read_bytes() == here.read_bytes()
-
-
-def test_the_agreement_table_is_computed_here_and_says_so(study: Run, tmp_path: Path) -> None:
-    here, there = tmp_path / "here.json", tmp_path / "there.json"
-    command = ("analyse", "calibrate", "--reps", "100", "--json")
-    assert study(*command, str(here))[0] == 0
-    code, out, err = study(*command, str(there), "--on", NOBODY[0])
-    line = f"--on {NOBODY[0]}: the table is computed here, which is quicker; nothing is sent"
-    assert (code, out.count(line)) == (0, 1), err
+    assert (code, "scores, no texts, are sent to 2 workers" in out) == (0, True), err
     assert there.read_bytes() == here.read_bytes()
 
 
@@ -149,60 +136,39 @@ def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
     code, _, err = study(
         "analyse", "measure", "bertscore", "--model", absent, "--on", place.address
     )
-    assert (code, err.count("\n"), "worker on" in err, "no-model" in err) == (2, 1, True, True), err
-    with connected(place.address) as client, pytest.raises(ZeroDivisionError):
-        list(Tasks(client, place.address).map(lambda text: len(text) / 0, [SECRET]))
+    assert (code, err.count("\n"), "--on" in err, "no-model" in err) == (2, 1, True, True), err
+    with computing(place.address, "texts are") as workers:
+        assert workers is not None
+        results = workers.map(lambda text: len(text) / 0, [SECRET])
+        with pytest.raises(ZeroDivisionError):
+            next(results)
     assert SECRET not in place.logs
 
 
-NOBODY = ("tcp://127.0.0.1:1", "no Dask scheduler answers there (Connection refused)")
-
-
-@pytest.mark.parametrize(
-    ("command", "on", "says"),
-    [
-        ("measure", "localhost", "give tcp://HOST:8786"),
-        ("measure", "http://127.0.0.1:8786", "give tcp://HOST:8786"),
-        ("measure", "local:0", "local:N for N processes"),
-        ("measure", "tcp://user:word@host:8786", "give tcp://HOST:8786"),
-        ("measure", *NOBODY),
-        ("juries", *NOBODY),
-    ],
-)
+@pytest.mark.parametrize("command", ["measure", "juries"])
+@pytest.mark.parametrize("on", ["localhost", "http://127.0.0.1:8786", "tcp://127.0.0.1:1"])
 def test_an_address_without_a_scheduler_is_one_message(
-    study: Run, command: str, on: str, says: str
+    study: Run, command: str, on: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(dask_workers, "SECONDS", 1.0)
     code, _, err = study("analyse", command, "--on", on)
-    assert (code, says in err, err.count("\n")) == (2, True, 1), err
+    assert (code, f"--on {on}: no Dask scheduler" in err, err.count("\n")) == (2, True, 1), err
 
 
-def test_texts_that_pass_an_open_scheduler_elsewhere_are_told_of_wherever_workers_are() -> None:
-    workers, far = {"tcp://127.0.0.1:4001": 1, "tcp://127.0.0.1:4002": 1}, "gpu.hospital.example"
-    (line,) = told("texts are", f"tcp://{far}:8786", workers)
-    sent = "texts are sent to 2 workers on 127.0.0.1"
-    assert line == f"{sent}, through the scheduler on {far}; tcp:// is not encrypted, tls:// is"
-    assert told("texts are", f"tls://{far}:8786", workers)[0].endswith(f"scheduler on {far}")
-    (line,) = told("texts are", f"tls://{far}:8786", {"tcp://10.0.0.5:4001": 1})
-    assert line.endswith("tcp:// is not encrypted, tls:// is")
-    for on in ("tcp://127.0.0.1:8786", "local:2"):
-        assert told("texts are", on, workers) == [sent]
-
-
-@pytest.mark.parametrize("package", ["calibration", "data", "jury", "medjury"])
-def test_a_worker_with_other_code_is_another_kind(tmp_path: Path, package: str) -> None:
-    for one in ("annotate", "calibration", "data", "jury", "medjury"):
-        shutil.copytree(FOLDER / one, tmp_path / one, ignore=shutil.ignore_patterns("__pycache__"))
-
-    def code() -> str:
-        asked = "from medjury.cli.dask_worker import environment_fingerprint as of; print(of())"
-        place = os.environ | {"PYTHONPATH": str(tmp_path)}
-        call = [sys.executable, "-P", "-c", asked]
-        ran = subprocess.run(call, env=place, capture_output=True, text=True, check=True)
-        return str(literal_eval(ran.stdout)["code of medjury"])
-
-    assert code() == dask_worker.environment_fingerprint()["code of medjury"]
-    (tmp_path / package / "pairs.py").write_text("LONGEST = 256")
-    assert code() != dask_worker.environment_fingerprint()["code of medjury"]
+def test_workers_that_die_are_one_message(
+    study: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_workers, "SECONDS", 3.0)
+    with dask_place(tmp_path) as place:
+        worker = place.worker()
+        place.ready(1)
+        with computing(place.address, "numbers are") as workers:
+            assert workers is not None
+            results = workers.map(sleep, [0.0, 600.0])
+            assert next(results) is None
+            worker.kill()
+            with pytest.raises(BadInput, match="its workers were lost; run this again"):
+                next(results)
 
 
 def test_without_the_extra_the_message_has_the_command_that_installs_it(
@@ -215,18 +181,8 @@ def test_without_the_extra_the_message_has_the_command_that_installs_it(
 
 
 def test_no_module_needs_dask_to_be_loaded() -> None:
-    root = Path(dask_worker.__file__).parents[2]
+    root = FOLDER
     sources = [one for name in SHIPPED for one in (root / name).rglob("*.py")]
     needs = re.compile(r"^(from|import) (dask|distributed)\b", re.MULTILINE)
     assert len(sources) > 200
     assert [one for one in sources if needs.search(one.read_text())] == []
-
-
-def test_certificates_at_a_scheduler_without_any_are_one_message(
-    place: Place, study: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with dask_reads(monkeypatch, certified(tmp_path, "ward")):
-        code, _, err = study(
-            "analyse", "measure", "--on", place.address.replace("tcp://", "tls://")
-        )
-    assert (code, err.count("\n"), "what answers there does not speak TLS" in err) == (2, 1, True)

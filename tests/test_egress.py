@@ -378,7 +378,6 @@ def test_no_way_to_ask_a_juror_leads_past_the_rules(
         for words in (
             ("jury", "run", path),
             ("jury", "run", path, "--batch"),
-            ("jury", "run", path, "--on", "tcp://127.0.0.1:1"),
             ("jury", "references", path),
             ("jury", "probe", path),
             *((*rubric, "--to", tool) for tool in ("helm", "inspect", "promptfoo", "mlflow")),

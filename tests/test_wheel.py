@@ -14,7 +14,6 @@ from kit.servers import Server, free_port
 from packaging.requirements import Requirement
 
 from medjury import own_packages
-from medjury.cli.dask_worker import environment_fingerprint
 from medjury.version import version
 
 ROOT = Path(__file__).parents[1]
@@ -144,14 +143,6 @@ def test_the_apps_processes_start_in_a_folder_with_packages_of_our_names(
     )
     ran = python(site, hostile, "-c", code)
     assert (ran.stdout, ran.returncode) == ("generic\n", 0), ran.stderr
-
-
-def test_a_worker_of_a_wheel_computes_for_a_checkout_of_the_same_code(
-    site: Path, hostile: Path
-) -> None:
-    code = "import medjury; from medjury.cli.dask_worker import _code; print(_code())"
-    ran = python(site, hostile, "-c", code)
-    assert ran.stdout.strip() == environment_fingerprint()["code of medjury"], ran.stderr
 
 
 def test_another_package_of_the_name_that_was_imported_before_is_one_clear_error(

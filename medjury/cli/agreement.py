@@ -17,7 +17,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from calibration.values import AnalysisOptions
-from medjury.cli.dask_connect import OnNowhere
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     METHODS,
@@ -190,7 +189,6 @@ def calibrate(
     freeze: Freeze = False,
     name: Name = "",
     json_to: Json = None,
-    on: OnNowhere = None,
     db: Db = None,
 ) -> None:
     """Compare the jury, its jurors and metrics with the clinicians: the agreement table."""
@@ -234,7 +232,6 @@ def calibrate(
             ReportFiles(html, markdown, csv, latex),
             named(freeze, name),
             pairs,
-            on,
         ),
     )
 
@@ -252,7 +249,6 @@ class Output:
     places: ReportFiles = NOWHERE
     frozen: str | None = None
     pairs: bool = False
-    on: str | None = None
 
 
 def print_agreement(engine: "Engine", question: "CalibrationQuestion", output: Output) -> None:
@@ -266,8 +262,6 @@ def print_agreement(engine: "Engine", question: "CalibrationQuestion", output: O
     from medjury.services.calibrate import calibrate
 
     to = output.json_to
-    if output.on is not None:
-        say(f"--on {output.on}: the table is computed here, which is quicker; nothing is sent", to)
     with progress("resampling", 1.0) as at:
         calibration = calibrate(engine, question, tick=at)
     for warning in calibration.warnings:

@@ -9,7 +9,7 @@ import typer
 
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
-from medjury.cli.dask_connect import SCORES, On, computing
+from medjury.cli.dask_workers import On, computing
 from medjury.cli.files import write_json
 from medjury.cli.options import (
     METHODS,
@@ -88,7 +88,10 @@ def print_juries(
     """Rank the juries, print which to take and the tables, and write JSON where asked."""
     from medjury.services.juries import rank_juries
 
-    with computing(on, SCORES, json_to) as executor, progress("resampling", 1.0) as at:
+    with (
+        computing(on, "scores, no texts, are", json_to) as executor,
+        progress("resampling", 1.0) as at,
+    ):
         ranked = rank_juries(engine, question, tick=at, executor=executor)
     say_unnoted(ranked.unnoted)
     for name in ranked.silent:
@@ -110,7 +113,10 @@ def print_comparison(
     from calibration.tables.spec import laid_out
     from medjury.services.juries import compare_juries
 
-    with computing(on, SCORES, json_to) as executor, progress("resampling", 1.0) as at:
+    with (
+        computing(on, "scores, no texts, are", json_to) as executor,
+        progress("resampling", 1.0) as at,
+    ):
         compared = compare_juries(engine, question, tick=at, executor=executor)
     say_unnoted(compared.unnoted)
     show_decision(compared.decision, json_to)

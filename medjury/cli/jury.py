@@ -1,7 +1,6 @@
 """`medjury jury run`, `missing`: let a panel rate, and see what is missing and what it cost."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,16 +22,13 @@ from data.queries.costs import (
 from data.queries.jury import MissingVerdict, missing_verdicts
 from data.queries.jury import by_juror as verdicts_by_juror
 from data.queries.text_search import Planted, planted_texts
-from jury.admission import admit, api_keys, price_notices
+from jury.admission import api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.budget import Budget
-from jury.call import Provider
 from jury.panel import Panel, ended, read_panel, refuse_ended
-from jury.providers.executor import with_lost_jurors
 from jury.run import run_panel
 from jury.run_result import RunResult
-from medjury.cli.dask_connect import On
 from medjury.cli.files import write_json
 from medjury.cli.jury_words import (
     FULL_PRICES,
@@ -100,7 +96,6 @@ def run(
         ),
     ] = False,
     json_to: Json = None,
-    on: On = None,
     db: Db = None,
 ) -> None:
     """Have every juror of a panel rate what it has not rated yet; exit 1 if ratings are missing."""
@@ -114,7 +109,7 @@ def run(
         for line in left_out_notes(expected, asked_for=leave_out_too_long):
             say(line, json_to)
         return
-    request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, on, leave_out_too_long)
+    request = RunRequest(max_usd, replicates, benchmark, concurrency, batch, leave_out_too_long)
     if let_rate(engine, chosen, request, json_to).missing:
         raise typer.Exit(MISSING)
 
@@ -122,12 +117,7 @@ def run(
 def let_rate(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | None) -> RunResult:
     """Let a panel rate, say what goes where before and what it came to after."""
     refuse_ended(panel, datetime.now(UTC).date())
-    if request.on is None:
-        api_keys(panel)
-    elif request.batch:
-        raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
-    else:
-        admit(panel)
+    api_keys(panel)
     scope = RunScope(panel, request.replicates, tuple(request.benchmarks or ()))
     expected = run_estimate(engine, scope)
     refuse_beyond_budget(engine, expected, request.max_usd)
@@ -157,18 +147,14 @@ def _rated(engine: Engine, panel: Panel, request: RunRequest, json_to: Path | No
     }
     if request.batch:
         return _in_batches(engine, panel, options, json_to)
-    with (
-        _lines(request.on, panel, request.concurrency, json_to) as providers,
-        progress(f"panel {panel.name}", None) as at,
-    ):
-        options |= {"concurrency": request.concurrency, "providers": providers}
-        result = run_panel(
+    with progress(f"panel {panel.name}", None) as at:
+        return run_panel(
             engine,
             panel,
             progress=lambda now: at(now.done, now.total, progress_words(now)),
+            concurrency=request.concurrency,
             **options,
         )
-        return with_lost_jurors(result, providers or {})
 
 
 def _in_batches(
@@ -186,17 +172,6 @@ def _in_batches(
     if open_ := result.by_status.get(IN_FLIGHT, 0):
         say(f"{counted(open_, 'verdict')} in flight: the same command collects them", json_to)
     return result
-
-
-def _lines(
-    on: str | None, panel: Panel, concurrency: int, json_to: Path | None
-) -> AbstractContextManager[Mapping[str, Provider] | None]:
-    """Return the jurors' lines through workers where they are asked for."""
-    if on is None:
-        return nullcontext()
-    from medjury.cli.dask_executor import calling
-
-    return calling(on, panel, concurrency, json_to)
 
 
 def print_result(result: RunResult, json_to: Path | None = None) -> None:

@@ -14,7 +14,6 @@ from data.schema import Status
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
 from jury.panel import Panel
-from jury.providers.executor import LOST, NO_WORKER
 from jury.run_result import RunProgress, RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
 from jury.window import WindowSource
@@ -50,19 +49,12 @@ BY_STATUS: dict[str, str] = {
     Status.RATE_LIMITED: "the rate was limited: set requests_per_minute or tokens_per_minute in "
     "the panel, or run again later",
 }
-WORKERS = (
-    "the workers of --on were lost: start some with `dask worker ADDRESS`, and the scheduler if it "
-    "is gone (local:N starts its own); then run the same command again: it goes on with what is "
-    "missing"
-)
 BY_REASON = {
     NO_SUCH_MODEL: "mend model or base_url in the panel; `medjury jury probe PANEL` tries it",
     REFUSES: "delete that line in the panel and give the juror another name",
     NO_CONNECTION: "nobody answers there: start the server or mend base_url, then run again",
     NO_CREDENTIALS: "sign in on the machine that asks (for Azure `az login`, for Google `gcloud auth "
     "application-default login`, for AWS `aws sso login` or keys), then run again",
-    NO_WORKER: WORKERS,
-    LOST: WORKERS,
 }
 ANSWERED = (
     Status.INVALID_JSON,
@@ -86,7 +78,6 @@ class RunRequest:
     benchmarks: list[str] | None
     concurrency: int
     batch: bool
-    on: str | None
     leave_out_too_long: bool = False
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries import ReferencePair
 from data.store import import_ratings
-from medjury.cli.dask_connect import On, computing
+from medjury.cli.dask_workers import On, computing
 from medjury.cli.files import write_json
 from medjury.cli.options import BenchmarkOption, Db, Json, study_of
 from medjury.cli.output import counted, progress, say, show
