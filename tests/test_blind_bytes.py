@@ -101,11 +101,11 @@ CALLS: Mapping[str, Calls] = {
         ("analyse", "errors", "--per-group", "2"),
     ),
     "study plan": (("study", "plan", *SEATS, *JSON),),
-    "study taxonomy show": (("study", "taxonomy", "show", "--tasks", "--benchmarks", *JSON),),
-    "study taxonomy use": (("study", "taxonomy", "use", "--shipped", *JSON),),
-    "study points add": (("study", "points", "add", "nowhere.csv", "--benchmark", "visits"),),
-    "study points show": (("study", "points", "show", "--benchmark", "cases", *JSON),),
-    "analyse points": (("analyse", "points", *JSON),),
+    "study taxonomy": (("study", "taxonomy", *JSON),),
+    "study points": (
+        ("study", "points", "nowhere.csv", "--benchmark", "visits"),
+        ("study", "points", *JSON),
+    ),
     "study protocol set": (("study", "protocol", "set", "--margin", "0.1"),),
     "study protocol show": (("study", "protocol", "show", *JSON),),
     "study protocol check": (("study", "protocol", "check", *FAST, *JSON),),
@@ -130,8 +130,10 @@ CALLS: Mapping[str, Calls] = {
     "rate people list": (("rate", "people", "list"),),
     "rate people add": (("rate", "people", "add", "new"),),
     "rate people renew": (("rate", "people", "renew", "new"),),
-    "rate people email": (("rate", "people", "email", "new", "n@hospital.example"),),
-    "rate people specialty": (("rate", "people", "specialty", "dr_z", "cardiology"),),
+    "rate people change": (
+        ("rate", "people", "change", "new", "--email", "n@hospital.example"),
+        ("rate", "people", "change", "dr_z", "--specialty", "cardiology"),
+    ),
     "rate people end": (("rate", "people", "end", "new"),),
     # How many models wrote, and their names, is no secret: told before others are named to it.
     "study import": (
@@ -146,7 +148,6 @@ CALLS: Mapping[str, Calls] = {
     "share dossier": (
         ("share", "dossier", "--to", "tripod-llm", *FAST, "--out", "{dossier.md}", *JSON),
     ),
-    "study rubric used": (("study", "rubric", "used"),),
     "share rubric": (("share", "rubric", "generic", "--to", "promptfoo", "--out", "{bundle}"),),
     "share export": (
         ("share", "export", "{files}"),
@@ -183,14 +184,11 @@ LEFT_OUT: Mapping[str, str] = {
     "serve": "the screens, in test_blind_screens.py",
     "study verify": "finds a changed author, as it should; below with authors that came so",
     "study backup": "as verify: a copy is checked against the record",
-    "study move": "copies a whole database for who owns it; its own tests read what it prints",
     "jury probe": "knows no study",
     "jury panels": "knows no study",
     "study rubric list": "knows no study",
     "study rubric show": "knows no study",
     "study rubric add": "reads a folder into the study, and nothing of the study",
-    "study rubric import-helm": "knows no study",
-    "study taxonomy check": "reads a file, and knows no study",
 }
 
 

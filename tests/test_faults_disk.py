@@ -186,10 +186,10 @@ def test_neither_a_backup_nor_a_move_leaves_anything_on_a_full_disk(
         assert_told(
             run("study", "backup", str(disk / "b.db"), "--db", url), "b.db", "nothing was written"
         )
-        assert_told(run("study", "move", url, str(disk / "m.db")), "m.db")
+        assert_told(run("study", "backup", f"sqlite:///{disk}/m.db", "--db", url), "m.db")
         assert names(disk) == ["ballast"]
     assert run("study", "backup", str(disk / "b.db"), "--db", url)[0] == 0
-    assert run("study", "move", url, str(disk / "m.db"))[0] == 0
+    assert run("study", "backup", f"sqlite:///{disk}/m.db", "--db", url)[0] == 0
     assert names(disk) == ["b.db", "m.db"]
 
 

@@ -222,12 +222,13 @@ def test_a_killed_move_leaves_an_empty_study_and_the_same_move_works(
 ) -> None:
     to = tmp_path / "moved.db"
     killed_once(
-        larger(Path(f"{to}-wal"), 1 << 20), command("study", "move", str(large.url), str(to))
+        larger(Path(f"{to}-wal"), 1 << 20),
+        command("study", "backup", f"sqlite:///{to}", "--db", str(large.url)),
     )
     target = open_study(f"sqlite:///{to}")
     assert not any(all_rows(target).values())
     target.dispose()
-    code, out, err = run("study", "move", str(large.url), str(to))
+    code, out, err = run("study", "backup", f"sqlite:///{to}", "--db", str(large.url))
     assert (code, "the record is whole" in out) == (0, True), err
 
 

@@ -219,7 +219,7 @@ def test_a_backup_taken_while_clinicians_rate_holds_all_that_was_answered_before
     with serving(url) as server:
         asyncio.run(all_of_them(server.address))
     restored = f"sqlite:///{tmp_path / 'restored.db'}"
-    assert run("study", "move", str(to), restored)[0] == 0
+    assert run("study", "backup", restored, "--db", f"sqlite:///{to}")[0] == 0
     copy = open_study(restored)
     assert verify(copy).findings == ()
     rated = {code for name in clinicians for code in _rated(copy, name)}

@@ -182,11 +182,14 @@ def test_a_clinicians_specialty_is_said_recorded_and_taken_away(
         "response_id,rater,kind,criterion,score\nr0,dr-a,clinician,clarity,3\n"
     )
     assert run("rate", "ratings", str(tmp_path / "s.csv"))[0] == 0
-    assert "dr-a now has: cardiology" in run("rate", "people", "specialty", "dr-a", "cardiology")[1]
+    assert (
+        "dr-a now has: cardiology"
+        in run("rate", "people", "change", "dr-a", "--specialty", "cardiology")[1]
+    )
     assert specialties(engine) == {"dr-a": "cardiology"}
-    assert "has already" in run("rate", "people", "specialty", "dr-a", "cardiology")[1]
+    assert "has already" in run("rate", "people", "change", "dr-a", "--specialty", "cardiology")[1]
     assert verify(engine).findings == ()
-    assert run("rate", "people", "specialty", "dr-a", "--none")[0] == 0
+    assert run("rate", "people", "change", "dr-a", "--specialty", "")[0] == 0
     assert specialties(engine) == {}
-    for wrong in (("dr-x", "gp"), ("dr-a", "x" * 61), ("dr-a",)):
-        assert run("rate", "people", "specialty", *wrong)[0] == 2
+    for wrong in (("dr-x", "--specialty", "gp"), ("dr-a", "--specialty", "x" * 61), ("dr-a",)):
+        assert run("rate", "people", "change", *wrong)[0] == 2

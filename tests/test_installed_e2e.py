@@ -40,7 +40,7 @@ case-1,Says since when it hurts,1,must,false
 """
 SETTING_UP = (
     "study import responses.csv",
-    "study points add points.csv --benchmark cases",
+    "study points points.csv --benchmark cases",
     "jury run simulated --benchmark visits",
 )
 INVITING = (

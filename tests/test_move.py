@@ -74,7 +74,7 @@ def test_a_moved_study_is_the_same_and_calibrates_to_the_last_digit(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
     code, out, err = run(
-        "study", "move", url_of(whole), empty, "--json", str(tmp_path / "moved.json")
+        "study", "backup", empty, "--db", url_of(whole), "--json", str(tmp_path / "moved.json")
     )
     assert (code, "the record is whole" in out) == (0, True), err
     before, after = held(whole), held(opened(empty))
@@ -91,7 +91,7 @@ def test_no_copy_has_the_key_that_signs_sessions(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
     key, names = signing_key(whole), pseudonym_key(whole)
-    assert run("study", "move", url_of(whole), empty)[0] == 0
+    assert run("study", "backup", empty, "--db", url_of(whole))[0] == 0
     backup = tmp_path / "backup.db"
     assert run("study", "backup", str(backup), "--db", url_of(whole))[0] == 0
     assert key.encode() not in backup.read_bytes()
@@ -108,15 +108,15 @@ def test_a_study_comes_back_from_postgresql_as_it_went(
     run: Run, whole: Engine, opened: Callable[[str], Engine], tmp_path: Path
 ) -> None:
     server, back = postgres.new_database(), f"sqlite:///{tmp_path / 'back.db'}"
-    assert run("study", "move", url_of(whole), server)[0] == 0
-    assert run("study", "move", server, str(tmp_path / "back.db"))[0] == 0
+    assert run("study", "backup", server, "--db", url_of(whole))[0] == 0
+    assert run("study", "backup", back, "--db", server)[0] == 0
     assert held(opened(back)) == held(whole)
 
 
 def test_clinicians_rate_on_where_the_study_went(
     run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine]
 ) -> None:
-    run("study", "move", url_of(whole), empty)
+    run("study", "backup", empty, "--db", url_of(whole))
     moved = opened(empty)
     with moved.connect() as connection:
         rater = int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'")) or 0)
@@ -136,14 +136,14 @@ def test_a_target_that_holds_anything_is_refused_and_kept(
     with transaction(target) as session:
         session.add(Setting(key="ours", value="1"))
     before = held(target)
-    code, out, err = run("study", "move", url_of(whole), empty)
+    code, out, err = run("study", "backup", empty, "--db", url_of(whole))
     assert (code, out) == (2, "")
     assert "not empty (setting: 1 rows)" in err
     assert held(target) == before
 
 
 def test_moving_onto_itself_is_refused(run: Run, whole: Engine) -> None:
-    code, _, err = run("study", "move", url_of(whole), url_of(whole))
+    code, _, err = run("study", "backup", url_of(whole), "--db", url_of(whole))
     assert (code, "not empty" in err) == (2, True)
     assert verify(whole).findings == ()
 
@@ -168,7 +168,7 @@ def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(
         connection.exec_driver_sql("UPDATE rating SET response = 999 WHERE id = 1")
         connection.exec_driver_sql("PRAGMA foreign_keys=ON")
         connection.exec_driver_sql("BEGIN")
-    code, _, err = run("study", "move", url_of(whole), str(tmp_path / "new.db"))
+    code, _, err = run("study", "backup", file_of(tmp_path), "--db", url_of(whole))
     assert (code, "refer to none" in err) == (2, True)
     assert not list(tmp_path.glob("new.db*"))
 
@@ -178,7 +178,7 @@ def test_findings_of_the_study_move_with_it_and_are_told(
 ) -> None:
     with transaction(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'changed' WHERE id = 1"))
-    code, out, _ = run("study", "move", url_of(whole), empty)
+    code, out, _ = run("study", "backup", empty, "--db", url_of(whole))
     assert (code, "FINDING rating" in out) == (1, True)
 
 
@@ -220,8 +220,8 @@ def test_an_empty_study_is_nothing_to_move(opened: Callable[[str], Engine], tmp_
 def test_a_database_that_cannot_be_opened_is_told_without_its_password(
     run: Run, whole: Engine, place: str
 ) -> None:
-    for arguments in ((url_of(whole), place), (place, url_of(whole))):
-        code, out, err = run("study", "move", *arguments)
+    for source, to in ((url_of(whole), place), (place, url_of(whole))):
+        code, out, err = run("study", "backup", to, "--db", source)
         assert (code, out) == (2, "")
         assert "Traceback" not in err
         assert SECRET not in err
@@ -247,6 +247,8 @@ def test_postgres_is_told_its_right_name(run: Run) -> None:
 
 
 def test_an_absent_study_is_named_and_nothing_is_made(run: Run, tmp_path: Path) -> None:
-    code, _, err = run("study", "move", str(tmp_path / "absent.db"), str(tmp_path / "new.db"))
+    code, _, err = run(
+        "study", "backup", file_of(tmp_path), "--db", f"sqlite:///{tmp_path / 'absent.db'}"
+    )
     assert (code, "absent.db" in err) == (2, True)
     assert not list(tmp_path.glob("*.db"))

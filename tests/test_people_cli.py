@@ -74,12 +74,15 @@ def test_renewing_and_ending_close_the_old_ways(run: Run, engine: Engine) -> Non
 
 def test_an_email_is_given_changed_and_taken_away(run: Run) -> None:
     run("add", "dr-a")
-    assert run("email", "dr-a", "A@Ward.example")[1] == "dr-a now has: a@ward.example\n"
-    assert run("email", "dr-a", "a@ward.example")[1] == "dr-a has already: a@ward.example\n"
-    assert "b@ward.example" in run("email", "dr-a", "b@ward.example")[1]
+    assert run("change", "dr-a", "--email", "A@Ward.example")[1] == "dr-a now has: a@ward.example\n"
+    assert (
+        run("change", "dr-a", "--email", "a@ward.example")[1]
+        == "dr-a has already: a@ward.example\n"
+    )
+    assert "b@ward.example" in run("change", "dr-a", "--email", "b@ward.example")[1]
     assert "b@ward.example" in run("list")[1]
-    assert run("email", "dr-a", "--none")[1] == "dr-a now has: no e-mail address\n"
-    assert run("email", "dr-a", "--none")[1] == "dr-a has already: no e-mail address\n"
+    assert run("change", "dr-a", "--email", "")[1] == "dr-a now has: no e-mail address\n"
+    assert run("change", "dr-a", "--email", "")[1] == "dr-a has already: no e-mail address\n"
     assert "ward.example" not in run("list")[1]
 
 
@@ -103,13 +106,11 @@ def two_people(study: Engine) -> Engine:
         (["add", "dr-b", "--days", "0"], "--days"),
         (["renew", "dr-z"], "nobody of that name"),
         (["end", "dr-z"], "nobody of that name"),
-        (["email", "dr-z", "z@ward.example"], "nobody of that name"),
-        (["email", "dr-a"], "either an address or --none"),
-        (["email", "dr-a", "a@ward.example", "--none"], "either an address or --none"),
-        (["email", "dr-a", "nonsense"], "not an address"),
-        (["email", "dr-a", ""], "not an address"),
-        (["email", "dr-a", f"{'a' * 250}@b.cd"], "not an address"),
-        (["email", "dr-a", "Taken@ward.example"], "belongs to dr-taken"),
+        (["change", "dr-z", "--email", "z@ward.example"], "nobody of that name"),
+        (["change", "dr-a"], "give --email, --specialty or both"),
+        (["change", "dr-a", "--email", "nonsense"], "not an address"),
+        (["change", "dr-a", "--email", f"{'a' * 250}@b.cd"], "not an address"),
+        (["change", "dr-a", "--email", "Taken@ward.example"], "belongs to dr-taken"),
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(

@@ -1,4 +1,4 @@
-"""`medjury study rubric import-helm`: from a HELM to rubric folders, all of them or nothing."""
+"""`medjury study rubric add`: the rubrics of a HELM, and folders that are read back the same."""
 
 import os
 from pathlib import Path
@@ -10,45 +10,36 @@ from kit.commands import helm_wheel
 from kit.studies import Run
 from kit.study_place import StudyIn
 
+from data.database import open_study
+from data.queries.study import stored_rubric
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubric_files import write_rubrics
 from data.rubrics.helm import BENCHMARKS, HelmRubrics, read_helm
 
 
-def test_the_command_writes_rubrics_that_a_study_takes(
+def test_the_rubrics_of_a_helm_come_into_a_study(
     run: Run, tmp_path: Path, study_in: StudyIn
 ) -> None:
-    helm, out = helm_wheel(tmp_path), tmp_path / "new" / "rubrics"
-    code, said, err = run("study", "rubric", "import-helm", str(helm), "--out", str(out))
+    helm, url = helm_wheel(tmp_path), study_in(tmp_path, "s.db")
+    code, said, err = run("study", "rubric", "add", str(helm), "--db", url)
     assert code == 0, err
-    assert "Prompts of crfm-helm 0.5.9" in said
     assert "not taken: aci_bench: not in this release" in said
-    assert "1 rubric in" in said
-    assert read_rubric(out / "letter") == read_helm(str(helm)).rubrics["letter"]
-    code, said, err = run(
-        "study", "rubric", "add", str(out / "letter"), "--db", study_in(tmp_path, "s.db")
-    )
-    assert (code, "helm_letter version crfm-helm 0.5.9 is in" in said) == (0, True), err
-    assert [one.name for one in out.parent.iterdir()] == ["rubrics"]
+    assert "helm_letter version crfm-helm 0.5.9 is in the study" in said
+    engine = open_study(url)
+    assert stored_rubric(engine, "helm_letter") == read_helm(str(helm)).rubrics["letter"]
+    engine.dispose()
 
 
-@pytest.mark.parametrize("case", ["no helm", "taken", "a file"])
-def test_bad_input_ends_with_exit_code_2_and_nothing_written(
-    run: Run, tmp_path: Path, case: str
+def test_what_is_neither_a_rubric_nor_a_helm_is_one_message_and_makes_no_study(
+    run: Run, tmp_path: Path
 ) -> None:
-    out = tmp_path / "out"
-    helm = helm_wheel(tmp_path)
-    if case == "taken":
-        out.mkdir()
-        (out / "mine.txt").write_text("mine")
-    if case == "a file":
-        out.write_text("mine")
-    before = sorted(tmp_path.rglob("*"))
-    named = tmp_path / "nothing" if case == "no helm" else helm
-    code, said, err = run("study", "rubric", "import-helm", str(named), "--out", str(out))
-    assert (code, said, err.count("\n")) == (2, "", 1)
-    assert err.startswith("medjury: ")
-    assert sorted(tmp_path.rglob("*")) == before
+    (tmp_path / "empty").mkdir()
+    for named in ("nothing", "empty"):
+        url = f"sqlite:///{tmp_path / 'new.db'}"
+        code, said, err = run("study", "rubric", "add", str(tmp_path / named), "--db", url)
+        assert (code, said, err.count("\n")) == (2, "", 1), err
+        assert err.startswith("medjury: ")
+    assert not (tmp_path / "new.db").exists()
 
 
 ANYTHING = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

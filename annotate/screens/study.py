@@ -33,11 +33,11 @@ from data import queries
 from data.person import Person, only
 from data.queries import Material, StudyStanding
 from data.queries.record import Verified
-from data.queries.taxonomy import placed_for, subcategories, taxonomy_for
+from data.queries.taxonomy import placed_for
 from data.schema import Role, now
 from data.store.responses import TaxonomyPlace
 from data.store.steering import lock_study, reopen_study, set_place
-from data.taxonomy import shipped_taxonomy
+from data.taxonomy import medhelm_taxonomy
 from medjury.services.measuring import METRICS
 from medjury.services.taxonomy import coverage
 
@@ -166,10 +166,7 @@ def show_material(engine: Engine, person: Person) -> None:
         )
         + TOLD
     )
-    known = taxonomy_for(person, engine)
-    found = coverage(known, placed_for(person, engine))
-    is_medhelm = known.sha256 == shipped_taxonomy().sha256
-    covered = coverage_table(found, bool(materials), PAGE, is_medhelm=is_medhelm)
+    covered = coverage_table(coverage(placed_for(person, engine)), bool(materials), PAGE)
     with st.expander("Benchmarks by subcategory of the taxonomy", key="coverage"):
         st.html(tables.of_table(covered))
     if person.role == Role.COORDINATOR:
@@ -204,7 +201,7 @@ def _place(engine: Engine, person: Person, materials: list[Material]) -> None:
     views = {material.view.name: material for material in materials}
     name = columns[0].selectbox("Benchmark", list(views), key="place-of")
     own = views[name].view
-    places = subcategories(taxonomy_for(person, engine))
+    places = medhelm_taxonomy().subcategories()
     category = columns[1].selectbox(
         "Category", ["", *places], _at(["", *places], own.category), _named, key=f"category-{name}"
     )

@@ -17,7 +17,6 @@ from data.database import HEAD, reading
 from data.description import CONSENT_OF, CONSENT_TEXT
 from data.importers.package import EVERY, FORMAT, VERSION, columns, written
 from data.queries.base import Columns, columns_of
-from data.queries.taxonomy import TAXONOMY
 from data.record import canonical_values
 from data.schema import Authorship, Event, Rater, Response, Setting, Superseded, Table
 from data.settings import Settings
@@ -37,7 +36,6 @@ KEPT = {
     "study_text",
     CONSENT_TEXT,
     "searched_for_authors",
-    TAXONOMY,
     *(setting.name for setting in fields(Settings)),
 }
 KEPT_PREFIXES = ("panel:", CONSENT_OF, standing_key(0).removesuffix("0"))

@@ -13,7 +13,7 @@ from data.queries.base import FOR_STUDY, columns_of
 from data.queries.descriptions import consents, description_versions
 from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, settings, stored_rubric
-from data.queries.taxonomy import known_places, study_taxonomy
+from data.queries.taxonomy import known_places
 from data.schema import (
     Account,
     Event,
@@ -29,7 +29,7 @@ from data.schema import (
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A benchmark, where the study's taxonomy has one of its name, and what stands in it.
+    """A benchmark, where the taxonomy has one of its name, and what stands in it.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ def materials(_: Person, engine: Engine) -> list[Material]:
     with reading(engine) as session:
         references = dict(session.exec(with_reference).all())
         masks = dict(session.exec(masked).all())
-    taxonomy = known_places(study_taxonomy(engine))
+    taxonomy = known_places()
     return [
         Material(
             benchmark,

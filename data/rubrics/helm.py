@@ -174,6 +174,12 @@ def read_helm(path_or_name: str) -> HelmRubrics:
     return HelmRubrics(release, rubrics, lacking | refused)
 
 
+def is_helm_source(path_or_name: str) -> bool:
+    """Tell whether a folder has HELM's annotators in it."""
+    path = Path(path_or_name)
+    return path.is_dir() and any(path.joinpath(*inner, *ANNOTATORS).is_dir() for inner in ROOTS)
+
+
 def _read_annotators(
     annotators: list[Traversable], release: str
 ) -> tuple[dict[str, Rubric], dict[str, str]]:

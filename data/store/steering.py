@@ -12,7 +12,6 @@ from data.description import Description
 from data.errors import BadInput, Unknown
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, asking, only
-from data.queries.taxonomy import study_taxonomy, subcategories
 from data.queries.validation import study_rubrics
 from data.rubric import Rubric
 from data.schema import Benchmark, Role
@@ -24,6 +23,7 @@ from data.store.ratings import RatingsAdded, import_ratings
 from data.store.responses import ResponsesAdded, RubricFor, TaxonomyPlace, import_responses
 from data.store.rubrics import add_rubric
 from data.store.study import describe, lock, reopen
+from data.taxonomy import medhelm_taxonomy
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: TaxonomyPlace) 
         If the taxonomy has no such category, or the category no such subcategory. A
         category alone, or neither, is allowed.
     """
-    places = subcategories(study_taxonomy(engine))
+    places = medhelm_taxonomy().subcategories()
     parts = places.get(place.category, [])
     if place.category and place.category not in places:
         raise BadInput(f"category {place.category!r}: choose from {', '.join(places)}")

@@ -30,8 +30,6 @@ class Command(NamedTuple):
 GROUPS = {
     "study": "Set up, freeze, check and copy a study.",
     "study protocol": "Fix before the rating what the study is to show, and check whether it does.",
-    "study points": "Points of the case: what each instance's responses should and should not do.",
-    "study taxonomy": "Taxonomies: categories of tasks, and the benchmarks that stand in them.",
     "study rubric": "Rubrics: the criteria, scales and prompts that clinicians and jurors share.",
     "rate": "Clinicians: who rates what, their training, their differences and flags.",
     "rate people": "People who may sign in, and how.",
@@ -94,7 +92,7 @@ COMMANDS = (
     Command(
         "study rubric list",
         "rubrics:list_",
-        "List the rubrics that ship with medjury.",
+        "List the rubrics that ship with medjury, and which each benchmark of the study is rated on.",
         "",
     ),
     Command(
@@ -106,50 +104,20 @@ COMMANDS = (
     Command(
         "study rubric add",
         "rubrics:add",
-        "Check your own rubric and store it in the study.",
+        "Check your own rubric, or read those of a HELM installation, and store them in the study.",
         "our_rubric",
     ),
     Command(
-        "study points add",
-        "points:add",
-        "Have a benchmark rated by points of the case, and import the points of its instances.",
+        "study points",
+        "points:points",
+        "Have a benchmark rated by points of the case; without a file show points and agreement on them.",
         "points.csv --benchmark visits",
     ),
     Command(
-        "study points show",
-        "points:show_",
-        "Show the points that the instances of a benchmark are rated by.",
-        "--benchmark visits",
-    ),
-    Command(
-        "study taxonomy show",
-        "taxonomy:show_",
+        "study taxonomy",
+        "taxonomy:taxonomy",
         "Show the taxonomy of tasks, and how many benchmarks stand in each part of it.",
-        "--benchmarks",
-    ),
-    Command(
-        "study taxonomy check",
-        "taxonomy:check",
-        "Check a taxonomy of your own: a TOML file of categories, as deep as you like.",
-        "our_taxonomy.toml",
-    ),
-    Command(
-        "study taxonomy use",
-        "taxonomy:use",
-        "Have the study use a taxonomy of its own, from a file.",
-        "our_taxonomy.toml",
-    ),
-    Command(
-        "study rubric used",
-        "rubrics:used",
-        "List which rubric each benchmark of the study is rated on.",
         "",
-    ),
-    Command(
-        "study rubric import-helm",
-        "rubrics:import_helm",
-        "Read the jury prompts of a HELM installation, one rubric for each benchmark.",
-        "crfm_helm-0.5.9-py3-none-any.whl --out helm_rubrics",
     ),
     Command(
         "study lock",
@@ -178,14 +146,8 @@ COMMANDS = (
     Command(
         "study backup",
         "moving:backup",
-        "Write the whole study to a new SQLite file and check it.",
+        "Write the whole study to a new SQLite file, or into an empty database, and check it.",
         "backup.db",
-    ),
-    Command(
-        "study move",
-        "moving:move",
-        "Copy a study into an empty database, SQLite or PostgreSQL; FROM stays as it is.",
-        "backup.db moved.db",
     ),
     Command(
         "rate people list",
@@ -212,16 +174,10 @@ COMMANDS = (
         "dr_lee",
     ),
     Command(
-        "rate people email",
-        "people:email_",
-        "Set or remove a person's e-mail address; sessions opened with the old one end.",
-        "dr_a dr_a@hospital.example",
-    ),
-    Command(
-        "rate people specialty",
-        "people:specialty",
-        "Set or remove a clinician's specialty, a subgroup of clinicians in the analysis.",
-        "dr_a cardiology",
+        "rate people change",
+        "people:change",
+        "Set or remove a person's e-mail address or specialty; sessions opened with an old address end.",
+        "dr_a --email dr_a@hospital.example --specialty cardiology",
     ),
     Command(
         "rate assign",
@@ -306,12 +262,6 @@ COMMANDS = (
         "metrics:measure",
         "Score responses by metrics: against references, or answers by their key as HELM does.",
         "rouge-l",
-    ),
-    Command(
-        "analyse points",
-        "points:points",
-        "Compare jury and clinicians point by point, and what they catch of critical points missed.",
-        "--reps 200",
     ),
     Command(
         "analyse juries",

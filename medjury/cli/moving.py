@@ -1,4 +1,4 @@
-"""`medjury study move FROM TO` and `medjury study backup FILE`: a whole study into another database or a file."""
+"""`medjury study backup TO`: a whole study into a file, or into another database."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.database import open_study, reading, refuse_as_file, shown
+from data.database import open_study, reading, shown
 from data.errors import BadFile, BadInput
 from data.queries.package import counts
 from data.queries.record import verify
@@ -19,29 +19,10 @@ from medjury.cli.options import Db, Json, study_of, worked_on
 from medjury.cli.output import counted, hint, progress, say, show
 from medjury.cli.record import FINDINGS, KEEP
 
-From = Annotated[str, typer.Argument(metavar="FROM", help="A database URL, or a SQLite file.")]
-To = Annotated[str, typer.Argument(metavar="TO", help="The same, new or empty.")]
 BESIDE = ("", "-wal", "-shm")
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A new file; it becomes SQLite.")]
-
-
-def move(source: From, target: To, json_to: Json = None) -> None:
-    """Copy a study into an empty database, SQLite or PostgreSQL; FROM stays as it is."""
-    source_engine = open_study(_url(source))
-    with _removed_on_failure(_url(target)) as target_engine:
-        copied = _moved(source_engine, target_engine)
-    findings = verify(target_engine).findings
-    for engine in (source_engine, target_engine):
-        engine.dispose()  # a SQLite file is left without others beside it
-    worked_on[:] = [shown(target_engine.url)]
-    print_copy("Moved", copied.rows, copied.head, findings, json_to)
-    say(
-        "every row was read again and compared; stop what still serves the old study, and name "
-        "the new one from now on (--db or MEDJURY_DB)",
-        json_to,
-    )
-    if findings:
-        raise typer.Exit(FINDINGS)
+To = Annotated[
+    str, typer.Argument(metavar="TO", help="A new file, or the URL of an empty database.")
+]
 
 
 def print_copy(
@@ -73,13 +54,6 @@ def _moved(source: Engine, target: Engine) -> Copied:
         return move_study(source, target, step)
 
 
-def _url(database: str) -> str:
-    """Return the URL that is meant; a plain path is a SQLite file."""
-    if not database.strip():
-        raise BadInput("move: FROM or TO is empty; give a URL or a file")
-    return database if "://" in database else f"sqlite:///{database}"
-
-
 @contextmanager
 def _removed_on_failure(url: str) -> Iterator[Engine]:
     """Open the target; a SQLite file that was made for a move that failed is taken away."""
@@ -97,18 +71,41 @@ def _removed_on_failure(url: str) -> Iterator[Engine]:
         raise
 
 
-def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = None) -> None:
-    """Write the whole study to a new SQLite file and check it."""
-    refuse_as_file("backup", file)
+def backup(context: typer.Context, to: To, json_to: Json = None, db: Db = None) -> None:
+    """Write the whole study to a new SQLite file, or into an empty database, and check it."""
+    if not to.strip():
+        raise BadInput("backup: TO is empty; give a file or a URL")
+    if "://" in to:
+        _into_database(study_of(context, db), to, json_to)
+        return
+    file = Path(to)
     if os.path.lexists(file) and not file.is_dir():
         raise BadFile(f"backup {file}: is there already; name another file")
     check_place("backup", file)
     copied = back_up(study_of(context, db), file)
     print_copy(f"Backed up in {file}", copied.rows, copied.head, copied.findings, json_to)
     say(
-        f"to go back to it: --db sqlite:///{file}, or `medjury study move {file} TO` into an empty "
-        "database. It holds all but the key of sessions, authors too: guard it like the study",
+        f"to go back to it: --db sqlite:///{file}. It holds all but the key of sessions, authors "
+        "too: guard it like the study",
         json_to,
     )
     if copied.findings:
+        raise typer.Exit(FINDINGS)
+
+
+def _into_database(source: Engine, url: str, json_to: Path | None) -> None:
+    """Copy a study into an empty database; it stays as it is."""
+    with _removed_on_failure(url) as target:
+        copied = _moved(source, target)
+    findings = verify(target).findings
+    for engine in (source, target):
+        engine.dispose()  # a SQLite file is left without others beside it
+    worked_on[:] = [shown(target.url)]
+    print_copy(f"Copied into {shown(target.url)}", copied.rows, copied.head, findings, json_to)
+    say(
+        "every row was read again and compared; stop what still serves the old study, and name "
+        "the new one from now on (--db or MEDJURY_DB)",
+        json_to,
+    )
+    if findings:
         raise typer.Exit(FINDINGS)

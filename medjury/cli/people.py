@@ -106,41 +106,33 @@ def end(context: typer.Context, name: Known, json_to: Json = None, db: Db = None
     write_json({"name": name, "changed": shut}, json_to)
 
 
-def email_(
+def change(
     context: typer.Context,
     name: Known,
-    address: Annotated[
-        str | None, typer.Argument(help="Of the hospital account to let in.")
+    email: Annotated[
+        str | None, typer.Option(help='Of the hospital account to let in; "" takes it away.')
     ] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take the address away.")] = False,
+    specialty: Annotated[
+        str | None, typer.Option(help='Such as cardiology; "" takes it away.')
+    ] = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Set or remove a person's e-mail address; sessions opened with the old one end."""
-    if none == (address is not None):
-        raise BadInput(f"e-mail of {name}: give either an address or --none")
-    changed = set_email(OPERATOR, study_of(context, db), name, address)
-    now_has = "no e-mail address" if address is None else address.strip().lower()
-    say(f"{name} {'now has' if changed else 'has already'}: {now_has}")
-    write_json({"name": name, "changed": changed, "email": address}, json_to)
-
-
-def specialty(
-    context: typer.Context,
-    name: Known,
-    value: Annotated[
-        str | None, typer.Argument(metavar="SPECIALTY", help="Such as cardiology.")
-    ] = None,
-    none: Annotated[bool, typer.Option("--none", help="Take it away.")] = False,
-    json_to: Json = None,
-    db: Db = None,
-) -> None:
-    """Set or remove a clinician's specialty, a subgroup of clinicians in the analysis."""
-    if none == (value is not None):
-        raise BadInput(f"specialty of {name}: give either a specialty or --none")
-    changed = set_specialty(OPERATOR, study_of(context, db), name, value or "")
-    say(f"{name} {'now has' if changed else 'has already'}: {value or 'no specialty'}")
-    write_json({"name": name, "changed": changed, "specialty": value}, json_to)
+    """Set or remove a person's e-mail address or specialty; sessions opened with an old address end."""
+    if email is None and specialty is None:
+        raise BadInput(f"{name}: give --email, --specialty or both")
+    engine = study_of(context, db)
+    body: dict[str, Any] = {"name": name}
+    if email is not None:
+        address = email.strip().lower()
+        changed = set_email(OPERATOR, engine, name, address or None)
+        say(f"{name} {'now has' if changed else 'has already'}: {address or 'no e-mail address'}")
+        body |= {"changed": changed, "email": address or None}
+    if specialty is not None:
+        changed = set_specialty(OPERATOR, engine, name, specialty)
+        say(f"{name} {'now has' if changed else 'has already'}: {specialty or 'no specialty'}")
+        body |= {"changed": changed or bool(body.get("changed")), "specialty": specialty or None}
+    write_json(body, json_to)
 
 
 def _consent(person: PersonView) -> str:

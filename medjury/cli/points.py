@@ -1,16 +1,17 @@
-"""`medjury study points` and `medjury analyse points`: points of the case, and agreement on them."""
+"""`medjury study points`: points of the case, and agreement on them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from sqlalchemy import Engine
 
-from data.errors import Unknown
+from data.errors import BadInput, Unknown, Unrated
 from data.importers.points import PointFile
 from data.importers.table import TableFile
 from data.person import OPERATOR
 from data.points import points_of, points_rubric
-from data.queries import case_rubrics
+from data.queries import benchmarks, case_rubrics
 from data.queries.cases import CaseRubric, without_points
 from data.store.points import add_points
 from medjury.cli.files import write_json
@@ -31,19 +32,18 @@ from medjury.cli.output import counted, hint, say, show, show_table
 if TYPE_CHECKING:
     from medjury.services.points import BenchmarkPoints
 
-Benchmark = Annotated[str, typer.Option(metavar="NAME", help="Benchmark of the study.")]
 KINDS = {"must": "must", "must_not": "must not", "nice": "nice to have"}
 
 
-def add(
+def points(
     context: typer.Context,
     path: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="FILE", help="instance_id, point, weight, kind, critical; CSV or JSON Lines."
         ),
-    ],
-    benchmark: Benchmark,
+    ] = None,
+    benchmark: BenchmarkOption = None,
     rubric: Annotated[
         Path | None,
         typer.Option(
@@ -54,13 +54,22 @@ def add(
         str | None,
         typer.Option("--format", metavar="[csv|jsonl]", help="By default from the name."),
     ] = None,
+    instance: Annotated[str | None, typer.Option(metavar="ID", help="This instance only.")] = None,
+    panel: PanelOption = None,
+    jurors: Jurors = None,
+    reps: Reps = 2000,
+    seed: Seed = 0,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Have a benchmark rated by points of the case, and import the points of its instances."""
-    table = TableFile(path, table_format(form))
+    """Have a benchmark rated by points of the case; without a file show points and agreement on them."""
     engine = study_of(context, db)
-    given = engine, benchmark, PointFile(table), points_rubric(rubric)
+    if path is None:
+        _show(engine, benchmark, instance, (named_jurors(panel, jurors), reps, seed), json_to)
+        return
+    if benchmark is None:
+        raise BadInput("points: give --benchmark, the benchmark whose instances have these points")
+    given = engine, benchmark, PointFile(TableFile(path, table_format(form))), points_rubric(rubric)
     added = add_points(*given, OPERATOR.actor)
     bare = without_points(engine, benchmark)
     say(
@@ -76,43 +85,45 @@ def add(
     write_json(body | {"points": added.points, "without": bare}, json_to)
 
 
-def show_(
-    context: typer.Context,
-    benchmark: Benchmark,
-    instance: Annotated[str | None, typer.Option(metavar="ID", help="This instance only.")] = None,
-    json_to: Json = None,
-    db: Db = None,
+def _show(
+    engine: Engine,
+    benchmark: str | None,
+    instance: str | None,
+    asked: tuple[tuple[str, ...] | None, int, int],
+    json_to: Path | None,
 ) -> None:
-    """Show the points that the instances of a benchmark are rated by."""
-    engine = study_of(context, db)
-    cases = [one for one in case_rubrics(engine, benchmark) if instance in (None, one.instance_id)]
-    if not cases:
-        which = f"benchmark {benchmark}" + (f", instance {instance}" if instance else "")
-        raise Unknown(f"{which}: the study has no points for it")
-    for case in cases:
-        _show_case(case, json_to)
-    write_json({"benchmark": benchmark, "instances": [_json(one) for one in cases]}, json_to)
-
-
-def points(
-    context: typer.Context,
-    panel: PanelOption = None,
-    jurors: Jurors = None,
-    benchmark: BenchmarkOption = None,
-    reps: Reps = 2000,
-    seed: Seed = 0,
-    json_to: Json = None,
-    db: Db = None,
-) -> None:
-    """Compare jury and clinicians point by point, and what they catch of critical points missed."""
+    """Show the points of each instance, and the agreement on them where clinicians have answered."""
     from calibration.json_values import json_value
     from medjury.services.points import PointsQuestion, points_agreement
 
-    question = PointsQuestion(benchmark, named_jurors(panel, jurors), reps, seed)
-    found = points_agreement(study_of(context, db), question)
-    for one in found:
-        _show_agreement(one, json_to)
-    body = {"reps": reps, "seed": seed, "benchmarks": [json_value(one) for one in found]}
+    question = PointsQuestion(benchmark, *asked)
+    names = [benchmark] if benchmark else [one.name for one in benchmarks(engine)]
+    cases = [
+        (name, case)
+        for name in names
+        for case in case_rubrics(engine, name)
+        if instance in (None, case.instance_id)
+    ]
+    if not cases:
+        which = f"benchmark {benchmark}" if benchmark else "no benchmark"
+        which += f", instance {instance}" if instance else ""
+        raise Unknown(f"{which}: the study has no points for it")
+    for _, case in cases:
+        _show_case(case, json_to)
+    body: dict[str, object] = {
+        "instances": [{"benchmark": name} | _json(case) for name, case in cases],
+        "reps": question.reps,
+        "seed": question.seed,
+        "benchmarks": [],
+    }
+    try:
+        found = points_agreement(engine, question)
+    except Unrated as error:
+        say(str(error), json_to)
+    else:
+        for one in found:
+            _show_agreement(one, json_to)
+        body["benchmarks"] = [json_value(one) for one in found]
     write_json(body, json_to)
 
 

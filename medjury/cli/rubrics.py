@@ -8,19 +8,18 @@ from typing import Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.errors import BadInput
+from data.errors import BadInput, NoStudy
 from data.queries import benchmarks
 from data.queries.jury import juror_profiles
 from data.rubric import Gold, Rubric, read_rubric, shipped
-from data.rubric_files import write_rubrics
-from data.rubrics.helm import read_helm
+from data.rubrics.helm import is_helm_source, read_helm
 from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, PanelOption, Seed, rubric_named, study_of
-from medjury.cli.output import counted, hint, progress, say, say_unnoted, show
+from medjury.cli.output import hint, progress, say, say_unnoted, show
 from medjury.services.rubric_export import (
     EXPORT_FORMATS,
     RubricExport,
@@ -39,12 +38,24 @@ HASH = re.compile(r",? ?(?:prompt )?sha256 [0-9a-f]{64}")
 Named = Annotated[str, typer.Argument(metavar="NAME|PATH", help="A shipped rubric or a folder.")]
 
 
-def list_(json_to: Json = None) -> None:
-    """List the rubrics that ship with medjury."""
+def list_(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
+    """List the rubrics that ship with medjury, and which each benchmark of the study is rated on."""
     rubrics = {name: read_rubric(name) for name in shipped()}
     rows = [_row(name, rubric) for name, rubric in rubrics.items()]
     show("Rubrics", ["name", "criteria", "on", "gold"], rows)
-    write_json({"rubrics": [_json(rubric) for rubric in rubrics.values()]}, json_to)
+    try:
+        in_study = benchmarks(study_of(context, db))
+    except NoStudy:
+        in_study = []
+    if in_study:
+        used = [
+            [one.name, f"{one.rubric.name} {_short(one.rubric.version)}", one.rubric.sha256[:12]]
+            for one in in_study
+        ]
+        show("Rubrics in use", ["benchmark", "rubric", "sha256"], used)
+    body = {"rubrics": [_json(rubric) for rubric in rubrics.values()]}
+    used_on = [{"benchmark": one.name} | _json(one.rubric) for one in in_study]
+    write_json(body | {"benchmarks": used_on}, json_to)
     hint("`medjury study rubric show NAME` prints every anchor, the jurors' prompt and the hash.")
 
 
@@ -61,64 +72,37 @@ def show_(name: Named, json_to: Json = None) -> None:
 
 def add(
     context: typer.Context,
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Has rubric.toml and prompt.txt.")
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FOLDER|HELM",
+            help="Has rubric.toml and prompt.txt; or a HELM wheel, checkout or installed package.",
+        ),
     ],
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Check your own rubric and store it in the study."""
-    rubric = read_rubric(folder)
-    sha256 = add_rubric(study_of(context, db, create=True), rubric)
-    say(f"{rubric.name} version {_short(rubric.version)} is in the study as {sha256[:12]}")
-    write_json(_json(rubric), json_to)
-
-
-def used(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
-    """List which rubric each benchmark of the study is rated on."""
-    in_study = benchmarks(study_of(context, db))
-    show(
-        "Rubrics in use",
-        ["benchmark", "rubric", "sha256"],
-        [
-            [
-                benchmark.name,
-                f"{benchmark.rubric.name} {_short(benchmark.rubric.version)}",
-                benchmark.rubric.sha256[:12],
-            ]
-            for benchmark in in_study
-        ],
-    )
-    used_on = [{"benchmark": benchmark.name} | _json(benchmark.rubric) for benchmark in in_study]
-    write_json({"benchmarks": used_on}, json_to)
-
-
-def import_helm(
-    helm: Annotated[
-        str,
-        typer.Argument(
-            metavar="PATH|NAME",
-            help="A HELM wheel, checkout or installation; or the name of an installed package.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Folder to write; new or empty.")] = Path(
-        "helm_rubrics"
-    ),
-    json_to: Json = None,
-) -> None:
-    """Read the jury prompts of a HELM installation, one rubric for each benchmark.
+    """Check your own rubric, or read those of a HELM installation, and store them in the study.
 
     HELM is read as text; nothing of it is run.
     """
-    prompts = read_helm(helm)
-    write_rubrics(out, prompts.rubrics)
-    rows = [_row(name, rubric) for name, rubric in sorted(prompts.rubrics.items())]
-    show(f"Prompts of {prompts.release}", ["benchmark", "criteria", "on", "gold"], rows)
-    for name, why in sorted(prompts.refused.items()):
-        say(f"not taken: {name}: {why}")
-    say(f"{counted(len(rows), 'rubric')} in {out}; use one with --rubric {out / rows[0][0]}")
-    body = {"release": prompts.release, "out": str(out), "refused": dict(prompts.refused)}
-    write_json(body | {"rubrics": [_json(rubric) for rubric in prompts.rubrics.values()]}, json_to)
+    folder = Path(source)
+    if (folder / "rubric.toml").is_file() or (folder.is_dir() and not is_helm_source(source)):
+        rubrics, body = {"": read_rubric(folder)}, {}
+    else:
+        prompts = read_helm(source)
+        rubrics = dict(sorted(prompts.rubrics.items()))
+        body = {"release": prompts.release, "refused": dict(prompts.refused)}
+        for name, why in sorted(prompts.refused.items()):
+            say(f"not taken: {name}: {why}")
+    engine = study_of(context, db, create=True)
+    for rubric in rubrics.values():
+        sha256 = add_rubric(engine, rubric)
+        say(f"{rubric.name} version {_short(rubric.version)} is in the study as {sha256[:12]}")
+    if body:
+        write_json(body | {"rubrics": [_json(one) for one in rubrics.values()]}, json_to)
+    else:
+        write_json(_json(rubrics[""]), json_to)
 
 
 def _short(version: str) -> str:

@@ -225,6 +225,6 @@ def views_on_one_rubric(
     if by_points := [view.name for view in chosen if view.rubric.points]:
         raise Unknown(
             f"benchmark {by_points[0]}: is rated by points of the case, each case with its own; there is "
-            "no one rubric to better. Correct the points instead (`medjury study points add`)"
+            "no one rubric to better. Correct the points instead (`medjury study points`)"
         )
     return chosen

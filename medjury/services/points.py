@@ -91,7 +91,7 @@ def _benchmarks(engine: Engine, named: str | None) -> list[str]:
         which = f"benchmark {named}" if named else "no benchmark of this study"
         raise BadInput(
             f"{which}: {'not ' if named else ''}rated by points of the case; "
-            "put a benchmark on points (`medjury study points add FILE --benchmark NAME`; in the app: "
+            "put a benchmark on points (`medjury study points FILE --benchmark NAME`; in the app: "
             "Study, Points)"
         )
     return names

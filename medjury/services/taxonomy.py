@@ -1,21 +1,17 @@
-"""A taxonomy of tasks, and how many benchmarks stand in each of its parts."""
+"""How many benchmarks stand in each part of the taxonomy of tasks, MedHELM's and a study's own."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine
-
-from data.queries.taxonomy import PlacedBenchmark, placed_benchmarks, study_taxonomy
-from data.taxonomy import LISTS, CatalogueBenchmark, Part, Place, Taxonomy
-
-OTHER = "named"  # the list of benchmarks that a taxonomy names and describes nowhere
+from data.queries.taxonomy import PlacedBenchmark
+from data.taxonomy import LISTS, Place, medhelm_taxonomy
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """A part of a taxonomy and its benchmarks.
+    """A part of the taxonomy and its benchmarks.
 
     Attributes
     ----------
@@ -42,19 +38,16 @@ class CoverageRow:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How a taxonomy is covered.
+    """How the taxonomy is covered.
 
     Attributes
     ----------
-    lists
-        The names of the lists, in order.
     once, empty
         List -> how many leaves have one benchmark of it, and none.
     not_placed
         Benchmarks of the study without a place in the taxonomy.
     """
 
-    lists: tuple[str, ...]
     rows: tuple[CoverageRow, ...]
     leaves: int
     once: Mapping[str, int]
@@ -62,126 +55,64 @@ class Coverage:
     not_placed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StudyTaxonomy:
-    """The taxonomy of a study, its coverage, and the study's benchmarks; none without a study."""
+def coverage(benchmarks: Sequence[PlacedBenchmark] = ()) -> Coverage:
+    """Return how many benchmarks stand in each part of the taxonomy, of each list and of a study.
 
-    taxonomy: Taxonomy
-    coverage: Coverage
-    benchmarks: tuple[PlacedBenchmark, ...] = ()
-
-
-def study_coverage(engine: Engine, taxonomy: Taxonomy | None = None) -> StudyTaxonomy:
-    """Return the taxonomy of a study, or another one, with the study's benchmarks in it."""
-    chosen = taxonomy or study_taxonomy(engine)
-    benchmarks = placed_benchmarks(engine)
-    return StudyTaxonomy(chosen, coverage(chosen, benchmarks), tuple(benchmarks))
-
-
-def coverage(taxonomy: Taxonomy, benchmarks: Sequence[PlacedBenchmark] = ()) -> Coverage:
-    """Return how many benchmarks stand in each part of a taxonomy, of each list and of a study.
-
-    A part that is no leaf has a row only where benchmarks were placed in it and no deeper.
+    A category has a row only where benchmarks were placed in it and no deeper.
     """
-    described = {one.name: one for one in taxonomy.benchmarks}
+    taxonomy = medhelm_taxonomy()
+    lists = {one.name: one.lists for one in taxonomy.benchmarks}
     of_study: dict[tuple[str, str], list[str]] = {}
     for one in benchmarks:
         of_study.setdefault((one.category, one.subcategory), []).append(one.name)
-    rows, places = [], set()
-    for place in taxonomy.places():
-        places.add((place.category, place.subcategory))
-        own = tuple(of_study.get((place.category, place.subcategory), ()))
-        row = _row(place, described, own)
-        if place.is_leaf or row.listed or own:
-            rows.append(row)
-    lists = _lists(rows)
+    places = list(taxonomy.places())
+    rows = [_row(at, lists, of_study.get((at.category, at.subcategory), [])) for at in places]
     leaves = [row for row in rows if row.is_leaf]
+    known = {(at.category, at.subcategory) for at in places}
     return Coverage(
-        lists,
-        tuple(rows),
+        tuple(row for row in rows if row.is_leaf or row.listed or row.study),
         len(leaves),
-        {name: sum(row.listed.get(name, 0) == 1 for row in leaves) for name in lists},
-        {name: sum(not row.listed.get(name, 0) for row in leaves) for name in lists},
-        tuple(one.name for one in benchmarks if (one.category, one.subcategory) not in places),
+        {name: sum(row.listed.get(name, 0) == 1 for row in leaves) for name in LISTS},
+        {name: sum(not row.listed.get(name, 0) for row in leaves) for name in LISTS},
+        tuple(one.name for one in benchmarks if (one.category, one.subcategory) not in known),
     )
 
 
-def _row(
-    place: Place, described: Mapping[str, CatalogueBenchmark], own: tuple[str, ...]
-) -> CoverageRow:
-    listed = Counter(
-        name
-        for benchmark in place.part.benchmarks
-        for name in (described[benchmark].lists if benchmark in described else ()) or (OTHER,)
-    )
-    tasks = sum(len(task.single) for task in place.part.tasks)
-    part = place.part
+def _row(at: Place, lists: Mapping[str, tuple[str, ...]], own: Sequence[str]) -> CoverageRow:
+    listed = Counter(name for benchmark in at.part.benchmarks for name in lists[benchmark])
+    tasks = sum(len(task.single) for task in at.part.tasks)
     return CoverageRow(
-        place.category, place.subcategory, part.label, place.is_leaf, tasks, dict(listed), own
+        at.category, at.subcategory, at.part.label, at.is_leaf, tasks, dict(listed), tuple(own)
     )
 
 
-def _lists(rows: Sequence[CoverageRow]) -> tuple[str, ...]:
-    """Return the lists that occur: MedHELM's in their order, then others by name."""
-    found = {name for row in rows for name in row.listed}
-    return (*(name for name in LISTS if name in found), *sorted(found.difference(LISTS)))
-
-
-def picture_rows(found: Coverage) -> tuple[str, list[dict[str, str | int]]]:
-    """Return the list that a picture of the coverage shows, the longest, and its rows."""
-    totals = {name: sum(row.listed.get(name, 0) for row in found.rows) for name in found.lists}
-    chosen = max(totals, key=lambda name: totals[name], default="")
-    rows: list[dict[str, str | int]] = [
-        {
-            "category": row.category,
-            "part": row.label if row.is_leaf else f"(in {row.label} only)",
-            "listed": row.listed.get(chosen, 0),
-            "own": len(row.study),
-        }
-        for row in found.rows
-    ]
-    return chosen, rows
-
-
-def to_json(known: StudyTaxonomy) -> dict[str, Any]:
-    """Return a taxonomy with its coverage as `--json` writes it."""
-    taxonomy, found = known.taxonomy, known.coverage
-    places = taxonomy.place_of()
-    return {
-        "taxonomy": {
-            "name": taxonomy.name,
-            "version": taxonomy.version,
-            "source": taxonomy.source,
-            "sha256": taxonomy.sha256,
-            "published": dict(taxonomy.published),
-            "categories": [_part_json(one) for one in taxonomy.categories],
-        },
-        "counts": counts(taxonomy),
-        "coverage": asdict(found) | {"rows": [asdict(row) for row in found.rows]},
-        "benchmarks": [asdict(one) | _at(places.get(one.name)) for one in taxonomy.benchmarks],
-        "study": [asdict(one) for one in known.benchmarks],
-    }
-
-
-def counts(taxonomy: Taxonomy) -> dict[str, int]:
+def counts() -> dict[str, int]:
     """Return how many categories, leaves, lines of tasks, single tasks and benchmarks there are."""
+    taxonomy = medhelm_taxonomy()
+    lines = [task for place in taxonomy.places() for task in place.part.tasks]
     return {
         "categories": len(taxonomy.categories),
         "leaves": len(taxonomy.leaves()),
-        "depth": taxonomy.depth(),
-        "task_lines": taxonomy.lines(),
-        "single_tasks": taxonomy.single_tasks(),
-        "benchmarks": len({*taxonomy.place_of(), *(one.name for one in taxonomy.benchmarks)}),
+        "task_lines": len(lines),
+        "single_tasks": sum(len(task.single) for task in lines),
+        "benchmarks": len(taxonomy.benchmarks),
     }
 
 
-def _at(place: Place | None) -> dict[str, str]:
-    found = ("", "") if place is None else (place.category, place.subcategory)
-    return dict(zip(("category", "subcategory"), found, strict=True))
-
-
-def _part_json(part: Part) -> dict[str, Any]:
-    below = [_part_json(one) for one in part.parts]
-    return {name: value for name, value in asdict(part).items() if name != "parts"} | {
-        "subcategories": below
+def to_json(benchmarks: Sequence[PlacedBenchmark]) -> dict[str, Any]:
+    """Return the taxonomy with its coverage as `--json` writes it."""
+    taxonomy = medhelm_taxonomy()
+    body, places = asdict(taxonomy), taxonomy.place_of()
+    catalogue = [
+        asdict(one)
+        | {"category": places[one.name].category, "subcategory": places[one.name].subcategory}
+        for one in taxonomy.benchmarks
+    ]
+    del body["benchmarks"]
+    return {
+        "taxonomy": body,
+        "counts": counts(),
+        "coverage": asdict(coverage(benchmarks)),
+        "benchmarks": catalogue,
+        "study": [asdict(one) for one in benchmarks],
     }
