@@ -19,8 +19,8 @@ Row = TypeVar("Row", bound=AgreementRow | DetectionRow)
 BETWEEN_CLINICIANS = ("clinicians", "like_for_like", "intra_rater", "jury_held_out")
 # Sections of the details that do.
 SECTIONS_BETWEEN_CLINICIANS = (
-    *("reliability", "disattenuated", "influence", "missing", "distributions"),
-    *("chance_corrected", "alt_test", "severity", "test_retest"),
+    *("reliability", "influence", "missing", "distributions"),
+    *("chance_corrected", "severity", "test_retest"),
 )
 
 

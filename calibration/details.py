@@ -3,21 +3,19 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from calibration.alt_test import alt_test_rows
 from calibration.chance_corrected import chance_rows
 from calibration.data_quality import distribution_rows, missing_rows
 from calibration.differences import difference_rows
-from calibration.effective_jurors import effective_rows, value_rows
 from calibration.influence import influence_rows
 from calibration.juror_bias import length_rows, self_preference_rows
+from calibration.juror_value import value_rows
 from calibration.marks import NOTHING, Marks, mark_rows
 from calibration.other_measures import secondary_rows
-from calibration.reliability import ClinicianReliability, ReliabilityRow
+from calibration.reliability import ReliabilityRow
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
-from calibration.true_agreement import TrueAgreementRow
 from calibration.values import AnalysisOptions, Noted
 
 Details = dict[str, list[Noted]]
@@ -42,7 +40,7 @@ class StudyContext:
     families: Mapping[str, str] = field(default_factory=dict)
     tried: Callable[[Scope], int] = lambda _: 0
     marks: Marks = NOTHING
-    reference: ClinicianReliability = field(default_factory=ClinicianReliability)
+    reference: Sequence[ReliabilityRow] = ()
 
 
 def details(
@@ -70,22 +68,19 @@ def sections(
 ) -> Iterator[tuple[str, Iterable[Noted]]]:
     """Yield the sections of one scope by name, in the order in which they are shown."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
-    yield "reliability", _rows_of(scope, known.reference.reliability)
-    yield "disattenuated", _rows_of(scope, known.reference.disattenuated)
+    yield "reliability", _rows_of(scope, known.reference)
     yield "influence", influence_rows(scope)
     yield "missing", missing_rows(scope, scores)
     yield "distributions", distribution_rows(scope, scores)
     yield "other_measures", secondary_rows(scope, scores)
     yield "chance_corrected", chance_rows(scope, scores)
-    yield "alt_test", alt_test_rows(scope)
     yield "severity", severity_rows(scope)
     yield "self_preference", self_preference_rows(scope, known.families, known.authors)
     yield "length", length_rows(scope, known.words)
-    yield "effective_jurors", effective_rows(scope)
     yield "juror_value", value_rows(scope)
     yield "test_retest", test_retest_rows(scope, scores)
     yield "evidence", mark_rows(scope, scores, known.marks)
 
 
-def _rows_of(scope: Scope, rows: Sequence[ReliabilityRow | TrueAgreementRow]) -> list[Noted]:
+def _rows_of(scope: Scope, rows: Sequence[ReliabilityRow]) -> list[Noted]:
     return [row for row in rows if row.benchmark == scope.name]

@@ -1,4 +1,4 @@
-"""Each scorer beside its ICC: absolute agreement, rank correlation, and difference in points of the scale."""
+"""Each scorer beside its ICC: rank correlation, and difference in points of the scale."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from calibration import remarks
 from calibration.agreement import (
     LEAST_RESPONSES,
     Columns,
+    column_icc,
     columns,
     unscaled,
     why_no_icc,
@@ -18,33 +19,18 @@ from calibration.agreement import (
 )
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
-from calibration.icc import UNDEFINED, Interval, icc_table
+from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope, why_undefined_scope
 from calibration.scores import Array, Integers, Scores
 from calibration.values import NAN, NORMAL_95, Note, Noted, note, noted
 
 LEAST_DIFFERENCES = 2  # one difference has no spread
-ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
-IN_POINTS = (
-    *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
-    *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
-)
+IN_POINTS = (*("icc_raw", "bias", "bias_low", "bias_high", "limits_low", "limits_high"),)
 
 
-@dataclass(frozen=True)
-class Ranks:
-    """Two rank correlations of one pair of columns; both NaN where undefined."""
-
-    spearman: float
-    kendall: float
-
-
-UNRANKED = Ranks(float("nan"), float("nan"))
-
-
-def rank_correlations(x: Array, y: Array) -> Ranks:
-    """Return Spearman's rho and Kendall's tau-b of two columns.
+def spearman(x: Array, y: Array) -> float:
+    """Return Spearman's rho of two columns: Pearson's r of the ranks, ties given their mean rank.
 
     Parameters
     ----------
@@ -52,33 +38,13 @@ def rank_correlations(x: Array, y: Array) -> Ranks:
 
     Returns
     -------
-    Ranks
-        rho: Pearson's r of the ranks, ties given their mean rank. tau-b: (concordant -
-        discordant pairs) / sqrt(pairs not tied in x * pairs not tied in y). Both from -1 to
-        1; NaN with fewer than two responses or where a column is all ties.
-
-    Notes
-    -----
-    Means of equal scores that differ by rounding alone, below 1e-9 of the largest value, are
-    ties: tau-b would otherwise count such a pair by the order of a sum.
+    From -1 to 1; NaN with fewer than two responses or where a column is all ties. Means of equal
+    scores that differ by rounding alone, below 1e-9 of the largest value, are ties.
 
     References
     ----------
-    Spearman (1904), American Journal of Psychology 15, 72. Kendall (1945), Biometrika 33,
-    239, for ties. The computation is scipy's.
+    Spearman (1904), American Journal of Psychology 15, 72.
     """
-    from scipy import stats  # slow to load, and the agreement table has no tau
-
-    rho = spearman(x, y)
-    if np.isnan(rho):
-        return UNRANKED
-    a, b = _dense_ranks(x), _dense_ranks(y)
-    tau = stats.kendalltau(a, b, method="asymptotic").statistic
-    return Ranks(rho, float(tau))
-
-
-def spearman(x: Array, y: Array) -> float:
-    """Return Spearman's rho of two columns without NaN, as `rank_correlations` does."""
     if len(x) < 2:
         return NAN
     a, b = _dense_ranks(x), _dense_ranks(y)
@@ -213,17 +179,13 @@ def bias_replicates(differences: Array, clusters: Integers, n_clusters: int) -> 
 class SecondaryRow(Noted):
     """One scorer against the clinicians' mean, beside its ICC. None: does not apply.
 
-    icc_absolute is ICC(A,2) and icc_raw ICC(C,2), both of raw columns; bias and limits are
-    in points of the scale, scorer minus clinicians; n counts the responses with both.
+    icc_raw is ICC(C,2) of raw columns; bias and limits are in points of the scale, scorer minus
+    clinicians; n counts the responses with both.
     """
 
     benchmark: str
     scorer: str
-    icc_absolute: float | None = NAN
-    icc_absolute_low: float | None = NAN
-    icc_absolute_high: float | None = NAN
     icc_raw: float | None = NAN
-    kendall: float = NAN
     spearman: float = NAN
     bias: float | None = NAN
     bias_low: float | None = NAN
@@ -234,7 +196,7 @@ class SecondaryRow(Noted):
 
 
 def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
-    """Return each scorer's absolute agreement, order and points against the clinicians' mean.
+    """Return each scorer's order and points against the clinicians' mean.
 
     Parameters
     ----------
@@ -247,13 +209,13 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
     -------
     list of SecondaryRow
         One a scorer. ICCs, bias and limits are of means of raw composites whatever the
-        method; the rank correlations are of the method's columns. The bias has a t
+        method; Spearman's rho is of the method's columns. The bias has a t
         interval where each instance has one response, else percentile intervals over
-        resampled instances. A metric is not on the rubric's scale: None but for its ranks.
+        resampled instances. A metric is not on the rubric's scale: None but for its order.
 
     References
     ----------
-    As `icc.icc_table`, `ranks.rank_correlations` and `bland_altman`.
+    As `spearman` and `bland_altman`.
     """
     reason = why_undefined_scope(scores, scope)
     if reason:
@@ -294,42 +256,41 @@ def _resampled(scope: Scope, raw: dict[str, Columns]) -> dict[str, Interval]:
 
 def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> SecondaryRow:
     n = int(raw.both.sum())
-    ranks, of_ranks = _ranks(scope, scorer, n)
+    rho, of_ranks = _order(scope, scorer, n)
     found, of_points = (
         (_absent(scorer), [note(Code.ONLY_ORDER)])
         if _is_metric(scorer)
         else _in_points(scope, raw, ends)
     )
     first = of_points[0]
-    if first and first.code is Code.ICC_UNDEFINED and np.isnan(ranks.spearman):
+    if first and first.code is Code.ICC_UNDEFINED and np.isnan(rho):
         of_ranks = []
         of_points[0] = note(Code.ICC_AND_RANKS_UNDEFINED, why=first["why"])
     return SecondaryRow(
         benchmark=scope.name,
         scorer=scorer,
-        kendall=ranks.kendall,
-        spearman=ranks.spearman,
+        spearman=rho,
         n=n,
         notes=noted(*_rater_notes(scope, scorer), *of_points, *of_ranks),
         **found,
     )
 
 
-def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[Note | None]]:
-    """Return the rank correlations of the method's columns, and their notes."""
+def _order(scope: Scope, scorer: str, n: int) -> tuple[float, list[Note | None]]:
+    """Return Spearman's rho of the method's columns, and its notes."""
     panel, method = scope.scorers[scorer], scope.options.method
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()
     notes = [note(Code.NOT_IN_ORDER, raters=flat) if flat else None]
-    ranks = rank_correlations(x, y) if len(x) >= LEAST_RESPONSES else UNRANKED
-    if np.isnan(ranks.spearman):
+    rho = spearman(x, y) if len(x) >= LEAST_RESPONSES else NAN
+    if np.isnan(rho):
         reason = why_no_icc(scope.grid, panel, method, (x, y))
         lost = note(Code.RANKS_UNDEFINED, why=reason)
         notes = [lost] if reason and reason.code is Code.NO_Z else [*notes, lost]
     elif len(x) < n:
         notes.append(note(Code.RANKS_OVER, responses=len(x)))
-    return ranks, notes
+    return rho, notes
 
 
 def _in_points(
@@ -339,25 +300,14 @@ def _in_points(
     x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
     points = bland_altman(y - x if len(x) >= LEAST_RESPONSES else y[:0])
     ends = drawn if drawn and len(x) >= LEAST_RESPONSES else points.bias_interval
-    iccs, reason = raw_iccs(x, y)
-    numbers = [*iccs, points.bias, ends.low, ends.high, points.limits.low, points.limits.high]
+    icc, reason = raw_icc(x, y)
+    numbers = [icc, points.bias, ends.low, ends.high, points.limits.low, points.limits.high]
     doubts = [] if len(x) < LEAST_RESPONSES else _doubts(scope, raw, points, ends)
     return dict(zip(IN_POINTS, numbers, strict=True)), [reason, *doubts]
 
 
-def raw_iccs(x: Array, y: Array) -> tuple[list[float], Note | None]:
-    """Return ICC(A,2) with its F interval and ICC(C,2) of two columns, and what is undefined.
-
-    Parameters
-    ----------
-    x, y : shape (n,), no NaN
-
-    Returns
-    -------
-    four numbers and a note
-        ICC(A,2), low, high, ICC(C,2), and None or why some are NaN: fewer than three responses,
-        a constant or a mirrored column; ICC(A,2) with a denominator below 0; the interval
-        where nothing is left over as error, or where its approximation fails below 0.
+def raw_icc(x: Array, y: Array) -> tuple[float, Note | None]:
+    """Return ICC(C,2) of two raw columns without NaN, and why it is undefined where it is NaN.
 
     References
     ----------
@@ -365,17 +315,8 @@ def raw_iccs(x: Array, y: Array) -> tuple[list[float], Note | None]:
     """
     if reason := why_undefined(x, y):
         few = len(x) < LEAST_RESPONSES
-        return [NAN] * 4, reason if few else note(Code.ICC_UNDEFINED, why=reason)
-    with np.errstate(divide="ignore", invalid="ignore"):  # hardly any freedom: no interval
-        table = icc_table(np.column_stack([x, y])).loc[["ICC(A,k)", "ICC(C,k)"]].to_numpy()
-    (absolute, low, high), consistent = table[0].tolist(), float(table[1, 0])
-    if absolute > 1 + ROUNDING:
-        return [NAN] * 3 + [consistent], note(Code.ABSOLUTE_UNDEFINED)
-    if absolute > 1 - ROUNDING:
-        return [absolute, NAN, NAN, consistent], note(Code.ABSOLUTE_NO_ERROR)
-    if not low <= absolute <= high:
-        return [absolute, NAN, NAN, consistent], note(Code.ABSOLUTE_FAR_BELOW)
-    return [absolute, low, high, consistent], None
+        return NAN, reason if few else note(Code.ICC_UNDEFINED, why=reason)
+    return column_icc(x, y, "paper"), None
 
 
 def _rater_notes(scope: Scope, scorer: str) -> Iterator[Note | None]:

@@ -1,7 +1,7 @@
 """How reliable the clinicians' own ratings are, with intervals for incomplete tables."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,6 @@ from calibration.planning.rows import PanelSizeRow
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
-from calibration.true_agreement import TrueAgreementRow, true_agreement_row
 from calibration.values import COMBINED, NAN, NORMAL_95, AnalysisOptions, Note, Noted, note, noted
 
 FORMS = ("ICC(C,k)", "ICC(A,k)", "ICC(C,1)", "ICC(A,1)")  # the one to quote first
@@ -71,24 +70,13 @@ class Reliabilities:
     reason: Note | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class ClinicianReliability:
-    """How reliable the clinicians are as a reference, on each benchmark and combined."""
-
-    reliability: Sequence[ReliabilityRow] = ()
-    disattenuated: Sequence[TrueAgreementRow] = ()
-
-
-def clinician_reliability(scores: Scores, options: AnalysisOptions) -> ClinicianReliability:
-    """Return the clinicians' reliability, and the jury's agreement corrected for their error."""
-    reliable: list[ReliabilityRow] = []
-    freed: list[TrueAgreementRow] = []
-    for scope in scopes(scores, options):
-        reason = why_undefined_scope(scores, scope)
-        reliable += reliability_rows(scope, reason)
-        if scope.jury:
-            freed.append(true_agreement_row(scope, scope.jury, reason))
-    return ClinicianReliability(reliable, freed)
+def clinician_reliability(scores: Scores, options: AnalysisOptions) -> list[ReliabilityRow]:
+    """Return how reliable the clinicians are as a reference, on each benchmark and combined."""
+    return [
+        row
+        for scope in scopes(scores, options)
+        for row in reliability_rows(scope, why_undefined_scope(scores, scope))
+    ]
 
 
 def reliability_rows(scope: Scope, reason: Note | None = None) -> list[ReliabilityRow]:

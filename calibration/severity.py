@@ -8,7 +8,6 @@ import numpy as np
 from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
-from calibration.crossed import MixedModel, crossed_model
 from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array
@@ -24,8 +23,6 @@ class SeverityRow(Noted):
     severity, low, high : float
         Points above the mean of the other raters, and its 95 % bootstrap interval.
         Below 0 the rater is stricter than the others, above 0 more lenient.
-    shrunken : float
-        Points above the average rater in the crossed mixed model, drawn towards 0.
     n : int
         Responses that the rater and another one rated.
     """
@@ -36,7 +33,6 @@ class SeverityRow(Noted):
     severity: float
     low: float
     high: float
-    shrunken: float
     n: int
 
 
@@ -63,20 +59,13 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
     Raw composites under both methods: z would remove what is asked for. `severity` is the
     mean over responses of the rater's composite minus the mean of all other clinicians and
     jurors on the same response, so that a rater who was given poor responses does not seem
-    strict. The others may be severe themselves; the mixed model allows for that too.
-
-    References
-    ----------
-    The shrunken value is the best linear unbiased predictor of Henderson (1975),
-    Biometrics 31, 423, with the variances of `crossed.crossed_model`.
+    strict.
     """
     grid = without_metrics(scope.grid)
     away = distances(grid.composites)
     drawn = scope.resample(severity_replicates(away, grid))
-    model = all_raters_model(grid)
-    shrunken = shrunken_severities(grid.composites, model)
     return [
-        _row(scope, grid, place, (away[:, place], drawn[:, place], shrunken[place]), model)
+        _row(scope, grid, place, away[:, place], drawn[:, place])
         for place in range(len(grid.raters))
     ]
 
@@ -115,77 +104,7 @@ def severity_replicates(away: Array, grid: RatingMatrix) -> SeverityReplicates:
     return SeverityReplicates(np.column_stack(columns) if columns else empty)
 
 
-def all_raters_model(grid: RatingMatrix) -> MixedModel:
-    """Fit all raters of a grid, jurors too, as one population of raters.
-
-    Undefined, with the reason, as in `crossed.crossed_model`.
-    """
-    has_composite = ~np.isnan(grid.composites)
-    if has_composite.any(axis=0).sum() < 2:
-        return MixedModel(reason=note(Code.MIXED_TWO_RATERS))
-    if (has_composite.sum(axis=1) > 1).sum() < 3:
-        return MixedModel(reason=note(Code.MIXED_FEW_RATED))
-    return crossed_model(grid.composites)
-
-
-def shrunken_severities(composites: Array, model: MixedModel) -> Array:
-    """Return the predicted rater effects of composite = mean + response + rater + residual.
-
-    Henderson's equations with the responses, whose block is diagonal, eliminated, so that
-    as many equations are left as there are raters, and one for the mean.
-
-    Parameters
-    ----------
-    composites : shape (n, raters), NaN where missing
-    model : MixedModel
-        Of the same composites.
-
-    Returns
-    -------
-    shape (raters,)
-        Points above the average rater; 0 for all where the model finds no variance between
-        raters; NaN where the model is undefined, and for a rater without composites.
-    """
-    has_composite = ~np.isnan(composites)
-    if model.reason or not model.residual > 0:
-        return np.full(composites.shape[1], np.nan)
-    number: Array = has_composite.sum(axis=1).astype(np.float64)
-    weight = _response_weight(number, model)
-    design = np.column_stack([number, has_composite])
-    total = np.nansum(composites, axis=1)
-    normal = _gram(has_composite) - design.T @ (design * weight[:, None])
-    right = np.concatenate([[total.sum()], np.nansum(composites, axis=0)])
-    right = right - design.T @ (weight * total)
-    # With effects sqrt(v) b the penalty is the residual's variance: no division by v = 0.
-    root = np.concatenate([[1.0], np.full(has_composite.shape[1], np.sqrt(model.rater))])
-    penalty = np.concatenate([[0.0], np.full(has_composite.shape[1], model.residual)])
-    solved = np.linalg.solve(normal * np.outer(root, root) + np.diag(penalty), right * root)
-    effects: Array = np.where(has_composite.any(axis=0), (root * solved)[1:], np.nan)
-    return effects
-
-
-def _response_weight(number: Array, model: MixedModel) -> Array:
-    """Return v_i / (v_e + number v_i), the weight of a response that is integrated out."""
-    weight: Array = model.response / (model.residual + number * model.response)
-    return weight
-
-
-def _gram(has_composite: Array) -> Array:
-    """Return the cross products of the mean's column and the raters' over all readings."""
-    own = has_composite.sum(axis=0).astype(np.float64)
-    gram = np.diag(np.concatenate([[own.sum()], own]))
-    gram[0, 1:] = gram[1:, 0] = own
-    return gram
-
-
-def _row(
-    scope: Scope,
-    grid: RatingMatrix,
-    place: int,
-    away_and_draws: tuple[Array, Array, float],
-    model: MixedModel,
-) -> SeverityRow:
-    away, drawn, shrunken = away_and_draws
+def _row(scope: Scope, grid: RatingMatrix, place: int, away: Array, drawn: Array) -> SeverityRow:
     rated = ~np.isnan(away)
     ends = percentile_interval(drawn)
     return SeverityRow(
@@ -195,21 +114,19 @@ def _row(
         severity=float(away[rated].mean()) if rated.any() else NAN,
         low=ends.low,
         high=ends.high,
-        shrunken=float(shrunken),
         n=int(rated.sum()),
-        notes=noted(*_notes(scope, grid, place, (rated, drawn), model)),
+        notes=noted(*_notes(scope, grid, place, (rated, drawn))),
     )
 
 
 def _notes(
-    scope: Scope, grid: RatingMatrix, place: int, found: tuple[Array, Array], model: MixedModel
+    scope: Scope, grid: RatingMatrix, place: int, found: tuple[Array, Array]
 ) -> Iterator[Note | None]:
     rated, drawn = found
     if not rated.any():
         yield note(Code.NONE_SHARED)
         return
     yield _to_clinicians(grid, place)
-    yield note(Code.NOT_SHRUNKEN, why=model.reason) if model.reason else None
     yield scope.analysed
     yield remarks.few_instances(grid.instances(rated.astype(np.bool_)))
     yield remarks.undefined_resamples(drawn)

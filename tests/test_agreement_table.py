@@ -201,7 +201,7 @@ def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
     rows = {(one["benchmark"], one["scorer"]): one for one in body["rows"]}
     held = rows["combined", "like_for_like"]
     keys = ["method", "k", "reps", "seed", "decision", "protocol", "reading", "adjudicated"]
-    keys += ["rows", "raters", "reliability", "disattenuated", "detection", "subgroups"]
+    keys += ["rows", "raters", "reliability", "detection", "subgroups"]
     keys += ["checked_with"]
     assert list(body) == keys
     assert {"kind", "headline", "estimate", "low", "high", "reasons", "next"} <= decision.keys()

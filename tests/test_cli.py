@@ -49,7 +49,7 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     assert code == 0, err
     body = json.loads(out)
     keys = ["method", "k", "reps", "seed", "decision", "protocol", "reading", "adjudicated"]
-    keys += ["rows", "raters", "reliability", "disattenuated", "detection", "subgroups"]
+    keys += ["rows", "raters", "reliability", "detection", "subgroups"]
     keys += ["checked_with"]
     assert list(body) == keys
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}

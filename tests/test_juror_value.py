@@ -9,7 +9,7 @@ from kit.scores import note_of, scope_of
 from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.codes import NoteCode as Code
 from calibration.differences import difference_rows
-from calibration.effective_jurors import value_rows
+from calibration.juror_value import value_rows
 
 NAN = math.nan
 METHODS = ["paper", "published"]

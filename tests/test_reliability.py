@@ -20,7 +20,6 @@ from calibration.reliability import (
 )
 from calibration.tables.agreement import RELIABILITY
 from calibration.tables.spec import laid_out
-from calibration.true_agreement import true_agreement_row
 
 SHROUT_FLEISS = [
     [9, 2, 5, 8],
@@ -183,60 +182,3 @@ def with_jury(n=4000, seed=0, error=1.0, own=0.0):
     doctors = true + np.sqrt(error) * random.normal(size=(n, 4)) + random.normal(size=4)
     doctors[np.argsort(random.random((n, 4)), axis=1) >= 2] = np.nan
     return np.hstack([doctors, true + np.sqrt(own) * random.normal(size=(n, 1))])
-
-
-def test_a_jury_without_error_agrees_fully_with_clinicians_freed_of_theirs():
-    scope = scope_of(with_jury(), 4, reps=200)
-
-    found = true_agreement_row(scope, scope.jury)
-
-    assert found.observed == pytest.approx(math.sqrt(0.5), abs=0.02)
-    assert found.single == pytest.approx(0.5, abs=0.03)
-    assert found.disattenuated == pytest.approx(1, abs=0.03)
-    assert found.low < found.disattenuated < found.high
-
-
-@pytest.mark.parametrize("error", [0.3, 3.0])
-def test_it_does_not_hang_on_how_noisy_the_clinicians_are(error):
-    scope = scope_of(with_jury(8000, error=error, own=1.0), 4, reps=0)
-
-    found = true_agreement_row(scope, scope.jury)
-
-    assert found.disattenuated == pytest.approx(math.sqrt(0.5), abs=0.04)
-
-
-def test_a_complete_table_has_the_correction_of_spearman_by_hand():
-    table = with_jury(30, seed=2)
-    random = np.random.default_rng(3)
-    table[:, :4] = table[:, 4:] + random.normal(size=(30, 4))
-    scope = scope_of(table, 4, reps=0)
-    r = np.corrcoef(table.T)
-    observed, single = r[4, :4].mean(), r[:4, :4][np.triu_indices(4, 1)].mean()
-
-    found = true_agreement_row(scope, scope.jury)
-
-    assert (found.observed, found.single) == pytest.approx((observed, single))
-    assert found.disattenuated == pytest.approx(observed / math.sqrt(single))
-
-
-def test_clinicians_without_anything_in_common_have_no_true_agreement():
-    table = np.array([[1.0, 5, 3], [2, 4, 1], [3, 3, 4], [4, 2, 2], [5, 1, 5]])
-    scope = scope_of(table, 2)
-
-    found = true_agreement_row(scope, scope.jury)
-
-    assert found.single < 0
-    assert math.isnan(found.disattenuated)
-    assert found.notes[0].code is Code.NO_TRUE_AGREEMENT
-
-
-def test_each_resample_takes_z_and_all_else_anew():
-    table = with_jury(25, seed=4)
-    scope = scope_of(table, 4, reps=1, seed=3)
-    row = true_agreement_row(scope, scope.jury)
-    drawn = np.random.default_rng(3).integers(0, 25, size=(1, 25))[0]
-
-    again = scope_of(table[drawn], 4, reps=0)
-
-    expected = true_agreement_row(again, again.jury).disattenuated
-    assert row.low == row.high == pytest.approx(expected)

@@ -10,8 +10,8 @@ from kit.studies import content_of
 
 from calibration.codes import NoteCode
 from calibration.decision import DecisionKind
-from calibration.effective_jurors import ValueRow
 from calibration.influence import InfluenceRow
+from calibration.juror_value import ValueRow
 from calibration.other_measures import secondary_rows
 from calibration.report.content import criterion_rows, paired_means
 from calibration.report.page import in_points, page, sensitivity

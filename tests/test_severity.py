@@ -1,24 +1,17 @@
 """Severity: distances by hand, BLUPs by statsmodels, intervals by resampling, properties."""
 
 import math
-import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from kit.scores import note_of, scope_of
-from statsmodels.formula.api import mixedlm
 
 from calibration.bootstrap import draw_counts
-from calibration.crossed import MixedModel
-from calibration.messages import words
 from calibration.rating_matrix import RatingMatrix
 from calibration.severity import (
-    all_raters_model,
     distances,
     severity_replicates,
     severity_rows,
-    shrunken_severities,
     without_metrics,
 )
 
@@ -59,48 +52,6 @@ def test_poor_responses_do_not_make_a_rater_severe():
     assert [row.severity for row in rows] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_shrunken_severities_are_statsmodels_random_effects(seed):
-    table = simulate(n=40, seed=seed)
-    response, rater = np.nonzero(~np.isnan(table))
-    frame = pd.DataFrame({"c": table[response, rater], "i": response, "r": rater})
-    parts = {"response": "0 + C(i)", "rater": "0 + C(r)"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = mixedlm(
-            "c ~ 1", frame, groups=np.ones(len(frame)), vc_formula=parts, re_formula="0"
-        ).fit(method=["bfgs", "lbfgs", "powell"])
-        effects = next(iter(fitted.random_effects.values()))
-    of_rater, of_response = fitted.vcomp
-    model = MixedModel(of_response, of_rater, fitted.scale)
-
-    found = shrunken_severities(table, model)
-
-    expected = [effects[f"rater[C(r)[{place}]]"] for place in range(table.shape[1])]
-    assert found == pytest.approx(expected, abs=1e-6)
-    own = all_raters_model(without_metrics(scope_of(table, 4).grid))
-    assert shrunken_severities(table, own) == pytest.approx(expected, abs=2e-3)
-
-
-def test_shrinking_draws_towards_0_and_keeps_the_order_of_a_complete_table():
-    table = 3 + np.random.default_rng(0).normal(size=(30, 1)) + [[-0.6, -0.1, 0.2, 0.5]]
-    table = table + 0.5 * np.random.default_rng(1).normal(size=table.shape)
-
-    rows = severity_rows(scope_of(table, 2))
-
-    # In a complete table the distance to the others is k / (k - 1) times that to all.
-    centred = np.array([row.severity for row in rows]) * 3 / 4
-    shrunken = np.array([row.shrunken for row in rows])
-    assert (np.abs(shrunken) < np.abs(centred)).all()
-    assert shrunken / centred == pytest.approx(np.full(4, shrunken[0] / centred[0]))
-
-
-def test_raters_who_are_all_alike_are_shrunken_to_0():
-    model = MixedModel(response=1.0, rater=0.0, residual=0.5)
-
-    assert shrunken_severities(simulate(), model) == pytest.approx(np.zeros(7))
-
-
 def test_the_interval_is_that_of_resampled_instances():
     table = simulate(n=40)
     scope = scope_of(table, 4, per=2)
@@ -131,18 +82,9 @@ def test_what_is_undefined_is_nan_with_a_reason():
     rows = severity_rows(scope_of([[3, NAN, 4], [2, NAN, 4], [1, NAN, 2]], 1))
 
     assert math.isnan(rows[1].severity)
-    assert math.isnan(rows[1].shrunken)
     assert note_of(rows[1]) == "undefined: no response that this rater and another one rated"
     (alone,) = severity_rows(scope_of([[3], [2], [1]], 1))
     assert math.isnan(alone.severity)
-    why = all_raters_model(scope_of([[3], [2], [1]], 1).grid).reason
-    assert words(why).endswith("two raters")
-
-
-def test_thousands_of_responses_have_shrunken_severities_too():
-    rows = severity_rows(scope_of(simulate(n=2000), 4, reps=20))
-
-    assert all(math.isfinite(row.shrunken) for row in rows)
 
 
 def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
@@ -172,10 +114,9 @@ def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
 def test_shift_order_and_empty_rows_change_nothing_and_scale_scales(change, factor):
     table = simulate()
 
-    for name in ("severity", "shrunken"):
-        before = [getattr(row, name) for row in severity_rows(scope_of(table, 4))]
-        after = [getattr(row, name) for row in severity_rows(scope_of(change(table), 4))]
-        assert after == pytest.approx(np.array(before) * factor, abs=1e-4)
+    before = [row.severity for row in severity_rows(scope_of(table, 4))]
+    after = [row.severity for row in severity_rows(scope_of(change(table), 4))]
+    assert after == pytest.approx(np.array(before) * factor, abs=1e-4)
 
 
 def test_simulated_raters_are_named():

@@ -57,8 +57,6 @@ class NoteCode(StrEnum):
     MIXED_FEW = "mixed_few"
     MIXED_FLAT = "mixed_flat"
     MIXED_ONE = "mixed_one"
-    MIXED_TWO_RATERS = "mixed_two_raters"
-    MIXED_FEW_RATED = "mixed_few_rated"
     MIXED_UNCONVERGED = "mixed_unconverged"
     HELD_ICCS = "held_iccs"
     HELD_ON = "held_on"
@@ -82,9 +80,6 @@ class NoteCode(StrEnum):
     RELIABILITY_UNEVEN = "reliability_uneven"
     RELIABILITY_SHARED = "reliability_shared"
     RELIABILITY_WITHIN = "reliability_within"
-    NO_TRUE_AGREEMENT = "no_true_agreement"
-    TRUE_FEW = "true_few"
-    TRUE_ABOVE_ONE = "true_above_one"
 
     # Paired differences
     ONLY_BOTH = "only_both"
@@ -100,16 +95,11 @@ class NoteCode(StrEnum):
     NOT_IN_ORDER = "not_in_order"
     RANKS_UNDEFINED = "ranks_undefined"
     RANKS_OVER = "ranks_over"
-    ABSOLUTE_UNDEFINED = "absolute_undefined"
-    ABSOLUTE_NO_ERROR = "absolute_no_error"
-    ABSOLUTE_FAR_BELOW = "absolute_far_below"
     LIMITS = "limits"
     SHARED_POINTS = "shared_points"
     NO_BIAS_INTERVAL = "no_bias_interval"
 
     # What is missing, what decides, and what was given
-    NO_BOUNDS = "no_bounds"
-    BOUNDS = "bounds"
     UNDEFINED_WITHOUT = "undefined_without"
     DECIDES_SIGN = "decides_sign"
     DECIDES = "decides"
@@ -137,17 +127,9 @@ class NoteCode(StrEnum):
 
     # Nearness to the other clinicians
     NO_OTHERS = "no_others"
-    TOO_FEW_TO_TEST = "too_few_to_test"
-    NEARNESS_PASSED = "nearness_passed"
-    NEARNESS_NOT_PASSED = "nearness_not_passed"
-    FEW_CLINICIANS_TESTED = "few_clinicians_tested"
-    NOT_TESTED = "not_tested"
-    SHARED_T = "shared_t"
-    SINGLE_OTHER = "single_other"
 
     # The jurors one by one
     NONE_SHARED = "none_shared"
-    NOT_SHRUNKEN = "not_shrunken"
     FROM_CLINICIANS = "from_clinicians"
     NOT_ESTIMABLE = "not_estimable"
     NO_RESIDUAL = "no_residual"
@@ -163,11 +145,6 @@ class NoteCode(StrEnum):
     ONE_LENGTH = "one_length"
     WORDLESS = "wordless"
     JURY_OF_ONE = "jury_of_one"
-    NO_JUROR_VARIES = "no_juror_varies"
-    FEW_RATED_BY_ALL = "few_rated_by_all"
-    CONSTANT_ERROR = "constant_error"
-    ERRORS_CANCEL = "errors_cancel"
-    MORE_THAN_THERE_ARE = "more_than_there_are"
     NOT_RATED_BY_ALL = "not_rated_by_all"
     UNVARIED_OR_NONE = "unvaried_or_none"
     NO_REPLICATES = "no_replicates"

@@ -147,8 +147,6 @@ REASONS: Mapping[Code, Message] = {
     Code.FEW_REPEATS: "{repeats} complete repeats, and {least} are needed",
     Code.REPEATS_ALIKE: "all first and repeated composites are the same",
     Code.RELIABILITY_EXTREME: "there is no residual variance, or responses do not differ at all",
-    Code.NO_TRUE_AGREEMENT: "the clinicians' own reliability is not above 0",
-    Code.TRUE_FEW: "fewer than {least} responses have the jury and two clinicians with a z",
 }
 MESSAGES: Mapping[Code, Message] = {
     Code.SIMULATED: "simulated raters: {raters}",
@@ -192,8 +190,6 @@ MESSAGES: Mapping[Code, Message] = {
     Code.MIXED_FEW: "the mixed model needs 3 responses that two clinicians rated",
     Code.MIXED_FLAT: "the mixed model needs composites that differ",
     Code.MIXED_ONE: "the mixed model needs two clinicians",
-    Code.MIXED_TWO_RATERS: "the mixed model needs two raters",
-    Code.MIXED_FEW_RATED: "the mixed model needs 3 responses that two raters rated",
     Code.MIXED_UNCONVERGED: "the mixed model did not converge",
     Code.HELD_ICCS: "ICC with the other clinicians: jury {jury:z.3f}, held-out clinician {clinician:z.3f}",
     Code.HELD_ON: "{clinicians:clinician} compared, each on {least} responses or more",
@@ -230,7 +226,6 @@ MESSAGES: Mapping[Code, Message] = {
         "{responses} responses from {instances:instance}: the intervals take them as independent"
     ),
     Code.RELIABILITY_WITHIN: "with each benchmark's own mean taken out, ICC(C,1) {icc:z.3f}",
-    Code.TRUE_ABOVE_ONE: "above 1: the clinicians' reliability is uncertain, so read it only as high",
 }
 # The name of the row says "fragile".
 GENERAL: Mapping[Code, Message] = {

@@ -8,23 +8,12 @@ from calibration.messages.form import Figures, Message, filled, quoted
 GENERAL: Mapping[Code, Message] = {
     Code.SHARED_POINTS: (
         "several responses of an instance: the interval of the bias resamples instances, those "
-        "of the limits and of ICC(A,2) take responses as independent"
+        "of the limits take responses as independent"
     ),
     Code.SHARED_AC2: (
         "several responses of an instance: AC2's standard error takes them as independent"
     ),
-    Code.SHARED_T: "several responses of an instance: the t test takes them as independent",
 }
-
-
-def _bounds(figures: Figures) -> str:
-    low = "below any bound" if figures["low"] is None else f"{figures['low']:z.3f}"
-    text = (
-        "if the {missing:missing score} were the worst or the best for agreement that the scale "
-        f"allows, the ICC would be {low} or {{high:z.3f}}: bounds, not an estimate, and used nowhere "
-        "else"
-    )
-    return filled(text, figures)
 
 
 def _left_out(figures: Figures) -> str:
@@ -63,22 +52,6 @@ def _unvaried(figures: Figures) -> str:
     return f"no variance: {', '.join(raters)}"
 
 
-def _nearness(outcome: str) -> Message:
-    text = f"{outcome} the test of nearness: as near to the others as {{won}} of "
-    return text + "{clinicians:clinician}, minus epsilon"
-
-
-def _not_tested(figures: Figures) -> str:
-    clinicians = (f"{quoted(name)} ({responses})" for name, responses in figures["clinicians"])
-    return f"not tested, fewer than {figures['least']} responses: {', '.join(clinicians)}"
-
-
-def _single_other(figures: Figures) -> str:
-    alone, responses = figures["alone"], figures["responses"]
-    where = "" if alone == responses else f" on {alone} of {responses} responses"
-    return f"there is only one other clinician to compare with{where}"
-
-
 def _from_clinicians(figures: Figures) -> str:
     name = "the other clinicians" if figures["is_clinician"] else "the clinicians"
     return filled(f"compared with {name} alone {{points:+z.2f}} on {{responses:response}}", figures)
@@ -97,10 +70,6 @@ REASONS: Mapping[Code, Message] = {
     Code.CRITERION_UNSCORED: "no clinician has scored {criterion} here",
     Code.NO_TWO_SCORES: "no response has the scores of two of these raters",
     Code.NO_OTHERS: "held out, a clinician needs others to be compared with",
-    Code.TOO_FEW_TO_TEST: (
-        "the test needs {clinicians} clinicians with {responses} responses each that another "
-        "clinician and the scorer scored too, and the most that one has is {most}"
-    ),
     Code.NONE_SHARED: "no response that this rater and another one rated",
     Code.NOT_ESTIMABLE: "the data cannot tell the jurors' preferences apart",
     Code.NO_RESIDUAL: "the scores vary only by juror and family",
@@ -114,34 +83,25 @@ REASONS: Mapping[Code, Message] = {
     Code.NO_WORDS: "no response has both the scores and the number of words needed",
     Code.FEW_RESPONDED: "responses to {instances:instance}, and {least} are needed",
     Code.ONE_LENGTH: "all responses have the same number of words",
-    Code.NO_JUROR_VARIES: "no juror has scores that vary",
-    Code.FEW_RATED_BY_ALL: "{responses:response} that all jurors rated, and {least} are needed",
-    Code.CONSTANT_ERROR: "a juror's error is the same on all responses",
-    Code.ERRORS_CANCEL: "the jurors' errors cancel exactly",
     Code.UNVARIED_OR_NONE: "its scores do not vary, or there are none",
     Code.NO_REPLICATES: "no replicates; a jury run with 3 verdicts of each juror makes them",
 }
 MESSAGES: Mapping[Code, Message] = {
     Code.ONLY_ORDER: "not in points of the scale: only its order is compared",
     Code.ICC_UNDEFINED: "ICC undefined: {why}",
-    Code.ICC_AND_RANKS_UNDEFINED: "ICC and rank correlations undefined: {why}",
+    Code.ICC_AND_RANKS_UNDEFINED: "ICC and rank correlation undefined: {why}",
     Code.NOT_IN_ORDER: "no variance, so not in the order: {raters}",
-    Code.RANKS_UNDEFINED: "rank correlations undefined: {why}",
-    Code.RANKS_OVER: "rank correlations over {responses} responses",
-    Code.ABSOLUTE_UNDEFINED: "ICC(A,2) undefined: its variance would be negative",
-    Code.ABSOLUTE_NO_ERROR: "ICC(A,2) has no interval: there is no residual variance",
-    Code.ABSOLUTE_FAR_BELOW: ("ICC(A,2) has no interval: its approximation fails this far below 0"),
+    Code.RANKS_UNDEFINED: "rank correlation undefined: {why}",
+    Code.RANKS_OVER: "rank correlation over {responses} responses",
     Code.LIMITS: (
         "limits of agreement, 95 % intervals: low {low_low:z.2f} to {low_high:z.2f}, high "
         "{high_low:z.2f} to {high_high:z.2f} points"
     ),
     Code.SHARED_POINTS: (
         "{responses} responses from {instances} instances: the interval of the bias resamples "
-        "instances, those of the limits and of ICC(A,2) take responses as independent"
+        "instances, those of the limits take responses as independent"
     ),
     Code.NO_BIAS_INTERVAL: "the bias has no interval: it takes two instances and resamples",
-    Code.NO_BOUNDS: "no bounds: the benchmarks use different scales",
-    Code.BOUNDS: _bounds,
     Code.UNDEFINED_WITHOUT: _undefined_without,
     Code.DECIDES_SIGN: _decides_sign,
     Code.DECIDES: _decides,
@@ -173,21 +133,11 @@ MESSAGES: Mapping[Code, Message] = {
     Code.KAPPA_LEFT_FEW: (
         "{pairs:pair} left out of kappa for sharing fewer than {min_shared} responses"
     ),
-    Code.NEARNESS_PASSED: _nearness("passes"),
-    Code.NEARNESS_NOT_PASSED: _nearness("does not pass"),
-    Code.FEW_CLINICIANS_TESTED: "fewer than {advised} clinicians tested: too few to rely on",
-    Code.NOT_TESTED: _not_tested,
-    Code.SHARED_T: (
-        "{responses} responses from {instances} instances: the t test takes them as independent"
-    ),
-    Code.SINGLE_OTHER: _single_other,
-    Code.NOT_SHRUNKEN: "not shrunken: {why}",
     Code.FROM_CLINICIANS: _from_clinicians,
     Code.UNKNOWN_FAMILY: "{responses:response} by an unknown family left out",
     Code.ON_A_LINE: "no interval: the distances lie on a line",
     Code.WORDLESS: "{responses:response} without a number of words left out",
     Code.JURY_OF_ONE: "a jury of one",
-    Code.MORE_THAN_THERE_ARE: "more than the number of jurors: their errors offset one another",
     Code.NOT_RATED_BY_ALL: "{responses:response} that not all jurors rated left out",
     Code.SINGLE_REPLICATES: "{responses:response} with a single replicate left out",
     Code.WITHOUT_ALL_REPLICATES: (

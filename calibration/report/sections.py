@@ -18,7 +18,7 @@ from calibration.report.ledger import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.scope import CliniciansRow
 from calibration.tables import agreement, jurors
-from calibration.tables.agreement import RELIABILITY, TRUE_AGREEMENT
+from calibration.tables.agreement import RELIABILITY
 from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT
 from calibration.tables.numbers import known, money, place, whole
 from calibration.tables.response_groups import MARKS
@@ -192,11 +192,6 @@ def _held(content: Content) -> Iterator[Table]:
             yield laid_out(spec, [_placed(row) for row in rows])
     if reliable := content.of("reliability", *content.shown):
         yield _of_shown(RELIABILITY, reliable, content)
-    if freed := content.of("disattenuated"):
-        yield laid_out(TRUE_AGREEMENT, [_placed(row) for row in freed])
-    tested = [row for row in content.of("alt_test", *content.shown) if row.scorer == "jury"]
-    if tested:
-        yield _of_shown(agreement.NEARNESS, tested, content)
 
 
 def _placed(row: Any) -> Any:
@@ -280,8 +275,6 @@ def _juror_lead() -> str:
 
 
 def _jurors(content: Content) -> Iterator[Table | list[Fact]]:
-    if effective := content.of("effective_jurors"):
-        yield laid_out(jurors.EFFECTIVE, [_placed(row) for row in effective])
     for name, figure in jurors.REPORTED.items():
         rows = defined(content, name, figure) if figure else content.of(name, *content.shown)
         if name == "test_retest":  # a juror that was asked once has none

@@ -1,11 +1,10 @@
 """The tables that compare the jury with clinicians, metrics and itself, each declared once."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from calibration.codes import NoteCode as Code
 from calibration.messages.agreement import QUOTES
-from calibration.tables.numbers import Typeface, icc_interval, known, whole
+from calibration.tables.numbers import Typeface, known, whole
 from calibration.tables.spec import (
     Column,
     TableSpec,
@@ -59,31 +58,16 @@ OUTLIERS = TableSpec(
     ),
 )
 POINTS = TableSpec(
-    "Absolute agreement, order, and points of the scale (scorer minus clinicians)",
+    "Order, and points of the scale (scorer minus clinicians)",
     "scorer",
     "Scorer",
     (
-        number("ICC(A,2)", "icc_absolute"),
-        number("Kendall", "kendall"),
+        number("Spearman", "spearman"),
         number("Bias", "bias"),
         between("Bias 95 %", "bias_low", "bias_high"),
         between("Limits of agreement", "limits_low", "limits_high"),
     ),
-    in_columns=frozenset([Code.ABSOLUTE_NO_ERROR, Code.ABSOLUTE_FAR_BELOW]),
-    tells=("icc_absolute", "kendall", "bias"),
-)
-TRUE_AGREEMENT = TableSpec(
-    "Jury and clinicians: correlation corrected for the clinicians' own error (disattenuated)",
-    "benchmark",
-    "Benchmark",
-    (
-        number("With one clinician", "observed", 3),
-        number("Two clinicians", "single", 3),
-        number("Corrected for error", "disattenuated", 3),
-        icc_between("Bootstrap 95 %", "low", "high"),
-        count("Responses", "n_responses", wide=True),
-    ),
-    tells=("observed",),
+    tells=("spearman", "bias"),
 )
 
 
@@ -116,23 +100,6 @@ def _reading(row: Any, face: Typeface) -> str:
 def _left_out(name: str) -> str:
     """Return "response:ID" as "response ID"."""
     return name.replace(":", " ", 1)
-
-
-def _bounds(row: Any, face: Typeface) -> str:
-    """Return the bounds of an ICC; the lower one may not exist."""
-    if not known(row.icc_highest):
-        return face.none
-    if known(row.icc_lowest):
-        return icc_interval(row.icc_lowest, row.icc_highest, 2, face)
-    return f"no bound to {row.icc_highest:z.2f}"
-
-
-def _nearness(rows: Sequence[Any]) -> str:
-    """Return the settings of the test: its margin, its pass mark, its ties."""
-    return (
-        f"epsilon {rows[0].epsilon:g}; a winning rate of 0.5 is the pass mark; a tie counts as "
-        "nearer for both"
-    )
 
 
 SCORED = Column("Scored", _scored, ("n_responses", "n_missing"))
@@ -209,7 +176,7 @@ INFLUENCE = TableSpec(
     named=_left_out,
 )
 MISSING = TableSpec(
-    "Missing scores, and the bounds of the ICC if they were the worst or the best: not an estimate",
+    "Missing scores",
     "scorer",
     "Scorer",
     (
@@ -217,26 +184,10 @@ MISSING = TableSpec(
         count("No rating", "n_no_rating", wide=True),
         count("Incomplete", "n_incomplete", wide=True),
         number("ICC(C,2)", "icc", 3),
-        Column("Bounds of the ICC", _bounds, ("icc_lowest", "icc_highest")),
     ),
-    in_columns=frozenset([Code.BOUNDS]),
     tells=("n_missing",),
     wanted=lambda row: row.n_missing > 0,
     unwanted="nothing missing",
-)
-NEARNESS = TableSpec(
-    "Nearness to the other clinicians, which does not justify replacing one (alternative-annotator "
-    "test, Calderon et al. 2025)",
-    "scorer",
-    "Scorer",
-    (
-        number("Winning rate", "winning_rate"),
-        number("Advantage probability", "advantage_probability"),
-        count("Clinicians", "n_clinicians"),
-        count("Responses", "n_responses", wide=True),
-    ),
-    tells=("winning_rate",),
-    reading=_nearness,
 )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from calibration.tables import agreement
-from calibration.tables.agreement import RELIABILITY, TRUE_AGREEMENT
+from calibration.tables.agreement import RELIABILITY
 from calibration.tables.numbers import Typeface, scorer
 from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import (
@@ -25,7 +25,6 @@ SEVERITY = TableSpec(
         text("Kind", "kind", wide=True),
         number("Leniency, points", "severity"),
         between("Bootstrap 95 %", "low", "high"),
-        number("Shrunken", "shrunken"),
         count("Responses", "n"),
     ),
     tells=("severity",),
@@ -56,19 +55,6 @@ LENGTH = TableSpec(
         count("Responses", "n"),
     ),
     tells=("slope_per_doubling",),
-)
-EFFECTIVE = TableSpec(
-    "Effective number of independent jurors",
-    "benchmark",
-    "Benchmark",
-    (
-        count("Jurors", "k"),
-        number("Effective number", "effective"),
-        between("Bootstrap 95 %", "low", "high"),
-        number("Mean correlation of errors", "mean_error_correlation"),
-        count("Responses", "n", wide=True),
-    ),
-    tells=("effective",),
 )
 VALUE = TableSpec(
     "What each juror adds to the jury's ICC",
@@ -151,17 +137,14 @@ REPORTED = {
 SECTIONS = {
     "differences": agreement.DIFFERENCES,
     "reliability": RELIABILITY,
-    "disattenuated": TRUE_AGREEMENT,
     "influence": agreement.INFLUENCE,
     "missing": agreement.MISSING,
     "distributions": DISTRIBUTIONS,
     "other_measures": agreement.POINTS,
     "chance_corrected": BEYOND_CHANCE,
-    "alt_test": agreement.NEARNESS,
     "severity": SEVERITY,
     "self_preference": PREFERENCE,
     "length": LENGTH,
-    "effective_jurors": EFFECTIVE,
     "juror_value": VALUE,
     "test_retest": RETEST,
     "evidence": MARKS,

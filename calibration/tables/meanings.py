@@ -41,9 +41,6 @@ MEANINGS = {
     "ICC(C,2)": Meaning(
         f"How far the scores of two sides rise and fall together: {ICC_SCALE}.", AGREEMENT
     ),
-    "ICC(A,2)": Meaning(
-        "As ICC(C,2), but being stricter or more lenient throughout lowers it too.", AGREEMENT
-    ),
     "ICC(A,1)": Meaning(
         "How closely one score is met again, to the point: 1 is always the same score.", AGREEMENT
     ),
@@ -68,10 +65,6 @@ MEANINGS = {
         "Correlation of ranks: whether both put the responses in the same order, 1 if exactly.",
         AGREEMENT,
     ),
-    "Kendall": Meaning(
-        "Of pairs of responses, how many more both order alike than the other way round, 1 if all.",
-        AGREEMENT,
-    ),
     "Bias": Meaning("Mean of the scorer minus mean of the clinicians, in points.", AGREEMENT),
     "Bias, points": Meaning(
         "Mean of the scorer minus mean of the clinicians, in points.", AGREEMENT
@@ -85,20 +78,6 @@ MEANINGS = {
     "p, Holm": Meaning(_HOLM, AGREEMENT),
     "Detectable, 80 % power": Meaning(
         "The smallest difference that a study of this size finds four times in five.", AGREEMENT
-    ),
-    "Corrected for error": Meaning(
-        "The jury's correlation with clinicians if the clinicians had made no random error.",
-        AGREEMENT,
-    ),
-    "Winning rate": Meaning(
-        "Share of clinicians whom the jury stands in for at least as well as the other clinicians "
-        "do (alt-test).",
-        AGREEMENT,
-    ),
-    "Advantage probability": Meaning(
-        "Chance that the jury is at least as near to the other clinicians as a clinician is "
-        "(alt-test).",
-        AGREEMENT,
     ),
     "SEM, points": Meaning(
         "Standard error of measurement: how far a score lies from the rater's own long-run mean, "
@@ -115,15 +94,6 @@ MEANINGS = {
     "Best value": Meaning("No cheaper jury agrees as well.", JURIES),
     "ICC alone": Meaning("What this juror reaches without the others.", JURIES),
     "Adds": Meaning("ICC of the jury minus that of the jury without this juror.", JURIES),
-    "Effective number": Meaning(
-        "How many jurors with independent errors would be worth as much as these.", JURIES
-    ),
-    "Mean correlation of errors": Meaning(
-        "Whether jurors err on the same responses: 0 is independent, 1 is always together.", JURIES
-    ),
-    "Shrunken": Meaning(
-        "Points above the average rater, drawn towards 0 the less the rater has rated.", JURIES
-    ),
     "Points per doubling": Meaning("Points added for a response of twice the words.", JURIES),
     "Points for its own": Meaning(
         "Points that a juror gives its own family's responses beyond what others give them.", JURIES
@@ -208,12 +178,7 @@ MEANINGS = {
         "95 % interval of the difference if other clinicians of this kind rated other instances.",
         AGREEMENT,
     ),
-    "Bounds of the ICC": Meaning(
-        "The lowest and highest ICC that the missing ratings could lead to.", AGREEMENT
-    ),
     "Change": Meaning("ICC with this rater or instance minus the ICC without.", AGREEMENT),
-    "With one clinician": Meaning("The jury's correlation with a single clinician.", AGREEMENT),
-    "Two clinicians": Meaning("The correlation of two single clinicians.", AGREEMENT),
     "95 % of expected": Meaning("95 % interval of the ICC to expect on new responses.", JURIES),
     "95 % observed": Meaning(
         "95 % interval of the ICC seen here, before the correction for choosing.", JURIES

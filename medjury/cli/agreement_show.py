@@ -38,11 +38,9 @@ AGAIN = (
     "reading, not a mean."
 )
 LEGEND = (
-    "Terms: advantage is how often a scorer is at least as near to the other clinicians as the one "
-    "held out; leniency is points above the mean of all others, shrunken the same in the mixed model, "
-    "drawn towards 0; kappa is quadratic weighted, alpha Krippendorff's for ordinal scores, AC2 "
-    "Gwet's; worth is how many jurors with unrelated errors would do as well; a juror adds the jury's "
-    "ICC minus that of the jury without it; same score again is the share of scores given again; other counts means "
+    "Terms: leniency is points above the mean of all others; kappa is quadratic weighted, alpha "
+    "Krippendorff's for ordinal scores, AC2 Gwet's; a juror adds the jury's ICC minus that of the jury "
+    "without it; same score again is the share of scores given again; other counts means "
     "between the points of the scale."
 )
 OF_ONE = "--benchmark NAME shows the same of one benchmark; --json has all of them"

@@ -19,7 +19,7 @@ from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.detection import NOTHING, Detection, all_misses, detection, untested
 from calibration.json_values import decision_json
 from calibration.protocol import Critical, Protocol
-from calibration.reliability import ClinicianReliability, clinician_reliability
+from calibration.reliability import ReliabilityRow, clinician_reliability
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
@@ -122,7 +122,7 @@ class Calibration:
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
     protocol: Protocol | None = None
-    reference: ClinicianReliability = field(default_factory=ClinicianReliability)
+    reference: Sequence[ReliabilityRow] = ()
     detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
     details: "Details" = field(default_factory=dict)
@@ -351,7 +351,7 @@ def _with_more(
     engine: Engine, calibration: Calibration, ready: _Ready, tick: Tick | None = None
 ) -> Calibration:
     question = calibration.question
-    if question.wants_reference and not calibration.reference.reliability:
+    if question.wants_reference and not calibration.reference:
         reliable = clinician_reliability(ready.independent, ready.options)
         calibration = replace(calibration, reference=reliable)
     if question.wants_check:

@@ -123,8 +123,7 @@ def as_json(engine: Engine, calibration: Calibration, *, pairs: bool = False) ->
     body |= calibration.readings.to_json()
     body |= {"rows": json_value(calibration.rows), "raters": json_value(calibration.raters)}
     body |= {
-        "reliability": json_value(calibration.reference.reliability),
-        "disattenuated": json_value(calibration.reference.disattenuated),
+        "reliability": json_value(calibration.reference),
     }
     if calibration.question.details:
         body |= {"details": json_value(calibration.details)}

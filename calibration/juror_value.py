@@ -1,0 +1,102 @@
+"""What each juror adds to the jury's ICC."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration import remarks
+from calibration.agreement import PanelColumns, column_icc, columns, single_rater
+from calibration.codes import NoteCode as Code
+from calibration.differences import DifferenceRow, paired_rows
+from calibration.rating_matrix import without_variance
+from calibration.scope import Scope
+from calibration.values import NAN, Note, Noted, note, noted
+
+
+@dataclass(frozen=True)
+class ValueRow(Noted):
+    """What one juror adds to the jury on one benchmark.
+
+    Attributes
+    ----------
+    icc_alone, icc_without, icc_jury : float
+        ICC(3,2) with the clinicians of this juror, of the jury without it, and of the whole jury;
+        NaN where undefined.
+    adds, low, high : float
+        ICC of the jury minus that without this juror, on the responses of both, and its 95 %
+        interval (`jackknife.icc_difference`).
+    """
+
+    benchmark: str
+    juror: str
+    icc_alone: float = NAN
+    icc_without: float = NAN
+    icc_jury: float = NAN
+    adds: float = NAN
+    low: float = NAN
+    high: float = NAN
+
+
+def value_rows(scope: Scope) -> list[ValueRow]:
+    """Return what each juror adds to the jury's ICC with the clinicians.
+
+    A jury has a score where all its jurors gave one. A juror without variance takes no part. What a
+    juror adds is a difference of two juries that share all others, paired over instances.
+    """
+    grid = scope.grid
+    own = grid.columns(scope.jurors)
+    players = [grid.raters[at] for at in own[~without_variance(grid.composites[:, own])]]
+    jury = PanelColumns(tuple(players), len(players))
+    rest = [_without(players, name) for name in players] if len(players) > 1 else []
+    others = [(f"jury:{', '.join(panel.members)}", panel) for panel in rest]
+    pairs = paired_rows(replace(scope, jury=jury), others) if others else [None] * len(players)
+    rows = {
+        name: _value_row(scope, players, name, pair)
+        for name, pair in zip(players, pairs, strict=True)
+    }
+    why = (note(Code.UNVARIED_OR_NONE),)
+    return [rows.get(name) or ValueRow(scope.name, name, notes=why) for name in scope.jurors]
+
+
+def _without(players: Sequence[str], name: str) -> PanelColumns:
+    others = tuple(other for other in players if other != name)
+    return PanelColumns(others, len(others))
+
+
+def _value_row(
+    scope: Scope, players: Sequence[str], name: str, pair: DifferenceRow | None
+) -> ValueRow:
+    jury, without = PanelColumns(tuple(players), len(players)), _without(players, name)
+    return ValueRow(
+        benchmark=scope.name,
+        juror=name,
+        icc_alone=_icc(scope, single_rater(name)),
+        icc_without=_icc(scope, without) if without.members else NAN,
+        icc_jury=_icc(scope, jury),
+        adds=pair.difference if pair else NAN,
+        low=pair.low if pair else NAN,
+        high=pair.high if pair else NAN,
+        notes=noted(*_value_notes(scope, players, pair)),
+    )
+
+
+def _icc(scope: Scope, panel: PanelColumns) -> float:
+    pair = columns(scope.grid, panel, scope.options.method)
+    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.options.method)
+
+
+def _value_notes(
+    scope: Scope, players: Sequence[str], pair: DifferenceRow | None
+) -> Iterator[Note | None]:
+    if pair is None:
+        yield note(Code.JURY_OF_ONE)
+    else:
+        if not np.isfinite(pair.difference):
+            yield from pair.notes[:1]
+        yield pair.told(Code.ONLY_BOTH)
+        yield pair.told(Code.NO_TEST)
+    yield remarks.no_variance([name for name in scope.jurors if name not in players])
+    yield scope.analysed
+    yield remarks.few_instances(scope.grid.n_clusters)
+    yield remarks.simulated(scope.simulated & {*players, *scope.clinicians})
