@@ -243,7 +243,7 @@ class RoutingQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RoutingAnswer:
-    """What came of routing: in a sentence, both rules, what is to be known, a row a response as CSV.
+    """What came of routing: in a sentence, the rule, what is to be known, a row a response as CSV.
 
     `fingerprint` is of the ratings that it comes from.
     """

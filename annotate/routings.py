@@ -40,7 +40,7 @@ from medjury.services.routing_rules import csv_of as csv_of_decided
 
 
 def routed(engine: Engine, question: RoutingQuestion) -> RoutingAnswer:
-    """Return what the jury may pass at the bound, both rules, and a row a response as CSV.
+    """Return what the jury may pass at the bound, the rule, and a row a response as CSV.
 
     Raises
     ------

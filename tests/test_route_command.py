@@ -14,7 +14,7 @@ KEYS = [
     *("harm", "bound", "confidence", "certified", "rule", "threshold", "p", "passed"),
     *("expected_missed", "caught_at_20", "read", "not_scored", "hours", "hours_of"),
     *("more_rated_responses", "n_train", "n_certify", "rated", "harmful", "jury", "silent"),
-    *("simulated", "baseline", "learned"),
+    "simulated",
 ]
 ASKED = ("analyse", "route", "--at-most", "2", "--bound", "0.2")
 
@@ -59,9 +59,7 @@ def test_the_command_passes_what_holds_the_bound_and_writes_every_decision(
 
 
 @pytest.mark.usefixtures("study")
-def test_a_bound_beyond_reach_passes_nothing_and_shows_the_baseline(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_bound_beyond_reach_passes_nothing(run: Run, tmp_path: Path) -> None:
     js, to = tmp_path / "r.json", tmp_path / "routes.csv"
 
     code, out, _ = run(
@@ -81,8 +79,7 @@ def test_a_bound_beyond_reach_passes_nothing_and_shows_the_baseline(
     found = json.loads(js.read_text())
     assert out.startswith("read all: no rule reaches this bound with these ratings")
     assert (found["certified"], found["passed"], found["expected_missed"]) == (False, 0, None)
-    assert found["baseline"]["rule"] == "low_score"
-    assert 0 <= found["baseline"]["caught_at_20"]["share"] <= 1
+    assert 0 <= found["caught_at_20"]["share"] <= 1
     assert ",pass," not in to.read_text()
 
 

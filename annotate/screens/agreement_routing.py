@@ -77,7 +77,7 @@ def show(engine: Engine, person: Person, of: AgreementQuestion) -> None:
 
 
 def _answer(engine: Engine, person: Person, asked: RoutingQuestion) -> None:
-    """Show what came of it, both rules, the decisions to save, and the rule to keep."""
+    """Show what came of it, the rule, the decisions to save, and the rule to keep."""
     coming: Future[RoutingAnswer] = worker.ask(person, engine, ROUTED, asked, "details")
     answer = frame.computed(
         coming, "It is being worked out which responses the jury may pass at this limit"

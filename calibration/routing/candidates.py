@@ -1,6 +1,6 @@
-"""What a rule may know of each response: the jury's scores of it, its length and its benchmark."""
+"""The responses that may be passed, with the jury's and the clinicians' scores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,6 @@ class Candidates:
     clusters : shape (n,), the instance's number, numbered from 0 in an order drawn at random
     jury : shape (n,), in points, NaN where too few jurors scored all of it
     clinicians : shape (n,), in points, NaN where none scored all of it
-    features : shape (n, features), what a model learns from; NaN where the jury's score is
     """
 
     responses: Sequence[str]
@@ -32,7 +31,6 @@ class Candidates:
     clusters: Integers
     jury: Array
     clinicians: Array
-    features: Array
 
     def scored(self) -> Flags:
         """Return which responses the jury scored."""
@@ -58,9 +56,7 @@ class Candidates:
         return int(np.bincount(self.clusters[self.scored()], minlength=1).max())
 
 
-def candidates(
-    scores: Scores, jury: Sequence[str], needed: int, harm: Harm, words: Mapping[str, int]
-) -> Candidates:
+def candidates(scores: Scores, jury: Sequence[str], needed: int, harm: Harm) -> Candidates:
     """Return all responses of the study with what a rule may know of them.
 
     Parameters
@@ -68,7 +64,6 @@ def candidates(
     scores : Scores
     jury, needed : who sits on it, and how many of them must have scored a response completely
     harm : gives the criterion
-    words : response -> length of its text and source, in words
 
     Raises
     ------
@@ -83,50 +78,29 @@ def candidates(
         asked = shape.criteria if harm.criterion is None else (harm.criterion,)
         own[places == name] = np.isin(table.criteria, asked)
     by_jurors = table.values[:, table.n_clinicians :]
-    length = np.log1p([float(words[name]) for name in table.responses])
-    named = sorted(set(table.benchmarks))
-    views = jury_views(by_jurors, own, needed, length, benchmark_marks(table.benchmarks, named))
     return Candidates(
         table.responses,
         table.instances,
         table.benchmarks,
         _shuffled(table.clusters()),
-        views[:, 0],
+        jury_means(by_jurors, own, needed),
         mean_of_given(_composites(table.values[:, : table.n_clinicians], own)),
-        views,
     )
 
 
-def jury_views(values: Array, own: Flags, needed: int, length: Array, marks: Array) -> Array:
-    """Return what a rule knows of each response, shape (n, 4 + marks); NaN where too few jurors scored.
-
-    Mean of the jurors' composites, their spread, the lowest criterion, the length, the marks.
+def jury_means(values: Array, own: Flags, needed: int) -> Array:
+    """Return the mean of the jurors' composites, shape (n,); NaN where too few jurors scored.
 
     Parameters
     ----------
     values : shape (n, jurors, criteria), in points, NaN where there is none
     own : shape (n, criteria), which criteria count
     needed : jurors that must have scored all of them
-    length : shape (n,), log of one plus the words of text and source
-    marks : shape (n, marks), of the benchmarks but the first
     """
     by_jurors = _composites(values, own)
     given = (~np.isnan(by_jurors)).sum(axis=1)
-    jury = np.where(given >= needed, mean_of_given(by_jurors), np.nan)
-    centred = np.where(np.isnan(by_jurors), 0.0, by_jurors - jury[:, None])
-    spread = np.sqrt((centred**2).sum(axis=1) / np.maximum(given, 1))
-    by_criterion = mean_of_given(values)  # (n, criteria)
-    lowest = np.where(own & ~np.isnan(by_criterion), by_criterion, np.inf).min(axis=1)
-    views = np.column_stack([jury, spread, lowest, length, marks])
-    return np.where(np.isnan(jury)[:, None], np.nan, views)
-
-
-def benchmark_marks(benchmarks: Sequence[str], named: Sequence[str]) -> Array:
-    """Return which benchmark each response is of, shape (n, benchmarks - 1): the first has no mark."""
-    places = np.array(benchmarks, dtype=object)
-    return np.array([(places == name).astype(float) for name in named[1:]]).T.reshape(
-        len(places), len(named) - 1
-    )
+    means: Array = np.where(given >= needed, mean_of_given(by_jurors), np.nan)
+    return means
 
 
 def _composites(values: Array, own: Flags) -> Array:

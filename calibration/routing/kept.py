@@ -1,7 +1,6 @@
 """A certified rule that is kept, and routes responses that come later.
 
-What is kept is all that decides: the threshold, the model if it is the learned rule, who sits on the
-jury with which settings, the rubrics by their hash, and what was asked and shown when it was certified.
+What is kept is all that decides: the threshold, who sits on the jury with which settings, the rubrics by their hash, and what was asked and shown when it was certified.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from calibration.routing.candidates import benchmark_marks, jury_views
+from calibration.routing.candidates import jury_means
 from calibration.routing.routes import Routes
-from calibration.routing.rules import low_score_risks, model_risks
+from calibration.routing.rules import low_score_risks
 from calibration.routing.values import (
-    LEARNED,
     NONE_TO_KEEP,
     PASS,
     READ,
     Harm,
     JuryScores,
-    LearnedModel,
     RoutedBenchmark,
     RoutedResponse,
     RoutingRule,
@@ -54,9 +51,7 @@ def rule_of(
         routed.harm,
         routed.bound,
         routed.confidence,
-        routed.used.rule,
         certificate.threshold,
-        found.model if routed.used.rule == LEARNED else None,
         tuple(jurors),
         needed,
         dict(jurors),
@@ -114,12 +109,7 @@ def _risks(rule: RoutingRule, responses: Sequence[JuryScores]) -> Array:
             values[row, seat] = [given.get(name, np.nan) for name in criteria]
     values[~own.any(axis=1)] = np.nan
     own[~own.any(axis=1)] = True  # of no benchmark that counts: no risk
-    length = np.log1p([float(response.words) for response in responses])
-    marks = benchmark_marks(
-        [response.benchmark for response in responses], [one.name for one in rule.benchmarks]
-    )
-    views = jury_views(values, own, rule.needed, length, marks)
-    return low_score_risks(views[:, 0]) if rule.model is None else model_risks(rule.model, views)
+    return low_score_risks(jury_means(values, own, rule.needed))
 
 
 def rule_to_json(rule: RoutingRule) -> dict[str, Any]:
@@ -131,13 +121,10 @@ def rule_to_json(rule: RoutingRule) -> dict[str, Any]:
 def rule_from_json(values: Mapping[str, Any]) -> RoutingRule:
     """Return the rule that `rule_to_json` wrote; other keys count for nothing."""
     fields = {name: values[name] for name in RoutingRule.__slots__}
-    model = fields["model"]
-    own = {"means", "spreads", "coefficients"}
     return RoutingRule(
         **fields
         | {
             "harm": Harm(**fields["harm"]),
-            "model": model and LearnedModel(**{name: tuple(model[name]) for name in own}),
             "jury": tuple(fields["jury"]),
             "benchmarks": tuple(
                 RoutedBenchmark(one["name"], one["rubric_sha256"], tuple(one["criteria"]))

@@ -12,25 +12,8 @@ from calibration.routing.certificate import (
     order_of_tests,
     times_as_many,
 )
-from calibration.routing.rules import (
-    WORTH,
-    caught,
-    caught_with_interval,
-    held_out_risks,
-    learned_model,
-    low_score_risks,
-    model_risks,
-)
-from calibration.routing.values import (
-    LEARNED,
-    LOW_SCORE,
-    PASS,
-    READ,
-    Harm,
-    LearnedModel,
-    Routed,
-    RuleFound,
-)
+from calibration.routing.rules import caught_with_interval, low_score_risks
+from calibration.routing.values import PASS, READ, Harm, Routed, RuleFound
 from calibration.scores import Array, Flags
 from data.errors import TooFew
 
@@ -44,26 +27,22 @@ class Routes:
 
     Attributes
     ----------
-    found : the rules and their counts
+    found : the rule and its counts
     candidates : all n responses
-    risks : shape (n,), by the rule that decides; NaN where the jury has no score
+    risks : shape (n,), by the rule; NaN where the jury has no score
     decisions : "pass" or "read", of each response; all "read" without a certificate
-    model : of the learned rule; None where all or none of the learning part are harmful
     """
 
     found: Routed
     candidates: Candidates
     risks: Array
     decisions: Sequence[str]
-    model: LearnedModel | None = None
 
 
 def routes(table: Candidates, harm: Harm, bound: float, confidence: float, seed: int = 0) -> Routes:
-    """Return the decisions of the best rule that holds the bound.
+    """Return the decisions of the jury's low score, at a threshold that holds the bound.
 
-    Two fifths of the rated instances choose the rule and the order in which thresholds are tested; the
-    rest certify. The learned rule is used where, on instances it has not seen, it catches over 0.02
-    more of the harmful at 20 % read than the jury's own low score does.
+    Two fifths of the rated instances choose the order in which thresholds are tested; the rest certify.
 
     Parameters
     ----------
@@ -79,40 +58,22 @@ def routes(table: Candidates, harm: Harm, bound: float, confidence: float, seed:
     """
     learn, certify = _parts(table, seed)
     harmful, rated = table.harmful(harm), table.rated()
-    model = learned_model(table.features[learn], harmful[learn])
-    risks = {
-        LOW_SCORE: low_score_risks(table.jury),
-        LEARNED: _learned(table, harmful[learn], model),
-    }
-    rules = {
-        name: _found(name, table, harm, own, (learn, certify), bound, confidence)
-        for name, own in risks.items()
-    }
-    used = rules[_best(table, harmful, learn)]
-    deciding = risks[used.rule]
+    risks = low_score_risks(table.jury)
+    used = _found(table, harm, risks, (learn, certify), bound, confidence)
     found = Routed(
         harm,
         bound,
         confidence,
         used,
-        rules[LOW_SCORE],
-        rules[LEARNED],
         responses=len(table.responses),
         not_scored=int((~table.scored()).sum()),
         n_train=int(learn.sum()),
         n_certify=int(certify.sum()),
         harmful=int(harmful[rated].sum()),
         rated=int(rated.sum()),
-        more=_more(table, harm, used, deciding, bound, confidence),
+        more=_more(table, harm, used, risks, bound, confidence),
     )
-    return Routes(found, table, deciding, _decisions(used, deciding), model)
-
-
-def _best(table: Candidates, harmful: Flags, learn: Flags) -> str:
-    """Return the rule that decides, by the learning part alone."""
-    held_out = held_out_risks(table.features[learn], harmful[learn], _numbered(table, learn))
-    gain = caught(held_out, harmful[learn]) - caught(-table.jury[learn], harmful[learn])
-    return LEARNED if gain > WORTH else LOW_SCORE
+    return Routes(found, table, risks, _decisions(used, risks))
 
 
 def _parts(table: Candidates, seed: int) -> tuple[Flags, Flags]:
@@ -134,15 +95,7 @@ def _numbered(table: Candidates, rows: Flags) -> "np.typing.NDArray[np.int64]":
     return np.unique(table.clusters[rows], return_inverse=True)[1].astype(np.int64)
 
 
-def _learned(table: Candidates, harmful: Flags, model: LearnedModel | None) -> Array:
-    """Return the learned risk of each scored response, NaN of others; `harmful` of the learning part."""
-    if model is not None:
-        return model_risks(model, table.features)
-    return np.where(table.scored(), harmful.astype(float).mean(), np.nan)
-
-
 def _found(
-    name: str,
     table: Candidates,
     harm: Harm,
     risks: Array,
@@ -158,7 +111,7 @@ def _found(
     with np.errstate(invalid="ignore"):
         passed = 0 if certificate is None else int((risks <= certificate.threshold).sum())
     seen = caught_with_interval(certifying.risks, certifying.harmful, _numbered(table, parts[1]))
-    return RuleFound(name, certificate, seen, passed)
+    return RuleFound(certificate, seen, passed)
 
 
 def _decisions(used: RuleFound, risks: Array) -> list[str]:

@@ -1,11 +1,11 @@
-"""What routing is asked, and what it found of its two rules."""
+"""What routing is asked, and what it found of its rule."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-LOW_SCORE, LEARNED = "low_score", "learned"
+LOW_SCORE = "low_score"
 PASS, READ = "pass", "read"
 NONE_TO_KEEP = (
     "no rule reaches this bound with these ratings, so there is none to keep: nothing is passed"
@@ -61,17 +61,15 @@ class Caught:
 
 @dataclass(frozen=True, slots=True)
 class RuleFound:
-    """What came of one rule.
+    """What came of the low score as a rule.
 
     Attributes
     ----------
-    rule : "low_score" or "learned"
     certificate : None where no threshold holds the bound
     caught : on the certifying part, at 20 % read
     passed : responses it passes, of all
     """
 
-    rule: str
     certificate: Certificate | None
     caught: Caught
     passed: int
@@ -90,20 +88,18 @@ class Routed:
     Attributes
     ----------
     harm, bound, confidence : what was asked
-    used, low_score, learned : the rule that decides, and both rules there are
+    used : the rule that decides
     responses, not_scored : all there are, and those of them that the jury has not scored
     n_train, n_certify : rated responses in the two parts
     harmful, rated : of all rated responses
-    more : rated responses to add until the bound is likely to be certified; None where it is, or
-        64 times as many are not likely to do
+    more : rated responses that it takes at the least to certify the bound; None where it is, or
+        64 times as many would not do
     """
 
     harm: Harm
     bound: float
     confidence: float
     used: RuleFound
-    low_score: RuleFound
-    learned: RuleFound
     responses: int
     not_scored: int
     n_train: int
@@ -121,21 +117,6 @@ class Routed:
     def read(self) -> int:
         """Responses that are not passed."""
         return self.responses - self.used.passed
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedModel:
-    """A logistic model of harm, in plain numbers.
-
-    Attributes
-    ----------
-    means, spreads : of each feature, by which it is standardised; no spread is 0
-    coefficients : the intercept, then one for each standardised feature
-    """
-
-    means: tuple[float, ...]
-    spreads: tuple[float, ...]
-    coefficients: tuple[float, ...]
 
 
 class Why(StrEnum):
@@ -165,12 +146,11 @@ class RoutingRule:
     Attributes
     ----------
     harm, bound, confidence : what it holds
-    rule, threshold : "low_score" or "learned"; a response with a risk at or under it is passed
-    model : of the learned rule; None for the low score
+    threshold : a response with a risk at or under it is passed
     jury, needed : jurors, and how many must have scored a response completely
     jurors : the SHA-256 of each juror's settings
-    benchmarks : in the order of their marks; a response to any other is read
-    fingerprint : SHA-256 of the ratings that it was learned and certified from
+    benchmarks : a response to any other is read
+    fingerprint : SHA-256 of the ratings that it was certified from
     n_train, n_certify, passed, harmful : rated responses of the parts; certifying ones passed, and
         how many of these were harmful
     p : p value of the threshold
@@ -180,9 +160,7 @@ class RoutingRule:
     harm: Harm
     bound: float
     confidence: float
-    rule: str
     threshold: float
-    model: LearnedModel | None
     jury: tuple[str, ...]
     needed: int
     jurors: Mapping[str, str]
@@ -204,14 +182,12 @@ class JuryScores:
     ----------
     response, benchmark, rubric_sha256 : what it is, and on which rubric it was scored
     scores : juror -> criterion -> points, replicates averaged; what is missing is left out
-    words : of text and source
     """
 
     response: str
     benchmark: str
     rubric_sha256: str
     scores: Mapping[str, Mapping[str, float]]
-    words: int
 
 
 @dataclass(frozen=True, slots=True)

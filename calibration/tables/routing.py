@@ -1,4 +1,4 @@
-"""What routing found, in words and as a table of its two rules."""
+"""What routing found, in words and as tables."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +10,6 @@ from calibration.routing.values import Harm, Routed, RoutedResponse, RoutingRule
 from calibration.tables.numbers import TERMINAL, Typeface, chance, fixed, interval
 from calibration.tables.spec import Group, Table, TableNote
 
-RULES = {"low_score": "low score", "learned": "learned"}
 COLUMNS = ("rule", "passed", "missed", "caught at 20 %", "95 %", "p")
 KEPT_COLUMNS = ("rule", "harmful", "bound", "certified by", "jury", "benchmarks", "kept", "now")
 ABOUT_KEPT = (
@@ -21,9 +20,7 @@ ABOUT_KEPT = (
 ABOUT = (
     "missed: harmful ones expected among the passed. caught: of the certifying part's harmful responses, "
     "the share among the riskiest 20 %; its interval resamples instances. low score: the jury's own mean, "
-    "lowest first. learned: a logistic model of its mean, spread and lowest criterion, the length and the "
-    "benchmark; it decides where it catches over 2 in 100 more than the low score, on instances it has "
-    "not seen."
+    "lowest first."
 )
 HOLDS = (
     "The bound holds for responses like the rated ones, if those were drawn at random; for all of them "
@@ -49,7 +46,7 @@ def headline(found: Routed, *, simulated: bool = False) -> str:
     if found.more is None:
         more = "more ratings like these are not likely to help"
     else:
-        more = f"about {counted(found.more, 'more rated response')} are likely to"
+        more = f"it takes about {counted(found.more, 'more rated response')} at the least"
     return f"{made_up}read all: no rule reaches this bound with these ratings; {more} ({told})"
 
 
@@ -58,7 +55,7 @@ def work_lines(found: Routed, unread: int, hours: float) -> tuple[str, ...]:
     missing = f"{counted(found.not_scored, 'response')} the jury has not scored: to be read"
     return (
         *([missing] if found.not_scored else []),
-        f"{found.n_train} rated responses chose the rule, {found.n_certify} certified it",
+        f"{found.n_train} rated responses chose the order of tests, {found.n_certify} certified it",
         f"to read, rated by no clinician yet: {counted(unread, 'response')}, about {hours:.1f} hours",
     )
 
@@ -148,14 +145,12 @@ def _kept_row(kept: KeptRow) -> tuple[str, ...]:
 
 
 def rules_table(found: Routed, face: Typeface = TERMINAL) -> Table:
-    """Return both rules, the one that decides first."""
-    other = found.low_score if found.used is found.learned else found.learned
-    rows = tuple(_row(rule, face) for rule in (found.used, other))
+    """Return the rule with what it passes and catches."""
     caption = f"Harmful: {harm_in_words(found.harm)}; {found.harmful} of {found.rated} rated"
     return Table(
         caption,
         COLUMNS,
-        (Group("", rows),),
+        (Group("", (_row(found.used, face),)),),
         (TableNote(ABOUT), TableNote(HOLDS)),
         frozenset(("rule",)),
     )
@@ -165,6 +160,6 @@ def _row(rule: RuleFound, face: Typeface) -> tuple[str, ...]:
     seen, certificate = rule.caught, rule.certificate
     shown = fixed(seen.share, 2, face), interval(seen.low, seen.high, 2, face)
     if certificate is None:
-        return (RULES[rule.rule], "not certified", face.none, *shown, face.none)
+        return ("low score", "not certified", face.none, *shown, face.none)
     missed = fixed(rule.expected_missed(), 1, face)
-    return (RULES[rule.rule], str(rule.passed), missed, *shown, chance(certificate.p, face))
+    return ("low score", str(rule.passed), missed, *shown, chance(certificate.p, face))

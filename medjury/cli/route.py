@@ -169,7 +169,7 @@ def _harm(at_most: float | None, off_by: float | None, criterion: str | None) ->
 
 
 def _show(routes: "StudyRoutes", json_to: Path | None) -> None:
-    """Print what came of it, who sits on the jury, both rules, and the work that is left."""
+    """Print what came of it, who sits on the jury, the rule, and the work that is left."""
     from calibration.tables.routing import headline, rules_table, work_lines
 
     found = routes.routes.found

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from calibration.json_values import json_value
 from calibration.routing.candidates import candidates
 from calibration.routing.routes import Routes, routes
-from calibration.routing.values import READ, Harm, RuleFound
+from calibration.routing.values import LOW_SCORE, READ, Harm, RuleFound
 from calibration.scores import Scores
 from data.csv_files import cells
 from data.errors import BadInput
@@ -49,7 +49,7 @@ class StudyRoutes:
 
     Attributes
     ----------
-    routes : the rules and the decisions
+    routes : the rule and the decisions
     hours : of clinicians, to read what is to be read and none of them has rated
     unread : responses that take these hours
     jury, silent : who sits on it, and which jurors were asked and gave no rating
@@ -90,9 +90,8 @@ def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
     if needed > len(jury):
         raise BadInput(f"--min-jurors {needed}: the jury has {len(jury)} jurors")
     work = work_of_names(engine)
-    words = {name: own.words for name, own in work.items()}
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        table = candidates(scores, jury, needed, question.harm, words)
+        table = candidates(scores, jury, needed, question.harm)
         found = routes(table, question.harm, question.bound, question.confidence)
     clinical = scores.raters("clinician")
     hours, unread = _reading(engine, found, work)
@@ -148,8 +147,6 @@ def to_json(result: StudyRoutes) -> dict[str, Any]:
             "jury": list(result.jury),
             "silent": list(result.silent),
             "simulated": list(result.simulated),
-            "baseline": _rule(found.low_score),
-            "learned": _rule(found.learned),
         }
     )
     return values
@@ -159,7 +156,7 @@ def _rule(rule: RuleFound) -> dict[str, Any]:
     certificate = rule.certificate
     seen = rule.caught
     return {
-        "rule": rule.rule,
+        "rule": LOW_SCORE,
         "threshold": None if certificate is None else certificate.threshold,
         "p": None if certificate is None else certificate.p,
         "passed": rule.passed,

@@ -19,7 +19,6 @@ from data.person import Person, only
 from data.queries import benchmarks
 from data.queries.jury import juror_profiles
 from data.queries.ledger import fingerprint
-from data.queries.pace import work_of_names
 from data.queries.record import acts
 from data.schema import Role
 from data.store.routing import RULE_KEPT, keep_rule, rule_sha256
@@ -136,7 +135,6 @@ def jury_scores(engine: Engine, rule: RoutingRule) -> Iterator[JuryScores]:
     """Yield every response of the study as the rule's jury scored it, replicates averaged."""
     scores = scores_of(engine)
     rubrics = {one.name: one.rubric.sha256 for one in benchmarks(engine)}
-    words = {name: own.words for name, own in work_of_names(engine).items()}
     table = criterion_scores(scores, rule.jury, unrated=True)
     by_jurors = table.values[:, table.n_clinicians :]
     for row, name in enumerate(table.responses):
@@ -149,7 +147,7 @@ def jury_scores(engine: Engine, rule: RoutingRule) -> Iterator[JuryScores]:
             for seat, juror in enumerate(rule.jury)
         }
         benchmark = table.benchmarks[row]
-        yield JuryScores(name, benchmark, rubrics[benchmark], given, words[name])
+        yield JuryScores(name, benchmark, rubrics[benchmark], given)
 
 
 def csv_of(
