@@ -15,7 +15,7 @@ from scipy.stats import binom
 from calibration.routing.values import Certificate
 from calibration.scores import Array, Flags, Integers
 
-POWER, DRAWS = 0.8, 10
+POWER, DRAWS, MOST_DRAWN = 0.8, 10, 20_000
 TIMES = (1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 GRID = 40  # thresholds looked at, at equal steps of the share that is passed
 BETS = 32  # sizes of bet that share the stake; more of them change the p value by under 1 %
@@ -153,7 +153,7 @@ def times_as_many(
     Returns
     -------
     float or None
-        1.25 to 64; None where not even 64 times as many are likely to.
+        1.25 to 64; None where not even 64 times as many do, or 20,000 instances.
     """
     random = np.random.default_rng(0)
     order = np.argsort(rated.clusters, kind="stable")
@@ -161,6 +161,8 @@ def times_as_many(
     instances = np.split(order, starts[1:])
     for times in TIMES:
         number = round(times * len(instances))
+        if number > MOST_DRAWN:
+            break
         held = 0
         for _ in range(DRAWS):
             drawn = [instances[n] for n in random.integers(0, len(instances), number)]
