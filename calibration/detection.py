@@ -290,7 +290,7 @@ def _drawn(
     clusters = len(np.unique(np.array(scope.table.instances, dtype=str)))
     statistic = rankings([(own, about.threshold) for about, own in tests], clusters)
     rows = max(len(scope.table.responses), sum(statistic.widths))
-    plan = BootstrapPlan(clusters, rows, options.reps, options.seed, options.executor)
+    plan = BootstrapPlan(clusters, rows, options.reps, options.seed)
     return replicates(statistic, plan)
 
 

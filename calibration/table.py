@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -87,7 +86,6 @@ def agreement_table(
     min_shared: int = 2,
     min_jurors: int | None = None,
     tick: Callable[[float], None] | None = None,
-    executor: Executor | None = None,
 ) -> pd.DataFrame:
     """Return how far a jury, its jurors, metrics and clinicians agree with clinicians.
 
@@ -106,7 +104,6 @@ def agreement_table(
     min_shared : responses that a pair of clinicians must share, at least 2
     min_jurors : jurors that must have scored a response; None means all of them
     tick : called with the share of the work done, from above 0 to 1
-    executor : where resamples are computed; None: here. The figures are the same
 
     Returns
     -------
@@ -148,7 +145,6 @@ def agreement_table(
         min_shared=min_shared,
         reps=reps,
         seed=seed,
-        executor=executor,
     )
     rows = agreement_rows(scores, options, tick)
     cells = [[getattr(row, name) for name in FIGURES] + [told(row.notes)] for row in rows]

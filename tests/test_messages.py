@@ -20,11 +20,11 @@ NEVER = {
     Code.AFTER_UNBLINDING: "it takes a study that is blind, and its families",
     Code.INDEPENDENT_READINGS: "it takes settled differences, and asking for them",
     Code.LEFT_OUT: "it takes a clinician who is left out on purpose",
+    Code.NO_OTHERS: "it takes a criterion that only one clinician rated as critical",
+    Code.NOT_RATED_BY_ALL: "the ranking of juries says it",
     Code.WORSE_WITHIN: "it takes a jury that is shown to be worse, and by less than the margin",
     Code.NO_INTERVAL: "it takes a difference that a single instance makes",
     Code.NO_BCA: "it takes more than 2,000 instances",
-    Code.MIXED_TWO_RATERS: "where a rater is alone, nothing is shared, and the row says that",
-    Code.NO_BOUNDS: "where scales differ, all combined has no section of what is missing",
 }
 CALIBRATE = [
     code

@@ -13,8 +13,6 @@ from calibration.baselines.bertscore import read_wordpieces
 from calibration.baselines.transformer import NumpyEncoder
 from calibration.scores import Array
 
-DIMENSIONS = 384
-
 
 def embeddings(texts: Sequence[str]) -> Array:
     """Return a vector of unit length for each text, shape (n, 384).

@@ -16,7 +16,6 @@ from data.errors import BadInput
 
 Array = npt.NDArray[np.float64]
 
-VARIANT = "rougeL F-measure, Porter-stemmed, values of rouge-score 0.1.2"
 
 _WORD_CHARACTERS = (string.ascii_lowercase + string.digits).encode()
 _WORDS_ONLY = bytes(byte if byte in _WORD_CHARACTERS else ord(" ") for byte in range(256))

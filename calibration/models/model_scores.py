@@ -1,14 +1,13 @@
 """Scores of each model's responses by clinicians and jury, their means by benchmark, and win rates."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from calibration.clustered_intervals import clustered_mean
-from calibration.models.rows import CLINICIANS, JURY, PAPER
+from calibration.models.rows import PAPER
 from calibration.rating_matrix import composites, required_criteria
 from calibration.scores import Array, Flags, Integers, Scores
 from calibration.values import NAN
@@ -361,112 +360,3 @@ def _with_numbers(frame: pd.DataFrame, simulated: Mapping[str, frozenset[str]]) 
     columns = ["response_id", "benchmark", "instance", "model", "clinicians", "jury", PAPER]
     layout = ModelLayout(tuple(map(str, models)), benchmarks, sizes)
     return ModelScores(numbered[columns].reset_index(drop=True), layout, simulated)
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkMean:
-    """A model's mean on one benchmark by one scorer, in points of the rubric's scale.
-
-    Attributes
-    ----------
-    scorer : str
-        "clinicians", "jury", or "juror:NAME".
-    mean, error, low, high : float
-        Mean of composites over responses, its standard error, and the 95 % interval by t, both
-        with instances as clusters; NaN without a response, and the latter three with fewer than
-        two instances or without any variance between them.
-    n_responses, n_missing : int
-        The model's responses with a score by this scorer, and those without.
-    n_instances : int
-        Instances with such a response.
-    scale_low, scale_high : int
-    simulated : tuple of str
-        Simulated raters whose scores are in it.
-    """
-
-    model: str
-    benchmark: str
-    scorer: str
-    mean: float
-    error: float
-    low: float
-    high: float
-    n_responses: int
-    n_missing: int
-    n_instances: int
-    scale_low: int
-    scale_high: int
-    simulated: tuple[str, ...]
-
-
-def benchmark_means(
-    scores: Scores, authors: Mapping[str, str], jurors: Sequence[str]
-) -> list[BenchmarkMean]:
-    """Return the means of all models by clinicians, by the jury, and by each of its jurors.
-
-    A jury has a score only where all its jurors have a composite. Sorted by benchmark and model.
-
-    Parameters
-    ----------
-    scores : Scores
-    authors : response_id -> model, of every response
-    jurors : the jury; empty for clinicians alone
-
-    Raises
-    ------
-    Unknown
-        If a juror is not in the study.
-    """
-    check_names(scores, jurors, None)
-    responses = scores.responses.assign(model=scores.responses["response_id"].map(dict(authors)))
-    points_by_scorer = dict(_scorer_points(composites(scores).values, jurors))
-    groups = responses.groupby(["benchmark", "model"], sort=True)
-    return [
-        _benchmark_mean(scores, group, (str(model), str(benchmark), scorer), points, raters)
-        for (benchmark, model), group in groups
-        for scorer, (points, raters) in points_by_scorer.items()
-    ]
-
-
-def _scorer_points(
-    composites: pd.DataFrame, jurors: Sequence[str]
-) -> Iterator[tuple[str, tuple[pd.Series, frozenset[str]]]]:
-    """Yield each scorer with its mean composites by response, and the raters behind them."""
-    clinicians = frozenset(composites.loc[composites["kind"] == "clinician", "rater"])
-    if clinicians:
-        yield CLINICIANS, (_clinicians_composites(composites), clinicians)
-    if jurors:
-        yield JURY, (_jury_composites(composites, jurors), frozenset(jurors))
-    for name in jurors:
-        yield f"{JUROR}{name}", (_jury_composites(composites, [name]), frozenset([name]))
-
-
-def _benchmark_mean(
-    scores: Scores,
-    responses: pd.DataFrame,
-    keys: tuple[str, str, str],
-    points: pd.Series,
-    raters: frozenset[str],
-) -> BenchmarkMean:
-    """Return the mean of a model's responses to one benchmark by one scorer."""
-    model, benchmark, scorer = keys
-    values = points.reindex(responses["response_id"]).to_numpy(dtype=np.float64)
-    _, clusters = np.unique(responses["instance_id"].to_numpy(dtype=str), return_inverse=True)
-    mean = clustered_mean(values, clusters.astype(np.int64), int(clusters.max()) + 1)
-    interval, rubric = mean.interval(), scores.rubrics[benchmark]
-    n_rated = int((~np.isnan(values)).sum())
-    return BenchmarkMean(
-        model=model,
-        benchmark=benchmark,
-        scorer=scorer,
-        mean=mean.value,
-        error=mean.error,
-        low=interval.low,
-        high=interval.high,
-        n_responses=n_rated,
-        n_missing=len(values) - n_rated,
-        n_instances=mean.instances,
-        scale_low=rubric.low,
-        scale_high=rubric.high,
-        simulated=tuple(sorted(raters & scores.simulated)),
-    )

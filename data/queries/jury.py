@@ -33,7 +33,6 @@ from data.schema.jury import BatchState, JuryBatch, JuryRequest
 PAGE = 50
 NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
-OUTDATED = "outdated"
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
 NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
 _CALL = (

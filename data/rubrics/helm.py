@@ -177,7 +177,7 @@ def read_helm(path_or_name: str) -> HelmRubrics:
 def is_helm_source(path_or_name: str) -> bool:
     """Tell whether a folder has HELM's annotators in it."""
     path = Path(path_or_name)
-    return path.is_dir() and any(path.joinpath(*inner, *ANNOTATORS).is_dir() for inner in ROOTS)
+    return path.is_dir() and _annotation_folder(path) is not None
 
 
 def _read_annotators(
@@ -218,14 +218,19 @@ def _helm_root(path_or_name: str) -> Traversable:
         ) from error
 
 
+def _annotation_folder(root: Traversable) -> Traversable | None:
+    """Return the folder of the annotators, of an installation, a checkout or the package itself."""
+    folders = (root.joinpath(*inner, *ANNOTATORS) for inner in ROOTS)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
 def _annotators(root: Traversable) -> list[Traversable]:
     """Return the annotators' files in order of their names; none where it is no HELM."""
-    for inner in ROOTS:
-        folder = root.joinpath(*inner, *ANNOTATORS)
-        if folder.is_dir():
-            files = (file for file in folder.iterdir() if file.name.endswith(ENDING))
-            return sorted(files, key=lambda file: file.name)
-    return []
+    folder = _annotation_folder(root)
+    files = folder.iterdir() if folder else ()
+    return sorted(
+        (file for file in files if file.name.endswith(ENDING)), key=lambda file: file.name
+    )
 
 
 def _release(root: Traversable) -> str:

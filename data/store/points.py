@@ -1,7 +1,6 @@
 """Storing points of the case: a list for each instance, and never another once it was rated by one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,18 +101,6 @@ def bring_points(
 ) -> PointsAdded:
     """Store the points of a benchmark's instances, as `add_points`."""
     return add_points(engine, benchmark, rows, rubric, person.actor)
-
-
-class _UndoneError(Exception):
-    """Ends a transaction that only tried whether something could be stored."""
-
-
-def refuse_points(engine: Engine, benchmark: str, rubric: Rubric) -> None:
-    """Raise what `add_points` would of a benchmark, its rubric and its ratings; nothing is stored."""
-    with suppress(_UndoneError), transaction(engine) as session:
-        refuse_locked(session)
-        _put_on(session, benchmark, rubric)
-        raise _UndoneError
 
 
 def _lists(rows: Iterable[PointRow]) -> dict[str, list[PointRow]]:

@@ -148,11 +148,6 @@ def measurable() -> tuple[str, ...]:
     return tuple(name for name in METRICS if name != "bertscore")
 
 
-def run_metric(study: Engine, name: str) -> None:
-    """Score what has a reference by one metric, here."""
-    run_metrics(study, {name: way(name)}, with_reference_of(study, name))
-
-
 def run_metrics(
     study: Engine,
     metrics: Mapping[str, Metric],

@@ -109,11 +109,9 @@ def _make(name: str, folder: Path, tree: Path) -> None:
         _medjury(folder, tree, "analyse", "measure", "rouge-l")
 
 
-def _run(
-    tree: Path, *words: object, check: bool = True, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def _run(tree: Path, *words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
     python = sys.executable if tree == ROOT else tree / ".venv" / "bin" / "python"
-    env = os.environ | {"OPENBLAS_NUM_THREADS": "1"} | environment
+    env = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     ran = subprocess.run(
         [str(python), *map(str, words)],
         check=False,
