@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from annotate.searched_text import SEPARATORS, Surroundings, folded
+from annotate.searched_text import Surroundings
 
 GAP = r"(?:[ \u00a0]?[-\u2010-\u2013][ \u00a0]?|[-\u2010-\u2013_./]{1,2}|[ \u00a0])"
 # Letters of scripts that put no space between words do not bound a name, nor does emphasis.
@@ -179,31 +179,19 @@ def doubtful_versions() -> re.Pattern[str]:
     return re.compile(START + f"(?:{'|'.join(shapes)})" + END_OF_DOUBTFUL, re.IGNORECASE)
 
 
-@lru_cache(maxsize=1)
-def well_known_words() -> frozenset[str]:
-    """Return the well-known names of one word that are long enough to know them when disguised."""
-    words = ("".join(_tokens(name)) for name in [*PLAIN, *AMBIGUOUS] if " " not in name)
-    return frozenset(word for word in words if word.isascii() and word.isalpha() and len(word) > 4)
-
-
 NEVER = {"gpt", "ai", "llm", "model"}  # glutamate-pyruvate transaminase, and no names at all
 
 
-LEAST_LETTERS = 8  # of a study's name that is sure however its letters are set apart
+LEAST_LETTERS = 8  # of a study's name that is sure however its parts are joined
 
 
 @lru_cache(maxsize=64)
 def own_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Return a pattern of a study's own compound names, whatever separates their letters."""
+    """Return a pattern of a study's own compound names, whatever joins their parts."""
     short = (name.strip().rsplit("/", 1)[-1] for name in names)
     own = {form for name in short for form in (name, _versionless(name)) if _compound(form)}
-    spread = [
-        f"(?:{SEPARATORS}){{0,4}}".join(
-            f"{SEPARATORS}?".join(map(re.escape, token)) for token in _tokens(name)
-        )
-        for name in sorted(own, key=lambda name: (-len(name), name))
-    ]
-    return re.compile(START + f"(?:{'|'.join(spread)}){END}", re.IGNORECASE) if spread else None
+    shapes = [_shape(name) for name in sorted(own, key=lambda name: (-len(name), name))]
+    return re.compile(START + f"(?:{'|'.join(shapes)}){END}", re.IGNORECASE) if shapes else None
 
 
 def _compound(name: str) -> bool:
@@ -313,7 +301,7 @@ def _telling(name: str) -> bool:
 
 
 def _tokens(name: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+|\d+", folded(name).casefold())
+    return re.findall(r"[^\W\d_]+|\d+", name.casefold())
 
 
 def _shape(name: str) -> str:

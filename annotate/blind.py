@@ -22,9 +22,8 @@ from annotate.authors import (
     own_pattern,
     plain_matches,
     vendors,
-    well_known_words,
 )
-from annotate.searched_text import Reading, Surroundings, readings, undisguised
+from annotate.searched_text import Reading, Surroundings, reading
 
 __all__ = ["MARK", "Found", "Masked", "Why", "default_names", "find_self_naming", "mask", "unmask"]
 
@@ -44,7 +43,6 @@ class Why(StrEnum):
     TEMPLATE = "chat_format"
     USED = "used_by_someone"
     OTHER_MEANING = "other_meaning"
-    DISGUISED = "disguised"
 
 
 class Hit(NamedTuple):
@@ -127,7 +125,7 @@ def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
         The study's models, families and makers. Ids with a number (`gpt-4o`) are sure in any
         spelling of their separators; plain words (`nova`) are possible, and sure only where
         the text introduces itself by them. Long names of several parts (`house-mistral-x`) are
-        sure with anything between their letters, and look-alike letters count as Latin ones.
+        sure however these are joined.
 
     Returns
     -------
@@ -135,15 +133,11 @@ def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
         `sure`: a model's or maker's name that means nothing else, an author's introduction,
         "as an AI language model", a block of reasoning, a mark of a chat format. `possible`: a
         name that people or things bear too, or one that the text says someone else used.
-        Laboratory GPT is neither. Signs that are not drawn and letters set apart hide nothing.
+        Laboratory GPT is neither. Signs that are not drawn hide nothing.
     """
-    read = [_Searched(reading, tuple(sorted(set(names)))) for reading in readings(text)]
-    sure = _merged([hit for searched in read for hit in searched.sure()])
-    doubtful = [
-        hit
-        for hit in _merged([hit for searched in read for hit in searched.doubtful()])
-        if _free(hit, sure)
-    ]
+    searched = _Searched(reading(text), tuple(sorted(set(names))))
+    sure = _merged(searched.sure())
+    doubtful = [hit for hit in _merged(searched.doubtful()) if _free(hit, sure)]
     names_found = [
         Found(hit.start, hit.end, text[hit.start : hit.end], "sure", hit.why) for hit in sure
     ]
@@ -163,9 +157,7 @@ def mask(text: str, names: Sequence[str] = ()) -> Masked:
     hits: list[Hit] = []
     while True:
         shown = _with_marks(text, hits)
-        sure = _merged(
-            [hit for reading in readings(shown) for hit in _Searched(reading, sorted_names).sure()]
-        )
+        sure = _merged(_Searched(reading(shown), sorted_names).sure())
         places = _Places(hits)
         more = [Hit(*places.original((hit.start, hit.end)), hit.why) for hit in sure]
         if (merged := _merged([*hits, *more])) == hits:
@@ -266,7 +258,6 @@ class _Searched:
         yield from doubtful_names(self._around, self._versions, self._names)
         yield from (Hit(*span, Why.REASONING) for span in self._blocks[1])
         yield from (Hit(*match.span(), Why.SAYS) for match in _OF_MACHINES.finditer(text))
-        yield from (Hit(*span, Why.DISGUISED) for span in undisguised(text, well_known_words()))
 
     @cached_property
     def _blocks(self) -> tuple[list[Span], list[Span]]:
@@ -299,7 +290,7 @@ def plain_names(around: Surroundings, names: Sequence[Named]) -> Iterator[Span]:
 
 
 def own_names(around: Surroundings, names: tuple[str, ...]) -> Iterator[Span]:
-    """Find a study's own compound names, with anything or nothing between their letters."""
+    """Find a study's own compound names, however their parts are joined."""
     pattern = own_pattern(names)
     for match in pattern.finditer(around.text) if pattern else ():
         if not is_measurement(around, *match.span()):

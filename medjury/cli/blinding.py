@@ -39,7 +39,6 @@ WHY = {
     Why.TEMPLATE: "mark of a chat format",
     Why.USED: "a model that somebody may have used",
     Why.OTHER_MEANING: "may be a person, a place or a thing",
-    Why.DISGUISED: "a name with other signs for letters",
 }
 
 
