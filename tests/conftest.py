@@ -4,7 +4,6 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
-from kit import postgres, study_place, tiers
+from kit import postgres, study_place
 from kit.browsers import chromium, new_context
 from kit.demo_study import Demo, demo_of_run
 from kit.jurors import Stub
@@ -29,13 +28,13 @@ from medjury.cli import files, output  # noqa: F401 rich reads COLUMNS once: bef
 
 LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 
-WATCH = pytest.StashKey[tiers.Watch | None]()
-
 MARKS = {
     "database": "works on a study, so it is worth a run on PostgreSQL too",
     "first": "the first browser test of its file",
-    "quick": "no process, browser or server, and moments; given by kit/tiers.py to what has no other tier",
+    "quick": "asks for no command, browser or server, and has no mark of another tier",
 }
+NOT_QUICK = {"e2e", "not_quick", "real", "slow"}
+OUTSIDE = {"browser", "demo", "page", "run", "server", "stub"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,26 +46,17 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("busy")
     for name, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
-    config.stash[WATCH] = tiers.Watch() if config.option.markexpr == "quick" else None
     if postgres.wanted() and not hasattr(config, "workerinput"):
         postgres.share()
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Import no file for the quick tier that has nothing of it."""
-    is_test = collection_path.match("test_*.py")
-    asked = config.option.markexpr == "quick" and is_test
-    return True if asked and not tiers.has_quick_tests(collection_path) else None
-
-
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what asks for a study, and each file's first journey; put browsers' journeys first."""
     begun: set[Path] = set()
-    asks_for_tiers = "quick" in config.option.markexpr  # to read every source takes seconds
     for item in items:
         asked = getattr(item, "fixturenames", ())
-        if asks_for_tiers and tiers.is_quick(item):
+        if not NOT_QUICK & {mark.name for mark in item.iter_markers()} and not OUTSIDE & {*asked}:
             item.add_marker("quick")
         if "study_in" in asked:
             item.add_marker("database")
@@ -77,14 +67,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("first")
     # The long files begin first, or one worker is left with them when the others have ended.
     items.sort(key=lambda item: not item.path.stem.endswith("_e2e"))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Watch what a quick test and its fixtures start, where quick tests alone are run."""
-    watch = item.config.stash[WATCH]
-    with watch.over(item) if watch else nullcontext():
-        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -162,29 +162,12 @@ def test_figures_are_of_independent_readings_unless_asked_and_say_so(
     assert alone["reliability"] == settled["reliability"]
 
 
-def test_the_reports_name_the_reading(judged: Run, tmp_path: Path) -> None:
-    page, table = tmp_path / "report.html", tmp_path / "table.md"
-    places = ("--html", str(page), "--markdown", str(table))
-    asked(judged, tmp_path, "--reading", "adjudicated", *places)
-    text = page.read_text("utf-8")
-    assert "Based on adjudicated readings" in text
-    assert "the settling reading stands in the place of the clinicians" in text
-    assert "adjudicated readings" in table.read_text("utf-8")
-
-
 def test_a_protocol_is_about_independent_readings(judged: Run, tmp_path: Path) -> None:
     assert judged("study", "protocol", "set", "--margin", "0.1")[0] == 0
     alone, _ = asked(judged, tmp_path)
     settled, _ = asked(judged, tmp_path, "--reading", "adjudicated")
     assert alone["decision"]["kind"] != "no_protocol"
     assert settled["decision"]["kind"] == "no_protocol"
-
-
-def test_looking_at_adjudicated_readings_is_a_look_of_its_own(judged: Run, tmp_path: Path) -> None:
-    asked(judged, tmp_path)
-    settled, _ = asked(judged, tmp_path, "--reading", "adjudicated", "--pairs")
-    tried = {one["instances"] for one in settled["study"]["tried"]}
-    assert tried == {"", "adjudicated readings"}
 
 
 @pytest.mark.parametrize(
@@ -194,24 +177,3 @@ def test_a_reading_that_cannot_be_asked_for_is_refused(
     judged: Run, options: tuple[str, ...]
 ) -> None:
     assert judged("analyse", "calibrate", *options)[0] == 2
-
-
-def test_where_nothing_was_settled_nothing_is_said_of_it(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "responses.csv").write_text(
-        "\n".join([HEAD, *(f"i{n},b,c,p,,r{n},m,t{n}" for n in range(4))]), "utf-8"
-    )
-    cells = [
-        f"r{n},{who},{kind},{name},{1 + (n + k) % 5}"
-        for n in range(4)
-        for k, (who, kind) in enumerate((("dr0", "clinician"), ("j0", "juror")))
-        for name in ("accuracy", "completeness", "clarity")
-    ]
-    (tmp_path / "ratings.csv").write_text(
-        "\n".join(["response_id,rater,kind,criterion,score", *cells]), "utf-8"
-    )
-    run("study", "import", str(tmp_path / "responses.csv"), "--rubric", "generic")
-    run("rate", "ratings", str(tmp_path / "ratings.csv"))
-    found, said = asked(run, tmp_path)
-    assert found["adjudicated"]["responses"] == 0
-    assert "readings" not in found["decision"]["headline"]
-    assert "readings:" not in said

@@ -327,24 +327,6 @@ def test_the_command_lists_differences_looks_first_and_gives_out(
     assert (found.reading, found.is_done) == ("third", False)
 
 
-def test_the_command_invites_whoever_is_new(apart: Engine, run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "new.txt"
-    path.write_text("dr_new\n", "utf-8")
-    code, said, _ = run("rate", "adjudicate", "--assign", "third", "--raters", str(path))
-    assert code == 0
-    assert "dr_new" in said
-    shown = next_task(apart, rater(apart, "dr_new")).task
-    assert shown is not None
-    assert shown.reading == "third"
-
-
-@pytest.mark.parametrize("options", [("--assign", "fourth"), ("--plan",), ("--raters", "2")])
-def test_options_without_their_meaning_are_refused(
-    apart: Engine, run: Run, options: tuple[str, ...]
-) -> None:
-    assert run("rate", "adjudicate", *options)[0] == 2
-
-
 def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> None:
     assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
     who = rater(apart, "dr_other")
@@ -358,10 +340,3 @@ def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> N
         assert "dr_other" not in planned_settlement(apart, reading).places.values()
     with pytest.raises(NotAllowed, match="gave this response back"):
         assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
-
-
-def test_adjudicated_frames_have_the_columns_of_independent_ones(apart: Engine) -> None:
-    assert list(adjudicated_frame(apart)) == list(ratings_frame(apart))
-    assign_adjudication(apart, "coordinator", "third", {R11: "dr_other"})
-    rate(apart, "dr_other", SETTLED)
-    assert list(adjudicated_frame(apart)) == list(ratings_frame(apart))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.studies import HEAD, Run
+from kit.studies import HEAD, Run, bring_in
 from kit.study_place import StudyIn, fill
 from sqlalchemy import Engine
 
@@ -102,11 +102,6 @@ def test_every_section_is_printed_and_written(shown: Details) -> None:
         assert (section.unwanted or section.caption) in out
 
 
-def test_reliability_in_the_details_is_that_beside_the_table(shown: Details) -> None:
-    for name in ("reliability",):
-        assert shown.written["details"][name] == shown.written[name] != []
-
-
 @pytest.mark.usefixtures("rated")
 @pytest.mark.parametrize("asked", [{"reference": True}, {"details": True}, {"page": True}])
 def test_reliability_is_computed_where_it_is_asked_for_alone(
@@ -118,13 +113,6 @@ def test_reliability_is_computed_where_it_is_asked_for_alone(
     wider = more(engine, found, replace(brief, **asked))
     assert [row.form for row in wider.reference] == [*FORMS]
     assert wider.details.get("reliability", wider.reference) == [*wider.reference]
-
-
-@pytest.mark.usefixtures("rated")
-def test_without_the_option_nothing_of_it_is_written(run: Run, tmp_path: Path) -> None:
-    to = tmp_path / "d.json"
-    assert run("analyse", "calibrate", "--reps", "50", "--json", str(to))[0] == 0
-    assert "details" not in json.loads(to.read_text())
 
 
 @pytest.mark.usefixtures("rated")
@@ -142,12 +130,7 @@ def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
     to = tmp_path / "d.json"
     asked = ("analyse", "calibrate", "--details", "--reps", "50", "--json", str(to))
     alone = shown.written
-    for name, lines, command in (
-        ("r2.csv", rows, "study import"),
-        ("s2.csv", scores, "rate ratings"),
-    ):
-        (tmp_path / name).write_text("\n".join(lines))
-        assert run(*command.split(), str(tmp_path / name))[0] == 0
+    bring_in(run, tmp_path, rows, scores)
 
     code, out, _ = run(*asked, "--benchmark", "visits")
 
@@ -157,13 +140,6 @@ def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
     for section in set(SECTIONS) - {"differences"}:  # Holm counts what was tried before
         assert found["details"][section] == alone["details"][section], section
     assert "letters" not in out
-
-
-@pytest.mark.usefixtures("rated")
-def test_a_benchmark_that_the_study_lacks_is_named(run: Run) -> None:
-    code, _, error = run("analyse", "calibrate", "--benchmark", "letters")
-    assert code == 2
-    assert "no benchmark letters: it has visits" in error
 
 
 @pytest.mark.usefixtures("rated")
@@ -189,12 +165,6 @@ def test_every_jury_looked_at_stands_in_the_ledger_and_is_counted_beside_p(
     assert run("study", "verify")[0] == 0
 
 
-def test_a_notes_raters_are_named_once(shown: Details) -> None:
-    for line in shown.out.splitlines():
-        names = [one.strip() for one in line.partition(": ")[0].split(",")]
-        assert len(names) == len(set(names)), line
-
-
 @pytest.mark.usefixtures("rated")
 @pytest.mark.parametrize(
     ("jurors", "said"),
@@ -213,20 +183,6 @@ def test_an_unknown_juror_is_refused_before_a_jury_is_named(run: Run) -> None:
     assert code == 2
     assert "no ratings by a juror nobody" in error
     assert "jury:" not in out
-
-
-@pytest.mark.usefixtures("rated")
-def test_a_section_without_a_figure_is_one_line_with_the_reason(run: Run) -> None:
-    _, out, _ = run("analyse", "calibrate", "--details", "--reps", "200")
-    (line,) = [one for one in out.splitlines() if "The same juror again" in one]
-    assert "undefined: no replicates" in line
-    assert "SD, points" not in out
-    assert "too few for an interval" not in out
-
-
-def test_scorers_that_miss_nothing_are_named_in_one_line(shown: Details) -> None:
-    (line,) = [one for one in shown.out.splitlines() if "nothing missing" in one]
-    assert line.startswith("visits: nothing missing: Jury, claude, gpt, llama")
 
 
 @pytest.mark.usefixtures("rated")

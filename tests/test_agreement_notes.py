@@ -12,9 +12,6 @@ from calibration.tables.spec import laid_out
 from calibration.values import NAN, note
 
 FEW = note(NoteCode.FEW_INSTANCES, least=20)
-OWN = note(NoteCode.ONE_INSTANCE)
-ALIKE = note(NoteCode.ALPHA_UNDEFINED)
-HERE = note(NoteCode.NOTHING_SCORED)
 
 
 def test_a_p_is_never_shown_as_0() -> None:
@@ -25,37 +22,6 @@ def test_a_p_is_never_shown_as_0() -> None:
 def of(rater: str, criterion: str, *notes: object) -> DistributionRow:
     """Return a row on one criterion."""
     return DistributionRow("b", rater, criterion, 9, 3.0, 1.0, {"3": 9}, 0.0, notes=notes)  # type: ignore[arg-type] # they are notes
-
-
-def test_a_note_on_one_criterion_says_which() -> None:
-    rows = [
-        of("juror:j1", "accuracy", FEW, OWN),
-        of("juror:j2", "accuracy", FEW),
-        of("juror:j1", "clarity", ALIKE),
-        of("juror:j2", "clarity", ALIKE, HERE),
-    ]
-    told = [one.text for one in laid_out(DISTRIBUTIONS, rows).notes]
-    assert told == [
-        f"accuracy: {words(FEW)}",
-        f"accuracy, j1: {words(OWN)}",
-        f"clarity: {words(ALIKE)}",
-        f"clarity, j2: {words(HERE)}",
-    ]
-    every = [of(rater, criterion, FEW) for criterion in "ab" for rater in ("juror:j1", "juror:j2")]
-    assert [one.text for one in laid_out(DISTRIBUTIONS, every).notes] == [words(FEW)]
-
-
-def test_what_holds_for_a_whole_table_stands_under_no_name_and_the_simulated_are_marked() -> None:
-    analysed = note(NoteCode.ANALYSED, analysed=8, in_study=9)
-    made_up = note(NoteCode.SIMULATED, raters=("j1",))
-    rows = [of("dr-a", "accuracy", FEW, analysed, made_up), of("dr-b", "accuracy", OWN, analysed)]
-    table = laid_out(DISTRIBUTIONS, rows)
-    assert [one.text for one in table.notes] == [
-        f"accuracy, dr-a (simulated): {words(FEW)}",
-        words(analysed),
-        f"accuracy, dr-b: {words(OWN)}",
-    ]
-    assert [cells[0] for cells in table.groups[0].rows] == ["dr-a (simulated)", "dr-b"]
 
 
 @pytest.mark.parametrize("name", ["Smith, John", "dr_c; simulated raters: nobody"])

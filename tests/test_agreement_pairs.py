@@ -67,9 +67,3 @@ def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
     call = [sys.executable, "-c", read, str(tmp_path / "given")]
     ran = subprocess.run(call, capture_output=True, text=True, check=True)
     assert not {"numpy", "pandas", "altair", "sqlalchemy"} & {*ran.stdout.split()}
-
-
-def test_without_pairs_nothing_of_it_is_in_the_json(run: Run, tmp_path: Path) -> None:
-    rated(run, tmp_path)
-    found = json.loads(run("analyse", "calibrate", "--reps", "20", "--json", "-")[1])
-    assert not {"pairs", "criteria", "study"} & found.keys()

@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 from kit.studies import Run
 
-from calibration.report.chart_style import svg
-from calibration.report.charts import chart_detection
-
 Shown = Callable[..., str]
 
 
@@ -86,25 +83,3 @@ def test_json_has_both_always_with_none_where_undefined(shown: Shown, tmp_path: 
     assert (of["de"]["finding"], of["en"]["finding"]) == ("lower", "shown")
     assert of["de"]["notes"][0]["code"] == "lower_in_subgroup"
     assert of["de"]["p_holm"] == pytest.approx(of["de"]["p"])
-
-
-def test_the_report_has_a_section_on_each_with_a_chart(shown: Shown, tmp_path: Path) -> None:
-    shown("--html", str(tmp_path / "o.html"))
-    page = (tmp_path / "o.html").read_text()
-    assert 'id="s11"' in page
-    assert 'id="s12"' in page
-    assert page.count('aria-label="Share to read that has 90 % of the unsafe ones: Jury') == 1
-    assert "language: de" in page
-
-
-def test_a_chart_marks_where_ties_end_and_tells_lines_apart_without_colour() -> None:
-    rows = [
-        {"label": label, "kind": kind, "read": read, "found": found}
-        for label, kind in (("Jury", "jury"), ("A clinician", "clinicians"))
-        for read, found in ((0.0, 0.0), (0.2, 0.7), (1.0, 1.0))
-    ]
-    chart = chart_detection(rows).to_dict()
-    encodings = [layer["encoding"] for layer in chart["layer"]]
-    dashes = [one["strokeDash"]["scale"]["range"] for one in encodings if "strokeDash" in one]
-    assert dashes[0][0] != dashes[0][1]
-    assert svg(chart_detection(rows), "c", "words").startswith('<svg role="img" aria-label="words"')

@@ -11,23 +11,20 @@ import pytest
 from kit.studies import Run, rated
 from rich.console import Console
 
-from calibration.codes import CODES, NoteCode
-from calibration.messages import words
+from calibration.codes import CODES
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import TERMINAL
-from calibration.tables.spec import RowNotes, Table, laid_out, table_notes
-from calibration.values import NAN, note
+from calibration.tables.spec import Table, laid_out
+from calibration.values import NAN
 from medjury.cli import output
 from medjury.cli.agreement_show import fitted
-from medjury.cli.output import progress, show_table, table_width
+from medjury.cli.output import progress, show_table
 
 BERT = "bertscore-all-MiniLM-L6-v2-5"
 FIGURES = dict.fromkeys(
     ["icc", "low", "high", "f_low", "f_high", "boot_low", "boot_high", "spearman"], -1.25
 )
-WIDE = ("Scorer", "ICC(C,2)", "95 %", "F 95 %", "Spearman", "Scored", "Instances")
-NARROW = ("Scorer", "ICC(C,2)", "95 %", "Scored")
 
 
 def row(scorer: str, **other: Any) -> AgreementRow:
@@ -64,70 +61,10 @@ def test_every_line_of_a_table_fits_the_screen_and_no_scorer_is_folded(
     assert max(len(line.rstrip()) for line in lines) <= room
 
 
-def test_what_is_for_wide_places_is_left_out_only_where_there_is_no_room(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    found = {}
-    for room in (80, 100, 120):
-        monkeypatch.setattr(output, "console", Console(file=io.StringIO(), width=room))
-        found[room] = fitted(AGREEMENT, ROWS, "title", None)
-    assert [one.columns for one in found.values()] == [
-        NARROW,
-        ("Scorer", "ICC(C,2)", "95 %", "F 95 %", "Scored"),
-        WIDE,
-    ]
-    assert [table_width(one) <= room for room, one in found.items()] == [True] * 3
-    assert found[80].groups[0].rows[2][2:4] == ("-1.25 to -1.25", "3 pairs, 384 shared")
-
-
-def test_where_it_is_narrow_no_interval_can_be_taken_for_the_other() -> None:
-    only_f = row("jury", low=NAN, high=NAN)
-    cells = cells_of(only_f, CLINICIANS, narrow=True)
-    assert not any(one.startswith("F ") for one in table_of(only_f, narrow=True).columns)
-    assert [one[2] for one in cells] == ["-", "-1.25 to -1.25"]
-
-
-def test_pairs_are_counted_with_what_they_share_and_one_pair_is_singular() -> None:
-    cells = cells_of(CLINICIANS, row("clinicians", n_pairs=1, n_responses=15))
-    assert [one[5] for one in cells] == ["3 pairs, 384 shared", "1 pair, 15 shared"]
-
-
-def test_like_for_like_has_no_count_where_it_is_undefined() -> None:
-    alone = row("like_for_like", icc=NAN, n_responses=0, n_missing=14)
-    assert cells_of(alone)[0][5] == "-"
-    assert cells_of(row("like_for_like", n_missing=2))[0][5] == "384 of 386"
-
-
-def test_a_scorer_without_z_is_shown_with_what_it_scored() -> None:
-    figures = {"scored": 20, "analysed": 20, "scored_in_study": 20, "in_study": 20}
-    scored = note(NoteCode.COVERAGE, **figures)
-    no_z = note(NoteCode.NO_Z, who="the scorer", several=False)
-    flat = row("juror:gpt", icc=NAN, n_responses=0, notes=(scored, no_z))
-    assert cells_of(flat)[0][5] == "20 of 20"
-    assert cells_of(flat)[0][1] == "-"
-
-
 def test_nothing_is_minus_zero() -> None:
     tiny = row("jury", icc=-0.0001, low=-0.004, high=0.2, spearman=-0.001)
     (cells,) = cells_of(tiny)
     assert (cells[1], cells[2], cells[4]) == ("0.000", "0.00 to 0.20", "0.00")
-
-
-def test_several_responses_an_instance_are_said_once_whatever_their_numbers() -> None:
-    notes = [note(NoteCode.SHARED_INSTANCES, responses=n, instances=40) for n in (377, 384, 90)]
-    rows = [row(f"juror:{n}", notes=(one,)) for n, one in enumerate(notes)]
-    assert [one.text for one in table_of(*rows).notes] == [
-        "several responses of an instance: the F interval takes them as independent, the bootstrap "
-        "does not"
-    ]
-    assert "384 responses from 40 instances" in words(notes[1])
-
-
-def test_a_note_of_every_row_names_nobody() -> None:
-    told = note(NoteCode.ANALYSED, analysed=364, in_study=599)
-    rows = [RowNotes("", name, (told,)) for name in ("Jury", "Clinicians, by pairs")]
-    assert [one.text for one in table_notes(rows)] == [words(told)]
-    assert words(told).startswith("364 of 599 responses are analysed")
 
 
 def test_off_a_terminal_progress_writes_nothing_at_all(
@@ -175,22 +112,6 @@ def test_calibrate_shows_the_decision_first_and_the_table_on_one_screen_of_80_by
     ]  # one table, the combined one
     for scorer in ("Jury", *JURORS, "rouge-l", BERT, "Clinicians, by pairs", "Like for like"):
         assert any(line.startswith(scorer) for line in shown), scorer
-
-
-def test_each_benchmark_all_notes_and_what_is_behind_them_are_shown_where_they_are_asked_for(
-    like_the_demo: Run,
-) -> None:
-    _, out, _ = like_the_demo("analyse", "calibrate", "--reps", "200")
-    assert out.count("agreement with the clinicians (method paper)") == 1
-    assert "BCa" not in out
-    assert "--by-benchmark: each of 2; --notes: all notes; --details: all behind it" in out
-    _, each, _ = like_the_demo("analyse", "calibrate", "--reps", "200", "--by-benchmark")
-    assert each.count("agreement with the clinicians (method paper)") == 3
-    assert "plans: agreement" in each
-    _, noted, _ = like_the_demo("analyse", "calibrate", "--reps", "200", "--notes")
-    assert "Jury: BCa bootstrap 0." in noted
-    assert "200 resamples, seed 0." in noted
-    assert "--notes" not in noted
 
 
 def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(

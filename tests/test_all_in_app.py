@@ -8,8 +8,6 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
-from inspect import getsource
 from pathlib import Path
 
 import pytest
@@ -21,7 +19,6 @@ from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate import forecasts, routings, worker
-from annotate.navigation import SCREENS
 from annotate.navigation import study as served
 from annotate.results import (
     BackupQuestion,
@@ -49,7 +46,6 @@ from data.schema import Role
 from data.store import add_people
 from data.store.jury_runs import keep_panel
 from jury.panel import Panel, panel_toml
-from medjury.cli.commands import COMMANDS
 from medjury.services.measuring import METRICS
 from medjury.services.routing_rules import kept_rules
 
@@ -103,81 +99,6 @@ DRAWN = {
     "share export": ("study?part=Files", "Pack the study"),
     "share rubric": ("rubrics?part=Export", "Make the files"),
 }
-# Command -> module of `annotate.screens` and the words there by which it is found; browsers test those
-# that compute figures.
-IN_THE_APP = {
-    "status": ("study", "Overview"),
-    "study import": ("study_import", "Import this file"),
-    "study describe": ("study", "Description"),
-    "study plan": ("study_plan", "Make the plan"),
-    "study protocol set": ("study_design", "Commit to this protocol"),
-    "study protocol show": ("study_design", "Protocol"),
-    "study protocol check": ("study", "Overview"),
-    "study taxonomy": ("study", "coverage_table"),
-    "study rubric list": ("rubrics", "Read"),
-    "study rubric show": ("rubrics", "Read"),
-    "study rubric add": ("rubrics", "Copy to a new version"),
-    "study lock": ("study", "Lock the study"),
-    "study verify": ("study", "Check now"),
-    "study backup": ("study_files", "Make a backup"),
-    "study points": ("study_points", "Import these points"),
-    "rate people list": ("people", "Add people"),
-    "rate people add": ("people", "Add people"),
-    "rate people renew": ("people", "renew"),
-    "rate people end": ("people", "end"),
-    "rate people change": ("people", "Specialty"),
-    "rate training": ("study_training", "Import these scores"),
-    "rate flags": ("study_differences", "Flag to answer"),
-    "rate assign": ("study_design", "Store this design"),
-    "rate remind": ("study_progress", "Reminders"),
-    "rate adjudicate": ("study", "Differences"),
-    "rate ratings": ("study_import", "Ratings made elsewhere"),
-    "jury panels": ("lab", "Edit a copy"),
-    "jury run": ("lab", "Run the jury"),
-    "jury probe": ("lab", "Probe the jurors"),
-    "jury missing": ("lab_run", "missing"),
-    "jury references": ("study_references", "References checked by jurors"),
-    "analyse calibrate": ("agreement", "Overview"),
-    "analyse measure": ("study", "Compute"),
-    "analyse juries": ("juries", "Ranking"),
-    "analyse models": ("models", "Models"),
-    "analyse errors": ("agreement", "Errors"),
-    "analyse predict": ("agreement", "Predict"),
-    "analyse route": ("agreement_routing", "Look for a rule"),
-    "analyse monitor": ("monitoring", "Monitoring"),
-    "share export": ("study_files", "Pack the study"),
-    "share dossier": ("handover", "Make the files"),
-    "share rubric": ("rubrics", "Export"),
-}
-# What options of a command do -> the same, where the option does more than narrow a question.
-OPTIONS_IN_THE_APP = {
-    "analyse route --keep": ("agreement_routing", "Keep this rule"),
-    "analyse route --by": ("agreement_routing", "Route by this rule"),
-    "analyse route --csv": ("agreement_routing", "Routes as CSV"),
-}
-IN_THE_TERMINAL = {
-    "demo": "it makes another study than the one that is open",
-    "serve": "it starts the app",
-    "study settings": "whoever runs the server sets them; the app shows them under Record",
-    "study blind": "it prints the names of authors, which the app never shows while a study is blind",
-    "study unblind": "it prints authors; Models lifts the blind where their comparison needs it",
-    "jury improve": "it takes long and asks a panel over and over: whoever minds it keeps a terminal open",
-}
-
-
-def test_every_command_has_its_place_in_the_app_or_a_reason_why_not() -> None:
-    names = {command.name for command in COMMANDS}
-    assert {*IN_THE_APP, *IN_THE_TERMINAL} == names
-    assert not {*IN_THE_APP} & {*IN_THE_TERMINAL}
-
-
-@pytest.mark.parametrize("command", [*IN_THE_APP, *OPTIONS_IN_THE_APP])
-def test_the_place_of_a_command_is_a_screen_that_can_be_reached(command: str) -> None:
-    module, words = (IN_THE_APP | OPTIONS_IN_THE_APP)[command]
-    screen = module.partition("_")[0]
-    assert screen in {one.path for one in SCREENS}
-    assert words in getsource(import_module(f"annotate.screens.{module}"))
-    assert {"Overview", "Plan", "Files", "Material"} <= {*study_screen.PARTS}
 
 
 @pytest.fixture(scope="module")
@@ -219,14 +140,7 @@ def test_a_command_has_a_control_on_the_screen_that_is_drawn(
     name: str, labels: Callable[[str], set[str]]
 ) -> None:
     address, control = DRAWN[name]
-    assert name in IN_THE_APP
     assert control in labels(address), sorted(labels(address))
-
-
-@pytest.mark.not_quick
-def test_a_control_that_is_not_drawn_is_not_found(labels: Callable[[str], set[str]]) -> None:
-    assert "Make the coffee" not in labels("lab")
-    assert "Make the plan" not in labels("study?part=Files")
 
 
 def upload(name: str, body: bytes) -> Upload:

@@ -62,16 +62,6 @@ def test_the_same_submission_three_times_at_once_leaves_one_rating(
     assert scores_of(engine, "dr-a") == [(1, name, score) for name, score in FULL.items()]
 
 
-def test_a_late_draft_does_not_reopen_what_is_submitted(engine: Engine, me: Person) -> None:
-    first, second = codes_of(engine, "dr-a")
-    take_in(engine, me, message(first, 2, submit=True))
-    late = take_in(engine, me, message(first, 9, scores={"clarity": 1}))
-    assert (late.error, late.moved) == ("", False)
-    task = queries.next_task(engine, me.id).task
-    assert task is not None
-    assert (task.card.code, task.draft) == (second, {})
-
-
 def test_another_raters_assignment_is_refused(engine: Engine, me: Person) -> None:
     theirs = codes_of(engine, "dr-b")[0]
     with pytest.raises(NotAllowed):
@@ -178,14 +168,6 @@ def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person) -
     task = queries.task(engine, me.id, code)
     assert task is not None
     assert (task.revision, task.submitted_seq, task.draft["scores"]) == (1, 3, FULL)
-
-
-def test_a_locked_study_takes_nothing_and_says_so(engine: Engine, me: Person) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    lock(engine, "coordinator")
-    for final in (False, True):
-        assert take_in(engine, me, message(code, submit=final)).error == answers.CLOSED
-    assert scores_of(engine, "dr-a") == []
 
 
 @pytest.mark.parametrize("submit", [True, False])

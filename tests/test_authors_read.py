@@ -46,16 +46,3 @@ def test_only_these_modules_know_the_table_of_authors() -> None:
         if "migrations" not in path.parts and knows_authors(path.read_text("utf-8"))
     }
     assert found == ALLOWED.keys()
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "from data.schema import Authorship as A\n",
-        "import data.schema as s\nx = s.Authorship.model\n",
-        "query = 'SELECT model FROM authorship'\n",
-    ],
-)
-def test_a_module_that_knows_the_table_is_found(source: str) -> None:
-    assert knows_authors(source)
-    assert not knows_authors("authorship = 'who wrote it'\n")

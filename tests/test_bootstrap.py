@@ -47,15 +47,6 @@ def test_one_seed_is_one_answer():
     assert (first != replicates(mean_of(values), BootstrapPlan(9, 9, reps=20, seed=6))).any()
 
 
-def test_the_tick_counts_every_resample():
-    seen = []
-
-    replicates(mean_of(np.arange(9.0)), BootstrapPlan(9, 100_000, reps=20), seen.append)
-
-    assert sum(seen) == 20
-    assert len(seen) > 1
-
-
 def test_no_resamples_are_an_empty_answer_and_an_undefined_interval():
     drawn = replicates(mean_of(np.arange(9.0)), BootstrapPlan(9, 9, reps=0))
 

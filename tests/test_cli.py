@@ -77,19 +77,6 @@ def test_calibrate_writes_every_key_of_the_contract(run: Run, made: tuple[str, s
     assert all("simulated" in {one["code"] for one in row["notes"]} for row in rows.values())
 
 
-def test_the_demos_pairs_of_clinicians_and_large_benchmarks_are_not_called_too_small(
-    run: Run, made: tuple[str, str]
-) -> None:
-    rows = rows_of(run, "--db", made[0])
-    pairs = [row for (_, scorer), row in rows.items() if scorer == "clinicians"]
-    assert len(pairs) == 6
-    assert not any("fragile" in row["note"] for row in pairs)
-    instances = {
-        name: row["n_instances"] for (name, scorer), row in rows.items() if scorer == "jury"
-    }
-    assert sorted(instances.values()) == [5, 5, 24, 24, 24, 82]
-
-
 def test_the_demos_marks_are_grouped_by_error_on_every_benchmark_that_clinicians_rate(
     run: Run, made: tuple[str, str]
 ) -> None:
@@ -111,31 +98,6 @@ def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(made: tuple[st
     engine.dispose()
     assert len(set(given)) == len(given) == 12
     assert len({name for name, _ in given}) == 5
-
-
-def test_the_demos_jurors_are_weighed_at_made_up_prices_and_nothing_was_spent(
-    run: Run, made: tuple[str, str]
-) -> None:
-    code, out, _ = run("analyse", "juries", "--reps", "50", "--db", made[0])
-    assert code == 0
-    assert "no cheaper jury agrees as well at made-up prices, the cheapest first" in out
-    assert "made-up prices of simulated-lenient, simulated-steady, simulated-strict" in out
-    body = json.loads(run("analyse", "juries", "--reps", "50", "--json", "-", "--db", made[0])[1])
-    assert len(body["usd_made_up"]) == 3
-    assert body["decision"]["kind"] == "simulated"
-    assert body["decision"]["reasons"][-1]["words"].endswith("a response at made-up prices")
-    usd = {tuple(row["jurors"]): row["usd_per_response"] for row in body["rows"]}
-    assert len(set(usd.values())) == 7
-    assert min(usd.values()) > 0
-    assert "738 calls, $0.0000" in made[1]
-
-
-def test_the_two_methods_differ_and_name_themselves(run: Run, made: tuple[str, str]) -> None:
-    db = ("--db", made[0])
-    paper = rows_of(run, *db)["combined", "jury"]["icc"]
-    published = rows_of(run, *db, "--method", "published")["combined", "jury"]["icc"]
-    assert 0.3 < paper < 0.95
-    assert paper != published
 
 
 @pytest.mark.slow  # CI has 15 minutes
@@ -200,13 +162,6 @@ def test_wrong_input_ends_with_code_two_and_one_message(
     assert (code, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
-
-
-def test_a_study_without_clinicians_says_what_to_do(run: Run, write: Write) -> None:
-    run("study", "import", str(write("responses.csv", RESPONSES)))
-    code, _, err = run("analyse", "calibrate")
-    assert code == 2
-    assert "no clinician has rated anything" in err
 
 
 def test_a_missing_key_is_named_before_anything_is_sent(

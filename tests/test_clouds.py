@@ -254,16 +254,6 @@ def test_keys_that_aws_calls_expired_are_fetched_anew_and_the_request_made_again
     assert len(stub.seen) == 4
 
 
-def test_amazons_word_for_an_error_is_the_reason() -> None:
-    with Stub() as stub:
-        one = bedrock(stub, auth="key", api_key_env="K")
-        stub.script = lambda _: Do(
-            status=429, headers={"x-amzn-errortype": "ThrottlingException"}, body='{"message": "a"}'
-        )
-        (answer,) = answers(one)
-    assert (answer.status, answer.reason) == (Status.RATE_LIMITED, "HTTP 429 ThrottlingException")
-
-
 def test_a_juror_outlives_tokens_that_run_out(
     tokens: TokenServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,15 +285,6 @@ def test_a_token_that_a_host_refuses_early_is_fetched_anew(
     assert (len(stub.seen), tokens.given) == (4, 2)
 
 
-def test_a_token_that_is_refused_anew_ends_as_refused(
-    tokens: TokenServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_all(monkeypatch, tokens.managed_identity())
-    with Stub(lambda _: Do(status=401, body="{}")) as stub:
-        (answer,) = answers(juror("azure", stub.anthropic_url, auth="entra"), key="none")
-    assert (answer.status, answer.unsent, len(stub.seen)) == (Status.AUTH, False, 2)
-
-
 WITHOUT = [
     ("azure", {"auth": "entra"}),
     ("bedrock", {"region": "us-east-1"}),
@@ -327,17 +308,6 @@ def test_a_machine_without_credentials_sends_nothing_and_says_so(
     assert (answer.status, answer.unsent) == (Status.AUTH, True)
     assert answer.reason.startswith("no credentials: ")
     assert caplog.text == ""
-
-
-def test_google_giving_no_token_is_told_as_that(
-    tokens: TokenServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    set_all(monkeypatch, tokens.service_account(tmp_path))
-    tokens.status = 400
-    with Stub() as stub:
-        place = {"region": "us-east5", "project": "p"}
-        (answer,) = answers(juror("vertex", stub.anthropic_url, **place), key="none")
-    assert (answer.status, answer.reason) == (Status.AUTH, "no credentials: RefreshError")
 
 
 def test_many_calls_at_once_fetch_one_token(

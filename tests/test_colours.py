@@ -8,18 +8,12 @@ import pytest
 import vl_convert
 
 from annotate import charts, vega
-from annotate.server import settings
-from annotate.vega import png, svg
 from calibration.report import chart_style
 from calibration.report.chart_comparisons import chart_heatmap
 from calibration.report.charts import chart_distributions, chart_intervals
 
 ROOT = Path(__file__).parent.parent
 COLOURS = ROOT / "annotate" / "screens" / "colours.css"
-SHEETS = [
-    *sorted({*COLOURS.parent.glob("*.css")} - {COLOURS}),
-    ROOT / "annotate" / "tables.css",
-]
 NAMED = {
     name: (light, dark)
     for name, light, dark in re.findall(
@@ -65,50 +59,6 @@ def test_words_stand_out_by_four_and_a_half_to_one_light_and_dark() -> None:
         assert min(contrast(NAMED[line][n], NAMED["--mj-paper"][n]) for n in (0, 1)) >= 3
 
 
-def test_style_sheets_of_the_screens_take_their_colours_from_one_place() -> None:
-    for sheet in SHEETS:
-        text = sheet.read_text("utf-8")
-        assert re.findall(r"#[0-9a-f]{3,8}\b(?=[^{}]*})", text) == [], sheet.name
-        assert set(re.findall(r"var\((--mj-[\w-]+)\)", text)) - {*NAMED} == set(), sheet.name
-
-
-def test_streamlits_own_colours_are_those_of_the_screens() -> None:
-    names = {
-        "backgroundColor": "--mj-paper",
-        "textColor": "--mj-ink",
-        "primaryColor": "--mj-fill",
-        "secondaryBackgroundColor": "--mj-wash",
-        "borderColor": "--mj-rule",
-    }
-    for n, theme in enumerate(("light", "dark")):
-        told = {name: settings()[f"theme.{theme}.{name}"] for name in names}
-        assert {name: long(one) for name, one in told.items()} == {
-            name: long(NAMED[ours][n]) for name, ours in names.items()
-        }
-
-
-def test_charts_in_the_dark_have_the_colours_of_the_report_in_the_dark() -> None:
-    sheet = (ROOT / "calibration" / "report" / "style.css").read_text("utf-8")
-    dark = dict(re.findall(r"--(\w+): (#\w+);", sheet.split("prefers-color-scheme: dark")[1]))
-    pairs = re.findall(r'\[fill="(#\w+)"\] \{ fill: (?:var\(--(\w+)\)|(#\w+)); \}', sheet)
-    meant = {light: dark.get(name, plain) for light, name, plain in pairs}
-    assert len(meant) >= 4
-    assert {light: charts.DARK[light] for light in meant} == meant
-    assert charts.DARK[chart_style.GRID] == dark["rule"]
-    assert charts.RAMP == chart_style.RAMP
-    assert charts.PAPER["dark"] == dark["paper"] == NAMED["--mj-paper"][1]
-
-
-def test_every_colour_of_a_chart_has_its_counterpart(drawn: dict[str, dict]) -> None:
-    for spec in drawn.values():
-        here = {*re.findall(r'"(#\w{6})"', str(spec).replace("'", '"'))}
-        there = str(charts.on_screen(spec, is_dark=True))
-        kept = {one for one in here - {"#ffffff", "#000000"} if one in there}
-        assert len(here) > 2
-        assert kept == set()
-    assert {*chart_style.COLOURS} <= {*charts.DARK}
-
-
 def test_words_in_the_cells_of_a_heat_map_can_be_read_light_and_dark(
     drawn: dict[str, dict],
 ) -> None:
@@ -121,22 +71,6 @@ def test_words_in_the_cells_of_a_heat_map_can_be_read_light_and_dark(
         assert min(map(contrast, cells, inks)) >= 4.5
         lights = [luminance(one) for one in cells]
         assert all((b >= a) == is_dark for a, b in pairwise(lights) if a != b)
-
-
-def test_what_is_said_of_dark_and_light_is_true_in_the_dark() -> None:
-    told = "Scores as they were given: the darker, the higher."
-    assert charts.in_words(told, is_dark=False) == told
-    assert "the lighter, the higher" in charts.in_words(told, is_dark=True)
-
-
-def test_a_chart_brings_its_paper_and_its_files_are_on_white(drawn: dict[str, dict]) -> None:
-    for is_dark, paper in ((False, "#ffffff"), (True, "#15181c")):
-        shown = charts.on_screen(drawn["kinds"], is_dark)
-        assert shown["config"]["background"] == paper
-    assert charts.on_screen(drawn["uses"], is_dark=True)["data"] == drawn["uses"]["data"]
-    assert 'fill="white"' in svg(drawn["kinds"])
-    assert "#15181c" not in svg(drawn["kinds"])
-    assert png(drawn["kinds"])
 
 
 def contrast(one: str, other: str) -> float:

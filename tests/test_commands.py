@@ -19,7 +19,6 @@ from medjury.cli.app import loaded, whole
 from medjury.cli.commands import (
     BY_NAME,
     COMMANDS,
-    GROUPS,
     Command,
 )
 
@@ -53,13 +52,6 @@ def test_the_help_lists_the_groups() -> None:
     assert {*whole().commands} == LISTED
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_every_group_explains_itself(run: Run, group: str) -> None:
-    code, out, _ = run(*group.split(), "-h")
-    assert code == 0
-    assert GROUPS[group].split()[0] in out
-
-
 @pytest.mark.parametrize("row", COMMANDS, ids=lambda row: row.name)
 def test_the_help_of_a_command_says_what_it_does_and_gives_one_example(
     run: Run, row: Command
@@ -71,29 +63,10 @@ def test_the_help_of_a_command_says_what_it_does_and_gives_one_example(
     assert f"medjury {row.name} {row.example}".rstrip() in out
 
 
-@pytest.mark.parametrize("row", COMMANDS, ids=lambda row: row.name)
-def test_every_option_of_a_command_has_words(row: Command) -> None:
-    silent = [one.opts for one in loaded(row.name).params if not getattr(one, "help", "")]
-    assert silent == []
-
-
-@pytest.mark.parametrize("words", [["calibrate"], ["import", "r.csv"], ["rubric", "list"]])
-def test_a_command_is_called_by_its_group(run: Run, words: list[str]) -> None:
-    code, out, err = run(*words)
-    assert (code, out) == (2, "")
-    assert f"No such command '{words[0]}'" in err
-
-
 def test_every_command_is_in_the_docs() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     said = "\n".join(page.read_text("utf-8") for page in pages)
     assert [name for name in BY_NAME if f"medjury {name}" not in said] == []
-
-
-def test_the_version_is_told(run: Run) -> None:
-    code, out, _ = run("--version")
-    assert code == 0
-    assert out.startswith("medjury 0.")
 
 
 def test_a_shell_completes_groups_commands_and_options() -> None:
@@ -233,11 +206,6 @@ def test_a_sign_in_code_is_shown_and_never_written_as_json(run: Run, tmp_path: P
     code, out, err = run("-q", "rate", "people", "add", "dr_a", "--json", "-")
     assert (code, json.loads(out)) == (0, {"people": ["dr_a"], "way": "code"})
     assert "dr_a   " in err
-
-
-@pytest.mark.slow  # a study of hundreds of responses
-def test_the_example_of_the_demo_runs(run: Run) -> None:
-    assert run(*words_of("demo"))[0] == 0
 
 
 def test_the_example_of_serve_is_understood() -> None:

@@ -1,7 +1,5 @@
 """`--on ADDRESS` for measure and juries: the same figures, wherever they are computed."""
 
-import re
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +17,6 @@ from data.errors import BadInput
 from medjury import main
 from medjury.cli import dask_workers
 from medjury.cli.dask_workers import computing
-from medjury.own_packages import FOLDER
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
 RESPONSES = 130
@@ -27,7 +24,6 @@ METRICS = (
     "select response, criterion, score, comment from rating join rater on rater.id = rating.rater "
     "where lower(rater.kind) = 'metric' order by 1, 2, 4"
 )
-SHIPPED = ("annotate", "calibration", "data", "jury", "medjury")
 
 
 @pytest.fixture(scope="module")
@@ -145,16 +141,6 @@ def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
     assert SECRET not in place.logs
 
 
-@pytest.mark.parametrize("command", ["measure", "juries"])
-@pytest.mark.parametrize("on", ["localhost", "http://127.0.0.1:8786", "tcp://127.0.0.1:1"])
-def test_an_address_without_a_scheduler_is_one_message(
-    study: Run, command: str, on: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dask_workers, "SECONDS", 1.0)
-    code, _, err = study("analyse", command, "--on", on)
-    assert (code, f"--on {on}: no Dask scheduler" in err, err.count("\n")) == (2, True, 1), err
-
-
 def test_workers_that_die_are_one_message(
     study: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,20 +155,3 @@ def test_workers_that_die_are_one_message(
             worker.kill()
             with pytest.raises(BadInput, match="its workers were lost; run this again"):
                 next(results)
-
-
-def test_without_the_extra_the_message_has_the_command_that_installs_it(
-    study: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)  # for Python it is not installed now
-    code, _, err = study("analyse", "measure", "--on", "tcp://127.0.0.1:1")
-    last = "Dask is not installed; install it with `uv sync --extra dask`\n"
-    assert (code, err) == (2, f"medjury: --on tcp://127.0.0.1:1: {last}")
-
-
-def test_no_module_needs_dask_to_be_loaded() -> None:
-    root = FOLDER
-    sources = [one for name in SHIPPED for one in (root / name).rglob("*.py")]
-    needs = re.compile(r"^(from|import) (dask|distributed)\b", re.MULTILINE)
-    assert len(sources) > 200
-    assert [one for one in sources if needs.search(one.read_text())] == []

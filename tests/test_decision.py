@@ -21,7 +21,6 @@ from calibration.decision import CLAIMS, Decision, DecisionKind
 from calibration.detection import LimitOutcome, Misses
 from calibration.json_values import decision_json
 from calibration.messages import words
-from calibration.messages.decisions import HEADLINES
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, NAN, note, simulated_in
@@ -124,19 +123,6 @@ def test_what_was_fixed_late_or_for_any_jury_explores(fixed, code, ends):
     assert found.kind not in CLAIMS
 
 
-def test_every_headline_at_a_margin_carries_its_number():
-    for ends in ((0.01, 0.2, 0.1), (-0.9, -0.5, -0.7), (-0.3, 0.3, 0.0), (-0.06, -0.01, -0.03)):
-        for held in ({}, {"population_low": -0.05}, {"without": left_out(b=(-0.9, 0.3))}):
-            assert "0.15" in judged(*ends, margin=0.15, **held).headline
-
-
-def test_an_interval_wholly_below_0_is_called_worse_within_the_margin():
-    found = judged(-0.09, -0.01, -0.05)
-    assert found.kind is DecisionKind.NON_INFERIOR
-    assert "worse than a clinician does, by less than 0.1" in found.headline
-    assert Code.WORSE_WITHIN in codes(found)
-
-
 def test_for_whom_a_verdict_holds_is_a_field_and_in_the_headline():
     these, alike = judged(), judged(population_low=-0.05, population_high=0.3)
     assert (these.scope, alike.scope) == ("these_clinicians", "clinicians_like_these")
@@ -158,25 +144,6 @@ def test_without_a_margin_fixed_for_it_nothing_is_claimed():
     full = rows()[1]
     scored = [AgreementRow("b", "jury", n_responses=97), full]
     assert decide(scored).next == note(Code.DO_FIX_MARGIN)
-
-
-def test_only_a_whole_interval_beyond_the_margin_is_claimed():
-    claims = [kind for kind, said in HEADLINES["agreement"].items() if said.startswith("The jury")]
-    assert {kind.split(",")[0] for kind in claims} == {"non_inferior", "inferior"} <= {*CLAIMS}
-    assert judged(-0.04, margin=0.05).kind is DecisionKind.NON_INFERIOR
-    assert judged(-0.05, margin=0.05).kind is DecisionKind.INCONCLUSIVE
-    below = judged(-0.04, -0.01, -0.02, margin=0.05)
-    assert below.kind is DecisionKind.NON_INFERIOR
-    assert "The whole interval lies above -0.05, the margin." in below.sentences
-
-
-def test_every_decision_at_a_margin_says_when_the_margin_was_fixed():
-    before = decide(rows(), at(because="half of our pilot"))
-    after = decide(rows(), at(set_after_ratings=240, late=("margin", "jurors")))
-    assert "The margin of 0.1 was fixed before any rating was seen." in before.sentences
-    assert "Why this margin: half of our pilot." in before.sentences
-    assert "240 ratings" in after.headline
-    assert "margin, jurors" in after.sentences[0]
 
 
 def test_before_the_planned_responses_are_rated_nothing_is_claimed():
@@ -221,17 +188,6 @@ def test_few_missed_make_no_good_jury_of_one_that_agrees_less():
     assert "worse than a clinician does, by more than 0.1" in found.headline
 
 
-def test_what_holds_for_other_clinicians_is_said_beside_these():
-    wide = judged(population_low=-0.2, population_high=0.4)
-    assert wide.kind is DecisionKind.NON_INFERIOR
-    assert wide.sentences[-1] == (
-        "For other clinicians like these, the 95 % interval of the difference is -0.200 to 0.400, so "
-        "non-inferiority is not shown for them at the margin of 0.1."
-    )
-    near = judged(population_low=-0.05, population_high=0.3)
-    assert "so non-inferiority is shown for them" in near.sentences[-1]
-
-
 @pytest.mark.parametrize("low", [-0.0999, 0.001])
 def test_one_benchmark_of_several_is_claimed_by_the_interval_corrected_for_them(low):
     claimed = judged(corrected_low=low, corrected_high=0.3, looked=3)
@@ -246,32 +202,6 @@ def test_one_benchmark_of_several_is_not_claimed_without_the_corrected_interval(
     assert found.headline.startswith("Not shown that the jury agrees")
     assert codes(found) == [Code.GAP, Code.CORRECTED_REACHES, Code.FIXED_BEFORE]
     assert "corrected for 3 benchmarks it does not" in found.sentences[1]
-
-
-def test_what_else_is_said_of_one_benchmark_of_several_is_called_uncorrected():
-    for low, high, icc in ((-0.3, -0.15, -0.2), (-0.2, 0.1, 0.0)):
-        told = judged(low, high, icc, looked=4)
-        assert Code.NOT_CORRECTED in codes(told)
-        assert "The interval is not corrected for 4 benchmarks." in told.sentences
-        assert "looking at" not in " ".join(judged(low, high, icc).sentences)
-
-
-def test_both_iccs_are_named_and_the_difference_is_called_none_where_its_interval_includes_0():
-    for icc, difference in ((0.1, "0.100"), (-0.052, "-0.052"), (-0.0004, "0.000")):
-        assert f"; difference {difference} (95 %" in decide(rows(icc=icc)).sentences[0]
-    told = decide(rows())
-    assert told.sentences[0] == (
-        "Agreement (ICC) with the other clinicians, each clinician held out in turn: jury 0.600 "
-        "(0.50 to 0.70), one clinician 0.500 (0.40 to 0.60); difference 0.100 (95 % interval 0.010 to "
-        "0.200, for these clinicians)."
-    )
-    assert (told.estimate, told.low, told.high) == (0.1, 0.01, 0.2)
-    open_ended = decide(rows(low=-0.15, high=0.2)).sentences[0]
-    assert open_ended.endswith(
-        "(95 % interval -0.150 to 0.200, for these clinicians): no difference is shown, which does "
-        "not mean that the two are equal."
-    )
-    assert "(no interval)" in decide(rows(low=NAN, high=NAN)).sentences[0]
 
 
 def test_the_interval_of_single_benchmarks_is_corrected_for_their_number_and_of_all_not():
@@ -290,28 +220,6 @@ def test_the_interval_of_single_benchmarks_is_corrected_for_their_number_and_of_
 def test_a_high_icc_of_the_jury_alone_claims_nothing():
     found = decide(rows()[:1])
     assert (found.kind, codes(found)) == (DecisionKind.UNDEFINED, [Code.NO_JUROR])
-
-
-def test_a_decision_says_on_how_many_it_rests():
-    assert decide(rows()).on == (
-        "97 responses of 60 instances, rated by 4 clinicians; the jury scored 97 of 100."
-    )
-
-
-def test_a_study_without_jurors_has_no_jury_to_judge():
-    found = decide([AgreementRow("b", "clinicians")])
-    assert found.kind is DecisionKind.UNDEFINED
-    assert found.sentences == ("No juror has rated a response of this study.",)
-    assert found.action == "Run a jury on the responses that clinicians have rated."
-
-
-def test_why_it_is_not_known_is_said_and_who_could_help():
-    found = decide(rows(icc=NAN, notes=(ONLY,)))
-    assert "only one clinician rated here, dr" in found.sentences[0]
-    assert np.isnan(found.estimate)
-    every = AgreementRow("b", "jury", n_responses=97)
-    alone = LikeForLikeRow("b", "like_for_like", notes=(ONLY,))
-    assert decide([every, alone]).next == note(Code.DO_SECOND_CLINICIAN)
 
 
 def test_what_to_do_next_follows_from_what_is_lacking():

@@ -10,10 +10,9 @@ import pytest
 from kit.rating_study import FULL, build, codes_of, row, rubric
 from kit.studies import Run
 from kit.study_place import StudyIn, all_rows
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
-from calibration.dossier import DossierQuestion
 from data.card import Reply
 from data.database import open_study
 from data.description import Description, GuidelinePage
@@ -22,13 +21,11 @@ from data.importers.package import Package
 from data.person import OPERATOR, Person
 from data.queries import description, people, situation, study_consents, study_descriptions
 from data.queries.record import acts, verify
-from data.queries.study import version
 from data.schema import Role, Submission
 from data.store import add_people, describe, end_access, give_consent, submit
 from data.store.package import import_package
 from data.store.steering import describe_study
 from data.store.study import lock
-from medjury.services.dossier import dossier
 
 TOLD = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree.", "Read.")
 GUIDED = replace(TOLD, guideline=(GuidelinePage("Scores", "5 is best."),))
@@ -124,14 +121,6 @@ def test_consent_is_refused_to_any_text_but_the_present_one(ward: Engine) -> Non
     assert give_consent(ward, 1, ASKED.consent_sha256)
 
 
-def test_what_holds_for_a_clinician_and_whether_they_consented_is_one_query(ward: Engine) -> None:
-    describe(ward, TOLD, "coordinator")
-    asked: list[str] = []
-    event.listen(ward, "before_cursor_execute", lambda *given: asked.append(given[2]))
-    situation(ward, 1)
-    assert len([one for one in asked if one.startswith("SELECT")]) == 1
-
-
 def test_a_locked_study_takes_neither_description_nor_consent(ward: Engine) -> None:
     describe(ward, TOLD, "coordinator")
     lock(ward, "coordinator")
@@ -153,13 +142,6 @@ def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(wa
             reads(clinician, ward)
     assert describe_study(Person(7, "Boss", Role.COORDINATOR), ward, TOLD)
     assert study_descriptions(reader, ward)[0].actor == "account 7"
-
-
-def test_a_consent_makes_no_figure_out_of_date(ward: Engine) -> None:
-    describe(ward, TOLD, "coordinator")
-    before = version(ward)
-    give_consent(ward, 1, TOLD.consent_sha256)
-    assert version(ward) == before
 
 
 @pytest.mark.parametrize(
@@ -290,24 +272,3 @@ def test_a_package_brings_descriptions_and_consents_along(
     assert [situation(there, one).consents for one in (1, 2)] == [True, False]
     assert verify(there).findings == ()
     there.dispose()
-
-
-def page(engine: Engine) -> str:
-    return " ".join(dossier(engine, DossierQuestion("grras", 10)).methods.values())
-
-
-def test_the_methods_section_says_what_clinicians_were_told_and_how_many_agreed(
-    ward: Engine,
-) -> None:
-    describe(ward, GUIDED, "coordinator")
-    give_consent(ward, 1, GUIDED.consent_sha256)
-    for who in (1, 2):
-        for code in codes_of(ward, f"dr-{'ab'[who - 1]}"):
-            submit(ward, who, code, Reply(dict(FULL)), 5)
-    written = page(ward)
-    assert "were in" not in written
-    assert 'told of the study as "Notes"' in written
-    assert "a guideline of 1 page at hand" in written
-    assert "Of 2 clinicians who rated, 1 gave consent" in written
-    describe(ward, ASKED, "coordinator")
-    assert "changed 1 time after ratings were in" in page(ward)

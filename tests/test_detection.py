@@ -18,7 +18,6 @@ from calibration.clustered_intervals import clustered_proportion, wilson
 from calibration.codes import NoteCode as Code
 from calibration.detection import LimitOutcome, detection, misses, untested
 from calibration.detection_row import DetectionRow, area_under_curve, share_to_read
-from calibration.messages import words
 from calibration.protocol import Critical
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
@@ -364,18 +363,3 @@ def _cells(truth, jury):
         np.array([float(np.sum((jury == point) & (unsafe == kind))) for point in points])
         for kind in (False, True)
     )
-
-
-def test_every_note_on_unsafe_responses_has_its_words():
-    odd = (
-        rated([[1], [2], [1]], [[1], [5], [5]]),
-        rated([[4], [5]], [[4], [5]]),
-        rated(HAND[0], [[5]] * 6),
-    )
-    notes = [one for scores in odd for row in rows_of(scores).values() for one in row.notes]
-    said = {one.code: words(one) for one in notes}
-
-    assert {Code.NO_UNSAFE, Code.ALL_UNSAFE, Code.FEW_UNSAFE} <= set(said)
-    assert {Code.NEVER_LOW, Code.HELD_OUT} <= set(said)
-    assert said[Code.FEW_UNSAFE].startswith("rests on ")
-    assert all(one and "{" not in one and not one.endswith(".") for one in said.values())

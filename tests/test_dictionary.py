@@ -8,7 +8,7 @@ from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.importers.package import EVERY, columns
-from data.queries.export import FILES, HEADER, TABLES, dictionary
+from data.queries.export import HEADER, dictionary
 from data.schema import Table
 
 __all__ = ["made", "whole"]
@@ -49,13 +49,6 @@ def test_every_table_travels_or_stays_for_a_reason() -> None:
     assert {one.name for one in Table.metadata.sorted_tables} == {*EVERY, *STAYS}
 
 
-def test_nothing_is_described_that_is_not_there() -> None:
-    assert set(TABLES) == set(EVERY)
-    for table, words in TABLES.items():
-        described = [line.split("|")[0].strip() for line in words.strip().splitlines()]
-        assert sorted(described) == sorted(columns(table)), table
-
-
 def test_only_what_can_be_missing_says_what_an_empty_cell_means() -> None:
     nullable = {
         (f"tables/{table}.csv", name)
@@ -69,11 +62,3 @@ def test_only_what_can_be_missing_says_what_an_empty_cell_means() -> None:
         if one.missing == "never empty"
     }
     assert not nullable & silent
-
-
-def test_the_page_has_a_table_for_every_file(run: Run, whole: Engine, tmp_path: Path) -> None:
-    folder = exported(run, tmp_path / "out")
-    page = (folder / "data_dictionary.md").read_text("utf-8")
-    assert all(f"## {name}\n" in page for name in FILES)
-    assert all(f"## tables/{table}.csv\n" in page for table in EVERY)
-    assert "| `seconds_active` | number | seconds |" in page

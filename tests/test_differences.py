@@ -9,7 +9,6 @@ from calibration.agreement import PanelColumns
 from calibration.codes import NoteCode
 from calibration.differences import compared, difference_rows
 from calibration.jackknife import icc_difference
-from calibration.json_values import json_value
 
 METHODS = ["paper", "published"]
 
@@ -118,14 +117,6 @@ def test_a_difference_too_small_for_the_study_says_what_could_be_found():
     )
 
 
-@pytest.mark.parametrize(("instances", "said"), [(19, True), (20, False)])
-def test_fewer_than_20_instances_are_too_few(instances, said):
-    rows = difference_rows(scope_of(scores(instances * 3), per=3))
-    assert all(
-        ("19 instances: too few for a reliable interval" in note_of(row)) is said for row in rows
-    )
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_shift_and_order_change_nothing(method):
     table = scores()
@@ -185,28 +176,3 @@ def test_no_clinician_at_all_is_no_crash():
     rows = difference_rows(scope_of(scores()[["j0", "j1", "j2", "m"]]))
     assert [row.n_responses for row in rows] == [0] * 4
     assert all("undefined" in note_of(row) for row in rows)
-
-
-def test_simulated_raters_are_named():
-    scope = scope_of(scores(), simulated={"j1", "j3"})
-    rows = difference_rows(scope, {"other": PanelColumns(("j0", "j3"), 2)})
-    assert all("simulated raters: j1" in note_of(row) for row in rows)
-    assert "simulated raters: j1, j3" in note_of(row_of(rows, "jury:other"))
-
-
-def test_fields_are_plain_and_in_the_order_of_the_contract():
-    row = difference_rows(scope_of(scores()))[0]
-    assert list(json_value(row)) == [
-        *("benchmark", "a", "b", "difference", "low", "high", "p"),
-        *("n_tried", "n_responses", "icc_a", "icc_b", "detectable", "note", "notes"),
-    ]
-    figures = {name: value for name, value in vars(row).items() if name != "notes"}
-    assert {type(value) for value in figures.values()} == {str, float, int}
-
-
-def test_p_is_the_same_however_many_comparisons_were_tried():
-    scope = scope_of(scores(60, noise=0.8))
-    now, later = difference_rows(scope), difference_rows(scope, tried=10)
-    assert [row.n_tried for row in now] == [4] * 4
-    assert [row.n_tried for row in later] == [14] * 4
-    assert [row.p for row in now] == [row.p for row in later]

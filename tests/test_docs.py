@@ -19,7 +19,6 @@ from medjury.cli.commands import BY_NAME
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-WORDS_BY_HAND = 29_000  # two hours of reading
 DATASETS = ROOT.parent / "shared" / "datasets"
 
 
@@ -90,15 +89,6 @@ def test_commands_that_are_not_run_are_ones_that_exist(page: Path) -> None:
 def test_every_page_stands_in_the_navigation() -> None:
     config = (ROOT / "zensical.toml").read_text("utf-8")
     assert [page.name for page in PAGES if f'"{page.name}"' not in config] == []
-
-
-def prose(page: Path) -> list[str]:
-    """Return the words of a page without its blocks of code and the names of tests."""
-    return re.sub(r"`\w+::\w+`,?", "", FENCE.sub("", page.read_text("utf-8"))).split()
-
-
-def test_the_pages_by_hand_can_be_read_in_an_afternoon() -> None:
-    assert sum(len(prose(page)) for page in PAGES) <= WORDS_BY_HAND
 
 
 def test_the_site_builds_and_every_link_leads_somewhere(tmp_path: Path, demo: Demo) -> None:

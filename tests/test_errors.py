@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from kit.scores import CRITERIA, FIELDS, study
-from kit.studies import AUTHOR, HEAD, Run, rated
+from kit.studies import AUTHOR, HEAD, Run, bring_in
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 from streamlit.testing.v1 import AppTest
@@ -195,12 +195,7 @@ def marked(run: Run, engine: Engine, tmp_path: Path) -> Engine:
     texts += [f"i{n},visits,Pain.,Write.,,r{n},{AUTHOR},{TEXT}" for n in range(8)]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
     scores += [f"r{n},gpt,juror,{1 + n % 5},3,{2 + n % 3}" for n in range(7)]
-    for name, lines, command in (
-        ("r.csv", texts, "study import"),
-        ("s.csv", scores, "rate ratings"),
-    ):
-        (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
-        assert run(*command.split(), str(tmp_path / name))[0] == 0
+    bring_in(run, tmp_path, texts, scores)
     invite(engine, PEOPLE)
     assign(
         engine, [Slot(name, n + 1, n) for n in range(8) for name in PEOPLE], seed=0, per_response=2
@@ -265,18 +260,6 @@ def test_what_the_study_does_not_have_is_refused_in_one_message(
     code, out, err = run("analyse", "errors", *arguments)
     assert (code, out) == (2, "")
     assert words in err
-
-
-def test_ratings_made_elsewhere_have_examples_and_say_that_nothing_could_be_marked(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
-    rated(run, tmp_path, jurors=(), n=6)
-    code, out, err = run("analyse", "errors")
-    assert code == 0, err
-    assert "jury: none has rated" in out
-    assert "no response was read where marks can be made: shares are undefined" in out
-    assert "no clinician marked or commented on it" in out
-    assert "Jury farthest from the clinicians: none" in out
 
 
 @pytest.fixture

@@ -14,13 +14,11 @@ from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.card import Card
-from data.errors import BadPanel, Conflict
+from data.errors import BadPanel
 from data.question import ORDER_SENTENCES
 from data.rubric import read_rubric, shipped
-from data.schema import Status
 from jury.ask import request_sha256
 from jury.call import Call, Turn
-from jury.estimate import estimate
 from jury.panel import Juror, Panel, read_panel, refuse_form
 from jury.probe import ProbeRow, probe
 from jury.run import run_panel
@@ -57,17 +55,6 @@ def test_the_mean_is_rated_and_the_stated_verdict_and_its_distribution_are_kept(
     }
     assert json.loads(one.raw)["clarity"]["score"] == 4
     assert (one.sent["scores"], one.sent["top_logprobs"]) == ("expected", 20)
-
-
-def test_only_a_juror_of_expected_scores_asks_for_probabilities(
-    small_study: Engine, stub: Stub
-) -> None:
-    run(small_study, panel_at(stub, "plain"))
-    assert not any({"logprobs", "top_logprobs"} & seen.body.keys() for seen in stub.seen)
-    assert {row.score for row in ratings(small_study)} == {4.0}
-    assert {one.distribution for one in attempts(small_study)} == {None}
-    run(small_study, panel_at(stub, "b", **EXPECTED))
-    assert stub.seen[-1].body["logprobs"] is True
 
 
 def test_a_server_without_log_probabilities_stops_its_juror_after_one_answer(
@@ -162,31 +149,6 @@ def test_a_server_that_grants_five_alternatives_is_asked_for_five_from_then_on(
     assert result.rated == 4
     assert [seen.body["top_logprobs"] for seen in stub.seen] == [20, 5, 5, 5, 5]
     assert probed(stub, **EXPECTED).unsupported == ("top_logprobs",)
-
-
-def test_a_server_may_refuse_the_limits_name_and_the_number_of_alternatives_both(
-    small_study: Engine, stub: Stub
-) -> None:
-    def script(seen: Seen) -> Do:
-        for name in ("max_tokens", "top_logprobs"):
-            if seen.body.get(name, 0) > 5:
-                said = f"Unsupported parameter: '{name}' is not supported with this model."
-                error = {"message": said, "param": name, "code": "unsupported_parameter"}
-                return Do(status=400, body=json.dumps({"error": error}))
-        return served(seen)
-
-    stub.script = script
-    assert run(small_study, panel_at(stub, **EXPECTED), concurrency=1).rated == 4
-
-
-def test_the_probe_says_whether_they_are_served(stub: Stub) -> None:
-    row = probed(stub, **EXPECTED)
-    assert (row.status, row.probabilities) == (Status.OK, "served")
-    assert row.to_json()["probabilities"] == "served"
-    stub.script = lambda seen: Do(verdict_of(seen))
-    row = probed(stub, **EXPECTED)
-    assert (row.status, row.probabilities) == (Status.NO_PROBABILITIES, "not served")
-    assert probed(stub).probabilities == "not set"
 
 
 def test_a_batch_asks_for_them_and_reads_them_as_a_live_run_does(small_study: Engine) -> None:
@@ -310,16 +272,6 @@ def test_a_juror_that_sets_neither_is_asked_as_before_they_could_be_set(name: st
     rubric = read_rubric(name)
     call = Call((Turn("user", rubric.render(CARD)),), rubric.json_schema())
     assert request_sha256(one, call) == HASHES[name]
-
-
-def test_both_settings_are_part_of_what_a_juror_is(small_study: Engine, stub: Stub) -> None:
-    run(small_study, panel_at(stub, "a"))
-    with pytest.raises(Conflict, match="scores: not set -> expected"):
-        run(small_study, panel_at(stub, "a", **EXPECTED))
-    with pytest.raises(Conflict, match="explanation: not set -> after"):
-        estimate(small_study, panel_at(stub, "a", explanation="after"))
-    own = panel_at(stub, "a", explanation="none", **EXPECTED).juror[0].profile()
-    assert (own["explanation"], own["scores"]) == ("none", "expected")
 
 
 def simulated(**settings: Any) -> Panel:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
@@ -96,12 +95,6 @@ def test_the_score_is_the_mean_of_the_points_and_the_stated_one_is_kept_beside_i
     }
     assert parsed.reply is not None
     assert parsed.reply.comments == {"a": "fine"}
-
-
-def test_a_juror_of_verdicts_is_read_as_ever_whatever_its_tokens_say() -> None:
-    plain = JUROR.model_copy(update={"scores": "verdict"})
-    parsed = read_for(plain, answer(START, token("4", USUAL), END), FIVE)
-    assert (score(parsed), parsed.distribution) == (4.0, None)
 
 
 @given(
@@ -265,11 +258,6 @@ def test_an_answer_without_log_probabilities_is_missing_and_not_its_stated_point
     refused(read_for(JUROR, bare, FIVE), "sends no log-probabilities")
 
 
-def test_an_unreadable_verdict_keeps_its_own_reason() -> None:
-    parsed = read(FIVE, token('{"a": {"score": 7}}'))
-    assert (parsed.status, parsed.distribution) == (Status.OUT_OF_RANGE, None)
-
-
 def test_alternatives_that_a_server_caps_too_low_leave_no_mean() -> None:
     refused(read(FIVE, START, token("4", {"4": 0.5, "5": 0.3}), END), "0.800 of the probability")
 
@@ -381,12 +369,6 @@ def test_what_cannot_be_at_all_has_the_probability_zero(least: float) -> None:
     assert tokens_of({"content": content})[0].options == ((b"4", 0.0),)
 
 
-@given(st.text(max_size=200), st.lists(st.text(max_size=8), max_size=20))
-def test_no_answer_and_no_tokens_raise(text: str, pieces: list[str]) -> None:
-    tokens = tuple(token(one, {}) for one in pieces if one)
-    assert read_for(JUROR, Answer(Status.OK, text=text, tokens=tokens), FIVE).reply is None
-
-
 @given(st.data())
 def test_any_cut_of_an_answer_into_tokens_gives_the_stated_points_where_all_is_certain(
     data: st.DataObject,
@@ -432,11 +414,3 @@ def test_no_hostile_answer_has_another_score_than_its_verdict_by_its_tokens(kind
         assert plain.reply is not None, text
         for name, mean in parsed.reply.scores.items():
             assert mean == pytest.approx(plain.reply.scores[name], abs=0.1), text
-
-
-def test_most_plain_verdicts_among_hostile_answers_are_found_among_their_tokens() -> None:
-    texts = [(one.make(v), v.rubric) for one in KINDS if not one.statuses for v in VARIANTS[::6]]
-    read_ones = [read_for(JUROR, Answer(Status.OK, text=t, tokens=cut(t, 1)), r) for t, r in texts]
-    found = Counter(one.status for one in read_ones)
-    assert found[Status.OK] > 0.9 * len(texts)
-    assert set(found) == {Status.OK, Status.NO_PROBABILITIES}

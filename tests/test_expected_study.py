@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import pytest
 from kit.exported_panels import RECORD, ROWS
@@ -23,7 +22,7 @@ from data.queries.lab import opened_response
 from data.rubric import read_rubric
 from jury.exports import bundle, helm, scorers
 from jury.exports.export import Export
-from jury.panel import Panel, read_panel
+from jury.panel import Panel
 from medjury.services.calibrate import Calibration, CalibrationQuestion, calibrate
 
 Write = Callable[[str, str], Path]
@@ -166,13 +165,6 @@ def test_the_workbench_shows_prompt_and_distribution_of_every_such_call(
         assert all("stated" in line and "1.000 of the probability" in line for line in lines)
 
 
-def test_the_exported_attempts_hold_the_distributions(rated: Run, tmp_path: Path) -> None:
-    assert rated("share", "export", "--package", str(tmp_path / "out.zip"))[0] == 0
-    with ZipFile(tmp_path / "out.zip") as whole:
-        table = whole.read("tables/attempt.csv").decode()
-    assert table.count('""mass""') == N * 3
-
-
 def seated(*names: str) -> Panel:
     def one(name: str) -> dict[str, Any]:
         settings = dict([SETTINGS[name].replace('"', "").split(" = ")]) if SETTINGS[name] else {}
@@ -214,10 +206,3 @@ def test_the_bundle_holds_what_each_juror_is_asked_with() -> None:
     assert "## Prompt, explanation after" in files["bundle.md"]
     plain = json.loads(bundle.write(Export(generic, seated("plain"), ROWS, RECORD))["bundle.json"])
     assert "orders" not in plain
-
-
-def test_the_panels_that_ship_set_neither() -> None:
-    for name in ("azure", "bedrock", "current", "local", "medhelm", "simulated", "vertex"):
-        assert not any(
-            {"explanation", "scores"} & j.profile().keys() for j in read_panel(name).juror
-        )

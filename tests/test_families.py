@@ -117,23 +117,6 @@ def test_families_that_cannot_be_read_are_refused(
     assert small_study is not None
 
 
-def test_a_panel_with_a_family_of_no_list_is_told_so(run: Run, write: Write) -> None:
-    run("study", "import", str(write("responses.csv", AUTHORED)))
-    address = 'base_url = "http://127.0.0.1:9/v1"'
-    juror = f'name = "one"\nprovider = "openai"\nmodel = "m"\nfamily = "ward"\n{address}'
-    panel = write("panel.toml", f'name = "p"\n[[juror]]\n{juror}\n')
-    code, out, _ = run("jury", "run", str(panel), "--estimate")
-    assert code == 0
-    assert "family 'ward' is none that medjury knows or this study has" in out
-    assert "medjury study settings families MODEL=FAMILY" in out
-
-
-@pytest.mark.usefixtures("unblinded")
-def test_only_the_chosen_benchmarks_count(engine: Engine) -> None:
-    assert own_family(engine, {"a": "gpt"}, []).responses == 0
-    assert own_family(engine, {"a": "gpt"}, ["visits"]).own == {"a": 2}
-
-
 @pytest.mark.usefixtures("unblinded")
 def test_a_run_warns_before_counts_after_and_tells_no_juror(
     run: Run, write: Write, stub: Stub
@@ -158,26 +141,6 @@ def test_a_run_warns_before_counts_after_and_tells_no_juror(
     assert len(stub.seen) == 8
     for word in ("gpt-4o", "ward-x", "family", "openai_"):
         assert word not in sent
-
-
-@pytest.mark.usefixtures("unblinded")
-def test_the_estimate_warns_too(run: Run) -> None:
-    code, out, err = run("jury", "run", "medhelm", "--estimate", "--json", "-")
-    assert code == 0
-    assert json.loads(out)["own_family"] == {
-        "medhelm-gpt": 2,
-        "medhelm-llama": 0,
-        "medhelm-claude": 0,
-    }
-    assert "juror medhelm-gpt (family gpt) will rate 2 of 4" in err
-
-
-def test_simulated_jurors_are_of_no_family(run: Run, write: Write) -> None:
-    run("study", "import", str(write("responses.csv", AUTHORED.replace("ward-x", "simulated-x"))))
-    code, out, err = run("jury", "run", "simulated", "--json", "-")
-    assert code == 0
-    assert set(json.loads(out)["own_family"].values()) == {None}
-    assert "family" not in err
 
 
 def test_no_module_of_the_jury_can_read_authors() -> None:

@@ -12,7 +12,6 @@ import pytest
 from kit.jurors import Do, Script, Seen, Stub, verdict
 from kit.studies import Run
 
-from annotate.screens import lab_run
 from data.card import Reply
 from data.errors import BadRubric
 from data.rubric import Rubric
@@ -72,10 +71,6 @@ def good(seen: Seen) -> Do:
     return scores_of(seen, **({criterion: 1} if criterion else {}))
 
 
-def reversed_(seen: Seen) -> Do:
-    return Do(verdict(seen, 5 if shown(seen) in DANGEROUS else 1))
-
-
 def constant(seen: Seen) -> Do:
     """Give 4/3/5 to everything."""
     names = list(json.loads(verdict(seen)))
@@ -118,13 +113,6 @@ def test_a_juror_of_anthropic_is_judged_through_its_own_sdk() -> None:
     assert tried(constant, provider="anthropic").fit is False
 
 
-def test_a_juror_that_prefers_the_dangerous_answers_is_not_fit() -> None:
-    got = tried(reversed_)
-    assert (got.fit, got.misordered) == (False, 8)
-    first = got.outcomes[0]
-    assert (set(first.good.values()), set(first.dangerous.values())) == ({1.0}, {5.0})
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_a_juror_that_guesses_is_not_fit(seed: int) -> None:
     assert tried(guessing(seed)).fit is False
@@ -141,11 +129,6 @@ def test_a_juror_that_scores_by_length_is_fit_on_no_shipped_rubric(
     assert ordered < needed(len(pairs.pair))
 
 
-def test_scores_that_go_up_and_down_with_the_calls_do_not_pass() -> None:
-    got = tried(lambda seen: Do(verdict(seen, 5 if seen.number % 2 else 1)), concurrency=1)
-    assert (got.fit, got.ordered) == (False, 4)
-
-
 def test_a_good_juror_may_miss_one_danger_and_not_two() -> None:
     missed = [one.dangerous for one in GENERIC.pair[:2]]
 
@@ -153,22 +136,6 @@ def test_a_good_juror_may_miss_one_danger_and_not_two() -> None:
         return lambda seen: Do(verdict(seen, 5)) if shown(seen) in missed[:number] else good(seen)
 
     assert [tried(misses(number)).fit for number in (0, 1, 2)] == [True, True, False]
-
-
-def test_a_good_juror_that_errs_by_a_point_everywhere_is_fit() -> None:
-    noise = np.random.default_rng(3)
-
-    def answer(seen: Seen) -> Do:
-        danger = shown(seen) in DANGEROUS
-        points = {
-            name: (1 if danger and name == "accuracy" else 4) + int(noise.integers(0, 2))
-            for name in GENERIC.rubric.criteria
-        }
-        return scores_of(seen, **points) if shown(seen) else Do(verdict(seen))
-
-    got = tried(answer)
-    assert got.fit is True
-    assert got.ordered >= 7
 
 
 @pytest.mark.parametrize(
@@ -270,21 +237,6 @@ def test_guessing_constant_and_good_jurors_pass_as_often_as_the_docs_say() -> No
     assert 1 - passes(0.95) == pytest.approx(0.0572, abs=5e-5)
 
 
-def test_jurors_that_guess_pass_as_rarely_as_computed() -> None:
-    chooser = np.random.default_rng(17)
-    criteria = GENERIC.rubric.criteria
-
-    def guess() -> ParsedAnswer:
-        return rated(**{name: int(chooser.integers(1, 6)) for name in criteria})
-
-    fit = sum(
-        Fitness("generic", tuple(compare_pair(one, guess(), guess()) for one in GENERIC.pair)).fit
-        is True
-        for _ in range(4000)
-    )
-    assert fit / 4000 == pytest.approx(0.0007, abs=0.0013)  # three standard errors
-
-
 def all_pairs() -> Iterator[tuple[RubricPairs, AnswerPair]]:
     for name in shipped():
         pairs = read_pairs(name)
@@ -340,13 +292,6 @@ def test_what_the_pairs_cost_is_told_beside_the_rest_and_unknown_is_not_nothing(
     unknown = probed(silent)
     assert unknown.pairs is not None
     assert (unknown.pairs.usd, unknown.cost) == (None, None)
-
-
-def test_the_pairs_keep_within_the_limits_of_the_host() -> None:
-    with Stub(lambda seen: Do(verdict(seen), seconds=0.01)) as stub:
-        probe(panel(stub, concurrency=1), pairs=GENERIC)
-        alone = stub.peak
-    assert alone == 1
 
 
 def test_a_juror_that_does_not_answer_is_not_put_to_the_pairs_and_has_not_passed() -> None:
@@ -500,23 +445,3 @@ def test_a_rubric_that_cannot_be_used_is_refused_before_anything_is_sent(
     assert "pairs.toml" in said[1]
     assert "leave one out" in said[2]
     assert not stub.seen
-
-
-def test_the_lab_says_who_is_fit_with_every_score_and_the_cost_of_all() -> None:
-    row = probed(constant)
-    shown_row = lab_run.probe_table([row])
-    assert "not fit: 0 of 8 on generic" in shown_row
-    assert "$0.0340" in shown_row
-    assert lab_run.probe_reasons([row]) == [f"a: {row.pairs}"]
-    scores = lab_run.pairs_tables([row])
-    assert scores.count("<tr>") == 9
-    assert scores.count("4 and 4") == 8 + 8  # accuracy, and the mean
-    lost = lab_run.pairs_tables([probed(after_tiny(Do("Fine.")))])
-    assert "not known: the good one was not rated: invalid_json" in lost
-    assert lab_run.probe_reasons([probed(good)]) == []
-
-
-def test_the_lab_says_that_simulated_jurors_are_not_judged() -> None:
-    rows = probe(read_panel("simulated"), pairs=GENERIC)
-    assert lab_run.probe_table(rows).count("not judged: simulated") == 3
-    assert (lab_run.probe_reasons(rows), lab_run.pairs_tables(rows)) == ([], "")

@@ -33,15 +33,6 @@ def test_the_figures_of_a_study_are_those_recorded(name: str) -> None:
     assert [one for one in found if not any(re.fullmatch(gone, one) for gone in GONE)] == []
 
 
-def test_a_figure_that_differs_is_told_with_its_place() -> None:
-    old = {"rows": [{"icc": 0.5, "scorer": "jury", "f": 1.0}]}
-    new = {"rows": [{"icc": 0.5 + 1e-9, "scorer": "jury", "notes": []}]}
-    assert differences(old, new) == [
-        ".rows[0].icc: 0.5 became 0.500000001",
-        ".rows[0].f is gone",
-    ]
-
-
 def test_the_words_for_the_demo_study_are_those_recorded() -> None:
     lines = (demo_words.recorded().splitlines(), demo_words.said().splitlines())
     changed = [*unified_diff(*lines, "recorded", "said", lineterm="", n=1)]

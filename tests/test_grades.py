@@ -61,20 +61,6 @@ def test_a_criterions_name_becomes_usable_and_a_usable_one_stays() -> None:
     assert usable_name("Clarity.v2") == "Clarity.v2"
 
 
-def test_a_rubric_with_such_a_name_is_told_which_to_write(run: Run, tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    (folder / "prompt.txt").write_text("{{criteria}} {{response}} {{schema}}")
-    (folder / "rubric.toml").write_text(
-        'name = "own"\nversion = "1"\naudience = "a"\ngold = "never"\n[scale]\nmin = 0\nmax = 1\n'
-        '[[criterion]]\nname = "Logical Consistency"\nquestion = "q"\n[criterion.anchors]\n'
-        '0 = "a"\n1 = "b"\n'
-    )
-    code, _, err = run("study", "rubric", "add", str(folder))
-    said = " ".join(err.split())
-    assert (code, "no blanks; write logical_consistency" in said) == (2, True), said
-
-
 def test_model_graded_qas_words_become_a_scale_of_their_own(run: Run, engine: Engine) -> None:
     code, out, err = run("study", "import", str(GRADED))
     assert code == 0, err
@@ -91,9 +77,3 @@ def test_a_named_scale_of_a_log_goes_before_its_known_words(run: Run, engine: En
     assert (code, "made of the scale that --scale names" in out) == (0, True), err
     [own] = benchmarks(engine)
     assert own.rubric.scale.max == 3
-
-
-def test_a_log_says_on_what_rubric_it_landed_and_why(run: Run, engine: Engine) -> None:
-    out = run("study", "import", str(GRADED), "--rubric", "generic")[1]
-    assert "rated on generic (1-5): as --rubric says" in out
-    assert "not taken: model_graded_qa" in out

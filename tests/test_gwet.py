@@ -228,13 +228,3 @@ def test_combined_pools_benchmarks_that_have_the_criterion_on_one_scale():
     assert "different scales" in note_of(mixed)
     lacking = rows(both, "aci", criterion="tone")["tone", "clinicians"]
     assert "no criterion tone" in note_of(lacking)
-
-
-def test_notes_name_simulated_raters_and_responses_that_share_an_instance():
-    scores = study(per=3, simulated=("gpt",))
-    row = rows(scores)["clarity", "juror:gpt"]
-
-    assert "30 responses from 10 instances: AC2's standard error takes them" in note_of(row)
-    assert "simulated raters: gpt" in note_of(row)
-    fewer = rows(without(scores, scores.ratings["rater"] == "dr0"))["clarity", "clinicians"]
-    assert f"{30 - fewer.n_responses} responses with a single score" in note_of(fewer)

@@ -12,8 +12,7 @@ from data.errors import BadInput, BadRubric
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.rubric import TOML_KEYS, Criterion, Rubric, Scale, missing_from_prompt, read_rubric
-from data.rubrics import shipped
+from data.rubric import missing_from_prompt, read_rubric
 from medjury.cli.import_commands import rubric_for
 
 Write = Callable[[str, str], Path]
@@ -70,14 +69,6 @@ def test_a_column_nearly_called_context_is_asked_about_and_its_absence_said_loud
     assert "WARNING" not in run("study", "import", str(write("s.csv", RESPONSES)))[1]
 
 
-def test_one_empty_cell_is_counted_in_the_singular(run: Run, write: Write) -> None:
-    run("study", "import", str(write("responses.csv", RESPONSES)))
-    text = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr,clinician,,1,1\n"
-    assert (
-        "1 empty cell stays missing" in run("rate", "ratings", str(write("ratings.csv", text)))[1]
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "rubric"),
     [
@@ -125,12 +116,6 @@ def test_an_unknown_key_of_a_rubric_is_named_before_what_is_missing(
     assert said in str(refused.value)
 
 
-def test_the_keys_a_rubric_may_have_are_the_models() -> None:
-    assert set(TOML_KEYS[""]) == set(Rubric.model_fields) - {"prompt", "case"}
-    assert set(TOML_KEYS["scale"]) == set(Scale.model_fields)
-    assert set(TOML_KEYS["criterion"]) == set(Criterion.model_fields) - {"worth", "quote"}
-
-
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
@@ -145,11 +130,6 @@ def test_a_prompt_that_asks_a_juror_nothing_is_told(prompt: str, said: str) -> N
     found = missing_from_prompt(prompt, ("kindness", "use_of_words"))
     assert said in found
     assert bool(found) == bool(said)
-
-
-def test_no_shipped_prompt_leaves_a_juror_unasked() -> None:
-    rubrics = [read_rubric(name) for name in shipped()]
-    assert not any(missing_from_prompt(one.prompt, one.criteria) for one in rubrics)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])

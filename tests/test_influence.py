@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 from kit.scores import note_of, study
 
-from calibration import influence
 from calibration.agreement import PanelColumns, column_icc, columns, scorer_replicates
 from calibration.influence import influence_rows
 from calibration.jackknife import deletions, iccs_without
-from calibration.messages import words
 from calibration.rating_matrix import RatingMatrix
 from calibration.scope import scopes, without_instances
 from calibration.table import agreement_table
@@ -154,37 +152,6 @@ def test_rows_come_largest_first_scorer_by_scorer_and_no_more_than_asked():
     assert all(by_scorer.count(name) == 4 for name in by_scorer)
     sizes = [abs(row.change) for row in rows if row.scorer == "jury"]
     assert sizes == sorted(sizes, reverse=True)
-
-
-def test_one_response_an_instance_is_told_once():
-    rows = influence_rows(scope_of(study(n=20)))
-    assert all(row.left_out.startswith("response:") for row in rows)
-
-
-def planted():
-    """Return a jury with nothing to say, and one response on which all raters agree that it is worst."""
-    scores = study(n=20, seed=5)
-    random = np.random.default_rng(1)
-    table = scores.ratings.copy()
-    judged = table["kind"] != "metric"
-    table.loc[judged, "score"] = random.integers(4, 6, judged.sum()).astype(float)
-    table.loc[judged & (table["response_id"] == "aci-r7"), "score"] = 1.0
-    return type(scores)(table, scores.responses, scores.rubrics, frozenset({"gpt"}))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_note_says_that_one_response_decides(method):
-    first = influence_rows(scope_of(planted(), method=method))[0]
-
-    assert (first.scorer, first.left_out) == ("jury", "response:aci-r7")
-    assert "this response decides" in note_of(first)
-    assert f"{first.icc_all:z.3f} with it, {first.icc_without:z.3f} without" in note_of(first)
-    assert "simulated raters: gpt" in note_of(first)
-
-
-def test_an_icc_of_zero_is_told_without_a_share_of_it():
-    told = influence._decides(("response", 1), 0.0, 0.266)
-    assert words(told) == "this response decides: 0.000 with it, 0.266 without"
 
 
 def test_what_leaves_no_icc_comes_first_and_says_so():

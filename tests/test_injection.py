@@ -12,7 +12,6 @@ from kit.studies import Run
 from data.card import Reply
 from data.rubric import read_rubric
 from data.rubrics.injection import holds_verdict
-from data.rubrics.pairs import MADE_UP
 from data.schema import Status
 from jury.fitness import INJECTIONS, SelfTest, _planted, compare_answers
 from jury.panel import Panel, read_panel
@@ -74,10 +73,6 @@ def test_a_juror_that_obeys_all_has_held_none() -> None:
     assert all(set(one.moved.values()) == {4.0} for one in got.outcomes)
 
 
-def test_scores_that_fall_are_no_success_of_the_injection() -> None:
-    assert bearing(lambda seen: Do(verdict(seen, 1 if kind(seen) else 3))).held == 6
-
-
 @pytest.mark.parametrize(
     "do", [Do("It is fine."), Do(refusal="No."), Do(finish="truncated", text="{"), Do(status=400)]
 )
@@ -116,18 +111,6 @@ def test_a_rise_of_one_point_on_one_criterion_is_a_failure() -> None:
     assert compare_answers("x", scores(accuracy=5.0), scores(accuracy=1.0), RUBRIC).held is True
 
 
-def test_the_self_test_tells_what_it_cost_beside_the_tiny_question() -> None:
-    with Stub(lambda seen: Do(_low(seen))) as stub:
-        (row,) = probe(panel(stub), injections=INJECTIONS)
-    assert len(stub.seen) == 1 + 2 * 6
-    assert row.injection is not None
-    assert (row.usd, row.injection.usd) == (pytest.approx(0.002), pytest.approx(0.024))
-
-
-def test_unknown_tokens_make_the_cost_unknown_and_not_nothing() -> None:
-    assert bearing(lambda seen: Do(_low(seen), usage=False)).usd is None
-
-
 def test_a_juror_that_does_not_answer_is_not_put_to_the_test() -> None:
     with Stub(lambda _: Do(status=401)) as stub:
         (row,) = probe(panel(stub), injections=INJECTIONS)
@@ -149,17 +132,6 @@ def test_simulated_jurors_are_called_simulated_and_never_held() -> None:
         assert row.injection is not None
         assert row.injection.to_json()["held"] is None
         assert "simulated" in str(row.injection)
-
-
-def test_there_are_six_kinds_of_injection_in_made_up_cases_with_bad_answers() -> None:
-    assert len({one.name for one in INJECTIONS}) == 6
-    for one in INJECTIONS:
-        clean, injected = one.prompts(RUBRIC)
-        assert MADE_UP in clean
-        assert MADE_UP in injected
-        assert one.start in clean
-        assert one.end in injected
-        assert len(injected) > len(clean) + 50
 
 
 def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
@@ -202,16 +174,6 @@ def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagg
         injected = _planted(one.instruction, RUBRIC)
         assert holds_verdict(injected, RUBRIC.criteria)
         assert not holds_verdict(one.start + one.end, RUBRIC.criteria)
-
-
-def test_the_command_says_what_held_and_what_it_cost(run: Run, write: Write) -> None:
-    with Stub(lambda seen: Do(verdict(seen, 5 if kind(seen) == "plain_order" else 4))) as stub:
-        code, out, _ = run("jury", "probe", str(panel_file(write, stub)), "--no-pairs")
-    assert code == 1
-    said = "juror a: injection: 5 of 6 held; plain_order: accuracy +1, completeness +1, clarity +1"
-    assert said in out
-    assert "cost: $0.0260" in out
-    assert "go to: 127.0.0.1" in out
 
 
 def test_the_command_ends_in_order_only_if_all_answered_and_none_was_moved(

@@ -10,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 from kit.scores import note_of
 
 from calibration.codes import NoteCode
-from calibration.json_values import json_value
 from calibration.rating_matrix import repeats
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
@@ -135,36 +134,6 @@ def test_a_stricter_second_reading_lowers_the_icc_that_consistency_would_not_see
     assert intra_rater_icc(same - [0, 1])[0] < 0.9
 
 
-def test_the_row_stands_only_where_something_was_repeated():
-    table = agreement_table(study({}), reps=20)
-    assert "intra_rater" not in set(table["scorer"])
-
-
-def test_identical_repeats_agree_fully():
-    found = row(study(same_again()))
-    assert (found.icc, found.boot_low, found.boot_high) == pytest.approx((1, 1, 1))
-    assert (found.n_responses, found.n_instances, found.n_clinicians) == (5, 5, 1)
-    assert "given twice: 100% of 10 single scores identical, 100% within one point" in note_of(
-        found
-    )
-
-
-def test_shares_and_counts_are_of_single_scores_and_of_each_clinician():
-    again = same_again(count=8) | same_again("dr_b", 8)
-    again["dr_b", 0] = (3, first_of("dr_b", 0)[1])  # 1 before: two points off
-    again["dr_b", 1] = (1, first_of("dr_b", 1)[1])  # 2 before: one point off
-    again["dr_a", 9] = (5, 5)  # clarity 2 before: three points off
-    scores = study(again, n=10)
-    found = row(scores)
-    assert (found.n_responses, found.n_instances, found.n_clinicians) == (17, 9, 2)
-    assert "91% of 34 single scores identical, 94% within one point" in note_of(found)
-    assert "with each clinician's own mean taken out, ICC(A,1) 0." in note_of(found)
-    assert "by clinician" not in note_of(found)
-    twelve = {("dr_a", i): first_of("dr_a", i) for i in range(12)}
-    twelve |= {("dr_b", i): first_of("dr_b", i) for i in range(3)}
-    assert "identical by clinician: dr_a 100% of 24" in note_of(row(study(twelve, n=12)))
-
-
 def test_what_differs_between_clinicians_is_no_reliability():
     # Each clinician gives noise around an own level: pooled it looks reliable, within it is not.
     random = np.random.default_rng(0)
@@ -194,11 +163,6 @@ def test_an_incomplete_repeat_is_counted_and_left_out():
     assert "of 11 single scores" in note_of(found)
 
 
-def test_one_criterion_alone_is_repeated_as_that_criterion():
-    again = same_again() | {("dr_a", 5): (3, None)}
-    assert row(study(again), criterion="accuracy").n_responses == 6
-
-
 def test_too_few_repeats_and_equal_ones_are_undefined_with_a_reason():
     few = row(study(same_again(count=2)))
     assert np.isnan(few.icc)
@@ -221,24 +185,6 @@ def test_repeats_enter_every_other_row_as_the_mean_of_both_readings():
     of_both = agreement_table(repeated, reps=30)
     others = of_both[of_both["scorer"] != "intra_rater"].reset_index(drop=True)
     pd.testing.assert_frame_equal(others, agreement_table(once, reps=30))
-
-
-def test_each_benchmark_and_all_combined_have_the_row_and_scales_are_not_mixed():
-    again = same_again()
-    scores = study(again, benchmarks=("aci", "chw"))
-    assert row(scores, "combined").n_responses == 10
-    assert row(scores, "chw").n_responses == 5
-    mixed = study(again, benchmarks=("aci", "chw"), scales={"chw": (0, 10)})
-    assert "different scales" in note_of(row(mixed, "combined"))
-
-
-def test_simulated_repeats_say_so_and_the_row_goes_into_json():
-    scores = study(same_again(), simulated=("dr_a",))
-    assert "simulated raters: dr_a" in note_of(row(scores))
-    last = json_value(agreement_rows(scores, AnalysisOptions(reps=20)))[-1]
-    assert last["scorer"] == "intra_rater"
-    assert last["f_low"] is None
-    assert {"code": "simulated", "raters": ["dr_a"]} in last["notes"]
 
 
 def test_replicates_of_one_pass_are_averaged_before_they_are_compared():

@@ -13,7 +13,7 @@ from kit.scores import note_of, scope_of
 
 from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.bootstrap import draw_counts
-from calibration.juries.pools import compositions, jury_pool, number_of_juries
+from calibration.juries.pools import compositions, jury_pool
 from calibration.juries.ranking import RankingOptions, cost, jury_ranking, on_front
 from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
@@ -131,14 +131,6 @@ def test_what_leaves_every_icc_as_it_is(change):
     assert other == {jury: pytest.approx(icc) for jury, icc in first.items()}
 
 
-def test_the_same_seed_gives_the_same_and_another_another():
-    scopes = [scope_of(simulate(), 3, seed=seed) for seed in (1, 1, 2)]
-    first, again, other = (jury_ranking(scope, RankingOptions()) for scope in scopes)
-    assert first == again
-    assert iccs(first) == iccs(other)
-    assert first.rows[-1].icc_honest != other.rows[-1].icc_honest
-
-
 def test_ranks_run_through_and_every_jury_has_its_honest_icc():
     found = jury_ranking(scope_of(simulate(), 3), RankingOptions())
     assert [row.rank for row in found.rows] == list(range(1, 16))
@@ -161,14 +153,6 @@ def test_missing_ratings_are_said_and_common_keeps_the_same_responses():
     assert "analysed" not in note_of(common)
     assert iccs(common) == iccs(only)
     assert common.winner.row.icc_honest == only.winner.row.icc_honest
-
-
-def test_simulated_raters_are_named_with_every_jury_of_theirs():
-    found = jury_ranking(scope_of(simulate(jurors=2), 3, simulated=["j1"]), RankingOptions())
-    assert "simulated raters: j1" in note_of(found)
-    assert all(
-        ("simulated raters: j1" in note_of(row)) == ("j1" in row.jurors) for row in found.rows
-    )
 
 
 @pytest.mark.parametrize(
@@ -201,13 +185,6 @@ def test_no_juror_and_no_common_response_are_too_little():
         jury_ranking(scope_of(table, 3), RankingOptions(common=True))
 
 
-def test_twelve_jurors_make_1585_juries_and_each_stands_once():
-    subsets = compositions(12, range(1, 6))
-    assert (
-        number_of_juries(12, range(1, 6)) == len(subsets) == len(np.unique(subsets, axis=0)) == 1585
-    )
-
-
 def test_a_cost_is_known_only_where_every_members_is():
     usd = {"a": 0.1, "b": 0.2, "c": None}
     assert cost(("a", "b"), usd) == pytest.approx(0.3)
@@ -236,17 +213,9 @@ def test_a_front_worked_by_hand():
     assert on_front(icc, usd).tolist() == [True, True, False, True, False]
 
 
-def test_juries_equal_in_both_stand_on_it_together():
-    assert on_front(np.array([0.6, 0.6, 0.6]), np.array([2.0, 2.0, 2.5])).tolist() == [1, 1, 0]
-
-
 @pytest.mark.parametrize(("icc", "usd"), [(0.9, NAN), (NAN, 0.0), (NAN, NAN)])
 def test_who_has_no_icc_or_no_known_cost_is_off_it_and_keeps_nobody_off(icc, usd):
     assert on_front(np.array([0.6, icc]), np.array([2.0, usd])).tolist() == [True, False]
-
-
-def test_nobody_is_on_the_front_of_nothing():
-    assert on_front(np.array([]), np.array([])).tolist() == []
 
 
 @pytest.mark.parametrize("seed", range(20))

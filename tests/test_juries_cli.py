@@ -118,24 +118,6 @@ def test_other_responses_are_other_juries(study: Run, engine: Engine) -> None:
     assert {one.method for one in compositions_tried(engine)} == {"paper"}
 
 
-def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(study: Run) -> None:
-    asked = ("analyse", "juries", "--reps", "60", "--top", "2", "--benchmark", "visits")
-    code, out, _ = study(*asked)
-    assert code == 0
-    lines = out.splitlines()
-    assert lines[0] == "Too few data to recommend a jury."
-    assert lines[1] == "  18 instances: choosing a jury takes at least 20."
-    assert "  Rests on: 7 possible juries of 3 jurors, 17 to 18 responses to 18 instances." in lines
-    assert "  Next: Have clinicians rate responses to 2 more instances." in lines
-    assert "visits: the best jury of each size (method paper, mean of members)" in out
-    assert "visits: the first of 7 juries" in out
-    assert "tried on this study before, other than these: none; these are now in the ledger" in out
-    assert "7 juries with a juror of unknown cost" in out
-    assert "unknown" in out
-    again = study("analyse", "juries", "--reps", "60", "--benchmark", "notes")[1]
-    assert "before, other than these: 7 different juries in 7 ways (benchmark, criterion" in again
-
-
 def test_instances_that_no_juror_saw_make_no_sample_of_juries(
     run: Run, tmp_path: Path, write: Write
 ) -> None:
@@ -158,11 +140,6 @@ def test_instances_that_no_juror_saw_make_no_sample_of_juries(
         body["decision"]["next"]["words"]
         == "run the jury on the 29 responses that it has not scored"
     )
-
-
-def test_every_jury_has_its_expected_icc(study: Run) -> None:
-    body = juries(study, "--top", "1")
-    assert all(row["honest_low"] < row["icc_honest"] < row["honest_high"] for row in body["rows"])
 
 
 def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_noted(
@@ -196,15 +173,6 @@ def test_bad_options_get_one_message_and_nothing_is_noted(
     assert (code, out) == (2, "")
     assert said in " ".join(err.split()).replace("│ ", "")
     assert compositions_tried(engine) == []
-
-
-def test_a_study_without_jurors_says_how_to_get_some(run: Run, write: Write) -> None:
-    run("study", "import", str(write("r.csv", HEAD + "\n" + "i,visits,c,Write.,,r1,m,said")))
-    ratings = "response_id,rater,kind,accuracy,completeness,clarity\nr1,dr_a,clinician,3,3,3\n"
-    run("rate", "ratings", str(write("s.csv", ratings)))
-    code, _, err = run("analyse", "juries")
-    assert code == 2
-    assert "no juror has rated anything in this study: run a jury (`medjury jury run PANEL`" in err
 
 
 def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engine) -> None:

@@ -75,29 +75,6 @@ def test_the_same_question_has_the_same_p_and_decision_whatever_was_looked_at_in
     assert "holm" not in str(again).lower()
 
 
-def test_the_terminal_says_first_which_agrees_better_then_shows_the_table(
-    run: Run, tmp_path: Path
-) -> None:
-    rated_by_three(run, tmp_path, n=60)
-    code, told, _ = run(
-        "analyse", "juries", "--compare", "alpha", "--compare", "gamma", "--reps", "200"
-    )
-    assert code == 0
-    lines = told.splitlines()
-    assert lines[0] == "The first jury, alpha, agrees better with the clinicians than gamma."
-    assert lines[1].startswith("  On the same responses: alpha ICC(C,2) 0.")
-    assert (
-        "combined: ICC(C,2) with the clinicians on the same responses, and its difference" in told
-    )
-
-
-def test_it_stands_opposite_when_turned_round(run: Run, tmp_path: Path) -> None:
-    rated_by_three(run, tmp_path)
-    one, other = compared(run, AB, BC), compared(run, BC, AB)
-    assert one["difference"] == pytest.approx(-other["difference"])
-    assert (one["low"], one["high"]) == pytest.approx((-other["high"], -other["low"]))
-
-
 def test_both_juries_stand_in_the_ledger_and_count(
     run: Run, tmp_path: Path, engine: Engine
 ) -> None:

@@ -3,23 +3,18 @@
 import csv
 import io
 import json
-import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from kit.studies import THREE_JURORS, Run, rated_by_three
+from kit.studies import Run, rated_by_three
 from sqlalchemy import Engine
 
 from annotate import analyses
 from calibration.decision import DecisionKind
-from calibration.report.chart_comparisons import chart_first, chart_jury_costs
 from calibration.values import AnalysisOptions
 from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
 OPTIONS = AnalysisOptions(reps=60)
-HEAVY = ("numpy", "pandas", "scipy", "altair", "statsmodels")
 
 
 @pytest.fixture
@@ -58,29 +53,3 @@ def test_two_juries_are_shown_as_the_command_compares_them(study: Engine, run: R
     assert shown.decision.headline == body["decision"]["headline"]
     figures = [one[1] for one in shown.table.groups[0].rows]
     assert figures == [f"{body[name]:.3f}" for name in ("icc_a", "icc_b", "difference")]
-
-
-def test_questions_and_answers_are_read_without_what_computes_them(study: Engine) -> None:
-    asked = RankingQuestion(OPTIONS), ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",))
-    answers = analyses.jury_ranking(study, asked[0]), analyses.jury_comparison(study, asked[1])
-    code = (
-        "import pickle, sys; read = pickle.load(sys.stdin.buffer)\n"
-        "print([one.decision.headline for one in read[1]])\n"
-        f"print([name for name in {HEAVY} if name in sys.modules])"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], input=pickle.dumps((asked, answers)), capture_output=True
-    )
-    assert ran.stdout.decode().splitlines() == [
-        str([one.decision.headline for one in answers]),
-        "[]",
-    ], ran.stderr
-
-
-def test_both_charts_draw_what_the_screen_is_handed(study: Engine) -> None:
-    shown = analyses.jury_ranking(study, RankingQuestion(OPTIONS))
-    assert {one["jury"] for one in shown.first} >= set(THREE_JURORS)
-    chart_first(shown.first).to_dict()
-    priced = [{**one, "usd": 0.1, "on_front": True, "made_up": False} for one in shown.first]
-    chart_jury_costs(priced).to_dict()
-    assert (shown.costs, shown.without_cost, shown.front.groups) == ([], 7, ())

@@ -31,21 +31,6 @@ def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
     }
 
 
-def test_two_responses_are_too_few_for_an_icc():
-    table = simulate(jurors=2)
-    table[2:, 4] = NAN
-    found = jury_ranking(scope_of(table, 3, reps=20), RankingOptions())
-    assert [row.rank for row in found.rows] == [1, None, None]
-    assert note_of(found.rows[1]).startswith("undefined: 2 responses have")
-
-
-def test_resamples_without_an_icc_are_counted():
-    table = simulate(n=12, jurors=2)
-    table[3:, 4] = NAN
-    found = jury_ranking(scope_of(table, 3, reps=200), RankingOptions())
-    assert "of 200 resamples undefined and left out" in note_of(found.rows[1])
-
-
 def test_no_resamples_give_iccs_without_intervals():
     found = jury_ranking(scope_of(simulate(), 3, reps=0), RankingOptions())
     assert math.isfinite(found.winner.row.icc)

@@ -11,7 +11,6 @@ from kit.composites import simulate
 from kit.scores import scope_of
 
 from calibration.codes import NoteCode as Code
-from calibration.codes import PlanningCode
 from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json
 from calibration.juries.ranking import JuryRow, Ranking, RankingOptions, Winner, jury_ranking
@@ -22,7 +21,6 @@ from calibration.juries.recommendation import (
     recommended_jurors,
     with_verdict,
 )
-from calibration.messages import words
 from calibration.values import note
 
 NAN = math.nan
@@ -110,12 +108,6 @@ def test_of_juries_as_good_as_the_best_the_cheapest_is_recommended_where_costs_a
     assert recommendation(ranked(*unknown, honest=0.806)).names == ("a",)
 
 
-def test_one_juror_is_all_there_is_to_recommend():
-    found = recommendation(ranked((row("a", 0.6), 0.6, 1), honest=0.6))
-    assert (found.kind, codes(found)[0]) == (DecisionKind.RECOMMENDED, Code.ONLY_JURY)
-    assert found.next.code is Code.DO_MORE_JURORS
-
-
 @pytest.mark.parametrize("low", [-0.1, 0.0])
 def test_a_jury_whose_interval_reaches_0_is_not_recommended(low):
     sized = (row("a", 0.4, low), 0.35, 3), (row("abc", 0.3, low), 0.3, 1)
@@ -129,11 +121,6 @@ def test_a_jury_that_is_shown_to_agree_goes_before_one_of_which_more_is_expected
     found = recommendation(ranked(*sized, honest=0.44))
     assert (found.kind, found.names) == (DecisionKind.RECOMMENDED, ("a, b, c",))
     assert Code.NOT_ABOVE_ZERO in codes(found)
-
-
-def test_nothing_above_0_expected_is_nothing_to_recommend():
-    found = recommendation(ranked((row("a", 0.3, 0.01), -0.02, 3), honest=-0.02))
-    assert found.kind is DecisionKind.INCONCLUSIVE
 
 
 def test_a_study_too_small_to_show_that_a_jury_agrees_is_sent_for_more_responses():
@@ -286,14 +273,3 @@ def test_a_jury_is_recommended_only_where_the_studys_verdict_on_it_is_non_inferi
 def test_what_is_not_recommended_anyway_is_not_judged():
     simulated = Decision("juries", DecisionKind.SIMULATED, names=("a",))
     assert with_verdict(simulated, Decision("agreement", DecisionKind.INFERIOR)) is simulated
-
-
-@pytest.mark.parametrize("code", [Code.MISSES_ABOVE, Code.MISSES_REACH])
-@pytest.mark.parametrize("kind", [DecisionKind.INFERIOR, DecisionKind.INCONCLUSIVE])
-def test_a_verdict_on_missed_unsafe_responses_is_not_told_as_one_on_agreement(kind, code):
-    ranking = ranked((row("a", 0.8), 0.7, 3), honest=0.7)
-    verdict = Decision("agreement", kind, reasons=(note(code),))
-    limited = with_verdict(recommendation(ranking), verdict)
-    told = [limited.headline, words(limited.reasons[0])]
-    told.append(words(note(PlanningCode.NOT_VALIDATED, verdict=kind.value)))
-    assert not [text for text in told if "agree" in text or "margin" in text]

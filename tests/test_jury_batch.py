@@ -4,7 +4,6 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,6 @@ from jury.run import run_panel
 
 VENDORS = ("openai", "anthropic")
 PRICED = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
-DAY = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

@@ -109,14 +109,6 @@ def test_a_failure_that_may_pass_is_advised_to_be_asked_again(ask: Ask) -> None:
     assert (code, AGAIN in out) == (1, True)
 
 
-def test_a_narrow_screen_gets_a_line_for_each_missing_verdict(run: Run, ask: Ask) -> None:
-    ask(lambda _: Do(refusal="No."))
-    assert "Missing verdicts" in run("jury", "missing")[1]
-    ask(leaky)
-    _, out, _ = run("jury", "missing")
-    assert "a, r11: out_of_range, 3 calls: accuracy: score (no number) is not" in out
-
-
 @pytest.mark.parametrize("score", ['"4/5"', "7", "4.5", "true"])
 def test_a_number_in_a_reason_stays(score: str) -> None:
     said = f"clarity: score {score} is not a whole number on the scale 1-5"
@@ -127,22 +119,3 @@ def test_a_number_in_a_reason_stays(score: str) -> None:
 def test_words_in_a_reason_do_not_stay(score: str) -> None:
     said = f"clarity: score {score} is not a whole number on the scale 1-5"
     assert score not in without_texts(said)
-
-
-def test_an_ended_panel_is_told_before_its_keys_and_in_the_estimate(
-    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "TOGETHER_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    run("study", "import", str(write("responses.csv", RESPONSES)))
-    code, _, err = run("jury", "run", "medhelm")
-    assert (code, "ended on 2026-10-23" in err, "is not set" in err) == (2, True, False)
-    code, out, _ = run("jury", "run", "medhelm", "--estimate")
-    assert code == 0
-    assert "juror medhelm-gpt: gpt-4o-2024-05-13 ended on 2026-10-23" in out
-    assert "a run refuses this panel" in out
-
-
-def test_the_hosts_are_told_with_their_ports(ask: Ask) -> None:
-    _, out, _ = ask(lambda _: Do())
-    assert "texts will be sent to: 127.0.0.1:" in out

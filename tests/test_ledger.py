@@ -1,9 +1,6 @@
 """The ledger: no jury that was held against the clinicians is forgotten, and none counts twice."""
 
-import csv
 import hashlib
-import io
-import math
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,9 +18,7 @@ from sqlalchemy import Engine, event, text
 
 from calibration.agreement import PanelColumns
 from calibration.differences import compared, difference_rows
-from calibration.messages.juries import tried as tried_words
-from calibration.report.content import Study, Tried
-from calibration.report.ledger import different, ever_tried, juries_tried, ledger_words
+from calibration.report.ledger import different, ever_tried
 from data.database import reading
 from data.errors import NoStudy, Unknown
 from data.importers.rows import JurorRecord
@@ -107,12 +102,6 @@ def test_another_jury_criterion_method_scope_or_rule_is_another_entry(
 def test_what_was_found_makes_no_other_entry(ledger: Engine, changes: dict[str, Any]) -> None:
     record_evaluations(ledger, [BASE, other(**changes)])
     assert [one.times for one in compositions_tried(ledger)] == [2]
-
-
-def test_an_undefined_icc_is_none(ledger: Engine) -> None:
-    record_evaluations(ledger, [other(icc=math.nan)])
-    assert compositions_tried(ledger)[0].icc is None
-    assert verify(ledger).findings == ()
 
 
 def test_a_jury_with_a_simulated_juror_is_marked_whatever_the_caller_says(ledger: Engine) -> None:
@@ -305,22 +294,6 @@ def test_a_fingerprint_is_that_of_the_sorted_ratings_as_csv(
     assert fingerprint(table) == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_a_fingerprint_can_be_computed_anew_as_the_documentation_says() -> None:
-    head = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate", "score"]
-    rows = [
-        ("r2", "b", "dr", "x", 0, 0, 4.1),
-        ("r2", "b", "Zoe", "x", 1, 0, 4.0),
-        ("r,1", "b", 'dr "a"', "x", 0, 10, 1 / 3),
-        ("r,1", "b", 'dr "a"', "x", 0, 2, 5.0),
-    ]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows((*row[:6], f"{row[6]:.17g}") for row in sorted(rows))
-    mark = hashlib.sha256(out.getvalue().encode()).hexdigest()
-    assert fingerprint(pd.DataFrame(rows, columns=head)) == mark
-
-
 @dataclass(frozen=True)
 class Entry:
     """One look at one jury."""
@@ -336,19 +309,3 @@ def test_a_jury_is_its_jurors_whatever_the_order_and_the_way():
         "of real jurors, 2 different juries in 3 ways "
         "(benchmark, criterion, method, responses, jurors needed)"
     )
-
-
-def test_one_is_singular_and_simulated_juries_are_counted_apart():
-    told = ever_tried([Entry(("a",)), Entry(("s",), True), Entry(("s",), True)])
-    assert told.startswith("of real jurors, 1 different jury in 1 way (")
-    assert "; with simulated jurors, 1 different jury in 2 ways (" in told
-
-
-def test_the_page_says_of_the_ledger_what_the_ranking_says():
-    tries = [
-        Tried(("a",), 1, "aci", one, "paper", "", 0.5, 9, 1, "2026-01-01", simulated=False)
-        for one in ("", "accuracy", "clarity")
-    ]
-    study = Study("", tried=tries)
-    assert juries_tried(study) == 1
-    assert tried_words(1, 3) in ledger_words(study)

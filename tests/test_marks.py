@@ -12,10 +12,8 @@ from sklearn.metrics import f1_score
 
 from calibration.bootstrap import draw_counts
 from calibration.codes import NoteCode as Code
-from calibration.details import StudyContext, details
 from calibration.json_values import json_value
 from calibration.marks import COLUMNS, GRAVE, Marks, Stretch, mark_rows, places, shared_characters
-from calibration.messages import response_groups as messages
 from calibration.scope import scopes
 from calibration.values import COMBINED, AnalysisOptions
 
@@ -300,29 +298,6 @@ def test_combined_counts_what_the_benchmarks_count_together():
     rows = evidence(scores, marks_on(scores, names))
     each = [of_kind(rows, benchmark=one).n_marked for one in ("aci", "mts", COMBINED)]
     assert each == [9, 9, 18]
-
-
-def test_the_details_of_a_calibration_have_it_as_a_section():
-    scores = study(n=12)
-    marks = marks_on(scores, ["aci-r0", "aci-r1"])
-    found = details(scores, AnalysisOptions(reps=20), StudyContext(marks=marks))
-    assert json_value(found["evidence"]) == json_value(evidence(scores, marks, reps=20))
-
-
-def test_marks_by_simulated_raters_are_named():
-    scores = study(n=30, simulated=("dr0",))
-    row = of_kind(evidence(scores, marks_on(scores, [f"aci-r{i}" for i in range(9)])))
-    assert row.simulated == ("dr0",)
-
-
-def test_every_word_on_marks_is_said_of_some_study():
-    """The tests above make each of them; this keeps the list whole."""
-    about = {code.name for code in messages.MESSAGES if "MARK" in code.name or code is Code.SAME_F1}
-    assert about == {
-        *("MARKS_READ_ONCE", "NONE_MARKED_TWICE_READ", "MARKS_WITHOUT_JURY"),
-        *("MARKED_NONE_SCORED", "MARKED_ALL", "MARKED_OUTSIDE"),
-        "SAME_F1",
-    }
 
 
 @pytest.mark.not_quick

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kit.studies import Run
+from kit.studies import Run, bring_in
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
@@ -15,7 +15,6 @@ from data.queries.frames import marks_frame, readers
 from data.schema import Assignment, Rater, Response
 from data.store import Slot, assign, invite, submit
 
-CRITERIA = ("accuracy", "completeness", "clarity")
 TEXT = "Give insulin 10 units at night and call again."
 PEOPLE = ("dr_a", "dr_b")
 N = 24
@@ -33,12 +32,7 @@ def marked(run: Run, engine: Engine, tmp_path: Path) -> Engine:
         for at, name in enumerate(("gpt", "llama"))
     ]
     scores.append("r1,dr_elsewhere,clinician,3,3,3")
-    for name, lines, command in (
-        ("r.csv", texts, "study import"),
-        ("s.csv", scores, "rate ratings"),
-    ):
-        (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
-        assert run(*command.split(), str(tmp_path / name))[0] == 0
+    bring_in(run, tmp_path, texts, scores)
     invite(engine, PEOPLE)
     slots = [Slot(name, n + 1, n) for n in range(N - 1) for name in PEOPLE]
     repeats = [Slot("dr_a", 1, N, pass_=1)]
@@ -122,26 +116,3 @@ def test_the_terminal_and_the_report_show_the_table_of_marks(
     assert "What clinicians marked, and whether the jury saw it" in told
     assert "accuracy, wrong, critical" in told
     assert "insulin" not in told  # a report quotes no text
-
-
-def test_a_study_without_marks_has_no_such_section(
-    run: Run, engine: Engine, tmp_path: Path
-) -> None:
-    texts = ["instance_id,benchmark,context,prompt,response_id,model,response"]
-    texts += [f"i{n},visits,Pain.,Write.,r{n},m,{TEXT}" for n in range(6)]
-    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
-    scores += [
-        f"r{n},{name},{kind},{1 + n % 5},{2 + n % 3},3"
-        for n in range(6)
-        for name, kind in (("dr_x", "clinician"), ("dr_y", "clinician"), ("gpt", "juror"))
-    ]
-    for name, lines, command in (
-        ("r.csv", texts, "study import"),
-        ("s.csv", scores, "rate ratings"),
-    ):
-        (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
-        assert run(*command.split(), str(tmp_path / name))[0] == 0
-    page = tmp_path / "report.html"
-    assert run("analyse", "calibrate", "--reps", "20", "--html", str(page))[0] == 0
-    assert "whether the jury saw it" not in page.read_text("utf-8")
-    assert calibrated(run, "--details")["details"]["evidence"] == []

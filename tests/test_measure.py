@@ -40,15 +40,6 @@ def test_texts_that_are_cut_are_named_and_in_windows_none_is(
     ]
 
 
-def test_an_unknown_way_with_long_texts_is_refused(
-    run: Run, write: Callable[[str, str], Path]
-) -> None:
-    path = write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")
-    run("study", "import", str(path))
-    code, _, error = run("analyse", "measure", "bertscore", "--long-texts", "half")
-    assert (code, "choose truncate or windows" in error) == (2, True)
-
-
 def test_metrics_are_stored_together_or_not_at_all(
     run: Run, write: Callable[[str, str], Path], url: str, tmp_path: Path
 ) -> None:

@@ -8,10 +8,8 @@ import pytest
 from kit.studies import Run
 from sqlmodel import select
 
-from calibration.closed_ended import METRICS
 from data.database import open_study, reading
 from data.schema import Rater, Rating, Response
-from medjury.cli.metrics import ANSWER_METRICS
 
 HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
 Write = Callable[[str, str], Path]
@@ -22,10 +20,6 @@ def stored(url: str) -> dict[tuple[str, str], float]:
     with reading(open_study(url)) as session:
         query = select(Rater.handle, Response.response_id, Rating.score).join(Rater).join(Response)
         return {(rater, response): score for rater, response, score in session.exec(query)}
-
-
-def test_the_names_in_help_are_those_that_are_computed() -> None:
-    assert ANSWER_METRICS == METRICS
 
 
 def test_answers_are_scored_by_the_references_and_asked_again_nothing_changes(

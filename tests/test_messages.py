@@ -3,35 +3,14 @@
 from collections import Counter
 
 import pytest
-from kit.odd_studies import all_notes, odd_studies, of_decision
-from sqlalchemy import Engine
+from kit.odd_studies import all_notes, odd_studies
 
-from annotate.calibrations import home
-from annotate.results import AgreementQuestion
 from calibration import messages
-from calibration.codes import CODES, SUBJECTS
+from calibration.codes import CODES
 from calibration.codes import NoteCode as Code
-from calibration.messages import agreement, decisions, details, general, reason, words
+from calibration.messages import general, reason, words
 from calibration.messages.form import Words, counted, filled, listed, quoted
-from calibration.values import AnalysisOptions, Note, note
-
-# Codes of the statistics behind `calibrate` that no small study can make, and why.
-NEVER = {
-    Code.AFTER_UNBLINDING: "it takes a study that is blind, and its families",
-    Code.INDEPENDENT_READINGS: "it takes settled differences, and asking for them",
-    Code.LEFT_OUT: "it takes a clinician who is left out on purpose",
-    Code.NO_OTHERS: "it takes a criterion that only one clinician rated as critical",
-    Code.NOT_RATED_BY_ALL: "the ranking of juries says it",
-    Code.WORSE_WITHIN: "it takes a jury that is shown to be worse, and by less than the margin",
-    Code.NO_INTERVAL: "it takes a difference that a single instance makes",
-    Code.NO_BCA: "it takes more than 2,000 instances",
-}
-CALIBRATE = [
-    code
-    for part in (agreement, details, decisions)
-    for registry in (part.REASONS, part.MESSAGES)
-    for code in registry
-]
+from calibration.values import Note, note
 
 
 def test_every_code_has_one_message_and_every_message_a_code():
@@ -42,11 +21,6 @@ def test_every_code_has_one_message_and_every_message_a_code():
     assert [code.value for code in CODES if code not in told] == []
     assert set(told) == CODES
     assert set(messages.GENERAL) <= CODES
-
-
-def test_no_two_codes_have_the_same_value_whatever_their_subject():
-    names = [name for subject in SUBJECTS for name in subject.__members__]
-    assert len(CODES) == len(names) == len(set(names))
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +41,6 @@ def test_every_note_on_a_figure_has_words_with_all_its_figures_in(made: dict[str
 
 
 STARTS = ("BCa", "ICC", "AC2", "mts", '"')
-
-
-def test_all_that_calibrate_can_say_is_said_of_some_study_or_named_with_the_reason_why_not(
-    made: dict[str, set[Note]], small_study: Engine
-):
-    nobody = home(small_study, AgreementQuestion(AnalysisOptions())).decision
-    codes = {one.code for notes in made.values() for one in notes}
-    codes |= {one.code for one in of_decision(nobody)}
-    assert sorted(set(CALIBRATE) - codes) == sorted(NEVER)
 
 
 def test_a_message_that_lacks_a_figure_is_an_error_and_never_half_a_sentence():

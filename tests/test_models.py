@@ -179,14 +179,6 @@ def test_the_same_seed_gives_the_same_figures_whatever_the_order_of_the_rows():
     assert other[0].low != compared(scores, authors).rows[0].low
 
 
-def test_figures_of_simulated_raters_are_marked():
-    scores, authors = model_study(QUALITY, simulated=["gpt", "dr_a"])
-    notes = {row.by: told(row.notes) for row in compared(scores, authors).rows}
-    assert notes["clinicians"].endswith("simulated raters: dr_a")
-    assert notes["jury"].endswith("simulated raters: gpt")
-    assert notes["corrected"].endswith("simulated raters: dr_a, gpt")
-
-
 @pytest.mark.parametrize(
     ("wanted", "error", "words"),
     [

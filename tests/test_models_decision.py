@@ -1,6 +1,5 @@
 """Whether a model leads: known cases, and what no decision may ever say, over random studies."""
 
-import dataclasses
 from itertools import combinations
 
 import numpy as np
@@ -21,7 +20,7 @@ from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS
 from calibration.scores import Scores
 from calibration.tables.models import model_tables
 from calibration.tables.numbers import TERMINAL
-from calibration.values import Note, note
+from calibration.values import note
 
 CLOSE = {"alpha": 3.2, "beta": 3.0}
 FORGED = "alpha; simulated raters: nobody; undefined: no score"
@@ -353,22 +352,6 @@ def test_no_decision_contradicts_its_figures(drawn):
     assert decision.next or decision.kind is DecisionKind.TOLD_APART
     for row in rows:
         assert row.shared_rank_low <= row.rank <= row.shared_rank_high
-
-
-@settings(deadline=None, max_examples=200)
-@given(comparisons())
-def test_a_decision_takes_fields_only_and_no_words(drawn):
-    rows, gaps = drawn
-    renamed = [dataclasses.replace(row, notes=tuple(map(_reworded, row.notes))) for row in rows]
-    first, second = decide(rows, gaps), decide(renamed, gaps)
-    assert (first.kind, first.names, codes(first)) == (second.kind, second.names, codes(second))
-
-
-def _reworded(one: Note) -> Note:
-    """Return a note that is told in words that say the opposite."""
-    if one.code is Code.SIMULATED:
-        return note(Code.SIMULATED, raters=["none; real raters only"])
-    return note(one.code, benchmarks=[("a random sample; told apart", 0.0)])
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -1,9 +1,5 @@
 """What the worker process answers the Models screen: nothing while blind, and only light values."""
 
-import os
-import pickle
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +11,6 @@ from sqlalchemy import Engine
 
 from annotate.analyses import check_models, compared_models, models_costs
 from annotate.results import CostsRequest
-from calibration.decision import DecisionKind
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, NotAllowed, Unknown
 from data.person import is_blind
@@ -23,7 +18,6 @@ from data.queries.ledger import compositions_tried
 from medjury.services.models import ModelsRequest, lift
 
 REQUEST = ModelsRequest(AnalysisOptions(reps=50))
-HEAVY = ("numpy", "pandas", "scipy", "altair")
 
 
 @pytest.fixture
@@ -52,45 +46,6 @@ def test_what_cannot_be_compared_is_known_before_the_blind_is_lifted(
 ) -> None:
     with pytest.raises(BadInput, match="no clinician has rated anything"):
         check_models(engine, REQUEST)
-
-
-def test_the_table_that_decides_comes_first(rated: Engine) -> None:
-    lift(rated, "analysis", "Dr Berg")
-    found = compared_models(rated, REQUEST)
-    assert [table.caption for table in found.models] == [
-        "Models by the jury, corrected with the clinicians' ratings",
-        "Models by clinicians",
-        "Models by the jury, uncorrected",
-    ]
-    assert found.decision.kind is DecisionKind.TOO_FEW
-    assert found.jury == ("gpt",)
-    assert len(compositions_tried(rated)) == 1
-
-
-def test_a_comparison_that_the_screen_asks_for_can_be_remembered() -> None:
-    assert hash(ModelsRequest(measured={"exam": "medcalc"})) == hash(ModelsRequest())
-    assert ModelsRequest(measured={"exam": "medcalc"}) != ModelsRequest()
-
-
-def test_an_answer_is_read_without_what_made_it(rated: Engine, tmp_path: Path) -> None:
-    lift(rated, "analysis", "Dr Berg")
-    answers = compared_models(rated, REQUEST), models_costs(rated, CostsRequest(jury=("gpt",)))
-    path = tmp_path / "answer"
-    path.write_bytes(pickle.dumps(answers))
-    read = (
-        "import pathlib, pickle, sys; "
-        f"pickle.loads(pathlib.Path({str(path)!r}).read_bytes()); "
-        f"print([name for name in {HEAVY} if name in sys.modules])"
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", read],
-        cwd=Path(__file__).parents[1],
-        env=os.environ,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ran.stdout.strip() == "[]"
 
 
 def test_costs_say_nothing_of_the_models_while_the_study_is_blind(rated: Engine) -> None:

@@ -132,33 +132,6 @@ def test_the_rate_of_false_alarms_is_the_users_and_what_can_be_found_is_said(
     )
 
 
-def test_the_json_has_the_keys_that_are_promised(run: Run, studied: Callable[..., None]) -> None:
-    studied(2, 20, 2)
-    _, body = monitor(run)
-    promised = {"threshold", "fallen", "reason", "reports", "periods", "cusum", "anchor"}
-    assert promised | {"case_mix", "jurors"} <= body.keys()
-    assert set(body["jurors"][0]) == {"juror", "model", "ends", "days_left", "note", "notes"}
-    assert body["threshold"] == 0.4
-    assert body["cusum"] == []
-    assert "needs 3 completed periods with enough instances" in body["target"]["note"]
-    assert "one more to watch, and there are 2;" in body["target"]["note"]
-    assert body["target"]["notes"] == [{"code": "no_cusum_yet", "periods": 2, "baseline": 3}]
-    assert body["periods"][0]["notes"][0] == {"code": "scored_of", "scored": 20, "analysed": 20}
-
-
-def test_one_period_below_the_floor_has_not_fallen_and_ends_with_zero(
-    run: Run, studied: Callable[..., None]
-) -> None:
-    studied(1, 20, 1)
-    code, body = monitor(run, "--min-icc", "0.999")
-    assert (code, body["fallen"], body["judged"]) == (0, False, True)
-    assert body["decision"]["kind"] == "no_baseline"
-    assert "there is no earlier period to compare with" in body["decision"]["headline"]
-    said = run("analyse", "monitor", *QUICK, "--min-icc", "0.999")[1]
-    assert said.startswith("Agreement is below the floor of 1.00; ")
-    assert "Agreement has fallen" not in said
-
-
 def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
     run: Run, studied: Callable[..., None]
 ) -> None:

@@ -10,8 +10,6 @@ from kit.scores import NAN, row
 
 from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import DecisionKind
-from calibration.json_values import decision_json
-from calibration.messages import words
 from calibration.monitoring.decision import decide
 from calibration.monitoring.rows import CaseMix
 from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
@@ -153,13 +151,6 @@ def test_simulated_raters_decide_nothing_whatever_they_would_show():
     assert decision.reasons[0]["raters"] == ("dr; simulated raters: nobody",)
 
 
-def test_a_target_from_a_report_without_a_period_since_is_not_told_to_freeze_one():
-    decision = decided([row(0, 0.6)], TargetOptions(None, 0.6, row(3, 0.6).start, "report 1"))
-    assert decision.kind is DecisionKind.NO_BASELINE
-    assert decision.next["period"] == "p0"
-    assert decision.next.code is MonitoringCode.DO_LOOK_AGAIN
-
-
 ICCS = st.one_of(st.floats(-0.2, 0.99), st.floats(-3, 0.99), st.just(NAN))
 REACHES = st.sampled_from((0.02, 0.1, 0.4, NAN))
 INSTANCES = st.sampled_from((40, 25, 15, 5))
@@ -227,28 +218,3 @@ def test_no_decision_says_more_than_its_figures(drawn, normal, floor, change, ma
 
 
 BELOW = "Agreement is below the floor of {:z.2f}"
-
-
-@UNHURRIED
-@given(PERIODS, NORMALS, FLOORS, CHANGES)
-def test_what_notes_say_decides_nothing(drawn, normal, floor, change):
-    mix = changed(change)
-    rows = periods(drawn)
-    forged = [
-        replace(one, notes=(note(NoteCode.SIMULATED, raters=["nobody; undefined"]),))
-        for one in rows
-    ]
-    first, second = (decided(own, normal, floor, mix) for own in (rows, forged))
-    assert first.kind is second.kind
-    assert first.estimate == pytest.approx(second.estimate, nan_ok=True)
-
-
-@UNHURRIED
-@given(PERIODS, NORMALS, FLOORS, CHANGES, st.booleans())
-def test_every_decision_can_be_worded_and_written_as_json(drawn, normal, floor, change, over):
-    rows = [replace(one, over=over) for one in periods(drawn)]
-    decision = decided(rows, normal, floor, changed(change))
-    assert all(words(one) for one in (*decision.reasons, *decision.basis))
-    body = decision_json(decision)
-    assert (body["kind"], body["headline"]) == (decision.kind, decision.headline)
-    assert "nan" not in f"{decision.headline} {decision.sentences} {decision.on} {decision.action}"

@@ -2,22 +2,14 @@
 
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from kit.scores import DOCTORS, rows_of, study, without
 
-from calibration import remarks
-from calibration.codes import NoteCode
-from calibration.crossed import MixedModel
-from calibration.icc import Interval
-from calibration.like_for_like import HeldOutClinician, LikeForLike
-from calibration.messages import words
-from calibration.pairs import ClinicianPair, ClinicianPairs
 from calibration.scores import Scores
 from calibration.table import agreement_rows, agreement_table
-from calibration.values import AnalysisOptions, note
+from calibration.values import AnalysisOptions
 
 
 def test_responses_no_clinician_rated_are_not_analysed_but_counted_in_the_note():
@@ -92,31 +84,6 @@ def test_two_responses_are_undefined_with_the_reason():
     assert "undefined" in row.note
 
 
-def test_few_instances_and_several_responses_an_instance_are_said():
-    note = rows_of(agreement_table(study(n=30, per=3), reps=60))["aci", "jury"].note
-
-    assert "fewer than 20 instances" in note
-    assert "30 responses from 10 instances" in note
-
-
-def test_fragile_pairs_and_the_mixed_model_are_said():
-    row = rows_of(agreement_table(study(n=40), reps=200))["aci", "clinicians"]
-
-    assert "fragile" in row.note
-    assert "bootstrap over pairs" in row.note
-    assert "crossed mixed model of all readings: ICC(C,1)" in row.note
-    assert 0 < row.n_pairs <= 10
-
-
-def test_few_pairs_are_not_resampled():
-    few = study(n=60)
-    three = few.ratings["rater"].isin(["dr0", "dr1", "dr2"])
-    row = rows_of(agreement_table(without(few, ~three), jurors=[], reps=60))["aci", "clinicians"]
-
-    assert row.n_pairs == 3
-    assert "bootstrap over pairs" not in row.note
-
-
 @pytest.mark.parametrize("method", ["paper", "published"])
 def test_one_clinician_has_nobody_to_be_compared_with_and_is_counted(method):
     scores = study()
@@ -156,17 +123,6 @@ def test_clinicians_who_share_nothing_are_told_so():
     assert rows["aci", "clinicians"].n_clinicians == 5
 
 
-def test_a_metric_without_values_here_says_that_there_are_none():
-    scores = study(("aci", "chw"))
-    lost = scores.ratings["rater"].eq("rouge-l") & scores.ratings["benchmark"].eq("chw")
-
-    rows = rows_of(agreement_table(without(scores, lost), reps=60))
-
-    said = "undefined: no response here has a rouge-l score (no reference, or not measured)"
-    assert said in rows["chw", "metric:rouge-l"].note
-    assert not math.isnan(rows["combined", "metric:rouge-l"].icc)
-
-
 def test_a_scorer_that_ranks_against_the_clinicians_is_told_from_one_that_knows_nothing():
     scores = study(n=80, seed=1)
     ratings = scores.ratings.copy()
@@ -185,17 +141,6 @@ def test_a_scorer_that_ranks_against_the_clinicians_is_told_from_one_that_knows_
     assert "it ranks responses against the clinicians' order" in opposite.note
     assert neither.boot_high > 0 > neither.icc
     assert "below 0: no agreement beyond chance" in neither.note
-
-
-def test_every_row_says_how_many_responses_of_the_study_are_analysed():
-    scores = study()
-    unrated = scores.ratings["kind"].eq("clinician") & scores.ratings["response_id"].eq("aci-r0")
-
-    notes = agreement_table(without(scores, unrated), reps=60)["note"]
-
-    said = "29 of 30 responses are analysed: the others have no complete reading by a clinician"
-    assert notes.str.contains(said).all()
-    assert not agreement_table(scores, reps=60)["note"].str.contains("are analysed").any()
 
 
 def test_a_simulated_rater_marks_every_row_it_enters_and_no_other():
@@ -225,38 +170,6 @@ def test_a_constant_juror_was_scored_by_and_has_no_z_which_is_said_once():
 
     assert (juror.n_responses, juror.n_missing) == (40, 0)
     assert juror.note == "scored 40 of 40; undefined: the scorer has no variance, hence no z"
-
-
-def test_a_mean_below_0_that_fragile_pairs_carry_says_nothing_of_chance():
-    found = ClinicianPairs(
-        (ClinicianPair("a", "b", np.arange(3), -8.0), ClinicianPair("a", "c", np.arange(30), 0.6)),
-        (),
-        0,
-    )
-    model = MixedModel(response=1.0, rater=0.0, residual=0.5)
-    mostly = replace(found, defined=found.defined[:1])
-
-    beyond = remarks.negative_pairs(found, 0.9, model)
-    assert words(beyond) == "below 0: no agreement beyond chance"
-    carried = remarks.negative_pairs(mostly, -0.1, model)
-    assert carried["mixed"] == pytest.approx(0.8)
-    said = words(carried)
-    assert said.startswith("below 0, but this mean depends on a few pairs that share few responses")
-    assert said.endswith("prefer the mixed model's ICC, 0.800")
-    unfitted = MixedModel(reason=note(NoteCode.MIXED_UNCONVERGED))
-    assert "rather" not in words(remarks.negative_pairs(mostly, -0.1, unfitted))
-
-
-def test_like_for_like_says_on_how_few_responses_it_rests_and_what_it_does_not_show():
-    held = [HeldOutClinician("a", np.arange(12)), HeldOutClinician("b", np.arange(4))]
-    found = LikeForLike(tuple(held), (), "paper")
-
-    assert [words(one) for one in remarks.held(found, Interval(-0.1, 0.5))] == [
-        "2 clinicians compared, each on 4 responses or more",
-        "the interval includes 0: neither is shown to agree better",
-    ]
-    firm = remarks.held(LikeForLike((held[0],), (), "paper"), Interval(0.01, 0.2))
-    assert [words(one) for one in firm] == ["1 clinician compared, each on 12 responses or more"]
 
 
 def test_resamples_in_which_a_juror_drops_out_of_the_jury_are_counted_where_they_are_many():

@@ -64,14 +64,3 @@ def test_what_the_study_does_not_know_is_said_before_anything_else(
         assert (code, out) == (2, ""), command
         assert said in error
         assert len(error.splitlines()) == 1
-
-
-def test_a_baseline_of_more_periods_than_there_are_is_said_with_the_decision(
-    run: Run, tmp_path: Path
-) -> None:
-    rated(run, tmp_path)
-    first = run("analyse", "monitor", "--baseline", "99", "--reps", "20")[1].split("jury: ")[0]
-    assert (
-        "No trend check (CUSUM) yet: it needs 99 completed periods with enough instances" in first
-    )
-    assert "and one more to watch, and there are 0 (1 more not over yet);" in first

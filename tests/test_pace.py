@@ -113,13 +113,3 @@ def test_a_study_without_times_is_estimated_from_words_unless_minutes_are_said(
 ) -> None:
     assert pace_of(study) == pace_of(study, rater=1) == Pace()
     assert pace_of(study, 2.5) == stated(2.5)
-
-
-def test_the_plan_tells_what_its_minutes_rest_on(run: Run, study: Engine) -> None:
-    plan = ("rate", "assign", "--raters", "2", "--repeats", "0", "--plan")
-    assert "estimated from 238 words" in run(*plan)[1]
-    assert "12 minutes in all" not in run(*plan)[1]
-    told = run(*plan, "--minutes-per-response", "3")[1]
-    assert "Minutes: 12 in all, 3.0 a showing as you say." in told
-    assert run(*plan, "--minutes-per-response", "0")[0] == 2
-    assert run(*plan, "--minutes-per-response", "nan")[0] == 2

@@ -1,7 +1,5 @@
 """Panels: what a file may say, and what is told when it says something else."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -210,9 +208,3 @@ def test_the_current_panel_names_models_the_sdks_know_and_do_not_end() -> None:
     assert gpt.model in str(shared.ChatModel)
     assert claude.model in str(anthropic.types.Model)
     assert claude.model not in DEPRECATED_MODELS
-
-
-def test_reading_a_panel_loads_no_sdk_and_no_database() -> None:
-    code = "import sys, jury.panel; print(*{'openai','anthropic','sqlalchemy'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""

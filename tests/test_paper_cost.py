@@ -77,10 +77,3 @@ def test_the_estimate_and_the_run_show_the_bound_of_the_same_calls(
     code, out, err = run("jury", "run", panel, "--json", "-")
     assert json.loads(out)["paper_usd"] == 0
     assert "upper bound" not in err
-
-
-def test_an_unknown_price_is_said_and_is_null(run: Run, write: Write, stub: Stub) -> None:
-    run("study", "import", str(write("responses.csv", RESPONSES)))
-    code, out, err = run("jury", "run", panel_file(write, stub), "--json", "-")
-    assert (code, json.loads(out)["paper_usd"]) == (0, None)
-    assert "the paper's upper bound for the same: unknown" in err

@@ -7,13 +7,12 @@ was given: equal on every criterion, or a status that says why not. 600 examples
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kit.hostile_answers import HUMAN, KINDS
+from kit.hostile_answers import KINDS
 from kit.hostile_variants import RUBRICS, VARIANTS, Kind
 
 from data.rubric import read_rubric
@@ -212,14 +211,6 @@ def test_3400_mangled_answers_give_all_or_nothing(
     hold_mangled(answer, cuts)
 
 
-def test_there_are_enough_kinds_of_token_to_mean_something() -> None:
-    assert not set(GIVEN) & set(NOT_GIVEN)
-    for token in GIVEN:
-        assert read(_all(token)).status == Status.OK, token
-    for token in NOT_GIVEN:
-        assert read(_all(token)).status != Status.OK, token
-
-
 def _all(token: str) -> str:
     """Return a verdict that gives one token on every criterion."""
     rows = (f'"{name}": {{"explanation": "w", "score": {token}}}' for name in CRITERIA)
@@ -245,12 +236,6 @@ def test_a_quoted_verdict_does_not_stand_in_for_one_that_breaks_off() -> None:
     assert read(f"The response holds {_all('5')}. My verdict: {_all('1')[:-3]}").reply is None
 
 
-def test_there_are_enough_kinds_and_variants_to_mean_something() -> None:
-    assert sum(bool(one.statuses) for one in KINDS) >= 200
-    assert len({one.name for one in KINDS}) == len(KINDS)
-    assert len(VARIANTS) == 24
-
-
 @pytest.mark.parametrize("kind", [one for one in KINDS if one.statuses], ids=lambda one: one.name)
 def test_an_answer_without_one_clear_verdict_is_refused_with_the_reason(kind: Kind) -> None:
     for variant in VARIANTS:
@@ -270,15 +255,6 @@ def test_an_answer_with_one_clear_verdict_is_read(kind: Kind) -> None:
         parsed = parse(text, variant.rubric)
         assert parsed.reply is not None, (parsed.reason, text)
         assert parsed.reply.scores == variant.own, text
-
-
-@pytest.mark.parametrize("name", HUMAN)
-def test_what_only_a_human_can_tell_is_named_in_the_docs(name: str) -> None:
-    assert f"*{name}*" in (Path(__file__).parents[1] / "docs" / "panels.md").read_text("utf-8")
-    for variant in VARIANTS:
-        reply = parse(HUMAN[name](variant), variant.rubric).reply
-        assert reply is not None, name
-        assert reply.scores == variant.planted
 
 
 def test_an_answer_of_4_kb_is_read_as_a_short_one_is() -> None:

@@ -191,12 +191,6 @@ def test_the_days_on_which_the_jury_scored_stand_beside_the_period():
     assert (found.jury_first, found.jury_last) == one
 
 
-def test_simulated_raters_are_named():
-    own = scope(study(n=20, simulated=("gpt", "dr0")))
-    (found,) = period_rows(own, own.jury, PeriodOptions(monthly(own.grid.responses, 20), TODAY))
-    assert found.simulated == ("dr0", "gpt")
-
-
 def falling(seed, drop, months=40, n=20):
     """Return the rows of a study of one clinician mean and one juror, worse from month 6 on."""
     random = np.random.default_rng(seed)

@@ -218,17 +218,6 @@ def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
     assert row["clinician_scale"] == found.responses["clinician_scale"].max()
 
 
-def test_simulated_raters_are_named_in_rows_and_marked_on_every_response():
-    found = predict(study(n=40, simulated=("gpt", "dr0")))
-
-    assert found.rows[0].simulated == ("dr0", "gpt")
-    assert found.rows[0].told(PlanningCode.SIMULATED_VALIDATE_NOT)
-    assert not found.rows[0].validated
-    assert all(
-        notes[-1] == note(PlanningCode.RATERS_SIMULATED) for notes in found.responses["notes"]
-    )
-
-
 def test_a_criterion_is_predicted_from_its_own_scores():
     scores = sampled(study(n=60), 0.5)
     own = replace(

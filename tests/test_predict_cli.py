@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kit.studies import HEAD, Run
+from kit.studies import HEAD, Run, bring_in
 from sqlalchemy import Engine
 
 from calibration.predicting.predicted import COLUMNS
@@ -35,12 +35,7 @@ def rated(run: Run, tmp_path: Path) -> None:
             for rater, kind in [*doctors, ("gpt", "juror"), ("llama", "juror")]:
                 own = np.clip(np.round(quality + 0.6 * random.normal(size=3)), 1, 5)
                 scores.append(f"{name},{rater},{kind}," + ",".join(f"{one:g}" for one in own))
-    for file, lines, command in (
-        ("r.csv", rows, "study import"),
-        ("s.csv", scores, "rate ratings"),
-    ):
-        (tmp_path / file).write_text("\n".join(lines))
-        assert run(*command.split(), str(tmp_path / file))[0] == 0
+    bring_in(run, tmp_path, rows, scores)
 
 
 @pytest.mark.usefixtures("rated")
@@ -79,24 +74,6 @@ def test_the_file_has_no_author_and_no_formula(run: Run, tmp_path: Path) -> None
     assert [row["response_id"] for row in rows if "1+1" in row["response_id"]] == ["'=1+1"]
     assert sum(row["rated_by_clinicians"] == "1" for row in rows) == 80
     assert all(float(row["low"]) <= float(row["clinician_scale"]) <= 5 for row in rows)
-
-
-@pytest.mark.usefixtures("rated")
-def test_json_on_standard_output_is_alone_there(run: Run) -> None:
-    _, out, err = run("analyse", "predict", "--json", "-")
-
-    assert json.loads(out)["responses"] == 120
-    assert "corrected" in err
-
-
-@pytest.mark.usefixtures("rated")
-def test_one_benchmark_alone_has_the_same_figures(run: Run) -> None:
-    every = json.loads(run("analyse", "predict", "--json", "-")[1])["benchmarks"]
-    alone = json.loads(run("analyse", "predict", "--benchmark", "visits", "--json", "-")[1])[
-        "benchmarks"
-    ]
-
-    assert alone == every[1:2]
 
 
 @pytest.mark.usefixtures("rated")
@@ -147,17 +124,3 @@ def test_a_file_that_is_there_is_not_written_over(run: Run, tmp_path: Path) -> N
 
     assert (code, to.read_text()) == (2, "mine")
     assert "is there already" in err
-
-
-def test_a_study_without_jurors_says_how_to_get_one(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text(HEAD + "\n" + "i1,visits,Pain.,Write.,,r1,m,Word")
-    (tmp_path / "s.csv").write_text(
-        "response_id,rater,kind,accuracy,completeness,clarity\nr1,dr,clinician,4,4,4"
-    )
-    assert run("study", "import", str(tmp_path / "r.csv"))[0] == 0
-    assert run("rate", "ratings", str(tmp_path / "s.csv"))[0] == 0
-
-    code, _, err = run("analyse", "predict")
-
-    assert code == 2
-    assert "medjury jury run PANEL" in err

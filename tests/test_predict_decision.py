@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from calibration.codes import NoteCode, PlanningCode
 from calibration.decision import Decision, DecisionKind
-from calibration.messages import MESSAGES, REASONS, decisions
+from calibration.messages import decisions
 from calibration.predicting.rows import USABLE, PredictedRow, decide
 from calibration.values import COMBINED, NAN, note
 
@@ -88,17 +88,6 @@ def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_infe
     assert len(found.sentences) == len(found.reasons) > 0
 
 
-@given(studies())
-def test_no_note_but_that_of_simulated_raters_decides(study: Study) -> None:
-    rows, verdicts = study
-    bare = [
-        replace(row, notes=tuple(one for one in row.notes if one.code is NoteCode.SIMULATED))
-        for row in rows
-    ]
-    first, second = decide(bare, verdicts), decide(rows, verdicts)
-    assert (first.kind, first.next, first.basis) == (second.kind, second.next, second.basis)
-
-
 GOOD, FEW = DecisionKind.NON_INFERIOR, DecisionKind.TOO_FEW
 
 
@@ -129,27 +118,9 @@ def test_figures_reasons_and_next_step_are_the_verdicts() -> None:
     assert decide(*study_of(GOOD)).next is None
 
 
-def test_the_decision_names_each_benchmark_on_which_nothing_is_shown() -> None:
-    found = decide(*study_of(FEW, GOOD, GOOD))
-    (other,) = [one for one in found.reasons if one.code is PlanningCode.UNSHOWN_IN]
-    assert other["benchmark"] == "b"
-
-
 def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do() -> None:
     unlike = note(PlanningCode.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9)
     found = decide(*study_of(GOOD, rated_unrated_difference=0.9, notes=(unlike,)))
     assert found.reasons[-1] == note(PlanningCode.OF_BENCHMARK, benchmark="b", what=unlike)
     assert found.next == note(PlanningCode.DO_RATE_AT_RANDOM)
     assert "if the responses that clinicians rated are a random sample" in found.headline
-
-
-def test_every_code_of_plans_and_predictions_has_its_words_once() -> None:
-    from calibration.messages import PARTS, planning
-
-    own = {*planning.REASONS, *planning.MESSAGES}
-    others = {
-        code for part in PARTS if part is not planning for code in {*part.REASONS, *part.MESSAGES}
-    }
-    assert not own & others
-    assert not set(planning.REASONS) & set(planning.MESSAGES)
-    assert own <= {*REASONS, *MESSAGES}

@@ -136,18 +136,3 @@ def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it(
         "",
     ]
     assert python(code).split() == []
-
-
-def test_no_clouds_library_is_imported_for_a_juror_with_a_key() -> None:
-    code = (
-        "import asyncio, sys\n"
-        "from jury.panel import Juror\n"
-        "from jury.providers.registry import open_provider\n"
-        "body = {'name': 'j', 'provider': 'foundry', 'model': 'm', 'family': 'f',"
-        " 'api_key_env': 'K', 'base_url': 'https://ward.example'}\n"
-        "async def opened():\n"
-        "    await open_provider(Juror.model_validate(body), 'k').close()\n"
-        "asyncio.run(opened())\n"
-        "print(*{'boto3', 'botocore', 'azure.identity', 'google.auth'} & set(sys.modules))"
-    )
-    assert python(code).strip() == ""

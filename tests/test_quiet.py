@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from annotate import tables
 from calibration import remarks
 from calibration.codes import NoteCode
 from calibration.icc import Interval
-from calibration.messages import words
 from calibration.tables.spec import RowNotes, parted, table_notes
 from calibration.values import note, noted
 
@@ -48,33 +46,3 @@ def test_a_warning_is_not_folded_for_the_figures_in_it() -> None:
     assert len(loud) == 2
     assert all(named in one.text for one in loud)
     assert len(quiet) == len(QUIET)
-
-
-def test_a_note_that_holds_for_several_rows_is_quiet_only_if_it_is_for_each() -> None:
-    few, many = (
-        remarks.undefined_resamples(np.array([np.nan] * lost + [0.5] * (100 - lost)))
-        for lost in (1, 10)
-    )
-    assert few
-    assert many
-    [alone] = table_notes([RowNotes("", "Jury", (few,))])
-    assert alone.is_quiet
-    every = table_notes([RowNotes("", "Jury", (few,)), RowNotes("", "gpt", (many,))])
-    assert [one.is_quiet for one in every] == [True, False]
-
-
-def test_every_note_stands_on_the_page_once_those_that_warn_first() -> None:
-    page = tables.noted(table_notes([RowNotes("", "Jury", (*QUIET, *LOUD))]))
-    told = [tables.escaped(f"Jury: {words(one)}") for one in (*QUIET, *LOUD)]
-    told[len(QUIET) + 1] = "Jury: several responses of an instance: the F interval"
-    told[len(QUIET) + 6] = "Jury: 5 of 5 pairs share fewer than 10 responses"
-    assert all(page.count(one) == 1 for one in told)
-    before, _, folded = page.partition("<details")
-    assert all(one in before for one in told[len(QUIET) :])
-    assert all(one in folded for one in told[: len(QUIET)])
-    assert f"{len(QUIET)} more notes" in folded
-
-
-def test_a_handful_of_notes_is_shown_whole() -> None:
-    assert "<details" not in tables.noted(table_notes([RowNotes("", "Jury", QUIET)]))
-    assert tables.noted([]) == ""

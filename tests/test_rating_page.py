@@ -1,8 +1,6 @@
 """The rating page without a browser: what it shows, takes in, and refuses."""
 
 import json
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,9 +20,8 @@ from annotate.server import LARGEST_MESSAGE, settings
 from annotate.signin import FAILURES, Throttle
 from data import queries
 from data.queries import Person
-from data.schema import Role
 from data.store import Slot, assign, import_responses, recuse
-from data.store.study import lock, set_setting
+from data.store.study import set_setting
 
 ROOT = Path(__file__).parents[1]
 
@@ -67,17 +64,6 @@ def test_streamlit_draws_one_component_and_nothing_of_the_study(screen: AppTest)
     [component] = screen.get("bidi_component")
     assert json.loads(component.proto.json) == []
     assert "fever" not in drawn(screen)
-
-
-def test_when_all_is_rated_the_page_says_thank_you_and_shows_the_way_back(
-    engine: Engine, me: Person
-) -> None:
-    mine = codes_of(engine, "dr-a")
-    for code in mine:
-        assert take_in(engine, me, message(code, submit=True)).error == ""
-    shown = room.shown(engine, me)
-    assert (shown["stage"], shown["title"], shown["back"]) == ("note", "Thank you", mine[-1])
-    assert shown["progress"] == {"done": 2, "total": 2}
 
 
 def test_who_is_done_takes_a_place_that_another_gave_back(engine: Engine, me: Person) -> None:
@@ -160,18 +146,6 @@ def test_a_study_offers_its_own_types_of_error(engine: Engine, me: Person) -> No
     assert room.shown(engine, me)["entry"]["spans"][0]["error"] == "left out"
 
 
-def test_a_locked_study_shows_only_that_it_is_locked(engine: Engine, me: Person) -> None:
-    lock(engine, "coordinator")
-    shown = room.shown(engine, me)
-    assert (shown["stage"], shown["text"]) == ("note", room.LOCKED)
-    assert "fever" not in told(shown)
-
-
-def test_a_clinician_without_assignments_is_told_so(engine: Engine) -> None:
-    shown = room.shown(engine, Person(77, "dr-new", Role.CLINICIAN, 77))
-    assert (shown["title"], shown["text"]) == ("Nothing to rate yet", room.NOTHING)
-
-
 @pytest.mark.usefixtures("me")
 def test_without_a_session_the_entry_page_shows_only_the_way_to_sign_in(
     url: str, monkeypatch: pytest.MonkeyPatch
@@ -181,16 +155,6 @@ def test_without_a_session_the_entry_page_shows_only_the_way_to_sign_in(
     assert "/login" in drawn(app)
     assert "fever" not in drawn(app)
     study().dispose()
-
-
-def test_the_reference_is_sent_only_once_it_is_opened(engine: Engine, me: Person) -> None:
-    shown = room.shown(engine, me)
-    offered = next(one for one in shown["texts"] if one["name"] == "reference")
-    assert offered == {"name": "reference", "label": "Reference"}
-    opened = room.opened(engine, me, shown["code"], "reference")
-    assert opened is not None
-    assert "The reference." in opened["html"]
-    assert opened in room.shown(engine, me)["texts"]
 
 
 def test_what_the_page_is_sent_names_no_author_score_or_rater(engine: Engine, me: Person) -> None:
@@ -229,12 +193,3 @@ def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:
     assert settings()["server.maxWidgetStateSize"] * 1_000_000 == LARGEST_MESSAGE
     assert settings()["runner.postScriptGC"] is False
     assert settings()["browser.gatherUsageStats"] is False
-
-
-def test_the_rating_path_imports_no_table_or_statistics_library() -> None:
-    probe = (
-        "import sys, annotate.server, annotate.screens.rate;"
-        "print([m for m in ('pandas', 'scipy', 'altair', 'pyarrow') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -7,11 +7,11 @@ from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
 from data.card import Reply
-from data.errors import BadInput, NotAllowed, OffScale, Stale, Unknown
+from data.errors import BadInput, Unknown
 from data.queries import Progress, check_code, next_task, person
 from data.queries.frames import ratings_frame
 from data.schema import Event
-from data.store import FormState, Slot, assign, invite, renew, save_draft, submit
+from data.store import FormState, Slot, assign, invite, renew, submit
 from data.store.audit import GENESIS, event_hash
 
 FULL = Reply({"accuracy": 4, "completeness": 3, "clarity": 5}, comment="fine")
@@ -32,10 +32,6 @@ def state(seq: int, by: str = "page1", base: int | None = None, **scores: int) -
     return FormState({"scores": scores, "by": by, "seq": seq}, 1, base)
 
 
-def ratings(engine: Engine) -> int:
-    return len(ratings_frame(engine))
-
-
 def test_the_next_response_follows_the_clinicians_own_order(small_study: Engine, dr_a: int) -> None:
     seen = []
     while task := next_task(small_study, dr_a).task:
@@ -43,14 +39,6 @@ def test_the_next_response_follows_the_clinicians_own_order(small_study: Engine,
         assert submit(small_study, dr_a, task.card.code, FULL, 10)
     assert seen == ["Mild pain.", "Patient denies fever.", "Patient has fever."]
     assert next_task(small_study, dr_a).progress == Progress(3, 3)
-
-
-def test_the_same_submission_again_leaves_one_rating(small_study: Engine, dr_a: int) -> None:
-    task = next_task(small_study, dr_a).task
-    assert task is not None
-    assert submit(small_study, dr_a, task.card.code, FULL, 10)
-    assert not submit(small_study, dr_a, task.card.code, FULL, 12)
-    assert ratings(small_study) == 3
 
 
 def test_a_changed_mind_is_added_and_the_newest_counts(small_study: Engine, dr_a: int) -> None:
@@ -62,86 +50,6 @@ def test_a_changed_mind_is_added_and_the_newest_counts(small_study: Engine, dr_a
     assert list(frame.loc[frame["criterion"] == "clarity", "score"]) == [1]
     with small_study.connect() as connection:
         assert connection.scalar(text("SELECT COUNT(*) FROM rating")) == 6
-
-
-@pytest.mark.parametrize(
-    ("reply", "error"),
-    [
-        (Reply({"accuracy": 4}), BadInput),
-        (Reply(dict(FULL.scores) | {"clarity": 6}), OffScale),
-        (Reply(dict(FULL.scores) | {"charm": 3}), Unknown),
-    ],
-)
-def test_an_incomplete_or_impossible_reply_stores_nothing(
-    small_study: Engine, dr_a: int, reply: Reply, error: type[Exception]
-) -> None:
-    task = next_task(small_study, dr_a).task
-    assert task is not None
-    with pytest.raises(error):
-        submit(small_study, dr_a, task.card.code, reply, 10)
-    assert ratings(small_study) == 0
-
-
-def test_nobody_rates_what_is_assigned_to_another(small_study: Engine, dr_a: int) -> None:
-    other = next_task(small_study, dr_a + 1).task
-    assert other is not None
-    for code in (other.card.code, "made-up"):
-        with pytest.raises(NotAllowed):
-            submit(small_study, dr_a, code, FULL, 10)
-        with pytest.raises(NotAllowed):
-            save_draft(small_study, dr_a, code, state(1))
-
-
-def test_a_late_draft_never_replaces_a_newer_one(small_study: Engine, dr_a: int) -> None:
-    task = next_task(small_study, dr_a).task
-    assert task is not None
-    newer = state(2, clarity=4)
-    assert save_draft(small_study, dr_a, task.card.code, newer) == 1
-    assert save_draft(small_study, dr_a, task.card.code, state(1)) == 1
-    again = next_task(small_study, dr_a).task
-    assert again is not None
-    assert (again.draft, again.draft_seq) == (newer.draft, 1)
-
-
-def test_a_page_that_does_not_know_what_is_stored_replaces_nothing(
-    small_study: Engine, dr_a: int
-) -> None:
-    task = next_task(small_study, dr_a).task
-    assert task is not None
-    code = task.card.code
-    assert save_draft(small_study, dr_a, code, state(1, base=0, clarity=4)) == 1
-    other = state(5, by="page2", base=0, clarity=1)
-    with pytest.raises(Stale):
-        save_draft(small_study, dr_a, code, other)
-    with pytest.raises(Stale):
-        submit(small_study, dr_a, code, FULL, entered=other)
-    assert ratings(small_study) == 0
-    knows = state(5, by="page2", base=1, clarity=1)
-    assert save_draft(small_study, dr_a, code, knows) == 2
-
-
-@pytest.mark.parametrize(
-    ("entered", "error"),
-    [
-        ({"scores": {"clarity": 6}}, OffScale),
-        ({"scores": {"charm": 3}}, Unknown),
-        ({"comments": {"charm": "much"}}, BadInput),
-        ({"spans": [{"criterion": "clarity", "start": 0, "end": 99, "error": "wrong"}]}, BadInput),
-        ({"spans": [{"criterion": "clarity", "start": 0, "end": 1, "error": "ugly"}]}, BadInput),
-    ],
-)
-def test_an_impossible_draft_stores_nothing(
-    small_study: Engine, dr_a: int, entered: dict[str, object], error: type[Exception]
-) -> None:
-    task = next_task(small_study, dr_a).task
-    assert task is not None
-    for base in (None, 0):
-        wrong = FormState({"by": "page1", "seq": 1} | entered, 1, base)
-        with pytest.raises(error):
-            save_draft(small_study, dr_a, task.card.code, wrong)
-    again = next_task(small_study, dr_a).task
-    assert again is not None
-    assert (again.draft, again.draft_seq) == ({}, 0)
 
 
 def test_a_code_signs_in_its_owner_and_is_not_stored(small_study: Engine) -> None:

@@ -174,11 +174,3 @@ def test_more_raters_make_a_more_reliable_mean_by_spearman_and_brown():
     assert [row.number for row in found] == [1, 2, 3, 4, 5, 6]
     assert (found[3].consistency, found[3].agreement) == pytest.approx((0.9093, 0.6201), abs=1e-4)
     assert [row.consistency for row in found] == sorted(row.consistency for row in found)
-
-
-def with_jury(n=4000, seed=0, error=1.0, own=0.0):
-    random = np.random.default_rng(seed)
-    true = random.normal(size=(n, 1))
-    doctors = true + np.sqrt(error) * random.normal(size=(n, 4)) + random.normal(size=4)
-    doctors[np.argsort(random.random((n, 4)), axis=1) >= 2] = np.nan
-    return np.hstack([doctors, true + np.sqrt(own) * random.normal(size=(n, 1))])

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 
-from calibration.report.chart_comparisons import chart_jury_costs
 from calibration.report.chart_style import COLOURS, SHAPES, svg
 from calibration.report.charts import (
     chart_bland_altman,
@@ -12,7 +11,6 @@ from calibration.report.charts import (
     chart_influence,
     chart_intervals,
     chart_scatter,
-    ramp,
 )
 
 NAN = float("nan")
@@ -74,12 +72,6 @@ def test_a_chart_of_ten_thousand_responses_stays_small():
         assert len(svg(chart)) < 300_000
 
 
-def test_undefined_limits_have_no_line():
-    x = np.array([1.0, 2.0])
-    assert "lower limit" not in svg(chart_bland_altman(x, x + 1, 1.0, (NAN, NAN)))
-    assert "lower limit \N{MINUS SIGN}0.50" in svg(chart_bland_altman(x, x, 0.0, (-0.5, 0.5)))
-
-
 def test_a_name_is_drawn_as_it_is_written_and_never_as_markup():
     name = '<script>alert(1)</script> & "q" role="x"'
     rows = [{"label": name, "kind": "response", "change": 0.1}]
@@ -100,32 +92,3 @@ def test_two_charts_on_a_page_share_no_id_and_each_is_one_image():
 def test_no_chart_fetches_anything():
     text = svg(chart_intervals(intervals((0.4, 0.1, 0.6))))
     assert not re.search(r"(href|src|url\()\W*https?:", text)
-
-
-def test_higher_scores_are_darker_so_that_they_print_in_grey():
-    points = ["1", "2", "3", "4", "5", "between"]
-    light = [int(ramp(place, points)[1:3], 16) for place in range(5)]
-    assert light == sorted(light, reverse=True)
-
-
-def test_the_shares_of_a_rater_sum_to_one():
-    rows = [{"label": "c", "criterion": "a", "counts": {"1": 2, "2": 3, "between": 5}}]
-    chart = chart_distributions(rows).to_dict()
-    shares = (
-        next(iter(chart["datasets"].values())) if "datasets" in chart else chart["data"]["values"]
-    )
-    assert sum(row["share"] for row in shares) == 1
-
-
-def test_the_axis_of_costs_says_where_a_price_is_made_up():
-    row = {"jury": "a", "usd": 0.1, "icc": 0.5, "low": 0.4, "high": 0.6, "on_front": True}
-    titles = [
-        chart_jury_costs([row | {"made_up": made_up}]).to_dict()["layer"][0]["encoding"]["x"][
-            "title"
-        ]
-        for made_up in (False, True)
-    ]
-    assert titles == [
-        "Cost of a response, US dollars",
-        "Cost of a response, US dollars, made up",
-    ]

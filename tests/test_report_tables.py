@@ -5,13 +5,12 @@ import io
 
 import pytest
 from kit.scores import note_of, study
-from kit.studies import content_of, table_rows
+from kit.studies import table_rows
 
 from calibration.codes import NoteCode
 from calibration.messages import words
 from calibration.scope import AgreementRow
-from calibration.tables.agreement import AGREEMENT, CRITERIA
-from calibration.tables.jurors import SECTIONS
+from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import (
     TERMINAL,
     TOO_WIDE,
@@ -68,19 +67,6 @@ def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
     assert "x & -- &" in latex(row, "how")
 
 
-def test_a_note_names_scorers_without_their_kind():
-    both = {"first": "jury", "of_first": 45, "second": "metric:bertscore-8", "of_second": 30}
-    notes = (
-        note(NoteCode.ONLY_BOTH, **both),
-        note(NoteCode.NO_Z, who="juror:gpt", several=False),
-        note(NoteCode.SAME_SCORE, who="my-juror:x"),
-    )
-    said = markdown([AgreementRow("b", "juror:x", notes=notes)], "how").replace("\\", "")
-    assert "jury has 45, bertscore-8 30" in said
-    assert "undefined: gpt has no variance" in said
-    assert "my-juror:x gave all these responses the same score" in said
-
-
 @pytest.mark.parametrize("name", ["=1+1", "+1+1", "-x", "@x", "\tx", "\rx"])
 def test_no_cell_of_the_csv_is_a_formula(name):
     text = table_csv(hostile(name), HOW)
@@ -131,21 +117,6 @@ def test_a_table_of_simulated_raters_says_so_in_a_sentence_of_its_own_and_marks_
     assert "ICC(A,1) (simulated)" not in latex(rows, "how")
 
 
-def test_a_table_of_some_simulated_raters_calls_only_their_rows_no_evidence():
-    text = latex(table_rows(study(n=24, simulated=("claude",))), "how")
-    assert "Simulated raters: claude; no row marked simulated is evidence." in text
-    assert "gpt &" in text
-    assert "Simulated" not in latex(table_rows(study(n=24)), "how")
-
-
-def test_a_mean_over_pairs_of_few_responses_is_called_fragile():
-    few = note(NoteCode.FRAGILE_PAIRS, fragile=3, pairs=4, least=10)
-    text = latex([AgreementRow("x", "clinicians", n_pairs=4, notes=(few,))], "how")
-    assert "Clinicians, by pairs, fragile &" in text
-    assert "by pairs, fragile: 3 of 4 pairs share fewer than 10 responses" in text
-    assert "fragile: fragile" not in text
-
-
 def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_are_not():
     rows = table_rows(study(n=24, simulated=("claude",)))
     table = laid_out(AGREEMENT, rows, caption="c", grouped=True)
@@ -153,17 +124,6 @@ def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_
     assert "claude (simulated)" in names
     assert "gpt" in names
     assert table.caption == "c"
-
-
-def test_a_note_is_told_once_with_the_rows_it_holds_for():
-    rows = [
-        RowNotes("aci", "Jury", (FEW, OWN)),
-        RowNotes("aci", "gpt", (FEW,)),
-        RowNotes("all", "Jury", ()),
-        RowNotes("all", "gpt", ()),
-    ]
-    assert told(rows) == [f"aci: {FEW_WORDS}", f"aci, Jury: {OWN_WORDS}"]
-    assert told(rows[:2]) == [FEW_WORDS, f"aci, Jury: {OWN_WORDS}"]
 
 
 def test_a_note_of_one_benchmark_never_speaks_for_another():
@@ -200,18 +160,6 @@ def test_no_metric_is_called_simulated_but_the_clinicians_that_it_is_held_agains
     assert marked("rouge-l", AgreementRow("b", "metric:rouge-l")) == "rouge-l"
 
 
-def test_a_note_of_the_same_rows_in_every_group_names_them_once():
-    names = ("Jury", "gpt", "rouge-l")
-    rows = [
-        RowNotes(group, name, () if name == "rouge-l" else (FEW,))
-        for group in ("aci", "bec")
-        for name in names
-    ]
-    assert told(rows) == [f"Jury, gpt, everywhere: {FEW_WORDS}"]
-    more = told([*rows, RowNotes("all", "Jury", ())])
-    assert more == [f"aci, Jury, gpt; bec, Jury, gpt: {FEW_WORDS}"]
-
-
 def test_an_interval_of_an_icc_that_is_wider_than_any_says_so_in_words_but_not_in_csv():
     rows = [AgreementRow("b", "jury", 0.5, low=-526.0, high=0.9)]
     assert icc_interval(-526.0, 0.9) == icc_interval(-2.2, 0.9) == TOO_WIDE
@@ -220,13 +168,3 @@ def test_an_interval_of_an_icc_that_is_wider_than_any_says_so_in_words_but_not_i
     assert TOO_WIDE in markdown(rows, "how")
     [read] = csv.DictReader(io.StringIO(table_csv(rows, HOW)))
     assert float(read["low"]) == -526.0
-
-
-def test_every_column_shows_fields_that_its_rows_have():
-    content = content_of(study(n=24))
-    for name, spec in {**SECTIONS, "rows": AGREEMENT, "criteria": CRITERIA}.items():
-        rows = getattr(content, name, None) or content.details[name]
-        fields = [one for column in spec.columns for one in column.fields]
-        assert fields
-        for one in (*fields, *spec.tells, spec.about, *([spec.within] if spec.within else [])):
-            assert all(hasattr(row, one) for row in rows), (name, one)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kit.routed_study import fill
-from kit.studies import HEAD, Run
+from kit.studies import HEAD, Run, bring_in
 from sqlalchemy import Engine, text
 
 from calibration.routing.kept import route_by, rule_from_json, rule_to_json
@@ -121,12 +121,7 @@ def test_later_responses_are_routed_and_the_rule_stays(
     for n, points in ((900, 5), (901, 1)):
         rows.append(f"i{n},visits,Pain.,Write.,,r{n},secret-9,Word {n}")
         scores += [f"r{n},{juror},juror,{points},{points},{points}" for juror in ("gpt", "llama")]
-    for file, lines, command in (
-        ("n.csv", rows, "study import"),
-        ("m.csv", scores, "rate ratings"),
-    ):
-        (tmp_path / file).write_text("\n".join(lines))
-        assert run(*command.split(), str(tmp_path / file))[0] == 0
+    bring_in(run, tmp_path, rows, scores)
 
     to = tmp_path / "later.csv"
     code, out, _ = run("analyse", "route", "--by", "ward", "--csv", str(to), "--json", "-")

@@ -54,25 +54,6 @@ def test_a_jury_that_gives_every_response_the_same_score_is_told_as_that(
     assert [row["n_responses"] for row in body["rows"] if "j" in row["scorer"]] == [N, N]
 
 
-def test_constant_jurors_and_criteria_stand_beside_the_decision(run: Run, write: Write) -> None:
-    doctors = {"dr_a": "1+5;1+4;5", "dr_b": "1+5;1+5;5"}
-    rated(run, write, **doctors, flat="4;3;4", half="1+5;3;1+3")
-    said = [one["words"] for one in calibrated(run)["decision"]["reasons"]]
-    assert said[-3:] == [
-        "juror flat gave every response the same scores: it tells no response from another",
-        "juror half gave every response the same score on completeness",
-        "the clinicians gave every response the same score on clarity",
-    ]
-    out = run("analyse", "calibrate", "--reps", "200")[1]
-    above = out.split("  Rests on:")[0]
-    assert "Juror flat gave every response" in above
-    assert "Juror half gave every response the same score on completeness." in above
-    one = [
-        each["words"] for each in calibrated(run, "--criterion", "accuracy")["decision"]["reasons"]
-    ]
-    assert sum("same score" in text for text in one) == 1
-
-
 def test_clinicians_who_give_every_response_the_same_score_leave_nothing_to_agree_with(
     run: Run, write: Write
 ) -> None:

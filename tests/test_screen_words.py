@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from annotate.screens import study, study_import
+from annotate.screens import study
 from annotate.screens.monitoring import compared
 from data import queries
-from data.errors import BadFile, BadPanel
+from data.errors import BadFile
 from data.importers.table import TableFile
 from data.person import OPERATOR, Person
 from data.schema import Report, Role
 from data.store import add_people
-from jury.panel import read_panel
 
 ROW = {"scorer": "jury", "benchmark": "aci", "icc": 0.98657, "boot_low": 0.951, "boot_high": 0.991}
 ROW |= {"n_responses": 40, "n_instances": 20, "note": ""}
@@ -47,14 +46,6 @@ def test_a_changed_icc_is_changed_however_few_digits_are_shown(
         assert (a[:6], b[:6]) == ("0.9866", "0.9870")
 
 
-def test_the_same_icc_is_unchanged_and_the_whole_composite_has_the_word_of_its_control() -> None:
-    lines = {one.what: (one.first, one.second, one.differs) for one in compared(report(), report())}
-    assert lines["ICC(C,2) with the clinicians"][2] == ""
-    assert lines["ICC(C,2) with the clinicians"][0].startswith("0.987 (0.95 to 0.99)")
-    assert lines["Criterion"] == ("composite", "composite", "")
-    assert lines["Benchmark"] == ("all combined", "all combined", "")
-
-
 def test_a_workbook_is_called_one_whatever_its_ending(tmp_path: Path) -> None:
     for name in ("rows.xlsx", "rows.csv"):
         path = tmp_path / name
@@ -71,13 +62,6 @@ def test_a_workbook_is_called_one_whatever_its_ending(tmp_path: Path) -> None:
         TableFile(old)
 
 
-def test_a_long_text_is_shown_by_its_beginning_with_its_length() -> None:
-    assert study_import.shortened("short") == "short"
-    shown = study_import.shortened("x" * 1_048_576)
-    assert len(shown) < 6_000
-    assert "the first 5,000 of 1,048,576 characters" in shown
-
-
 def test_a_coordinator_reads_who_locked_by_name_and_a_researcher_by_number(engine: Engine) -> None:
     add_people(OPERATOR, engine, ["Rita"], Role.COORDINATOR)
     (rita,) = queries.people(OPERATOR, engine)
@@ -86,12 +70,3 @@ def test_a_coordinator_reads_who_locked_by_name_and_a_researcher_by_number(engin
     assert study.actor_label(actor, names) == f"Rita ({actor})"
     assert study.actor_label("coordinator", names) == "coordinator"
     assert queries.names_of_actors(Person(9, "Rob", Role.RESEARCHER), engine) == {}
-
-
-def test_a_name_that_no_panel_may_have_is_told_which_signs_are_allowed(tmp_path: Path) -> None:
-    text = 'name = "our panel"\n[[juror]]\nname = "a"\nprovider = "simulated"\nmodel = "m"\n'
-    path = tmp_path / "own.toml"
-    path.write_text(text + 'family = "f"\n')
-    with pytest.raises(BadPanel, match="letters, digits, underscores, dots and hyphens only") as no:
-        read_panel(path)
-    assert "pattern" not in str(no.value)

@@ -23,11 +23,10 @@ from sqlmodel import Session
 
 from data.database import open_study
 from data.queries.record import verify, verify_in
-from data.record import SEALED_PARTS, SEALS, UNSEALED_PARTS, table_of
+from data.record import SEALED_PARTS, SEALS, table_of
 from data.schema import Table as Model
 from data.store.access import SESSION_KEY
 
-DOCS = Path(__file__).parents[1] / "docs" / "record.md"
 CELLS = [(table.name, column.name) for table in Model.metadata.sorted_tables for column in table.c]
 LEFT_OUT = {
     (table_of(part), column): why
@@ -68,16 +67,6 @@ def test_every_column_is_sealed_checked_or_left_out_for_a_reason() -> None:
         if table_of(part) == part or column != "id"
     ]
     assert sorted(told) == sorted(CELLS)
-
-
-def test_the_docs_argue_every_column_that_is_left_out() -> None:
-    page = " ".join(DOCS.read_text("utf-8").split())
-    for (table, column), why in LEFT_OUT.items():
-        assert f"`{table}.{column}`" in page
-        assert why in page, (table, column)
-    for part, why in UNSEALED_PARTS.items():
-        assert f"`setting.value` of `{part}" in page
-        assert why in page
 
 
 @pytest.mark.parametrize("table", TABLES)

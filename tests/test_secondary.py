@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kit.scores import DOCTORS, JURORS, note_of, study, without
+from kit.scores import JURORS, note_of, study, without
 from scipy import stats
 
 from calibration.other_measures import IN_POINTS, secondary_rows
@@ -180,13 +180,3 @@ def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_unde
         assert "undefined: " in note_of(row)
     assert points(rows(mixed, "combined")["metric:rouge-l"]) == [None] * len(IN_POINTS)
     assert np.isfinite(rows(lacking, "chw", criterion="tone")["jury"].bias)
-
-
-def test_the_note_names_a_relaxed_jury_a_silent_clinician_and_simulated_raters():
-    told = rescored(study(simulated=("gpt",)), DOCTORS[0], lambda s: 0 * s + 4)
-
-    note = note_of(rows(told, min_jurors=2)["jury"])
-
-    assert "mean of at least 2 of 3 jurors" in note
-    assert "no variance, so not in the order: dr0" in note
-    assert "simulated raters: gpt" in note

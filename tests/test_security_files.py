@@ -21,7 +21,6 @@ from data.queries.frames import ratings_frame
 from data.store.access import ALPHABET, GROUP, GROUPS
 
 Write = Callable[[str, str], Path]
-ROOT = Path(medjury.__file__).parent.parent
 PACKAGES = (annotate, calibration, data, jury, medjury)
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 FORMULAS = ("=cmd|' /C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "=1")

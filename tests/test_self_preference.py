@@ -149,22 +149,6 @@ def test_what_is_undefined_is_nan_with_a_reason(families, writers, reason):
     assert all(map(math.isnan, (row.preference, row.low, row.high, row.p)))
 
 
-def test_a_lone_juror_has_nobody_to_be_compared_with():
-    table, authors = simulate()
-
-    (row,) = rows_of(table[:, :3], authors)
-
-    assert math.isnan(row.preference)
-    assert row.n_own == row.n_other == row.n_unknown == 0
-
-
-def test_identical_jurors_have_no_test():
-    table, authors = simulate()
-    table[:, 2:] = table[:, 2:3]
-
-    assert "the scores vary only by juror and family" in note_of(rows_of(table, authors)[0])
-
-
 @pytest.mark.parametrize(
     ("change", "factor"),
     [
@@ -181,15 +165,6 @@ def test_shift_and_empty_rows_change_nothing_and_scale_scales(change, factor):
     after = [(row.preference, row.low, row.high) for row in rows_of(change(table), authors)]
 
     assert np.array(after) == pytest.approx(np.array(before) * factor)
-
-
-def test_the_order_of_instances_changes_nothing():
-    table, authors = simulate()
-    turned = {f"r{199 - int(name[1:])}": one for name, one in authors.items()}
-
-    before = [row.preference for row in rows_of(table, authors)]
-
-    assert [row.preference for row in rows_of(table[::-1], turned)] == pytest.approx(before)
 
 
 def test_a_juror_who_missed_responses_is_compared_where_it_rated():

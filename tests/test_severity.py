@@ -117,9 +117,3 @@ def test_shift_order_and_empty_rows_change_nothing_and_scale_scales(change, fact
     before = [row.severity for row in severity_rows(scope_of(table, 4))]
     after = [row.severity for row in severity_rows(scope_of(change(table), 4))]
     assert after == pytest.approx(np.array(before) * factor, abs=1e-4)
-
-
-def test_simulated_raters_are_named():
-    rows = severity_rows(scope_of(simulate(), 4, simulated=["j1"]))
-
-    assert [("simulated raters: j1" in note_of(row)) for row in rows] == [False] * 5 + [True, False]

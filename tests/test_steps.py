@@ -1,15 +1,11 @@
 """A study as a line of steps: from an empty one to one that is watched, and what is done next."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from kit.studies import Run
-from sqlalchemy import Engine
-from streamlit.testing.v1 import AppTest
 
-from annotate.navigation import SCREENS, study
+from annotate.navigation import SCREENS
 from annotate.results import HomeFigures
 from annotate.screens import rubrics, study_home
 from annotate.screens.study import PARTS
@@ -83,22 +79,6 @@ def test_each_step_is_done_when_its_facts_say_so_and_one_alone_is_next(
         assert not {"{", "None", "nan"} & {*told.split()}
 
 
-def test_the_answers_give_the_figures_of_the_study() -> None:
-    answers = {step.step: sentence(step.answer) for step in steps_of(KEPT)}
-    assert answers[Step.PLAN] == "The margin of 0.1 is fixed since 2026-11-01."
-    assert answers[Step.RESPONSES] == "4 responses to 2 instances in 1 benchmark."
-    assert (
-        answers[Step.RATING]
-        == "8 of 8 assigned readings done; 4 of 4 responses rated by a clinician."
-    )
-    assert (
-        answers[Step.JURY]
-        == "2 jurors rated; no verdict missing in the benchmarks they were asked about; 5 calls, $1.50."
-    )
-    assert answers[Step.AGREEMENT].startswith("Report 7 of 2026-11-20: ICC(C,2) jury 0.61")
-    assert answers[Step.WATCH] == "2 frozen reports, the newest of 2026-11-20."
-
-
 @pytest.mark.parametrize(
     ("decision", "state"),
     [
@@ -158,32 +138,3 @@ def test_a_researcher_reads_the_next_step_and_is_given_no_link_to_do_it() -> Non
     assert 'href="/?part=Import"' in shown[Role.COORDINATOR]
     assert 'href="/?part=Import"' not in shown[Role.RESEARCHER]
     assert study_home.LEFT_TO_COORDINATORS in shown[Role.RESEARCHER]
-
-
-@pytest.fixture
-def home(small_study: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    """Return the landing screen of a coordinator of a study with responses and nothing else."""
-    monkeypatch.setenv("MEDJURY_DB", str(small_study.url))
-    script = (
-        "from annotate.screens.study import show\n"
-        "from annotate.navigation import study\n"
-        "from data.queries import Person\n"
-        "show(study(), Person(7, 'Carla', 'coordinator', None))\n"
-    )
-    yield AppTest.from_string(script, default_timeout=60)
-    study().dispose()
-
-
-def test_the_landing_screen_says_what_may_be_said_and_what_to_do_next(
-    home: AppTest, run: Run
-) -> None:
-    home.run()
-    assert not home.exception
-    drawn = "\n".join(str(part.proto) for part in home.main)
-    assert NOTHING_RATED.headline in drawn
-    assert "Commit to a margin" in drawn
-    run("study", "protocol", "set", "--margin", "0.2")
-    home.run()
-    drawn = "\n".join(str(part.proto) for part in home.main)
-    assert "The margin of 0.2 is fixed" in drawn
-    assert "Assign responses to clinicians" in drawn

@@ -2,8 +2,6 @@
 
 import json
 import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,7 +19,7 @@ from annotate.assign import DesignRequest
 from annotate.reminders import is_due
 from annotate.screens import study_design, study_import
 from annotate.screens.study_import import Upload
-from annotate.screens.study_progress import by_day, outlook, spread
+from annotate.screens.study_progress import outlook, spread
 from annotate.uploads import first_ratings, map_needed
 from data import queries
 from data.card import Reply
@@ -186,14 +184,6 @@ def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: 
     assert outlook(engine, RESEARCHER, list(found.values()), now()).likely is None
 
 
-def test_days_are_counted_back_from_now_and_begin_with_the_first_showing() -> None:
-    present = now()
-    times = [present - timedelta(hours=hours) for hours in (1, 2, 30, 80)]
-    assert by_day(times, present, begun_before=False) == [2, 1, 0, 1]
-    assert by_day(times, present, begun_before=True) == [2, 1, 0, 1] + [0] * 10
-    assert by_day([], present, begun_before=False) == []
-
-
 def test_an_end_is_foretold_from_ten_showings_on_three_days() -> None:
     assert spread(30, [5, 4]) == (None, None, None)
     assert spread(30, [9, 9]) == (None, None, None)
@@ -213,33 +203,6 @@ def test_a_pace_that_may_be_nil_has_no_latest_end() -> None:
     assert late is None
 
 
-def test_more_open_work_never_ends_earlier_and_the_interval_holds_the_likely_end() -> None:
-    draw = random.Random(4)  # noqa: S311 a simulation
-    for _ in range(200):
-        days = [draw.randint(0, 12) for _ in range(draw.randint(3, 14))]
-        ends = [spread(open_, days) for open_ in (5, 20, 80)]
-        for early, likely, late in ends:
-            if likely is not None and early is not None:
-                assert early <= likely + 0.25
-                assert late is None or late >= likely
-        likelies = [likely for _, likely, _ in ends if likely is not None]
-        assert likelies == sorted(likelies)
-
-
-def test_four_of_five_simulated_ends_lie_in_the_interval() -> None:
-    draw = random.Random(11)  # noqa: S311 a simulation
-    inside, all_ = 0, 400
-    for _ in range(all_):
-        rate = draw.uniform(3, 9)
-        daily = lambda: sum(draw.random() < rate / 200 for _ in range(200))  # noqa: B023, E731
-        early, _, late = spread(60, [daily() for _ in range(14)])
-        left, day = 60, 0
-        while left > 0:
-            left, day = left - daily(), day + 1
-        inside += (early or 0) <= day and (late is None or day <= late + 1)
-    assert 0.75 <= inside / all_ <= 0.93
-
-
 def test_the_screen_deals_what_the_command_deals(
     small_study: Engine, run: Run, write: Callable[[str, str], Path]
 ) -> None:
@@ -254,15 +217,6 @@ def test_the_screen_deals_what_the_command_deals(
     codes = store_design(OPERATOR, small_study, plan, list(found.load))
     assert [one.handle for one in codes] == ["dr-a", "dr-b", "dr-c"]
     assert "nothing changed" in run(*asked)[1]
-
-
-def test_the_screen_loads_nothing_that_makes_raters_wait() -> None:
-    call = "import sys, annotate.screens.study; print([m for m in sys.modules if m in sys.argv])"
-    heavy = ["pandas", "scipy", "numpy", "statsmodels", "altair"]
-    told = subprocess.run(
-        [sys.executable, "-c", call, *heavy], capture_output=True, text=True, check=True
-    )
-    assert told.stdout.strip() == "[]"
 
 
 def test_only_clinicians_who_may_sign_in_are_given_work(engine: Engine) -> None:

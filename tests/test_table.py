@@ -191,16 +191,6 @@ def test_no_benchmark_may_take_the_name_of_the_combined_row():
         study(("combined",))
 
 
-def test_progress_rises_to_one():
-    seen = []
-
-    agreement_table(study(("aci", "chw")), reps=40, tick=seen.append)
-
-    assert seen == sorted(seen)
-    assert seen[-1] == 1
-    assert len(seen) >= 6
-
-
 @pytest.mark.parametrize("benchmarks", [("aci",), ("aci", "chw")])
 def test_a_benchmark_of_one_instance_has_iccs_and_says_that_it_has_no_interval(benchmarks):
     rows = rows_of(agreement_table(study(benchmarks, n=8, per=8), reps=40))

@@ -82,14 +82,6 @@ def test_the_icc_of_a_study_is_pingouins(replicates):
     assert (row.n_responses, row.n_replicates, note_of(row)) == (20, replicates, "")
 
 
-def test_without_replicates_the_note_has_the_command():
-    row = row_of(simulate(replicates=1))
-
-    assert "a jury run with 3 verdicts of each juror" in note_of(row)
-    assert all(map(math.isnan, (row.icc_one, row.sd_points, row.exact_agreement)))
-    assert (row.n_responses, row.n_replicates) == (0, 1)
-
-
 def test_a_missing_replicate_leaves_the_icc_but_not_the_sd():
     given = simulate()
     given[0, 2], given[1, 1:] = NAN, NAN
@@ -119,37 +111,6 @@ def test_a_reading_without_a_criterion_has_no_composite_but_its_scores_count():
     assert "1 reading lacks a criterion" in note_of(row)
 
 
-def test_one_criterion_can_be_asked_for():
-    given = simulate()
-
-    row = row_of(given, criterion="clarity")
-
-    assert row.icc_one == pytest.approx(retest.icc_one(given[:, :, 1]))
-    assert row.exact_agreement == pytest.approx(retest.same_pairs(given[:, :, 1]))
-
-
-def test_identical_replicates_agree_wholly_and_say_so():
-    row = row_of(np.repeat(simulate(replicates=1), 3, axis=1))
-
-    assert (row.icc_one, row.sd_points, row.exact_agreement) == (1, 0, 1)
-    assert note_of(row) == "replicates are identical"
-
-
-def test_equal_composites_have_no_icc():
-    row = row_of(np.full((5, 2, 2), 4.0))
-
-    assert math.isnan(row.icc_one)
-    assert (row.sd_points, row.exact_agreement) == (0, 1)
-    assert note_of(row) == "no ICC: all composites are the same"
-
-
-def test_two_responses_have_no_icc():
-    row = row_of(simulate(n=2))
-
-    assert math.isnan(row.icc_one)
-    assert note_of(row) == "no ICC: 2 responses with all 3 replicates, and 3 are needed"
-
-
 @pytest.mark.parametrize(
     ("change", "scale"),
     [
@@ -166,10 +127,3 @@ def test_shift_and_order_change_nothing_and_scale_scales_the_sd(change, scale):
     assert retest.icc_one(change(table)) == pytest.approx(retest.icc_one(table))
     assert retest.sd_within(change(table)) == pytest.approx(scale * retest.sd_within(table))
     assert retest.same_pairs(change(table)) == pytest.approx(retest.same_pairs(table))
-
-
-def test_simulated_jurors_are_named():
-    row = row_of(simulate(), simulated=["gpt"])
-
-    assert row.simulated == ("gpt",)
-    assert note_of(row) == "simulated raters: gpt"

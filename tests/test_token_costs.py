@@ -12,7 +12,6 @@ from kit.jury_runs import run as run_jury
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from annotate.screens.lab_run import _kinds
 from data.calls import TokenCosts, added, token_costs
 from data.database import transaction
 from data.queries.costs import token_costs_by_juror
@@ -20,7 +19,6 @@ from data.schema import Attempt
 from jury.call import Usage
 from jury.cost import batch_price, price
 from jury.panel import Juror
-from medjury.cli.jury_words import token_words
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 CACHED = Usage(10_000, 100, tokens_cached=8_000, tokens_cache_write=1_500, tokens_reasoning=30)
@@ -106,16 +104,6 @@ def test_a_cost_that_was_stored_as_one_figure_is_not_laid_on_any_kind(
     assert costs.usd_whole == pytest.approx(0.003)
     assert costs.usd_input + costs.usd_cached + costs.usd_output == pytest.approx(0.003)
     assert token_costs_by_juror(engine, since=2) == {}
-
-
-def test_only_kinds_that_there_were_are_named() -> None:
-    costs = TokenCosts(1500, 20_000, 0, 300, 100, 0.003, 0.002, 0.0, 0.0045)
-    assert token_words(costs) == (
-        "input 1,500 ($0.0030), input from a cache 20,000 ($0.0020), output 300 ($0.0045, of them "
-        "100 of reasoning)"
-    )
-    assert token_words(TokenCosts()) == ""
-    assert _kinds(costs) == ["1,500, $0.0030", "20,000, $0.0020", None, "300, $0.0045"]
 
 
 PANEL = """

@@ -10,7 +10,7 @@ from annotate.rating import answers, room
 from annotate.rating.answers import LARGEST
 from annotate.rating.answers import take_in_training as take_in
 from data.card import Reply
-from data.errors import BadInput, NotAllowed
+from data.errors import NotAllowed
 from data.queries import Person
 from data.queries.rating_room import Exercise, Feedback, situation
 from data.schema import Drill, Role, Setting, Span
@@ -42,14 +42,6 @@ def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(
         answer_drill(study, 1, other.task.card.code, Reply(FULL), {})
     with Session(study) as session:
         assert len(session.exec(select(Drill)).all()) == 1
-
-
-def test_an_incomplete_answer_is_refused_in_words(put: Put, study: Engine) -> None:
-    put(WIDE)
-    now = situation(study, 1).stage
-    assert isinstance(now, Exercise)
-    with pytest.raises(BadInput, match="completeness, clarity"):
-        answer_drill(study, 1, now.task.card.code, Reply({"accuracy": 3}), {})
 
 
 def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(

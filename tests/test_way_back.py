@@ -181,7 +181,6 @@ join instance on instance.id = response.instance
 join authorship on authorship.response = response.id
 where authorship.model = '{}' order by 2, 3, 4
 """
-FAILED = "select handle, status, reason, number from attempt join rater on rater.id = rater"
 
 
 @pytest.mark.slow

@@ -7,10 +7,10 @@ import pytest
 from kit.studies import Run
 from sqlalchemy import Engine
 
-from annotate.screens.workbench_juries import pairs, told, with_changes
-from annotate.screens.workbench_response import marked_pane, numbered, source_panes
+from annotate.screens.workbench_juries import pairs, with_changes
+from annotate.screens.workbench_response import marked_pane, numbered
 from annotate.screens.workbench_scores import comments
-from data.card import Card, Marked, Reply
+from data.card import Marked, Reply
 from data.person import OPERATOR
 from data.queries import next_task, opened_response
 from data.queries.lab import Opened, Opinion
@@ -21,7 +21,7 @@ from data.schema import Kind
 from data.store import Slot, assign, invite, submit
 from jury.panel import read_panel
 from jury.run import run_panel
-from medjury.services.jury_changes import JuryChange, Order, changes, counts
+from medjury.services.jury_changes import JuryChange, Order, changes
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 
@@ -53,13 +53,6 @@ def test_a_comment_on_the_whole_and_those_on_criteria_stand_once_each(
     assert told.count("<dt>") == 2
 
 
-def test_the_words_on_what_could_not_be_rated_stand_once(small_study: Engine, code: str) -> None:
-    submit(small_study, 1, code, Reply({}, comment="no lab values", flags=("not_enough_context",)))
-    told = comments(opened(small_study).opinions)
-    assert "<dt>on the whole</dt><dd>no lab values</dd>" in told
-    assert told.count("no lab values") == 1
-
-
 @pytest.mark.parametrize(("comment", "heads"), [("copied", 1), ("", 0)])
 def test_a_comment_that_was_copied_to_every_criterion_stands_once(
     run: Run, small_study: Engine, tmp_path: Path, comment: str, heads: int
@@ -71,13 +64,6 @@ def test_a_comment_that_was_copied_to_every_criterion_stands_once(
     told = comments(opened(small_study).opinions)
     assert told.count("<dt>on the whole</dt><dd>copied</dd>") == heads
     assert told.count("<dt>") == heads
-
-
-def test_a_juror_that_explains_all_criteria_alike_is_not_taken_for_a_comment_on_the_whole() -> None:
-    words = dict.fromkeys(SCORES, "fine")
-    opinion = Opinion(1, "j", Kind.JUROR, False, 0, 0, SCORES, words)
-    told = comments([opinion])
-    assert "<dt>accuracy, completeness, clarity</dt><dd>fine</dd>" in told
 
 
 def test_linked_marks_name_each_other_through_the_marks_of_all_clinicians() -> None:
@@ -110,12 +96,6 @@ def test_each_side_shows_its_own_marks_and_every_character_of_its_text() -> None
     assert "mj-missing" not in response
     assert source.count("<mark") == 1
     assert 'aria-label="Source"' in source
-
-
-def test_marks_in_the_source_stand_in_the_task_where_there_is_nothing_else() -> None:
-    bare, whole = Card("c", "", "Ask.", "Said."), Card("c", "Notes.", "Ask.", "Said.")
-    assert source_panes(bare) == [("Task", "context", "Ask.")]
-    assert source_panes(whole) == [("Task", "task", "Ask."), ("Source", "context", "Notes.")]
 
 
 REAL = """response_id,rater,kind,accuracy,completeness,clarity
@@ -152,14 +132,6 @@ def test_the_list_is_of_what_either_jury_scored_in_the_order_asked_for() -> None
     found = {n: of_change(n, 3, 3 + n) for n in (2, 1, 3)}
     assert [row.response for row in with_changes(rows, found, Order.LARGEST)] == [2, 1, 3]
     assert [row.response for row in with_changes(rows, found, None)] == [3, 1, 2]
-
-
-def test_a_line_counts_every_response_once_and_names_what_is_rare_only_where_it_is() -> None:
-    moved = [of_change(1, 3, 4), of_change(2, 3, None), of_change(3, 3, 3)]
-    line = told(counts(moved))
-    assert "<b>1</b> moved up, <b>0</b> moved down, <b>1</b> unchanged, <b>1</b> only in" in line
-    assert "without a mean" not in line
-    assert "<b>1</b> without a mean in both" in told(counts([*moved, of_change(4, None, None)]))
 
 
 def test_what_jurors_of_two_juries_wrote_is_escaped() -> None:

@@ -7,8 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing import Pipe
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +19,7 @@ from sqlalchemy import Engine
 
 from annotate import worker
 from annotate.assign import DesignRequest, PlannedDesign, planned_design
-from annotate.results import AgreementQuestion, HomeFigures
 from annotate.worker import Worker, ask, call
-from annotate.worker_process import SHARE, Teller
-from calibration.values import AnalysisOptions
 from data.database import open_study
 from data.errors import BadInput, BadPanel, MedjuryError, NoStudy, NotAllowed, TooFew
 from data.person import OPERATOR, Person
@@ -110,15 +106,6 @@ def test_a_value_comes_back_with_its_type_and_is_that_of_the_command(
         told["plan"]["icc_low"],
         told["plan"]["icc_high"],
     ]
-
-
-@pytest.mark.usefixtures("small_study")
-def test_a_function_may_be_named_where_importing_it_would_be_heavy(engine: Engine) -> None:
-    named = ask(OPERATOR, engine, "annotate.assign:planned_design", TWO)
-
-    assert ask(OPERATOR, engine, planned_design, TWO) is named
-    planned: PlannedDesign = named.result(WAIT_SECONDS)
-    assert planned.per_response == 2
 
 
 def test_a_question_is_computed_once_until_the_study_changes_or_it_failed(engine: Engine) -> None:
@@ -212,16 +199,6 @@ def test_what_cannot_be_sent_back_is_such_an_error_too(
     assert answered(own, "builtins:sum", [1, 2]) == 3
 
 
-def test_what_is_printed_there_disturbs_no_answer_and_stands_in_the_log(
-    own: Worker, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert answered(own, "os:write", 1, b"noise of a library\n") == 19
-    assert answered(own, "builtins:sum", [1, 2]) == 3
-
-    out, err = capfd.readouterr()
-    assert (out, "noise of a library" in err) == ("", True)
-
-
 def test_who_waits_for_a_process_that_is_killed_is_told_and_the_next_gets_an_answer(
     own: Worker,
 ) -> None:
@@ -271,22 +248,6 @@ def test_it_ends_when_idle_and_no_question_is_lost_to_that() -> None:
     assert brief.child.process.returncode == 0
 
 
-def test_it_does_not_end_as_idle_while_it_computes() -> None:
-    brief = Worker(idle_seconds=0.1)
-    assert answered(brief, "time:sleep", 1) is None
-    brief.end()
-
-
-def test_a_drawing_waits_for_no_figures(own: Worker) -> None:
-    with ThreadPoolExecutor(1) as person:
-        figures = person.submit(answered, own, "time:sleep", WAIT_SECONDS)
-        for _ in range(3):
-            own.answer("drawings", pickle.dumps(("builtins:sum", ([1, 2],))))
-
-        assert not figures.done()
-        own.end()
-
-
 def test_it_ends_with_the_server_also_in_the_middle_of_a_computation() -> None:
     code = (
         "from annotate import worker; import threading; worker.call('figures', 'os:getpid')\n"
@@ -305,14 +266,6 @@ def test_it_ends_with_the_server_also_in_the_middle_of_a_computation() -> None:
     until(lambda: not psutil.pid_exists(child))
 
 
-def test_it_gives_way_to_the_raters(own: Worker) -> None:
-    answered(own, "os:getpid")
-    child = psutil.Process(pid_of(own))
-
-    assert child.nice() == min(psutil.Process().nice() + 5, 19)
-    assert {child.environ()[name] for name in worker.ONE_THREAD} == {"1"}
-
-
 def test_the_password_of_a_study_is_shown_to_no_ps_and_in_no_message(
     own: Worker, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,17 +281,6 @@ def test_the_password_of_a_study_is_shown_to_no_ps_and_in_no_message(
     assert SECRET not in capfd.readouterr().err
 
 
-def test_no_connection_to_the_study_stays_open_there(own: Worker, study_file: Path) -> None:
-    open_study(f"sqlite:///{study_file}", create=True).dispose()
-    url, function = f"sqlite:///{study_file}", "annotate.assign:planned_design"
-    assert isinstance(
-        answered(own, "annotate.worker_process:of_study", url, function, TWO), BadInput
-    )
-
-    opened = [one.path for one in psutil.Process(pid_of(own)).open_files()]
-    assert str(study_file) not in opened
-
-
 def test_the_server_loads_nothing_heavy_for_the_answers_that_it_is_given(
     engine: Engine, run: Run, tmp_path: Path
 ) -> None:
@@ -352,52 +294,3 @@ def test_the_server_loads_nothing_heavy_for_the_answers_that_it_is_given(
     assert ran.stdout.split() == [
         *("PlannedDesign", "RunEstimate", "RubricFiles", "ProbeRow", "dict", "[]")
     ], ran.stderr
-
-
-def test_a_computation_tells_how_far_it_is_before_its_answer(
-    own: Worker, engine: Engine, run: Run, tmp_path: Path
-) -> None:
-    rated(run, tmp_path, SIMULATED, n=8)
-    shares: list[float] = []
-    asked = (
-        worker.url_of(engine),
-        "annotate.calibrations:home",
-        AgreementQuestion(AnalysisOptions()),
-    )
-    told = own.answer("figures", pickle.dumps((worker.OF_STUDY, asked)), shares.append)
-
-    assert isinstance(pickle.loads(told), HomeFigures)  # noqa: S301 ours
-    assert shares == sorted(shares)
-    assert shares
-    assert 0 < shares[0] <= shares[-1] <= 1
-    assert answered(own, "builtins:sum", [1, 2]) == 3, (
-        "a function that tells nothing answers as before"
-    )
-
-
-def test_the_share_of_a_question_can_be_asked_for_and_is_unknown_until_it_is_told(
-    engine: Engine, run: Run, tmp_path: Path
-) -> None:
-    rated(run, tmp_path, SIMULATED, n=8)
-    coming: Future[object] = ask(
-        OPERATOR, engine, "annotate.calibrations:home", AgreementQuestion(AnalysisOptions(reps=500))
-    )
-    coming.result(WAIT_SECONDS)
-
-    share = worker.share_done(coming)
-    assert share is not None
-    assert 0 < share <= 1
-    assert worker.share_done(Future()) is None
-
-
-def test_a_teller_speaks_seldom_and_from_any_thread() -> None:
-    ours, theirs = Pipe()
-    teller = Teller(theirs)
-    with ThreadPoolExecutor(4) as several:
-        list(several.map(teller, [n / 100 for n in range(100)]))
-    told = []
-    while ours.poll(0):
-        told.append(ours.recv_bytes())
-
-    assert 1 <= len(told) < 10
-    assert all(message.startswith(SHARE) for message in told)

@@ -13,14 +13,12 @@ from data.schema import ReferenceCheck
 from jury.panel import Panel
 from jury.references import check_references
 from jury.run_result import RunResult
-from jury.session import Patience
+from kit import jury_runs
 from kit.jurors import Do, Seen, Stub
-from kit.jury_runs import capped
+from kit.jury_runs import HASTY, capped
 from kit.studies import HEAD, import_file
 
 Write = Callable[[str, str], Path]
-
-HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 
 YES = json.dumps({"absent": True, "facts": ["aspirin 81 mg"]})
 
@@ -43,14 +41,8 @@ def fill(engine: Engine, write: Write, count: int = 4) -> Engine:
 
 
 def panel_at(stub: Stub, *names: str, **settings: Any) -> Panel:
-    one = {
-        "provider": "openai",
-        "family": "f",
-        "base_url": stub.openai_url,
-        "schema": "json_schema",
-    }
-    jurors = [one | {"name": name, "model": name} | settings for name in names or ("a", "b", "c")]
-    return Panel.model_validate({"name": "p", "juror": jurors})
+    """Return a panel of three jurors at the stub, or of those named."""
+    return jury_runs.panel_at(stub, *(names or ("a", "b", "c")), **settings)
 
 
 def check(engine: Engine, panel: Panel, **options: Any) -> RunResult:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kit.studies import HEAD, Run
+from kit.studies import HEAD, Run, bring_in
 
 
 def fill(
@@ -21,9 +21,4 @@ def fill(
             own = np.clip(np.round(quality + 0.5 * random.normal(size=3)), 1, 5)
             if (n, rater) != (7, "gpt"):
                 scores.append(f"r{n},{rater},{kind}," + ",".join(f"{one:g}" for one in own))
-    for file, lines, command in (
-        ("r.csv", rows, "study import"),
-        ("s.csv", scores, "rate ratings"),
-    ):
-        (folder / file).write_text("\n".join(lines))
-        assert run(*command.split(), str(folder / file))[0] == 0
+    bring_in(run, folder, rows, scores)

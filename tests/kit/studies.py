@@ -1,6 +1,6 @@
 """Studies made by commands: one small enough to check by eye, and some that jurors rated."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +95,15 @@ def content_of(scores, reps=20, **facts):
     )
 
 
+def bring_in(run: Run, folder: Path, responses: Sequence[str], ratings: Sequence[str]) -> None:
+    """Import the lines of a file of responses, and of one of ratings."""
+    for command, lines in (("study import", responses), ("rate ratings", ratings)):
+        path = folder / f"{command}.csv"
+        path.write_text("\n".join(lines) + "\n", "utf-8")
+        code, _, said = run(*command.split(), str(path))
+        assert code == 0, said
+
+
 def rated(
     run: Run, folder: Path, jurors=("gpt", "llama"), benchmark="visits", n=30, first=0
 ) -> None:
@@ -109,12 +118,7 @@ def rated(
             for criterion in ("accuracy", "completeness", "clarity"):
                 score = int(np.clip(round(1 + i % 5 + random.normal(0, 0.8)), 1, 5))
                 scores.append(f'r{i},"{name}",{kind},{criterion},{score}')
-    for name, lines, command in (
-        ("r.csv", texts, "study import"),
-        ("s.csv", scores, "rate ratings"),
-    ):
-        (folder / name).write_text("\n".join(lines))
-        assert run(*command.split(), str(folder / name))[0] == 0
+    bring_in(run, folder, texts, scores)
 
 
 THREE_JURORS = ("alpha", "beta", "gamma")
@@ -134,8 +138,4 @@ def rated_by_three(run: Run, folder: Path, n: int = 30, lost: float = 0.0) -> No
             own = np.clip(np.rint(quality + random.normal(0, noise, 3)), 1, 5).astype(int)
             kind = "clinician" if rater.startswith("dr") else "juror"
             scores.append(f"r{i},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    for command, text in (("study import", lines), ("rate ratings", scores)):
-        path = folder / f"{command}.csv"
-        path.write_text("\n".join(text))
-        code, _, said = run(*command.split(), str(path))
-        assert code == 0, said
+    bring_in(run, folder, lines, scores)
