@@ -154,7 +154,7 @@ def keep_rows(
     origins: dict[str, Origin] = {}
     kept_benchmarks: set[str] = set()
     renamed: dict[str, str] = {}
-    ids = ids or Ids(session)
+    ids = ids or Ids()
     for given_rows in batches(rows):
         batch = ids.of(given_rows)
         pairs = zip(given_rows, batch, strict=True)
@@ -279,7 +279,7 @@ def _keep_responses(
             raise _another_response(row)
     _refuse_authors(session, unchanged)
     added.unchanged += len(unchanged)
-    added.unnamed += sum(row.former_id not in ("", row.response_id) for _, row in unchanged)
+    added.unnamed += sum(row.id_made for _, row in unchanged)
     added.twins += _count_twins(session, new)
     session.add_all([response for response, _ in new])
     session.flush()
