@@ -126,7 +126,7 @@ def _readable(findings: Iterable[str]) -> Iterator[str]:
     """Yield findings; that a cell is no time, or no JSON, where it must be one is a finding too."""
     try:
         yield from findings
-    except (ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError) as error:
         yield f"a table has a cell that is not of its column's type ({type(error).__name__})"
 
 
