@@ -41,10 +41,7 @@ class TokenCosts:
     output
         All of it, `reasoning` included, where the endpoint says how much that was.
     usd_input, usd_cached, usd_cache_write, usd_output
-        Of the calls of known price.
-    usd_whole
-        Of calls whose cost is known as one figure only, as older versions stored it. The five
-        add up to what the calls of known price cost.
+        Of the calls of known price: the four add up to what those cost.
     """
 
     input: int = 0
@@ -56,7 +53,6 @@ class TokenCosts:
     usd_cached: float = 0.0
     usd_cache_write: float = 0.0
     usd_output: float = 0.0
-    usd_whole: float = 0.0
 
     def plus(self, other: "TokenCosts") -> "TokenCosts":
         """Return the sum with other costs."""
@@ -79,11 +75,10 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
     tokens
         All input, read from a cache, written to one, all output, reasoning; None counts as 0.
     usd
-        In all, of cached input, of what was written to a cache, of output, and of calls whose
-        cost is one figure only; None counts as 0.
+        In all, of cached input, of what was written to a cache, and of output; None counts as 0.
     """
     all_input, cached, written, output, reasoning = (int(count or 0) for count in tokens)
-    total, usd_cached, usd_written, usd_output, undivided = (float(amount or 0.0) for amount in usd)
+    total, usd_cached, usd_written, usd_output = (float(amount or 0.0) for amount in usd)
     return TokenCosts(
         input=all_input - cached - written,
         cached=cached,
@@ -94,7 +89,6 @@ def token_costs(tokens: Iterable[int | None], usd: Iterable[float | None]) -> To
         usd_cached=usd_cached,
         usd_cache_write=usd_written,
         usd_output=usd_output,
-        usd_whole=undivided,
     )
 
 

@@ -105,7 +105,6 @@ SEALS: Mapping[str, Sealed] = {
             "text": "the commitment",
             "salt": "the commitment",
             "shown": MASKING,
-            "batch": "the event that names it; none where the response was sealed when it came",
         },
     ),
     "authorship": Sealed(How.KEYS, ("response", "model", "salt")),

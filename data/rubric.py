@@ -260,7 +260,7 @@ def _check_anchors(criterion: Criterion, scale: Scale) -> None:
 
 
 def _without(body: dict[str, Any], *empty: Mapping[str, object]) -> dict[str, Any]:
-    """Leave out what says nothing: a rubric of before there was such a key keeps its hash."""
+    """Leave out what says nothing: most rubrics have none of it."""
     for absent in empty:
         body = {key: value for key, value in body.items() if value != absent.get(key, ...)}
     return body

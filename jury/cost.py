@@ -43,7 +43,7 @@ class Price:
     def of(self, usage: Usage) -> TokenCosts:
         """Return a call's tokens by kind with what each kind cost."""
         tokens = (usage.tokens_in, usage.tokens_cached, usage.tokens_cache_write)
-        amounts = (self.usd, self.usd_cached, self.usd_cache_write, self.usd_out, 0.0)
+        amounts = (self.usd, self.usd_cached, self.usd_cache_write, self.usd_out)
         return token_costs((*tokens, usage.tokens_out, usage.tokens_reasoning), amounts)
 
 

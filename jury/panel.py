@@ -161,7 +161,7 @@ class Juror(Part):
         """Return what decides the scores of this juror; never its key, price, limits or port.
 
         `max_tokens` is left out: it decides whether an answer comes whole, not what it says.
-        What came later than the first studies is in it only where it is set.
+        Places, and how it answers other than the plain way, are in it only where they are set.
         """
         settings = ("provider", "model", "host", "temperature", "effort")
         places = ("region", "project", "deployment", "api_version")

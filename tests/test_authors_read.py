@@ -16,7 +16,6 @@ ALLOWED = {
     "data/importers/package.py": "says which columns a package of authors has",
     "data/queries/package.py": "packs it, for an export that is recorded as lifting the blind",
     "data/queries/record.py": "holds masks to the record, by the salts beside the authors",
-    "data/queries/row_checks.py": "holds responses of before 0011 to the record, authors included",
 }
 
 

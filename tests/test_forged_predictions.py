@@ -115,13 +115,6 @@ def test_a_forged_note_makes_no_evidence_simulated(engine: Engine) -> None:
     assert evidence_of(engine, told) is True
 
 
-@pytest.mark.usefixtures("forged")
-def test_a_report_without_codes_is_simulated_as_its_raters_are(engine: Engine) -> None:
-    assert evidence_of(engine, {"note": f"left out, no variance: {FORGED}"}) is False
-    made_simulated(engine, "llama", "llama")
-    assert evidence_of(engine, {"note": ""}) is True
-
-
 def evidence_of(engine: Engine, told: dict) -> bool:
     """Freeze a report of a jury whose row says this; return whether its evidence is simulated."""
     (used,) = benchmarks(engine)

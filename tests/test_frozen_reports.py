@@ -1,4 +1,4 @@
-"""What is told of frozen reports: by codes, and of older ones by who the study says is simulated."""
+"""What is told of frozen reports, by codes."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kit import rating_files
 from kit.studies import Run
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import study as served
@@ -43,37 +43,21 @@ def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine
     return engine
 
 
-def simulate(engine: Engine, handle: str) -> None:
-    with engine.execution_options(writes=True).begin() as connection:
-        connection.execute(
-            text("UPDATE rater SET simulated = true WHERE handle = :one"), {"one": handle}
-        )
-
-
-def test_a_report_says_by_a_code_who_is_simulated_and_its_words_say_nothing(rated: Engine) -> None:
+def test_a_report_says_by_a_code_who_is_simulated_and_its_words_say_nothing() -> None:
     coded = [{"code": "simulated", "raters": ["a, b"]}]
-    rows = report_rows(rated, [report(1, {"notes": []}), report(2, {"notes": coded})])
+    rows = report_rows([report(1, {"notes": []}), report(2, {"notes": coded})])
     assert [one.simulated for one in rows] == [(), ("a, b",)]
     assert [one.to_json()["simulated"] for one in rows] == [False, True]
 
 
-@pytest.mark.parametrize(("who", "counts"), [("gpt", True), ("claude", False), ("dr1", True)])
-def test_of_a_report_without_codes_the_study_knows_whose_raters_are_simulated(
-    rated: Engine, who: str, counts: bool
-) -> None:
-    assert report_rows(rated, [report(1, {})])[0].simulated == ()
-    simulate(rated, who)
-    assert report_rows(rated, [report(1, {})])[0].simulated == ((who,) if counts else ())
-
-
-def test_what_changed_between_two_reports_is_told_by_codes(rated: Engine) -> None:
+def test_what_changed_between_two_reports_is_told_by_codes() -> None:
     rubric = {"name": "r", "version": "1"}
     first = report(1, {"notes": []}, rubrics={"old": rubric, "kept": rubric | {"sha256": "a"}})
     changed = {"new": rubric, "kept": rubric | {"sha256": "b"}}
     second = report(
         2, {"notes": []}, rubrics=changed, jury=["claude", "gpt"], options={"criterion": "clarity"}
     )
-    _, row = report_rows(rated, [first, second])
+    _, row = report_rows([first, second])
     assert row.changes == (
         note(MonitoringCode.RUBRIC_CHANGED, benchmark="kept"),
         note(MonitoringCode.BENCHMARK_NEW, benchmark="new"),

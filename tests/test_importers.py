@@ -73,6 +73,16 @@ def test_an_absent_response_id_is_made_the_same_each_time(engine: Engine, write:
     assert bring(engine, write("s.csv", rows), "b").unchanged == 2
 
 
+def test_equal_answers_without_an_id_are_told_apart_in_one_file_and_counted_in_the_next(
+    engine: Engine, write: Write
+) -> None:
+    head, row = "instance_id,context,model,response\n", "i1,c,{},same answer\n"
+    both = bring(engine, write("a.csv", head + row.format("m") + row.format("n")), "b")
+    assert (both.responses, both.unnamed) == (2, 0)
+    again = bring(engine, write("b.csv", head + row.format("m")), "b")
+    assert (again.responses, again.unchanged, again.unnamed) == (0, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [

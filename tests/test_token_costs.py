@@ -13,9 +13,7 @@ from kit.studies import Run
 from sqlalchemy import Engine
 
 from data.calls import TokenCosts, added, token_costs
-from data.database import transaction
 from data.queries.costs import token_costs_by_juror
-from data.schema import Attempt
 from jury.call import Usage
 from jury.cost import batch_price, price
 from jury.panel import Juror
@@ -71,7 +69,7 @@ def test_what_is_not_known_counts_as_nothing_and_is_never_negative() -> None:
     unknown = price(claude(), Usage(), AT).of(Usage())
     assert unknown == TokenCosts()
     assert added([]) == TokenCosts()
-    half = token_costs((100, None, None, 5, None), (0.5, None, None, 0.1, None))
+    half = token_costs((100, None, None, 5, None), (0.5, None, None, 0.1))
     assert added([half, half]) == TokenCosts(200, 0, 0, 10, 0, usd_input=0.8, usd_output=0.2)
 
 
@@ -89,20 +87,6 @@ def test_a_run_tells_its_tokens_by_kind_with_their_cost(
     assert sum(tokens[name] for name in kinds) == pytest.approx(body["usd"])
     stored = token_costs_by_juror(engine)["a"].to_json()
     assert stored == pytest.approx(tokens)
-
-
-def test_a_cost_that_was_stored_as_one_figure_is_not_laid_on_any_kind(
-    engine: Engine, write: Callable[[str, str], Path], stub: Stub
-) -> None:
-    fill(engine, write, ("i", "One."), ("i", "Two."))
-    run_jury(engine, panel_at(stub, usd_per_million_in=2.0, usd_per_million_out=10.0))
-    with transaction(engine) as session:
-        old = session.get_one(Attempt, 1)
-        old.usd_cached = old.usd_cache_write = old.usd_out = None
-        session.add(old)
-    costs = token_costs_by_juror(engine)["a"]
-    assert costs.usd_whole == pytest.approx(0.003)
-    assert costs.usd_input + costs.usd_cached + costs.usd_output == pytest.approx(0.003)
     assert token_costs_by_juror(engine, since=2) == {}
 
 

@@ -111,7 +111,7 @@ def _behind(coming: "Future[MonitoringBehind]") -> None:
 def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     """Show the frozen reports, compare two, and let a coordinator freeze one of these options."""
     reports = queries.frozen_reports(person, engine)
-    rows = report_rows(engine, reports)
+    rows = report_rows(reports)
     by_title = dict(zip((row.title for row in rows), reports, strict=True))
     listed, beside, gone, acts = (st.container() for _ in range(4))  # each where it was before
     with listed:
@@ -281,7 +281,7 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
         st.session_state[COMING] = _freeze(person, engine, name, options)
     if COMING in st.session_state and _frozen():
         newest = queries.frozen_reports(person, engine)[-1]
-        st.session_state[MADE] = (report_rows(engine, [newest])[0].title, newest.id)
+        st.session_state[MADE] = (report_rows([newest])[0].title, newest.id)
         st.rerun()
 
 

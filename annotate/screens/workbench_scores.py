@@ -166,7 +166,7 @@ def comments(opinions: Sequence[Opinion]) -> str:
 def _lines(opinion: Opinion) -> Iterator[tuple[str, str]]:
     """Yield what a rater wrote, each text once, with what it is about.
 
-    A text that stands at every criterion is one on the whole: imports and older studies copy it.
+    A text that stands at every criterion is one on the whole: imports copy it.
     A flag carries the comment that was submitted with it.
     """
     by_words: dict[str, list[str]] = {}

@@ -24,7 +24,7 @@ from data.importers.grades import plain as plain_grade
 from data.importers.ratings import KNOWN as OF_RATINGS
 from data.importers.ratings import LONG
 from data.importers.responses import COLUMNS as OF_RESPONSES
-from data.importers.responses import FORMER, is_group
+from data.importers.responses import is_group
 from data.importers.rows import Origin, is_name, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
 
@@ -364,8 +364,8 @@ def _response_rows(
     filled = [name for name in columns if row[name].strip()]
     filled.sort(key=lambda name: made_id(shared.get("instance_id", ""), row[name]))
     for number, column in enumerate(filled, 1):
-        name, before = shared.get("response_id"), f"/{columns.index(column) + 1}"
-        own = {"response_id": f"{name}/{number}", FORMER: f"{name}{before}"} if name else {}
+        name = shared.get("response_id")
+        own = {"response_id": f"{name}/{number}"} if name else {}
         yield {**shared, **own, "model": column.removeprefix(RESPONSE), "response": row[column]}
 
 

@@ -36,7 +36,7 @@ from data.importers.inspect_logs_files import (
     read_log,
     wrong,
 )
-from data.importers.rows import JurorRecord, Origin, ResponseRow, ids_of
+from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
 from data.rubric import Rubric
 from data.schema import Status
 
@@ -207,7 +207,6 @@ def _response_row(origin: Origin, benchmark: str, model: str, sample: Sample) ->
     reference = (
         own.get("reference") if isinstance(own, dict) else next(iter(_targets(sample)), None)
     )
-    ids = ids_of(benchmark, sample.id, model, text, *epoch)
     return ResponseRow(
         origin=origin,
         instance_id=sample.id,
@@ -215,8 +214,8 @@ def _response_row(origin: Origin, benchmark: str, model: str, sample: Sample) ->
         context=context,
         prompt=prompt,
         reference=reference if isinstance(reference, str) else None,
-        response_id=ids["response_id"],
-        former_id=ids["former_id"],
+        response_id=made_id(benchmark, sample.id, text, *epoch),
+        id_made=True,
         model=model,
         response=text,
     )

@@ -4,13 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from data.importers.rows import UNNAMED, Origin, ResponseRow, ids_of, is_name, meant
+from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, made_id, meant
 from data.importers.table import Cells, TableFile
 from data.safe_text import unguarded
 
 REQUIRED = ("instance_id", "model", "response")
 TEXTS = ("context", "prompt", "reference", "checklist")
-FORMER = "former_id"  # of rows that a tool's reader makes
+ID_MADE = "id_made"  # of rows that a tool's reader makes: "yes" where it made the id
 COLUMNS = ("benchmark", "response_id", *REQUIRED, *TEXTS)
 GROUP = "group:"
 GROUP_NAME = re.compile(r"[^\W\d][\w.-]{0,39}")
@@ -84,7 +84,7 @@ class ResponseFile:
         for name in names:
             named = name if is_name(name) or name in self.table.columns else UNNAMED
             if (
-                name in (*COLUMNS, FORMER)
+                name in (*COLUMNS, ID_MADE)
                 or name in self.groups.columns.values()
                 or named in self.ignored
             ):
@@ -105,7 +105,8 @@ class ResponseFile:
         texts = {name: cells.get(name, "") for name in TEXTS}
         if not (texts["context"].strip() or texts["prompt"].strip()):
             raise origin.wrong("context", "", "context or prompt must say what was asked")
-        row = ResponseRow(
+        response_id, id_made = self._id(origin, cells)
+        return ResponseRow(
             origin=origin,
             instance_id=_name(cells, "instance_id"),
             benchmark=self._benchmark(origin, cells),
@@ -113,19 +114,19 @@ class ResponseFile:
             prompt=texts["prompt"],
             reference=texts["reference"] if texts["reference"].strip() else None,
             checklist=texts["checklist"] if texts["checklist"].strip() else None,
-            **self._ids(origin, cells),
+            response_id=response_id,
+            id_made=id_made,
             model=_name(cells, "model"),
             response=cells["response"],
             groups=self.groups.of(origin, cells),
         )
-        return row
 
-    def _ids(self, origin: Origin, cells: Cells) -> dict[str, str]:
-        """Return the id in the file, or one made from instance and response."""
+    def _id(self, origin: Origin, cells: Cells) -> tuple[str, bool]:
+        """Return the id in the file, or one made from instance and response; and whether it is made."""
         if own := _name(cells, "response_id"):
-            return {"response_id": own, FORMER: cells.get(FORMER, "")}
-        required = (cells[name] for name in ("instance_id", "model", "response"))
-        return ids_of(self._benchmark(origin, cells), *required)
+            return own, cells.get(ID_MADE) == "yes"
+        parts = self._benchmark(origin, cells), cells["instance_id"], cells["response"]
+        return made_id(*parts), True
 
     def _benchmark(self, origin: Origin, cells: Cells) -> str:
         own = _name(cells, "benchmark")

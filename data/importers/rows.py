@@ -62,11 +62,9 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRow:
-    """One response with its instance; texts verbatim, `response_id` made if the file has none.
+    """One response with its instance; texts verbatim, `id_made` where the file has no `response_id`.
 
     `groups` pairs the name of each subgrouping with the response's value, where it has one.
-    `former_id` is the id that earlier versions made, with the author in it; "" where the file has
-    an id of its own.
     """
 
     origin: Origin
@@ -80,7 +78,7 @@ class ResponseRow:
     response: str
     checklist: str | None = None
     groups: tuple[tuple[str, str], ...] = ()
-    former_id: str = ""
+    id_made: bool = False
 
 
 class RatingRow(NamedTuple):
@@ -111,20 +109,12 @@ class JurorRecord:
     simulated: bool = False
 
 
-def ids_of(benchmark: str, instance: str, model: str, text: str, *again: str) -> dict[str, str]:
-    """Return the id of a response without one, and the id that earlier versions made.
-
-    The author is in the former alone: who has the texts could make the id of each model, and
-    compare. `again` tells apart what a model answered anew.
-    """
-    return {
-        "response_id": made_id(benchmark, instance, text, *again),
-        "former_id": made_id(benchmark, instance, model, text, *again),
-    }
-
-
 def made_id(*parts: str) -> str:
-    """Return an id made from parts, always the same for the same parts."""
+    """Return an id made from parts, always the same for the same parts.
+
+    Of a response: benchmark, instance and text, and what tells apart what a model answered anew. Its
+    author is no part: who has the texts could make the id of each model, and compare.
+    """
     body = "\0".join(parts).encode("utf-8", "surrogatepass")
     return "r" + hashlib.sha256(body).hexdigest()[:15]
 

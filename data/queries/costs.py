@@ -31,10 +31,7 @@ TOKENS = (
     *(Attempt.tokens_in, Attempt.tokens_cached, Attempt.tokens_cache_write),
     *(Attempt.tokens_out, Attempt.tokens_reasoning),
 )
-# A cost of which no part is known, as of calls that older versions stored, stays one figure.
-WHOLE = case((col(Attempt.usd_out).is_(None), Attempt.usd), else_=0.0)
-PARTED = case((col(Attempt.usd_out).is_not(None), Attempt.usd), else_=0.0)
-AMOUNTS = (PARTED, Attempt.usd_cached, Attempt.usd_cache_write, Attempt.usd_out)
+AMOUNTS = (Attempt.usd, Attempt.usd_cached, Attempt.usd_cache_write, Attempt.usd_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +113,7 @@ def token_costs_by_juror(engine: Engine, since: int = 0) -> dict[str, TokenCosts
     since
         Only calls after this one, a primary key.
     """
-    totals = (func.sum(column) for column in (*TOKENS, *AMOUNTS, WHOLE))
+    totals = (func.sum(column) for column in (*TOKENS, *AMOUNTS))
     query = _calls_by_juror(*totals).where(col(Attempt.id) > since)
     with reading(engine) as session:
         return {

@@ -5,7 +5,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-NEARLY = timedelta(minutes=1)
 AT_ONCE = 65_536  # ratings that are written as text together
 READING = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate", "score"]
 
@@ -245,24 +244,12 @@ def _expected_entries(session: Session) -> dict[str, dict[str, Any]]:
     return expected
 
 
-def _evaluations(session: Session) -> Iterator[tuple["_Time", Mapping[str, Any]]]:
+def _evaluations(session: Session) -> Iterator[tuple[datetime, Mapping[str, Any]]]:
     """Yield when a jury was evaluated, and what its event says of it, in their order."""
-    query = select(Event.at, Event.detail).where(Event.action == EVALUATED).order_by(col(Event.id))
-    for at, detail in session.exec(query):
-        has_time = "at" in detail
-        time = _Time(datetime.fromisoformat(detail["at"]) if has_time else at, has_time)
-        yield from ((time, jury) for jury in detail["juries"])
-
-
-@dataclass(frozen=True, slots=True)
-class _Time:
-    """When an event says an entry was noted; the events of before said only about when."""
-
-    at: datetime
-    is_exact: bool
-
-    def is_that(self, at: datetime) -> bool:
-        return at == self.at if self.is_exact else abs(at - self.at) < NEARLY
+    query = select(Event.detail).where(Event.action == EVALUATED).order_by(col(Event.id))
+    for detail in session.exec(query):
+        at = datetime.fromisoformat(detail["at"])
+        yield from ((at, jury) for jury in detail["juries"])
 
 
 def _entry_findings(
@@ -276,6 +263,5 @@ def _entry_findings(
         yield f"{name}: no event vouches for it"
     else:
         for column, value in expected.items():
-            cell = getattr(stored, column)
-            if not (value.is_that(cell) if isinstance(value, _Time) else cell == value):
+            if getattr(stored, column) != value:
                 yield f"{name}: {column} is not as its events say"

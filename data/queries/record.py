@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine, Row, exists, func
@@ -15,13 +14,10 @@ from data.queries.base import RATED_THING, columns_of
 from data.queries.descriptions import description_findings
 from data.queries.ledger import ledger_findings, report_findings
 from data.queries.row_checks import (
-    BY_ACT,
     PARTS,
-    SEALED,
     Promise,
     Seals,
     act_findings,
-    batch_findings,
     promises,
     sealed_findings,
     stream,
@@ -40,7 +36,7 @@ from data.schema import (
     Table,
 )
 from data.store.audit import COLUMNS, GENESIS, LOCKED, event_hash
-from data.store.masks import MASKED, mask_digest, places_digest, shown_digest
+from data.store.masks import MASKED, places_digest, shown_digest
 from data.store.training import ANSWERED, IMPORTED, experts_digest
 
 PAGE = 2000
@@ -59,9 +55,6 @@ class Verified:
         Hash of its last event; compare it with one that was kept elsewhere.
     rows
         Table -> rows that an event vouches for.
-    since
-        When a study that is older than its seals was sealed, as it was found then: what was
-        changed before that, no seal tells. None where every row was sealed as it came.
     authors_withheld
         Whether the study came without its authors, so that nothing is said of them.
     findings
@@ -72,7 +65,6 @@ class Verified:
     head: str
     rows: Mapping[str, int]
     findings: tuple[str, ...]
-    since: datetime | None = None
     authors_withheld: bool = False
 
 
@@ -111,23 +103,18 @@ def verify_in(session: Session, head: Head | None = None) -> Verified:
     tables = sorted(rows, key=lambda table: (table not in COLUMNS, table))
     sealed_rows = {table: rows[table] for table in tables if table != "progress"}
     distinct = tuple(dict.fromkeys(findings))
-    return Verified(
-        len(chain.hashes), chain.head, sealed_rows, distinct, seals.since, seals.authors_withheld
-    )
+    withheld = seals.authors_withheld
+    return Verified(len(chain.hashes), chain.head, sealed_rows, distinct, withheld)
 
 
 def _checks(session: Session, chain: "_Chain", rows: dict[str, int]) -> Iterator[Iterable[str]]:
     """Yield what is to be compared, one table or act at a time; note the sealed rows in `rows`."""
     seals = chain.seals
-    for table in BY_ACT:
+    for table in COLUMNS:
         yield act_findings(session, table, chain.promised, rows)
     for part in PARTS:
         yield sealed_findings(session, part, seals, rows)
     yield _texts(session, authors_withheld=seals.authors_withheld)
-    if seals.authors_withheld:
-        yield batch_findings(session, chain.promised)
-    else:
-        yield act_findings(session, "response", chain.promised, {})
     yield _masks(session, chain, authors_withheld=seals.authors_withheld)
     yield orphans(session)
     more = training_findings, description_findings, ledger_findings, report_findings
@@ -139,7 +126,7 @@ def _readable(findings: Iterable[str]) -> Iterator[str]:
     """Yield findings; that a cell is no time, or no JSON, where it must be one is a finding too."""
     try:
         yield from findings
-    except (ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError) as error:
         yield f"a table has a cell that is not of its column's type ({type(error).__name__})"
 
 
@@ -216,8 +203,6 @@ class _Chain:
         (table, batch) -> number and digest of its rows.
     shown, places
         response_id -> digest of the masked text, and of where it is masked.
-    masks
-        response_id -> digest of both, as events had it up to 0011.
     """
 
     def __init__(self, session: Session, findings: list[str]) -> None:
@@ -226,7 +211,6 @@ class _Chain:
         self.promised: dict[tuple[str, Any], Promise] = {}
         self.shown: dict[str, str] = {}
         self.places: dict[str, str] = {}
-        self.masks: dict[str, str] = {}
         self.seals = Seals()
         for event in stream(session, "event", EVENT):
             findings += self._take(event)
@@ -251,12 +235,9 @@ class _Chain:
                 key: promise for key, promise in self.promised.items() if key[0] in EVERY
             }
         self.promised |= promises(event)
-        if event.action in (MASKED, SEALED):
-            self.shown |= event.detail.get("shown", {})
-            self.places |= event.detail.get("places", {})
-            self.masks |= event.detail.get("masks", {})
-            for name in event.detail.get("places", {}) if event.action == MASKED else ():
-                self.masks.pop(name, None)
+        if event.action == MASKED:
+            self.shown |= event.detail["shown"]
+            self.places |= event.detail["places"]
         self.seals.take(event)
 
 
@@ -284,7 +265,7 @@ def _masks(session: Session, chain: "_Chain", *, authors_withheld: bool) -> Iter
         .where(col(Response.shown).is_not(None) | col(Response.id).in_(select(Mask.response)))
     )
     masked = {name: (key or 0, shown, salt) for key, name, shown, salt in session.exec(query)}
-    for name in sorted({*masked, *chain.shown, *chain.masks}):
+    for name in sorted({*masked, *chain.shown}):
         key, shown, salt = masked.get(name, (0, None, ""))
         if not _as_masked(chain, name, shown, masks.get(key, []), salt, authors_withheld):
             yield f"response {name}: shown otherwise than it was masked"
@@ -299,15 +280,12 @@ def _as_masked(
     authors_withheld: bool,
 ) -> bool:
     """Tell whether a response is shown, and masked, as the events say."""
-    has_digest = name in chain.shown or name not in chain.masks
-    if has_digest and (shown is None or shown_digest(shown) != chain.shown.get(name)):
+    if shown is None or shown_digest(shown) != chain.shown.get(name):
         return False
     if authors_withheld:
         return not masks
     cells = [(mask.id, mask.start, mask.end, mask.text, mask.at) for mask in masks]
-    before = mask_digest(shown, [(mask.start, mask.end, mask.text) for mask in masks])
-    is_placed = name not in chain.places or places_digest(salt, cells) == chain.places[name]
-    return is_placed and (name not in chain.masks or before == chain.masks[name])
+    return places_digest(salt, cells) == chain.places.get(name)
 
 
 def orphans(session: Session) -> Iterator[str]:

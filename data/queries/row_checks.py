@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
-from sqlalchemy import Row, String, collate, func
+from sqlalchemy import Row, String, collate
 from sqlalchemy import Table as DbTable
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from data.importers.package import AUTHORS_ADDED, EVERY, RESTORED, WITHHELD
 from data.queries.base import columns_of
@@ -22,17 +21,15 @@ from data.record import (
     sealed_setting,
     table_of,
 )
-from data.schema import Authorship, Instance, Response, Table
+from data.schema import Table
 from data.store.access import SESSION_KEY
-from data.store.audit import COLUMNS, INSTANCE, WITH_AUTHOR, Batch
+from data.store.audit import COLUMNS, Batch
 
 PAGE = 2000
-SEALED = "sealed"  # the act of the migration that seals a study of before
 MOST_NAMED = 5
 PARTS = tuple(name for name, seal in SEALS.items() if seal.how is How.KEYS)
 STAYS = tuple(name for name in PARTS if table_of(name) not in EVERY)
 FIRST = 5
-BY_ACT = tuple(table for table in COLUMNS if table not in WITH_AUTHOR)
 
 
 @dataclass(slots=True)
@@ -58,15 +55,12 @@ class Seals:
 
     Attributes
     ----------
-    since
-        When a study of before was sealed, as it was found then; None if it was from its beginning.
     authors_withheld
         Whether this study came from a package without authors, and they were not added since.
     """
 
     def __init__(self) -> None:
         self.newest: dict[str, dict[Key, Seal]] = {part: {} for part in PARTS}
-        self.since: datetime | None = None
         self.authors_withheld = False
 
     def take(self, event: Row[Any]) -> None:
@@ -75,8 +69,6 @@ class Seals:
             self._leave_behind(authors=event.detail.get("authors") == "with")
         if event.action == AUTHORS_ADDED:
             self.authors_withheld = False
-        if event.action == SEALED and self.since is None:
-            self.since = event.at
         for content in event.detail.get("sealed", ()):
             if content["table"] in self.newest:
                 self._take(event.id, content)
@@ -227,26 +219,12 @@ def act_findings(
 ) -> Iterator[str]:
     """Yield how a table's rows differ from what events say; note how many are vouched for."""
     acts = _Acts(table, promised)
-    for row in _rows(session, table):
+    [key_column] = Table.metadata.tables[table].primary_key
+    for row in stream(session, table, ("batch", key_column.name, *COLUMNS[table])):
         batch, key, *cells = tuple(row)
         acts.take(batch, key, cells)
     counts[table] = sum(act.batch.rows for act in acts.acts.values())
     yield from acts.findings()
-
-
-def batch_findings(session: Session, promised: Promised) -> Iterator[str]:
-    """Yield which responses name another act than brought them, where their authors are withheld."""
-    query = select(Response.batch, func.count()).where(col(Response.batch).is_not(None))
-    stored = dict(session.exec(query.group_by(col(Response.batch))).all())
-    promised_rows = {
-        batch: promise.rows for (table, batch), promise in promised.items() if table == "response"
-    }
-    for batch in sorted(
-        {*stored, *(batch for batch, rows in promised_rows.items() if rows)}, key=str
-    ):
-        if stored.get(batch, 0) != promised_rows.get(batch, 0):
-            brought = promised_rows.get(batch, 0)
-            yield f"response: {stored.get(batch, 0)} rows name an act that brought {brought}"
 
 
 def stream(session: Session, table: str, names: Iterable[str]) -> Iterable[Row[Any]]:
@@ -302,8 +280,7 @@ class _Acts:
         """Take in one row; those of a later act stand behind those of an earlier one."""
         promise = self.promised.get((self.table, batch))
         if promise is None:
-            if self.table != "response" or batch is not None:  # those are sealed by their keys
-                self.unknown.add(key)
+            self.unknown.add(key)
             return
         if batch not in self.acts:
             self.acts[batch] = _Act(Batch(self.table))
@@ -334,22 +311,3 @@ class _Acts:
         elif act.batch.sha256 != promise.sha256:
             some = "some of them " if rows > 1 else ""
             yield f"{self.table} {act.keys}: {some}changed or moved since event {promise.event}"
-
-
-def _rows(session: Session, table: str) -> Iterable[Row[Any]]:
-    """Return batch, key and content of a table's rows in the order they were written."""
-    if table == "response":
-        return _responses(session)
-    [key] = Table.metadata.tables[table].primary_key
-    return stream(session, table, ("batch", key.name, *COLUMNS[table]))
-
-
-def _responses(session: Session) -> Iterable[Row[Any]]:
-    """Return batch, key and content of every response with its author and its instance."""
-    content = (
-        *(Response.batch, Response.id, Response.response_id, Response.text, Authorship.model),
-        *(getattr(Instance, name) for name in INSTANCE),
-    )
-    query = columns_of(*content).select_from(Response).join(Authorship).join(Instance)
-    ordered = query.order_by(col(Response.id))
-    return session.execute(ordered.execution_options(yield_per=PAGE))

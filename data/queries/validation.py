@@ -17,7 +17,6 @@ from data.person import REOPENED, UNBLINDED, Person, asking, only
 from data.queries.base import FOR_STUDY, INDEPENDENT, Columns, columns_of
 from data.queries.ledger import compositions_tried, reports
 from data.queries.record import acts
-from data.queries.study import simulated_raters
 from data.rubric import Rubric
 from data.samples import CALCULATIONS
 from data.samples import RESPONSES as DEMO
@@ -312,13 +311,7 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[JuryValidation]:
         present = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
     on_rubric = {name for name, current in present.items() if current == sha256}
     covered = on_rubric | ({COMBINED} if on_rubric and len(on_rubric) == len(present) else set())
-    clinicians = _rating_counts(engine).get((sha256, Kind.CLINICIAN), RatingCounts())
-    simulated = _Simulated(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
-    rows = [
-        row
-        for report in reports(engine)
-        for row in _validations_of_report(report, sha256, simulated)
-    ]
+    rows = [row for report in reports(engine) for row in _validations_of_report(report, sha256)]
     independent = [
         composition
         for composition in compositions_tried(engine)
@@ -365,23 +358,7 @@ def _counts(rows: Sequence[Any], responses: int) -> RatingCounts:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Simulated:
-    """Who is simulated in the study now: raters by name, and whether a clinician on a rubric is."""
-
-    raters: frozenset[str]
-    has_clinician: bool
-
-    def are_behind(self, jury: Sequence[str], rows: Sequence[Row]) -> bool:
-        """Tell whether a report's rows rest on simulated raters; from the study if they have no codes."""
-        if all("notes" in row for row in rows):
-            return any(note["code"] == SIMULATED for row in rows for note in row["notes"])
-        return self.has_clinician or not self.raters.isdisjoint(jury)
-
-
-def _validations_of_report(
-    report: Report, sha256: str, simulated: _Simulated
-) -> list[JuryValidation]:
+def _validations_of_report(report: Report, sha256: str) -> list[JuryValidation]:
     """Return what a report says of juries on one rubric."""
     rubrics = report.body.get("rubrics", {})
     on_rubric = {name for name, text in rubrics.items() if text["sha256"] == sha256}
@@ -389,25 +366,23 @@ def _validations_of_report(
     rows = [row for row in report.body.get("rows", ()) if row["benchmark"] in covered]
     like_for_like = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
     return [
-        _validation_of_row(report, row, like_for_like.get(row["benchmark"], {}), simulated)
+        _validation_of_row(report, row, like_for_like.get(row["benchmark"], {}))
         for row in rows
         if row["scorer"] == "jury"
     ]
 
 
-def _validation_of_row(
-    report: Report, row: Row, like_for_like: Row, simulated: _Simulated
-) -> JuryValidation:
-    jury = tuple(report.body.get("jury", ()))
+def _validation_of_row(report: Report, row: Row, like_for_like: Row) -> JuryValidation:
+    notes = (*row["notes"], *like_for_like.get("notes", ()))
     return JuryValidation(
         report=report.id,
         name=report.body.get("name", ""),
         at=report.at,
         benchmark=row["benchmark"],
-        jurors=jury,
+        jurors=tuple(report.body.get("jury", ())),
         criterion=report.body.get("options", {}).get("criterion") or "",
         method=report.body.get("method") or "",
-        simulated=simulated.are_behind(jury, [part for part in (row, like_for_like) if part]),
+        simulated=any(note["code"] == SIMULATED for note in notes),
         icc=row["icc"],
         low=row["boot_low"],
         high=row["boot_high"],

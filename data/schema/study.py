@@ -82,9 +82,8 @@ class Response(Table, table=True):
     """One answer to an instance, without its author.
 
     `shown` is the text with masks where it named its author, None where nothing is masked.
-    `batch` names the import that brought it, before responses were sealed by their keys. `commitment`
-    is the SHA-256 of `salt` and `text`: it holds the text to the record and, without the salt,
-    tells nobody what is masked. `salt` is None where the text itself is withheld.
+    `commitment` is the SHA-256 of `salt` and `text`: it holds the text to the record and, without
+    the salt, tells nobody what is masked. `salt` is None where the text itself is withheld.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -92,7 +91,6 @@ class Response(Table, table=True):
     instance: int = Field(foreign_key="instance.id", index=True)
     text: str
     shown: str | None = None
-    batch: str | None = Field(default=None, index=True)
     salt: str | None = None
     commitment: str = ""
 

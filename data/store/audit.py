@@ -37,15 +37,9 @@ SAID = ("at", "actor", "action", "detail")  # what an event says, in the order i
 LOCKED = "locked"
 REVIEWED = "response reviewed"
 CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
-INSTANCE = SEALS["instance"].columns[1:]
-# What was said of responses before their authors were sealed apart.
-WITH_AUTHOR = {"response": ("response_id", "text", "model", *INSTANCE)}
-COLUMNS: Mapping[str, tuple[str, ...]] = WITH_AUTHOR | {
+COLUMNS: Mapping[str, tuple[str, ...]] = {
     name: part.columns for name, part in SEALS.items() if part.how is How.ACT
 }
-# Columns that a later version added at the end, with what stands in rows of before: where all of
-# them say nothing they are not digested, so what an earlier version promised still holds.
-ADDED: Mapping[str, tuple[object, ...]] = {"span": ("response", "", None), "remark": (None,)}
 Seal = dict[str, Any]
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
 _EVENTS = Table.metadata.tables[str(Event.__tablename__)]
@@ -85,7 +79,7 @@ class Batch:
     def add_values(self, values: Iterable[object]) -> None:
         """Take in one row, its values in the order of the table's `COLUMNS`."""
         self.rows += 1
-        self._hash.update(canonical_values(_without_added(self.table, tuple(values))))
+        self._hash.update(canonical_values(values))
 
     @property
     def sha256(self) -> str:
@@ -100,12 +94,6 @@ class Batch:
             "rows": self.rows,
             "sha256": self.sha256,
         }
-
-
-def _without_added(table: str, values: tuple[object, ...]) -> tuple[object, ...]:
-    """Return a row without the columns of `ADDED` where none of them says anything."""
-    added = ADDED.get(table, ())
-    return values[: -len(added)] if added and values[-len(added) :] == added else values
 
 
 def write_rows(

@@ -100,24 +100,14 @@ class Ids:
     counts as the one that is there, which `import` tells.
     """
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self) -> None:
         self.authors: dict[str, list[str]] = {}
 
     def of(self, batch: Sequence[ResponseRow]) -> list[ResponseRow]:
         """Return rows with the ids that they have in the study, or are to have."""
-        names = [row.former_id for row in batch if row.former_id]
-        if not names:
-            return list(batch)
-        query = select(Response.response_id, Response.text)
-        stored = dict(self.session.exec(query.where(col(Response.response_id).in_(names))).all())
-        return [self._named(row, stored.get(row.former_id)) for row in batch]
+        return [self._named(row) if row.id_made else row for row in batch]
 
-    def _named(self, row: ResponseRow, stored: str | None) -> ResponseRow:
-        if not row.former_id:
-            return row
-        if stored == row.response:  # it came when ids were made with the author in them
-            return replace(row, response_id=row.former_id)
+    def _named(self, row: ResponseRow) -> ResponseRow:
         others = self.authors.setdefault(row.response_id, [])
         if row.model not in others:
             others.append(row.model)

@@ -70,7 +70,7 @@ def _store_responses(
     session: Session, runs: Sequence[FinishedRun], added: ResponsesAdded
 ) -> list[FinishedRun]:
     """Store the responses of runs; return the runs with the ids that the study has for them."""
-    written, ids, named = Written(), Ids(session), []
+    written, ids, named = Written(), Ids(), []
     for run in runs:
 
         def keep(name: str, rubric: Rubric = run.rubric) -> None:

@@ -151,11 +151,6 @@ def places_digest(salt: str, masks: Iterable[Sequence[object]]) -> str:
     return hashlib.sha256(canonical_values([salt, *cells])).hexdigest()
 
 
-def mask_digest(shown: str | None, places: Iterable[tuple[int, int, str]]) -> str:
-    """Return the SHA-256 over a masked text and its places, as records had it up to 0011."""
-    return hashlib.sha256(canonical_values([shown, list(places)])).hexdigest()
-
-
 def _mask(session: Session, response: Response, masked: MaskedText) -> str:
     """Show a response masked, keep the places that are new, and return the digest of all."""
     query = select(Mask).where(Mask.response == response.id).order_by(col(Mask.id))

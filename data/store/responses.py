@@ -12,12 +12,11 @@ from data.database import transaction
 from data.errors import BadRow, Conflict
 from data.importers.responses import GROUP, tells_authors
 from data.importers.rows import Origin, ResponseRow, Tick, batches
-from data.record import commitment
+from data.record import SEALS, commitment
 from data.rubric import Rubric
 from data.safe_text import short
 from data.schema import Benchmark, Instance, Response, Subgroup, Table
 from data.store.audit import (
-    INSTANCE,
     Batch,
     Seal,
     log,
@@ -30,6 +29,7 @@ from data.store.authors import Ids, Pair, add_authors, contradicted, pairs_of_gr
 from data.store.rubrics import keep_rubric, move_to_rubric
 
 Key = tuple[str, str]
+INSTANCE = SEALS["instance"].columns[1:]
 RubricFor = Callable[[str], Rubric]
 MOST_VALUES = 100  # with more, a column is a number or a name of each response, and no group
 
@@ -154,7 +154,7 @@ def keep_rows(
     origins: dict[str, Origin] = {}
     kept_benchmarks: set[str] = set()
     renamed: dict[str, str] = {}
-    ids = ids or Ids(session)
+    ids = ids or Ids()
     for given_rows in batches(rows):
         batch = ids.of(given_rows)
         pairs = zip(given_rows, batch, strict=True)
@@ -279,7 +279,7 @@ def _keep_responses(
             raise _another_response(row)
     _refuse_authors(session, unchanged)
     added.unchanged += len(unchanged)
-    added.unnamed += sum(row.former_id not in ("", row.response_id) for _, row in unchanged)
+    added.unnamed += sum(row.id_made for _, row in unchanged)
     added.twins += _count_twins(session, new)
     session.add_all([response for response, _ in new])
     session.flush()

@@ -213,7 +213,7 @@ def _store(
 def _tokens(call: Attempt) -> TokenCosts:
     """Return a call's tokens by kind, and what each kind cost."""
     tokens = (call.tokens_in, call.tokens_cached, call.tokens_cache_write)
-    amounts = (call.usd, call.usd_cached, call.usd_cache_write, call.usd_out, 0.0)
+    amounts = (call.usd, call.usd_cached, call.usd_cache_write, call.usd_out)
     return token_costs((*tokens, call.tokens_out, call.tokens_reasoning), amounts)
 
 

@@ -30,10 +30,6 @@ from medjury.services.study_files import AUTHORS
 FINDINGS = 1
 KEEP = "keep this hash elsewhere: `medjury study verify --head HASH` proves later that nothing was cut off"
 SAID = ("rating", "response", "subgroup", "remark", "span", "submission")
-SINCE = (
-    "raters, accounts, assignments, settings, rubrics, calls and the texts apart from their "
-    "authors were taken as they were found then; what was changed before, nothing tells"
-)
 DIFFERS = 1
 MOST_BYTES = 20_000_000
 MOST_REPS = 100_000
@@ -81,7 +77,6 @@ def verify(
         "head": verified.head,
         "rows": dict(verified.rows),
         "findings": list(verified.findings),
-        "sealed_since": None if verified.since is None else verified.since.isoformat(),
         "authors_withheld": verified.authors_withheld,
     }
     write_json(body, json_to)
@@ -184,9 +179,6 @@ def _say_verified(verified: Verified, json_to: Path | None) -> None:
     others = sum(verified.rows.values()) - sum(named.values())
     rows = ", ".join(f"{number} {table}s" for table, number in named.items())
     say(f"{verified.events} events; they vouch for {rows}, {others} other rows", json_to)
-    if verified.since is not None:
-        since = f"{verified.since:%Y-%m-%d %H:%M} UTC"
-        say(f"sealed since {since}: {SINCE}", json_to)
     if verified.authors_withheld:
         say("its authors stayed behind: nothing is said of them", json_to)
     say(f"head {verified.head}", json_to)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -15,11 +15,9 @@ from calibration.json_values import json_value
 from calibration.messages import words
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
 from data.errors import BadInput
-from data.person import OPERATOR
-from data.queries import benchmarks, simulated_raters
+from data.queries import benchmarks
 from data.queries.jury import juror_profiles
 from data.queries.ledger import fingerprint
-from data.queries.validation import jurors_with_ratings
 from data.schema import Report
 from data.store.ledger import freeze
 
@@ -32,6 +30,7 @@ OPTIONS = ("benchmark", "criterion", "min_shared", "min_jurors", "references")
 NO_ROW: Mapping[str, Any] = {
     **dict.fromkeys(("benchmark", "icc", "boot_low", "boot_high")),
     **dict.fromkeys(("n_responses", "n_instances"), 0),
+    "notes": (),
 }
 
 
@@ -82,26 +81,18 @@ class ReportRow(Noted):
         return figures | {"changed": changed, "simulated": bool(self.simulated)}
 
 
-def report_rows(
-    engine: Engine, reports: Sequence[Report], benchmark: str | None = None
-) -> list[ReportRow]:
+def report_rows(reports: Sequence[Report], benchmark: str | None = None) -> list[ReportRow]:
     """Return a row a report, the oldest first, with what has changed since the one before.
 
     Parameters
     ----------
-    engine
-        Of the study; it knows who of a report frozen by an earlier medjury was not real.
     reports
         The oldest first.
     benchmark
         Or "combined"; None takes of each report all its benchmarks combined, or its only one.
     """
-    made_up = simulated_raters(engine)
-    not_jurors = made_up - {*jurors_with_ratings(OPERATOR, engine)}
-    return [
-        _row(report, last, benchmark, made_up & {*report.body.get("jury", ()), *not_jurors})
-        for last, report in zip([None, *reports], reports, strict=False)
-    ]
+    pairs = zip([None, *reports], reports, strict=False)
+    return [_row(report, last, benchmark) for last, report in pairs]
 
 
 def jury_row(body: Mapping[str, Any], benchmark: str | None) -> Mapping[str, Any]:
@@ -182,9 +173,7 @@ def _sha256(profile: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(dict(profile), sort_keys=True).encode()).hexdigest()
 
 
-def _row(
-    report: Report, last: Report | None, benchmark: str | None, made_up: Collection[str]
-) -> ReportRow:
+def _row(report: Report, last: Report | None, benchmark: str | None) -> ReportRow:
     row, body = jury_row(report.body, benchmark), report.body
     changes = tuple(_changed(last, report, benchmark)) if last else ()
     return ReportRow(
@@ -202,20 +191,16 @@ def _row(
         version=body.get("version"),
         fingerprint=report.fingerprint,
         notes=noted(
-            _simulated(row, made_up),
+            _simulated(row),
             note(MonitoringCode.CHANGED_SINCE, changes=changes) if changes else None,
         ),
     )
 
 
-def _simulated(row: Mapping[str, Any], made_up: Collection[str]) -> Note | None:
-    """Return who behind a report's figure is not real; `made_up` where it was frozen without codes."""
-    notes = row.get("notes")
-    if notes is None:
-        raters = made_up if row["icc"] is not None else ()
-    else:
-        own = (entry["raters"] for entry in notes if entry["code"] == NoteCode.SIMULATED)
-        raters = {name for names in own for name in names}
+def _simulated(row: Mapping[str, Any]) -> Note | None:
+    """Return who behind a report's figure is not real."""
+    own = (entry["raters"] for entry in row["notes"] if entry["code"] == NoteCode.SIMULATED)
+    raters = {name for names in own for name in names}
     return note(NoteCode.SIMULATED, raters=sorted(raters)) if raters else None
 
 

@@ -222,7 +222,7 @@ def _drift(drift: "Drift") -> dict[str, Any]:
 def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Monitored:
     """Compute everything; see `judge`."""
     judged = judge(engine, question, tick)
-    frozen = report_rows(engine, reports(engine), judged.benchmark)
+    frozen = report_rows(reports(engine), judged.benchmark)
     return Monitored(judged, causes(engine, judged), tuple(frozen))
 
 

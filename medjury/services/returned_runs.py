@@ -141,7 +141,6 @@ def _row_at_home(
             f"{short(run)}: instance {short(place.instance_id)} of {short(place.benchmark)} {why}, "
             "although the run comes of an export of it; export anew; nothing was imported"
         )
-    place_of = place.benchmark, place.instance_id
     return replace(
         row,
         benchmark=place.benchmark,
@@ -150,8 +149,7 @@ def _row_at_home(
         prompt=instance.prompt,
         reference=instance.reference,
         checklist=instance.checklist,
-        response_id=made_id(*place_of, row.response, row.response_id),
-        former_id=made_id(*place_of, row.model, row.response, row.former_id),
+        response_id=made_id(place.benchmark, place.instance_id, row.response, row.response_id),
     )
 
 

@@ -24,7 +24,7 @@ from data.importers.helm.files import (
     wrong,
 )
 from data.importers.helm.prompts import FilledPrompt, JuryPrompt, prompt_of
-from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, ids_of
+from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, made_id
 
 METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"
@@ -323,7 +323,6 @@ def _response_row(
     again = [str(trial)] if trial else []
     if not instance.id:
         raise origin.wrong("instance_id", "", "HELM gives every instance an id")
-    ids = ids_of(benchmark, instance.id, model, text, *again)
     return ResponseRow(
         origin=origin,
         instance_id=instance.id,
@@ -332,8 +331,8 @@ def _response_row(
         prompt=spec.adapter_spec.task,
         checklist=_checklist(instance) or None,
         reference=None if state.gold.absent else state.gold.said,
-        response_id=ids["response_id"],
-        former_id=ids["former_id"],
+        response_id=made_id(benchmark, instance.id, text, *again),
+        id_made=True,
         model=model,
         response=text,
     )

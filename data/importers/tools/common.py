@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from data.errors import BadRow
-from data.importers.responses import FORMER
-from data.importers.rows import Origin, ids_of
+from data.importers.responses import ID_MADE
+from data.importers.rows import Origin, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
 
 RESPONSES = (
     *("instance_id", "benchmark", "context", "prompt", "reference", "response_id", "model"),
-    *("response", "checklist", FORMER),
+    *("response", "checklist", ID_MADE),
 )
 RATINGS = ("response_id", "rater", "kind", "criterion", "score", "comment", "rated_at")
 Row = tuple[Origin, Cells]
@@ -76,7 +76,8 @@ def response_cells(
         "context": context,
         "model": model,
         "response": text,
-        **ids_of(benchmark, instance, model, text, *again),
+        "response_id": made_id(benchmark, instance, text, *again),
+        ID_MADE: "yes",
         **more,
     }
 

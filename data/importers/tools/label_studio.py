@@ -11,14 +11,14 @@ from typing import Any
 
 from data.importers.columns import ColumnMap, flat, guessed
 from data.importers.grades import usable_name
-from data.importers.responses import FORMER
-from data.importers.rows import ids_of
+from data.importers.responses import ID_MADE
+from data.importers.rows import made_id
 from data.importers.table import Cells, DerivedTable, TableFile
 from data.importers.tools.common import RATINGS, RESPONSES, Record, derived, text_of
 
 KEYS = {"id", "data", "annotations"}
 RATER = "label-studio."
-MAKES_ID = ("benchmark", "instance_id", "model", "response")
+MAKES_ID = ("benchmark", "instance_id", "response")
 
 
 def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
@@ -34,7 +34,7 @@ def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None)
 
     ours = {*chosen.columns.values(), *chosen.constant, *constant}
     named = tuple(
-        name for name in RESPONSES if name in ours | {"instance_id", "response_id", FORMER}
+        name for name in RESPONSES if name in ours | {"instance_id", "response_id", ID_MADE}
     )
     return derived(table, named, make)
 
@@ -111,5 +111,6 @@ def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
     cells = {**chosen.renamed(values), **constant}
     cells.setdefault("instance_id", text_of(record, "id"))
     if not cells.get("response_id"):
-        cells |= ids_of(*(cells.get(name, "") for name in MAKES_ID))
+        cells["response_id"] = made_id(*(cells.get(name, "") for name in MAKES_ID))
+        cells[ID_MADE] = "yes"
     return cells
