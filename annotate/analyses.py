@@ -35,7 +35,7 @@ from annotate.results import (
 from annotate.vega import specification
 from calibration.json_values import json_row, json_value
 from calibration.juries.recommendation import recommended_jurors
-from calibration.messages import sentence, told, words
+from calibration.notes import sentence, simulated_in, told
 from calibration.report.chart_monitoring import chart_cusum, chart_periods
 from calibration.report.figures import Figure, intervals
 from calibration.report.ledger import juries_tried
@@ -48,7 +48,7 @@ from calibration.tables.models import detectable_tables, jury_calls_table, model
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
-from calibration.values import NAN, simulated_in
+from calibration.values import NAN
 from data.errors import BadInput, NotAllowed, Unrated
 from data.person import is_blind
 from data.queries import simulated_raters
@@ -189,7 +189,7 @@ def jury_ranking(
             ranking_rows.front,
             caption="No cheaper jury agrees as well, the cheapest first",
         ),
-        notes=(*legend(ranking_rows.front), *left_out, *map(words, ranked.notes), *ranked.told),
+        notes=(*legend(ranking_rows.front), *left_out, *map(str, ranked.notes), *ranked.told),
         first=[_of_first(row) for row in rows[:FIRST] if row.rank],
         costs=[
             _of_cost(row) | {"made_up": bool(ranked.made_up)}

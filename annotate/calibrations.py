@@ -13,13 +13,37 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import Engine
 
 from annotate.results import AgreementQuestion, HomeFigures
-from calibration.codes import StepCode
 from calibration.decision import NOTHING_RATED
-from calibration.values import AnalysisOptions, Note, note
+from calibration.notes import Figures, Kind, Note, filled, note
+from calibration.tables.numbers import TERMINAL, icc_interval
+from calibration.values import AnalysisOptions
 from data.errors import BadInput, TooFew
 from data.queries.study import version
 from medjury.services.calibrate import Calibration, CalibrationQuestion, Tick, calibrate, more
 from medjury.services.record import protocol_of
+
+NOT_THE_JURYS = "not comparable with the jury's, which is with the mean of several clinicians"
+NOT_THE_CLINICIANS = "not comparable with the clinicians', which is of one with one other"
+
+
+def _icc(figures: Figures, of: str, on: str) -> str:
+    """Return an ICC with its interval, whose it is, and on how much it rests."""
+    ends = icc_interval(figures["low"], figures["high"], 2, TERMINAL)
+    interval = f" (95 % interval {ends})" if ends else ""
+    return filled(f"ICC(C,2) {of} {{icc:z.2f}}{interval} on {on}", figures)
+
+
+def _of_clinicians(figures: Figures) -> str:
+    return f"{_icc(figures, 'of one clinician with one other', '{pairs:pair}')}; {NOT_THE_JURYS}"
+
+
+def _of_jury(figures: Figures) -> str:
+    told = _icc(figures, "of the jury with the mean of the clinicians", "{responses:response}")
+    return f"{told}; {NOT_THE_CLINICIANS}"
+
+
+AGREEMENT_OF_CLINICIANS = ("agreement_of_clinicians", _of_clinicians)
+AGREEMENT_OF_JURY = ("agreement_of_jury", _of_jury)
 
 if TYPE_CHECKING:
     from calibration.scope import AgreementRow
@@ -48,19 +72,19 @@ def home(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) 
     between, jury = rows.get("clinicians"), rows.get("jury")
     return HomeFigures(
         calibration.decision,
-        _answer_of(between, StepCode.AGREEMENT_OF_CLINICIANS),
-        _answer_of(jury, StepCode.AGREEMENT_OF_JURY),
+        _answer_of(between, AGREEMENT_OF_CLINICIANS),
+        _answer_of(jury, AGREEMENT_OF_JURY),
     )
 
 
-def _answer_of(row: "AgreementRow | None", code: StepCode) -> Note | None:
+def _answer_of(row: "AgreementRow | None", code: Kind) -> Note | None:
     """Return a row's ICC as the answer of a step, or why there is none; None without a row."""
     if row is None or not (math.isfinite(row.icc) or row.notes):
         return None
     if not math.isfinite(row.icc):
-        return note(StepCode.NO_FIGURE, reason=row.notes[0])
+        return note("no_figure", "there is no figure: {reason}", reason=row.notes[0])
     ends = {"low": row.boot_low, "high": row.boot_high}
-    return note(code, icc=row.icc, **ends, pairs=row.n_pairs, responses=row.n_responses)
+    return note(*code, icc=row.icc, **ends, pairs=row.n_pairs, responses=row.n_responses)
 
 
 def calibration_of(

@@ -7,10 +7,11 @@ from typing import Any
 from calibration.decision import Decision
 from calibration.error_values import BenchmarkErrors, Example
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from calibration.notes import Note
 from calibration.planning.rows import PlanOptions
 from calibration.routing.values import Harm
 from calibration.tables.spec import Table
-from calibration.values import AnalysisOptions, Note
+from calibration.values import AnalysisOptions
 
 MOST_JURIES = 100  # rows of a ranking that a screen shows
 Fact = tuple[str, str]

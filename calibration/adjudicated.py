@@ -6,11 +6,10 @@ from typing import TypeVar
 
 import pandas as pd
 
-from calibration.codes import NoteCode as Code
 from calibration.detection_row import DetectionRow
+from calibration.notes import note
 from calibration.scope import AgreementRow
 from calibration.scores import Scores
-from calibration.values import note
 from data.card import CONSENSUS, FIRST, THIRD
 
 Row = TypeVar("Row", bound=AgreementRow | DetectionRow)
@@ -105,7 +104,18 @@ def with_independent(rows: Sequence[Row], independent: Sequence[Row]) -> list[Ro
     combined: list[Row] = []
     for row in independent:
         if row.scorer in BETWEEN_CLINICIANS:
-            combined.append(replace(row, notes=(*row.notes, note(Code.INDEPENDENT_READINGS))))
+            combined.append(
+                replace(
+                    row,
+                    notes=(
+                        *row.notes,
+                        note(
+                            "independent_readings",
+                            "computed on independent readings: an adjudicated rating has a single clinician",
+                        ),
+                    ),
+                )
+            )
         elif _key(row) in known:
             combined.append(known[_key(row)])
     return combined

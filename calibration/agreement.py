@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration.bootstrap import Counts
-from calibration.codes import NoteCode as Code
 from calibration.icc import icc_consistency
+from calibration.notes import Figures, Note, filled, undefined
 from calibration.rating_matrix import (
     FLAT,
     RatingMatrix,
@@ -35,7 +35,8 @@ from calibration.resampled_moments import (
     prepare,
 )
 from calibration.scores import Array, Flags, Integers
-from calibration.values import Method, Note, note
+from calibration.shared_notes import SAME_SCORE, TOO_FEW_RESPONSES
+from calibration.values import Method
 
 FEW = 5  # raters in both panels; the products grow by the square of them
 LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think
@@ -152,12 +153,12 @@ def why_undefined(
     nothing by it), or one column that mirrors the other (the formula divides by 0).
     """
     if len(x) < least:
-        return note(Code.TOO_FEW_RESPONSES, responses=len(x), least=least)
+        return undefined(*TOO_FEW_RESPONSES, responses=len(x), least=least)
     for name, column in zip(names, (x, y), strict=True):
         if _flat(column):
-            return note(Code.SAME_SCORE, who=name)
+            return undefined(*SAME_SCORE, who=name)
     if np.ptp(x + y) <= FLAT * (np.ptp(x) + np.ptp(y)):
-        return note(Code.MIRRORED)
+        return undefined("mirrored", "one column of scores is the exact mirror of the other")
     return None
 
 
@@ -178,7 +179,7 @@ def why_no_icc(
             table = grid.composites[:, grid.columns(raters)]
             flat = unscaled(grid, raters)
             if flat and len(flat) == (~np.isnan(table)).any(axis=0).sum():
-                return note(Code.NO_Z, who=name, several=raters is clinicians)
+                return undefined("no_z", _no_z, who=name, several=raters is clinicians)
     return why_undefined(*pair, names=names)
 
 
@@ -370,3 +371,8 @@ def unscaled(grid: RatingMatrix, raters: Sequence[str]) -> tuple[str, ...]:
     table = grid.composites[:, own]
     without_z = without_variance(table) & (~np.isnan(table)).any(axis=0)
     return tuple(grid.raters[column] for column in own[without_z])
+
+
+def _no_z(figures: Figures) -> str:
+    have = "have" if figures["several"] else "has"
+    return filled(f"{{who:scorer}} {have} no variance, hence no z", figures)

@@ -8,7 +8,6 @@ import numpy as np
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from calibration import remarks
-from calibration.codes import NoteCode as Code
 from calibration.krippendorff import (
     FirstScores,
     alpha_interval,
@@ -16,10 +15,18 @@ from calibration.krippendorff import (
     count_ratings,
     first_scores,
 )
+from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.pairs import FRAGILE
 from calibration.scope import Scope
 from calibration.scores import Array, Integers, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.shared_notes import (
+    ALONE_HAS_CRITERION,
+    CRITERION_UNSCORED,
+    DIFFERENT_SCALES,
+    NO_CRITERION,
+    NO_SCORE,
+)
+from calibration.values import NAN
 
 
 @dataclass(frozen=True)
@@ -141,11 +148,11 @@ def _criterion_rows(
     members = [name for name in benchmarks if criterion in scores.rubrics[name].criteria]
     read = first_scores(scores, members, criterion, scope.jurors)
     scales = {(scores.rubrics[name].low, scores.rubrics[name].high) for name in read.benchmarks}
-    reason = None if read.clinicians else note(Code.CRITERION_UNSCORED, criterion=criterion)
-    reason = reason if members else note(Code.NO_CRITERION, criterion=criterion)
-    reason = reason if len(scales) < 2 else note(Code.DIFFERENT_SCALES)
+    reason = None if read.clinicians else undefined(*CRITERION_UNSCORED, criterion=criterion)
+    reason = reason if members else undefined(*NO_CRITERION, criterion=criterion)
+    reason = reason if len(scales) < 2 else undefined(*DIFFERENT_SCALES)
     whole = len(members) == len(benchmarks)
-    part = None if whole else note(Code.ALONE_HAS_CRITERION, benchmarks=members)
+    part = None if whole else note(*ALONE_HAS_CRITERION, benchmarks=members)
     coded = None if reason else _Coded.of(read, *next(iter(scales)))
     for group in ("clinicians", *(f"juror:{name}" for name in scope.jurors)):
         row = ChanceRow(scope.name, criterion, group, notes=noted(reason))
@@ -189,10 +196,24 @@ def _measured(row: ChanceRow, coded: _Coded, own: list[int], min_shared: int) ->
         return replace(row, notes=(reason,))
     ordinal, interval = alpha_ordinal(counts), alpha_interval(counts, coded.values)
     row = replace(row, alpha_ordinal=ordinal, alpha_interval=interval, n_responses=shared)
-    same = None if np.isfinite(interval) else note(Code.ALPHA_UNDEFINED)
+    same = (
+        None
+        if np.isfinite(interval)
+        else note("alpha_undefined", "alpha undefined: all scores are the same")
+    )
     whole = np.isin(coded.values, coded.points)
     if between := int(counts[:, ~whole].sum()):
-        return replace(row, notes=noted(same, note(Code.OFF_POINTS, scores=between)))
+        return replace(
+            row,
+            notes=noted(
+                same,
+                note(
+                    "off_points",
+                    "kappa and AC2 undefined: {scores:score} between the points of the scale",
+                    scores=between,
+                ),
+            ),
+        )
     alone = len(own) == size
     pairs = combinations(own, 2) if alone else ((own[-1], clinician) for clinician in own[:size])
     kappas = pair_kappas(coded.codes, pairs, len(coded.points), min_shared)
@@ -205,20 +226,44 @@ def _why_undefined(read: FirstScores, own: list[int], shared: int) -> Note | Non
     if len(own) == 1:
         return remarks.only_clinician(read.clinicians[0])
     if len(own) > len(read.clinicians) and np.isnan(read.ratings[:, own[-1]]).all():
-        return note(Code.NO_SCORE, kind="juror", name=read.raters[own[-1]])
-    return None if shared else note(Code.NO_TWO_SCORES)
+        return undefined(*NO_SCORE, kind="juror", name=read.raters[own[-1]])
+    return (
+        None
+        if shared
+        else undefined("no_two_scores", "no response has the scores of two of these raters")
+    )
 
 
 def _rater_notes(scope: Scope, read: FirstScores, own: list[int]) -> Iterator[Note | None]:
     """Yield notes on simulated raters, scores left out, and what the standard error assumes."""
     is_scored = (~np.isnan(read.ratings[:, own])).any(axis=1)
     if later_scores := sum(read.again[column] for column in own):
-        yield note(Code.FIRST_SCORES, scores=later_scores)
+        yield note(
+            "first_scores",
+            "first scores only: {scores:score} of repeats or replicates left out",
+            scores=later_scores,
+        )
     instances = len(np.unique(read.instances[is_scored]))
     if instances < is_scored.sum():
-        yield note(Code.SHARED_AC2, responses=int(is_scored.sum()), instances=instances)
+        yield note(
+            "shared_ac2",
+            (
+                "{responses} responses from {instances} instances: AC2's standard error takes them as "
+                "independent"
+            ),
+            "several responses of an instance: AC2's standard error takes them as independent",
+            responses=int(is_scored.sum()),
+            instances=instances,
+        )
     if alone := int(((~np.isnan(read.ratings[:, own])).sum(axis=1) == 1).sum()):
-        yield note(Code.SINGLE_SCORES, responses=alone)
+        yield note(
+            "single_scores",
+            (
+                "{responses:response} with a single score: they count in AC2's chance term, and make "
+                "its standard error too wide"
+            ),
+            responses=alone,
+        )
     yield remarks.simulated(scope.simulated & {read.raters[column] for column in own})
 
 
@@ -278,19 +323,43 @@ class PairKappas:
         """Yield notes on how many pairs the mean is of, and which were left out."""
         pairs = len(self.kappas)
         if pairs:
-            yield note(Code.KAPPA_OF, pairs=pairs)
+            yield note("kappa_of", "kappa: mean of {pairs:pair}", pairs=pairs)
         elif self.undefined:
-            yield note(Code.KAPPA_ALIKE)
+            yield note("kappa_alike", "kappa undefined: every pair gave one and the same score")
         else:
-            yield note(Code.KAPPA_NO_PAIR, min_shared=min_shared)
+            yield note(
+                "kappa_no_pair",
+                "kappa undefined: no pair shares {min_shared} responses",
+                min_shared=min_shared,
+            )
         if self.fragile:
-            yield note(Code.KAPPA_FRAGILE, fragile=self.fragile, pairs=pairs, least=FRAGILE)
+            yield note(
+                "kappa_fragile",
+                "fragile: {fragile} of {pairs:pair} with fewer than {least} shared responses",
+                fragile=self.fragile,
+                pairs=pairs,
+                least=FRAGILE,
+            )
         if self.constant:
-            yield note(Code.KAPPA_ZERO, constant=self.constant, pairs=pairs)
+            yield note(
+                "kappa_zero",
+                "{constant} of {pairs:pair} with kappa 0, as one of the two gave one score only",
+                constant=self.constant,
+                pairs=pairs,
+            )
         if self.undefined and self.kappas:
-            yield note(Code.KAPPA_LEFT_ALIKE, pairs=self.undefined)
+            yield note(
+                "kappa_left_alike",
+                "{pairs:pair} left out of kappa: both gave one and the same score",
+                pairs=self.undefined,
+            )
         if self.too_few:
-            yield note(Code.KAPPA_LEFT_FEW, pairs=self.too_few, min_shared=min_shared)
+            yield note(
+                "kappa_left_few",
+                "{pairs:pair} left out of kappa for sharing fewer than {min_shared} responses",
+                pairs=self.too_few,
+                min_shared=min_shared,
+            )
 
     @property
     def mean(self) -> float:

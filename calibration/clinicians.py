@@ -13,7 +13,6 @@ import numpy as np
 from scipy import special
 
 from calibration.agreement import PanelColumns
-from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
 from calibration.like_for_like import (
     LEAST_CLINICIANS,
@@ -22,10 +21,11 @@ from calibration.like_for_like import (
     held_replicates,
     like_for_like,
 )
+from calibration.notes import Noted, note, noted
 from calibration.rating_matrix import RatingMatrix, without_variance
 from calibration.resampled_moments import ResampleBatch, ResponseBlock, joint_statistic, prepare
 from calibration.scores import Array
-from calibration.values import NAN, Method, Noted, note, noted
+from calibration.values import NAN, Method
 
 MOST_GROUPS = 200  # more instances are left out some at a time: the interval hardly changes
 LARGEST = 1 - 1e-12  # of an ICC on Fisher's scale
@@ -284,8 +284,23 @@ def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterat
             len(compared.rows),
             against,
             notes=noted(
-                note(Code.CLINICIAN_AGAINST, **about) if against else None,
-                note(Code.CLINICIAN_UNCLEAR, **about) if unclear else None,
+                note(
+                    "clinician_against",
+                    (
+                        "{clinician} ranks responses against the other clinicians (ICC {icc:z.2f}, {low:z.2f} "
+                        "to {high:z.2f})"
+                    ),
+                    **about,
+                )
+                if against
+                else None,
+                note(
+                    "clinician_unclear",
+                    "agreement of {clinician} with the other clinicians is not shown (ICC {icc:z.2f})",
+                    **about,
+                )
+                if unclear
+                else None,
             ),
         )
     flat = dict(zip(own.raters, without_variance(own.composites).tolist(), strict=True))

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import PanelColumns
-from calibration.codes import NoteCode as Code
+from calibration.notes import Figures, Note, filled, note, quoted
 from calibration.rating_matrix import FLAT, mean_of_given
 from calibration.scores import Array, Flags, Integers, Scores
-from calibration.values import COMBINED, Note, note
+from calibration.values import COMBINED
 
 LEAST_ALIKE = 5  # responses: fewer may well deserve the same score
 
@@ -157,14 +157,14 @@ def _alike(table: CriterionScores, jurors: Sequence[str], criterion: str | None)
     same = {name: [who for who in jurors if _one_score(table, name, [who])] for name in criteria}
     everywhere = [who for who in jurors if criteria and all(who in same[name] for name in criteria)]
     if everywhere:
-        yield note(Code.SAME_EVERYWHERE, raters=everywhere)
+        yield note("same_everywhere", _same_everywhere, raters=everywhere)
     clinicians = table.raters[: table.n_clinicians]
     for name, own in same.items():
         raters = [who for who in own if who not in everywhere]
         if _one_score(table, name, clinicians):
             raters = ["the clinicians", *raters]
         if raters:
-            yield note(Code.SAME_ON_CRITERION, raters=raters, criterion=name)
+            yield note("same_on_criterion", _same_on_criterion, raters=raters, criterion=name)
 
 
 def _one_score(table: CriterionScores, criterion: str, raters: Sequence[str]) -> bool:
@@ -212,3 +212,22 @@ def _means(
     total = np.bincount(cells, weights=values, minlength=size)
     with np.errstate(invalid="ignore"):
         return np.where(number > 0, total / number, np.nan).reshape(shape)
+
+
+def _same_everywhere(figures: Figures) -> str:
+    which = "it tells" if len(figures["raters"]) == 1 else "they tell"
+    return (
+        f"{_givers(figures)} gave every response the same scores: {which} no response from another"
+    )
+
+
+def _same_on_criterion(figures: Figures) -> str:
+    return (
+        f"{_givers(figures)} {filled('gave every response the same score on {criterion}', figures)}"
+    )
+
+
+def _givers(figures: Figures) -> str:
+    return " and ".join(
+        name if name == "the clinicians" else f"juror {quoted(name)}" for name in figures["raters"]
+    )

@@ -6,11 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from calibration.codes import NoteCode as Code
 from calibration.icc import mean_squares, spearman_brown
+from calibration.notes import Note, note
 from calibration.rating_matrix import FLAT, RatingMatrix
 from calibration.scores import Array, Integers
-from calibration.values import NAN, Note, note
+from calibration.shared_notes import MIXED_FLAT
+from calibration.values import NAN
 
 START = 1.0, 0.25  # variance of responses and of all others, as multiples of the residual's
 LARGEST = 1e6  # such a multiple: hardly any residual
@@ -111,12 +112,12 @@ def crossed_model(
 
 def _why_not(scores: Array, is_rated: Array) -> Note | None:
     if is_rated.any(axis=0).sum() < 2:
-        return note(Code.MIXED_ONE)
+        return note("mixed_one", "the mixed model needs two clinicians")
     if (is_rated.sum(axis=1) > 1).sum() < 3:
-        return note(Code.MIXED_FEW)
+        return note("mixed_few", "the mixed model needs 3 responses that two clinicians rated")
     values = scores[is_rated]
     if np.ptp(values) <= FLAT * np.abs(values).max():
-        return note(Code.MIXED_FLAT)
+        return note(*MIXED_FLAT)
     return None
 
 
@@ -243,7 +244,7 @@ def _fitted(data: _Products) -> MixedModel:
     )
     slope = np.where((optimum.x <= 0) & (optimum.jac > 0), 0.0, optimum.jac)
     if optimum.x.max() >= NO_RESIDUAL or not np.abs(slope * (1 + optimum.x)).max() < STEEP * data.n:
-        return MixedModel(reason=note(Code.MIXED_UNCONVERGED))
+        return MixedModel(reason=note("mixed_unconverged", "the mixed model did not converge"))
     residual = _criterion(data, optimum.x)[2] * data.scale**2
     variances = (residual * optimum.x).tolist()
     raters = tuple(variances[1 : 1 + data.n_kinds])

@@ -8,11 +8,25 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
-from calibration.codes import NoteCode as Code
+from calibration.notes import Figures, Kind, Note, Noted, filled, note, noted, quoted, undefined
 from calibration.rating_matrix import FLAT, required_criteria
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, RubricShape, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.shared_notes import DIFFERENT_SCALES, NOTHING_SCORED
+from calibration.values import NAN
+
+
+def _at_end(figures: Figures) -> str:
+    whose = {
+        "clinicians": "the clinicians' {criterion} scores",
+        "jury": "the jury's {criterion} means",
+    }
+    own = whose.get(figures["rater"], "{rater:scorer}'s {criterion} scores")
+    return filled(f"{{share:.0%}} of {own} are exactly {{end}}", figures)
+
+
+CEILING_NOTE = ("ceiling", lambda figures: f"{_at_end(figures)}: a ceiling")
+FLOOR = ("floor", lambda figures: f"{_at_end(figures)}: a floor")
 
 CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
 BETWEEN = "between"
@@ -199,7 +213,7 @@ def _distribution_row(
     scales = {(shape.low, shape.high) for shape in shapes}
     values = part["score"].to_numpy(dtype=np.float64)
     if len(scales) > 1 or not len(values):
-        why = note(Code.NOTHING_SCORED if len(scales) == 1 else Code.DIFFERENT_SCALES)
+        why = undefined(*(NOTHING_SCORED if len(scales) == 1 else DIFFERENT_SCALES))
         about = scope.name, rater, criterion
         return DistributionRow(*about, len(values), NAN, NAN, {}, NAN, notes=(why,))
     low, high = scales.pop()
@@ -214,19 +228,19 @@ def _distribution_row(
         counts=counts,
         at_top=counts[str(high)] / len(values),
         notes=noted(
-            _end(Code.CEILING, (rater, criterion), counts[str(high)] / len(values), high),
-            _end(Code.FLOOR, (rater, criterion), counts[str(low)] / len(values), low),
+            _end(CEILING_NOTE, (rater, criterion), counts[str(high)] / len(values), high),
+            _end(FLOOR, (rater, criterion), counts[str(low)] / len(values), low),
             _unvaried(part),
             remarks.simulated(scope.simulated & _raters_behind(scope, rater, part)),
         ),
     )
 
 
-def _end(code: Code, about: tuple[str, str], share: float, end: int) -> Note | None:
+def _end(code: Kind, about: tuple[str, str], share: float, end: int) -> Note | None:
     if share < CEILING:
         return None
     rater, criterion = about
-    return note(code, rater=rater, criterion=criterion, share=share, end=end)
+    return note(*code, rater=rater, criterion=criterion, share=share, end=end)
 
 
 def _unvaried(part: pd.DataFrame) -> Note | None:
@@ -235,8 +249,15 @@ def _unvaried(part: pd.DataFrame) -> Note | None:
     flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
     always = by_rater[flat & (by_rater["count"] > 1)]
     raters = [(str(name), *own) for name, *own in always[["min", "count"]].itertuples()]
-    return note(Code.UNVARIED, raters=raters) if raters else None
+    return note("unvaried", _unvaried_words, raters=raters) if raters else None
 
 
 def _raters_behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:
     return set(scope.jurors) if rater == "jury" else set(part["rater"])
+
+
+def _unvaried_words(figures: Figures) -> str:
+    raters = (
+        f"{quoted(name)} (all {count} are {score:g})" for name, score, count in figures["raters"]
+    )
+    return f"no variance: {', '.join(raters)}"

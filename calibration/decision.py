@@ -1,18 +1,16 @@
 """A decision: what may be said, what it follows from, and what to do next.
 
 A decision is made from fields only. Its headline and reasons are worded in
-`calibration.messages`; a headline that claims something is claimed by `kind` alone, and `CLAIMS`
+`calibration.headlines`; a headline that claims something is claimed by `kind` alone, and `CLAIMS`
 says which kinds do, so that a test can hold each against its interval and p value.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from calibration.codes import NoteCode
-from calibration.messages import words
-from calibration.messages.decisions import OF_READING, headline
-from calibration.messages.form import listed
-from calibration.values import NAN, Note, note
+from calibration.headlines import OF_READING, headline
+from calibration.notes import Note, listed, note
+from calibration.values import NAN
 
 
 class DecisionKind(StrEnum):
@@ -115,17 +113,17 @@ class Decision:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return its reasons as sentences."""
-        return tuple(_sentence(words(reason)) for reason in self.reasons)
+        return tuple(_sentence(str(reason)) for reason in self.reasons)
 
     @property
     def action(self) -> str:
         """Return the next useful action as a sentence, "" where there is none."""
-        return _sentence(words(self.next)) if self.next else ""
+        return _sentence(str(self.next)) if self.next else ""
 
     @property
     def on(self) -> str:
         """Return a sentence on how much data the decision rests on."""
-        return _sentence("; ".join(map(words, self.basis)))
+        return _sentence("; ".join(map(str, self.basis)))
 
 
 def _sentence(text: str) -> str:
@@ -135,6 +133,6 @@ def _sentence(text: str) -> str:
 NOTHING_RATED = Decision(
     "agreement",
     DecisionKind.UNDEFINED,
-    reasons=(note(NoteCode.NO_CLINICIAN_RATING),),
-    next=note(NoteCode.DO_LET_RATE),
+    reasons=(note("no_clinician_rating", "no clinician has rated a response on all criteria"),),
+    next=note("do_let_rate", "have clinicians rate responses, at least two of them the same ones"),
 )

@@ -10,13 +10,14 @@ from calibration.influence import influence_rows
 from calibration.juror_bias import length_rows, self_preference_rows
 from calibration.juror_value import value_rows
 from calibration.marks import NOTHING, Marks, mark_rows
+from calibration.notes import Noted
 from calibration.other_measures import secondary_rows
 from calibration.reliability import ReliabilityRow
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
-from calibration.values import AnalysisOptions, Noted
+from calibration.values import AnalysisOptions
 
 Details = dict[str, list[Noted]]
 

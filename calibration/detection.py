@@ -14,7 +14,6 @@ import numpy as np
 from calibration import remarks
 from calibration.agreement import PanelColumns
 from calibration.bootstrap import BootstrapPlan, replicates
-from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores, scopes_of
 from calibration.detection_row import (
     Curve,
@@ -26,11 +25,19 @@ from calibration.detection_row import (
     rankings,
     undefined_row,
 )
+from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.protocol import MISS_AT_MOST, Critical, Threshold, thresholds
 from calibration.rating_matrix import mean_of_given
 from calibration.scope import checked_jury
 from calibration.scores import Array, Integers, RubricShape, Scores
-from calibration.values import NAN, AnalysisOptions, Note, Noted, note, noted
+from calibration.shared_notes import (
+    ALONE_HAS_CRITERION,
+    CRITERION_UNSCORED,
+    DIFFERENT_SCALES,
+    NO_JURY_SCORE,
+    NO_SCORE,
+)
+from calibration.values import NAN, AnalysisOptions
 
 HELD_OUT = "jury_held_out"
 Key = tuple[str, str, str, float]
@@ -165,7 +172,7 @@ def _scores_of(scope: _Scope, benchmarks: Sequence[str]) -> CriterionScores:
 def _alone(scope: _Scope, benchmarks: Sequence[str]) -> Note | None:
     if len(benchmarks) == len(scope.members):
         return None
-    return note(Code.ALONE_HAS_CRITERION, benchmarks=benchmarks)
+    return note(*ALONE_HAS_CRITERION, benchmarks=benchmarks)
 
 
 def _why_undefined(
@@ -173,9 +180,9 @@ def _why_undefined(
 ) -> Note | None:
     """Return why no scorer can be compared with a threshold, or None."""
     if len({(shape.low, shape.high) for shape in shapes}) > 1:
-        return note(Code.DIFFERENT_SCALES)
+        return undefined(*DIFFERENT_SCALES)
     if np.isnan(own.of_clinicians(criterion)).all():
-        return note(Code.CRITERION_UNSCORED, criterion=criterion)
+        return undefined(*CRITERION_UNSCORED, criterion=criterion)
     return None
 
 
@@ -268,7 +275,15 @@ def _basis_notes(
     if not len(readings.scores):
         yield _unscored(scope, scorer, clinicians)
     elif scorer in (HELD_OUT, "clinicians"):
-        yield note(Code.HELD_OUT, readings=len(readings.scores), responses=readings.responses)
+        yield note(
+            "held_out",
+            (
+                "{readings:reading} of {responses:response}, each against the mean of all clinicians "
+                "but one"
+            ),
+            readings=len(readings.scores),
+            responses=readings.responses,
+        )
     if scope.jury and kind in ("jury", HELD_OUT):
         yield from noted(remarks.fewer_jurors(scope.jury.needed, len(members)))
     yield from noted(remarks.simulated(scope.scores.simulated & {*members, *clinicians}))
@@ -277,10 +292,10 @@ def _basis_notes(
 def _unscored(scope: _Scope, scorer: str, clinicians: Sequence[str]) -> Note:
     kind, _, name = scorer.partition(":")
     if name:
-        return note(Code.NO_SCORE, kind=kind, name=name)
+        return undefined(*NO_SCORE, kind=kind, name=name)
     if scorer == "jury" and scope.jury:
-        return note(Code.NO_JURY_SCORE, needed=scope.jury.needed)
-    return note(Code.NO_OTHERS)
+        return undefined(*NO_JURY_SCORE, needed=scope.jury.needed)
+    return undefined("no_others", "held out, a clinician needs others to be compared with")
 
 
 def _drawn(

@@ -11,10 +11,11 @@ from scipy import sparse
 from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.clustered_intervals import clustered_proportion, wilson
-from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
+from calibration.notes import Note, Noted, note, noted
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.shared_notes import ONLY_ORDER
+from calibration.values import NAN
 
 EPSILON = 1e-9  # means of scores at the threshold differ from it by rounding alone
 RECALLS = (0.90, 0.95)
@@ -369,18 +370,38 @@ def _notes(
     about: RowSubject, own: PairedScores, unsafe: Flags, drawn: Array
 ) -> Iterator[Note | None]:
     if not own.on_scale:
-        yield note(Code.ONLY_ORDER)
+        yield note(*ONLY_ORDER)
     if not len(unsafe):
         return
     if not unsafe.any():
-        yield note(Code.NO_UNSAFE, criterion=about.criterion, threshold=about.threshold)
+        yield note(
+            "no_unsafe",
+            (
+                "the clinicians scored no response {threshold:g} or less on {criterion}: sensitivity "
+                "and misses are undefined"
+            ),
+            criterion=about.criterion,
+            threshold=about.threshold,
+        )
         return
     if unsafe.all():
-        yield note(Code.ALL_UNSAFE, criterion=about.criterion, threshold=about.threshold)
+        yield note(
+            "all_unsafe",
+            (
+                "the clinicians scored every response {threshold:g} or less on {criterion}: "
+                "specificity and AUC are undefined"
+            ),
+            criterion=about.criterion,
+            threshold=about.threshold,
+        )
     if unsafe.sum() < FEW_UNSAFE:
-        yield note(Code.FEW_UNSAFE, unsafe=int(unsafe.sum()))
+        yield note("few_unsafe", "rests on {unsafe:unsafe response}", unsafe=int(unsafe.sum()))
     if own.on_scale and not own.flagged(about.threshold).any():
-        yield note(Code.NEVER_LOW, threshold=about.threshold)
+        yield note(
+            "never_low",
+            "no score here is {threshold:g} or less: the predictive value is undefined",
+            threshold=about.threshold,
+        )
     yield remarks.few_instances(len(np.unique(own.clusters)))
     if np.isfinite(drawn[:, 0]).any():
         yield remarks.undefined_resamples(drawn[:, 0])

@@ -15,7 +15,6 @@ from calibration.agreement import (
     unscaled,
     why_no_icc,
 )
-from calibration.codes import NoteCode as Code
 from calibration.jackknife import (
     POWER,
     Deletions,
@@ -24,10 +23,12 @@ from calibration.jackknife import (
     icc_difference,
     iccs_without,
 )
+from calibration.notes import Note, Noted, note, noted
 from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scope import Scope, compared_names
 from calibration.scores import Array, Flags
-from calibration.values import NAN, Method, Note, Noted, note, noted
+from calibration.shared_notes import NOT_DETECTABLE
+from calibration.values import NAN, Method
 
 DETECTABLE = POWER
 LEVEL = 0.05  # of p, as the interval is of 95 %
@@ -205,20 +206,41 @@ def _notes(scope: Scope, comparison: _Comparison, tested: IccDifference) -> Iter
     if comparison.key:
         own, other = comparison.of_each
         yield note(
-            Code.ONLY_BOTH, first=JURY, of_first=own, second=comparison.name, of_second=other
+            "only_both",
+            "only responses that both scored: {first} has {of_first}, {second:scorer} {of_second}",
+            first=JURY,
+            of_first=own,
+            second=comparison.name,
+            of_second=other,
         )
     if scope.options.method == "paper" and not _has_no_z(comparison.reason):
         yield remarks.no_variance(unscaled(comparison.grid, raters))
     if not comparison.reason:
         own_icc, icc = comparison.iccs
         yield note(
-            Code.BOTH_ICCS, first=JURY, of_first=own_icc, second=comparison.name, of_second=icc
+            "both_iccs",
+            "{first} {of_first:z.3f}, {second:scorer} {of_second:z.3f}",
+            first=JURY,
+            of_first=own_icc,
+            second=comparison.name,
+            of_second=icc,
         )
         if comparison.instances < remarks.FEW_INSTANCES:
-            yield note(Code.TOO_FEW_FOR_P, instances=comparison.instances)
-        yield note(Code.NO_TEST) if np.isnan(tested.p) else None
+            yield note(
+                "too_few_for_p",
+                "{instances:instance}: too few for a reliable interval and p value",
+                instances=comparison.instances,
+            )
+        yield (
+            note(
+                "no_test",
+                "no interval and no p value: an ICC is 1, or undefined without one of the instances",
+            )
+            if np.isnan(tested.p)
+            else None
+        )
         least = _detectable(tested)
-        yield note(Code.NOT_DETECTABLE, least=least) if np.isfinite(least) else None
+        yield note(*NOT_DETECTABLE, least=least) if np.isfinite(least) else None
     yield remarks.simulated(scope.simulated & set(raters))
 
 
@@ -229,7 +251,7 @@ def _detectable(tested: IccDifference) -> float:
 
 
 def _has_no_z(reason: Note | None) -> bool:
-    return reason is not None and reason.code is Code.NO_Z
+    return reason is not None and reason.code == "no_z"
 
 
 def holm(p: Array) -> Array:

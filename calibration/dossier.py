@@ -39,7 +39,7 @@ class Evidence:
     Attributes
     ----------
     name
-        What it is a figure or hash of; `calibration.messages.dossier` has its words.
+        What it is a figure or hash of; `calibration.dossier_words` has its words.
     of
         Whom or what it is about: a juror or a rubric; "" where it is the study.
     value, low, high

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from calibration.values import NAN, Noted
+from calibration.notes import Noted
+from calibration.values import NAN
 
 
 class ErrorGroup(StrEnum):

@@ -10,7 +10,6 @@ import pandas as pd
 from calibration import remarks
 from calibration.agreement import PanelColumns, columns
 from calibration.clustered_intervals import clustered_mean, clustered_proportion
-from calibration.codes import NoteCode as Code
 from calibration.error_values import (
     BenchmarkErrors,
     Comment,
@@ -22,10 +21,12 @@ from calibration.error_values import (
     Quote,
 )
 from calibration.marks import BY_GRAVITY, GRAVITIES, Marks
+from calibration.notes import note, noted
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Scores
-from calibration.values import NAN, note, noted
+from calibration.shared_notes import MARKS_WITHOUT_JURY
+from calibration.values import NAN
 
 DIGITS = 9  # by which means are compared, so that rounding makes no order
 
@@ -165,7 +166,7 @@ def _row(
         n_twice=int(twice.sum()),
         spread=_mean(rated.spread, twice),
         notes=noted(
-            note(Code.MARKS_WITHOUT_JURY) if not rated.scope.jury else None,
+            note(*MARKS_WITHOUT_JURY) if not rated.scope.jury else None,
             remarks.few_instances(gap.instances),
             remarks.simulated(simulated),
         ),

@@ -7,11 +7,11 @@ import numpy as np
 
 from calibration import remarks
 from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
-from calibration.codes import NoteCode as Code
 from calibration.jackknife import Deletions, deletions, iccs_without
+from calibration.notes import Figures, Note, Noted, filled, note, noted
 from calibration.scope import Scope
 from calibration.scores import Array, Integers
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN
 
 DECISIVE = 1 / 3  # of the ICC
 LEAST_CHANGE = (
@@ -118,14 +118,34 @@ def _decides(left_out: tuple[str, int], icc: float, without: float) -> Note | No
     """Note that one response or instance decides the size, sign or existence of an ICC, where it does."""
     kind, size = left_out
     if not np.isfinite(without):
-        return note(Code.UNDEFINED_WITHOUT, kind=kind, responses=size)
+        return note("undefined_without", _undefined_without, kind=kind, responses=size)
     change = abs(without - icc)
     if change < LEAST_CHANGE:
         return None
     share = change / abs(icc) if icc else np.inf
     both = {"kind": kind, "responses": size, "icc": icc, "without": without}
     if (without < 0) != (icc < 0):
-        return note(Code.DECIDES_SIGN, **both)
+        return note("decides_sign", _decides_sign, **both)
     if share <= DECISIVE:
         return None
-    return note(Code.DECIDES, **both, share=share if np.isfinite(share) else None)
+    return note("decides", _decides_words, **both, share=share if np.isfinite(share) else None)
+
+
+def _left_out(figures: Figures) -> str:
+    kind, size = figures["kind"], figures["responses"]
+    return f"this {kind} of {size} responses" if size > 1 else f"this {kind}"
+
+
+def _undefined_without(figures: Figures) -> str:
+    return f"without {_left_out(figures)} the ICC is undefined"
+
+
+def _decides_sign(figures: Figures) -> str:
+    both = filled("{icc:z.3f} with it, {without:z.3f} without", figures)
+    return f"{_left_out(figures)} decides the sign: {both}"
+
+
+def _decides_words(figures: Figures) -> str:
+    both = filled("{icc:z.3f} with it, {without:z.3f} without", figures)
+    share = "" if figures["share"] is None else f", {figures['share']:.0%} of the ICC"
+    return f"{_left_out(figures)} decides: {both}{share}"

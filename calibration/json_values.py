@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibration.decision import Decision
-from calibration.messages import told, words
-from calibration.values import Note, Noted
+from calibration.notes import Note, Noted, told
 
 
 def json_value(value: Any) -> Any:
     """Return a value as JSON takes it.
 
     A dataclass becomes a mapping, of a row with notes as `json_row` says; a number that is not
-    finite becomes None, a tuple or a set a list (a set in order), a note its code and figures.
+    finite becomes None, a tuple or a set a list (a set in order), a note its code, its words and its figures.
     """
     if isinstance(value, Noted):
         return json_row(value)
     if isinstance(value, Note):
         figures = {name: json_value(figure) for name, figure in value.figures}
-        return {"code": value.code.value} | figures
+        return {"code": value.code, "text": value.text} | figures
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         return {name: json_value(getattr(value, name)) for name in names}
@@ -62,4 +61,4 @@ def decision_json(decision: Decision) -> dict[str, Any]:
 
 
 def _note_with_words(note: Note) -> dict[str, Any]:
-    return dict(json_value(note)) | {"words": words(note)}
+    return dict(json_value(note)) | {"words": str(note)}

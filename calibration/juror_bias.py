@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 
 from calibration import remarks
-from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
+from calibration.notes import Figures, Note, Noted, filled, note, noted, undefined
 from calibration.rating_matrix import FLAT, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.severity import distances
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN
+
+AFTER_UNBLINDING = ("after_unblinding", "known after unblinding")
+NO_FAMILY = ("no_family", "imported, no family is stored: --panel names families")
 
 LEAST_INSTANCES = 5  # of either authorship, or of a slope: the SE from fewer is a guess
 ESTIMABLE = 1e-8  # the share of a coefficient that may lie in what the data do not determine
@@ -125,7 +128,7 @@ def self_preference_rows(
 def _blind(scope: Scope, juror: str, family: str) -> SelfPreferenceRow:
     """Return a row without a figure: nothing of authors is known yet."""
     counts, figures = (None, None, None), (NAN, NAN, NAN, NAN)
-    why = noted(note(Code.AFTER_UNBLINDING if family else Code.NO_FAMILY))
+    why = noted(undefined(*(AFTER_UNBLINDING if family else NO_FAMILY)))
     return SelfPreferenceRow(scope.name, juror, family, *counts, *figures, notes=why)
 
 
@@ -171,13 +174,16 @@ def preferences(data: AuthorshipScores) -> list[BiasEstimate]:
 def _too_few(data: AuthorshipScores, juror: int) -> Note | None:
     used, own = data.used[:, juror], data.own[:, juror]
     if not used.any():
-        return note(Code.NO_KNOWN_FAMILY)
+        return undefined(
+            "no_known_family",
+            "no response by a known family that another juror and a clinician rated",
+        )
     if not (used & own).any():
-        return note(Code.NO_OWN_RESPONSE)
+        return undefined("no_own_response", "no response by its family")
     for is_own, rows in ((True, used & own), (False, used & ~own)):
         if (instances := len(np.unique(data.clusters[rows]))) < LEAST_INSTANCES:
             figures = {"own": is_own, "instances": instances, "least": LEAST_INSTANCES}
-            return note(Code.FEW_FAMILY_INSTANCES, **figures)
+            return undefined("few_family_instances", _few_family_instances, **figures)
     return None
 
 
@@ -211,10 +217,14 @@ def _preference(fitted: Any, juror: int, reason: Note | None, clear: bool) -> Bi
     if reason:
         return BiasEstimate(reason=reason)
     if not clear:
-        return BiasEstimate(reason=note(Code.NOT_ESTIMABLE))
+        return BiasEstimate(
+            reason=undefined("not_estimable", "the data cannot tell the jurors' preferences apart")
+        )
     error = float(fitted.bse[juror])
     if not error > FLAT:
-        return BiasEstimate(reason=note(Code.NO_RESIDUAL))
+        return BiasEstimate(
+            reason=undefined("no_residual", "the scores vary only by juror and family")
+        )
     low, high = fitted.conf_int()[juror]
     ends = Interval(float(low), float(high))
     return BiasEstimate(float(fitted.params[juror]), ends, float(fitted.pvalues[juror]))
@@ -246,9 +256,13 @@ def _row(
 def _notes(
     scope: Scope, data: AuthorshipScores, juror: int, preference: BiasEstimate, family: str
 ) -> Iterator[Note | None]:
-    yield preference.reason if family else note(Code.NO_FAMILY)
+    yield preference.reason if family else undefined(*NO_FAMILY)
     if unknown := int((data.compared & ~data.used)[:, juror].sum()):
-        yield note(Code.UNKNOWN_FAMILY, responses=unknown)
+        yield note(
+            "unknown_family",
+            "{responses:response} by an unknown family left out",
+            responses=unknown,
+        )
     if not preference.reason:
         yield remarks.few_instances(len(np.unique(data.clusters[data.used[:, juror]])))
     yield remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
@@ -325,7 +339,9 @@ def slope_of(away: Array, lengths: Array, clusters: Integers) -> BiasEstimate:
     )
     points = float(fitted.params[1])
     if not float(fitted.bse[1]) > FLAT_RESIDUAL * max(np.abs(away).max(), 1.0):
-        return BiasEstimate(points, reason=note(Code.ON_A_LINE))
+        return BiasEstimate(
+            points, reason=note("on_a_line", "no interval: the distances lie on a line")
+        )
     low, high = map(float, fitted.conf_int()[1])
     return BiasEstimate(points, Interval(low, high), float(fitted.pvalues[1]))
 
@@ -333,11 +349,18 @@ def slope_of(away: Array, lengths: Array, clusters: Integers) -> BiasEstimate:
 def _why_not(lengths: Array, clusters: Integers) -> Note | None:
     instances = len(np.unique(clusters))
     if not instances:
-        return note(Code.NO_WORDS)
+        return undefined(
+            "no_words", "no response has both the scores and the number of words needed"
+        )
     if instances < LEAST_INSTANCES:
-        return note(Code.FEW_RESPONDED, instances=instances, least=LEAST_INSTANCES)
+        return undefined(
+            "few_responded",
+            "responses to {instances:instance}, and {least} are needed",
+            instances=instances,
+            least=LEAST_INSTANCES,
+        )
     if np.ptp(lengths) <= FLAT * max(np.abs(lengths).max(), 1.0):
-        return note(Code.ONE_LENGTH)
+        return undefined("one_length", "all responses have the same number of words")
     return None
 
 
@@ -382,7 +405,18 @@ def _length_notes(
         return
     yield slope.reason
     if wordless := int((compared & ~rows).sum()):
-        yield note(Code.WORDLESS, responses=wordless)
+        yield note(
+            "wordless",
+            "{responses:response} without a number of words left out",
+            responses=wordless,
+        )
     yield remarks.few_instances(scope.grid.instances(rows))
     members = scope.jury.members if scope.jury and rater[1] == "jury" else (rater[0],)
     yield remarks.simulated(scope.simulated & {*members, *scope.clinicians})
+
+
+def _few_family_instances(figures: Figures) -> str:
+    name = "its family" if figures["own"] else "other families"
+    return filled(
+        f"responses by {name} to {{instances:instance}}, and {{least}} are needed", figures
+    )

@@ -7,11 +7,11 @@ import numpy as np
 
 from calibration import remarks
 from calibration.agreement import PanelColumns, column_icc, columns, single_rater
-from calibration.codes import NoteCode as Code
 from calibration.differences import DifferenceRow, paired_rows
+from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.rating_matrix import without_variance
 from calibration.scope import Scope
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def value_rows(scope: Scope) -> list[ValueRow]:
         name: _value_row(scope, players, name, pair)
         for name, pair in zip(players, pairs, strict=True)
     }
-    why = (note(Code.UNVARIED_OR_NONE),)
+    why = (undefined("unvaried_or_none", "its scores do not vary, or there are none"),)
     return [rows.get(name) or ValueRow(scope.name, name, notes=why) for name in scope.jurors]
 
 
@@ -90,12 +90,12 @@ def _value_notes(
     scope: Scope, players: Sequence[str], pair: DifferenceRow | None
 ) -> Iterator[Note | None]:
     if pair is None:
-        yield note(Code.JURY_OF_ONE)
+        yield note("jury_of_one", "a jury of one")
     else:
         if not np.isfinite(pair.difference):
             yield from pair.notes[:1]
-        yield pair.told(Code.ONLY_BOTH)
-        yield pair.told(Code.NO_TEST)
+        yield pair.told("only_both")
+        yield pair.told("no_test")
     yield remarks.no_variance([name for name in scope.jurors if name not in players])
     yield scope.analysed
     yield remarks.few_instances(scope.grid.n_clusters)

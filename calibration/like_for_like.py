@@ -11,8 +11,8 @@ from scipy import special
 
 from calibration.agreement import LEAST_RESPONSES, PanelColumns
 from calibration.bootstrap import Counts
-from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
+from calibration.notes import Note, note, undefined
 from calibration.rating_matrix import (
     FLAT,
     RatingMatrix,
@@ -32,7 +32,8 @@ from calibration.resampled_moments import (
     varied,
 )
 from calibration.scores import Array, Integers
-from calibration.values import NAN, Method, Note, note
+from calibration.shared_notes import SAME_SCORE, TOO_FEW_RESPONSES
+from calibration.values import NAN, Method
 
 NO_SQUARES = np.full((2, 3), NAN)
 LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
@@ -136,20 +137,20 @@ def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> Lik
     clinicians, flat = grid.of_kind("clinician"), without_variance(grid.composites)
     others = _others(values[:, clinicians])
     held = [
-        HeldOutClinician(grid.raters[own], _no_rows(), reason=note(Code.FLAT))
+        HeldOutClinician(grid.raters[own], _no_rows(), reason=undefined("flat", "no variance"))
         if flat[own] and (~np.isnan(grid.composites[:, own])).sum() > 1
         else _hold_out(grid.raters[own], values[:, own], scored, others[:, place])
         for place, own in enumerate(clinicians)
     ]
     defined = tuple(comparison for comparison in held if not comparison.reason)
-    undefined = tuple(comparison for comparison in held if comparison.reason)
+    without = tuple(comparison for comparison in held if comparison.reason)
     if reason := _why_undefined(defined):
-        undefined += tuple(
+        without += tuple(
             HeldOutClinician(comparison.clinician, comparison.rows, reason=reason)
             for comparison in defined
         )
         defined = ()
-    return LikeForLike(defined, undefined, method)
+    return LikeForLike(defined, without, method)
 
 
 def _no_rows() -> Integers:
@@ -169,7 +170,7 @@ def _hold_out(name: str, own: Array, jury: Array, others: Array) -> HeldOutClini
     rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
     if len(rows) < 2:
         return HeldOutClinician(
-            name, rows, reason=note(Code.TOO_FEW_RESPONSES, responses=len(rows), least=2)
+            name, rows, reason=undefined(*TOO_FEW_RESPONSES, responses=len(rows), least=2)
         )
     rest = _centred(others[rows])
     return HeldOutClinician(
@@ -193,11 +194,11 @@ def _why_undefined(held: tuple[HeldOutClinician, ...]) -> Note | None:
         return None
     responses = len(np.unique(np.concatenate([comparison.rows for comparison in held])))
     if responses < LEAST_RESPONSES:
-        return note(Code.TOO_FEW_RESPONSES, responses=responses, least=LEAST_RESPONSES)
+        return undefined(*TOO_FEW_RESPONSES, responses=responses, least=LEAST_RESPONSES)
     (jury, others, _), (own, _, _) = np.sum([comparison.squares for comparison in held], axis=0)
     for name, square in (("the jury", jury), ("the others", others), ("the clinicians", own)):
         if not square > 0:
-            return note(Code.SAME_SCORE, who=name)
+            return undefined(*SAME_SCORE, who=name)
     return None
 
 
@@ -325,12 +326,29 @@ def population_interval(
     clinicians, finite = len(held.defined), drawn[np.isfinite(drawn)]
     if clinicians < LEAST_CLINICIANS:
         few = {"clinicians": clinicians, "least": LEAST_CLINICIANS}
-        return Population(reason=note(Code.POPULATION_FEW, **few))
+        return Population(
+            reason=note(
+                "population_few",
+                (
+                    "no interval over clinicians like these: {clinicians:clinician} can be held out, and "
+                    "{least} are needed"
+                ),
+                **few,
+            )
+        )
     left_out = np.array(
         [_without(grid, comparison.clinician, jury, held) for comparison in held.defined]
     )
     if not np.isfinite(left_out).all() or len(finite) < 2:
-        return Population(reason=note(Code.POPULATION_UNDEFINED))
+        return Population(
+            reason=note(
+                "population_undefined",
+                (
+                    "no interval over clinicians like these: without one of them there is nothing to "
+                    "compare"
+                ),
+            )
+        )
     spread = (clinicians - 1) / clinicians * ((left_out - left_out.mean()) ** 2).sum()
     upper = (1 + confidence) / 2
     of_clinicians = special.stdtrit(clinicians - 1, upper) ** 2 * spread

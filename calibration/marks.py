@@ -11,11 +11,26 @@ import pandas as pd
 from calibration import remarks
 from calibration.agreement import PanelColumns, columns
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
-from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
+from calibration.notes import Note, Noted, note, noted
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.shared_notes import MARKS_WITHOUT_JURY
+from calibration.values import NAN
+
+MARKED_ALL = ("marked_all", "difference undefined: the jury scored no response without such a mark")
+MARKED_NONE_SCORED = (
+    "marked_none_scored",
+    "difference undefined: the jury scored none of the marked responses",
+)
+MARKS_READ_ONCE = (
+    "marks_read_once",
+    "agreement of marks undefined: no response was read by two clinicians",
+)
+NONE_MARKED_TWICE_READ = (
+    "none_marked_twice_read",
+    "agreement of marks undefined: none is on a response that two clinicians read",
+)
 
 COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
 GRAVE = "critical or major"
@@ -394,7 +409,9 @@ def _row(place: _MarkedScope, counts: _KindCounts, drawn: Array, outside: Note |
         clinicians_high=of_clinicians.high,
         notes=noted(
             *_notes(place, counts, sides, instances),
-            note(Code.SAME_F1) if is_alike else None,
+            note("same_f1", "F1 has no interval: it is the same in every resample")
+            if is_alike
+            else None,
             _lost(drawn, (f1, of_jury)),
             outside,
             _simulated(place),
@@ -417,11 +434,11 @@ def _notes(
 ) -> Iterator[Note | None]:
     """Yield why a figure is undefined, or weak."""
     if not counts.marked.any():
-        yield note(Code.NONE_MARKED_TWICE_READ if counts.row.n_read_twice else Code.MARKS_READ_ONCE)
+        yield note(*(NONE_MARKED_TWICE_READ if counts.row.n_read_twice else MARKS_READ_ONCE))
     if not place.scope.jury:
-        yield note(Code.MARKS_WITHOUT_JURY)
+        yield note(*MARKS_WITHOUT_JURY)
     elif not all(side.any() for side in sides):
-        yield note(Code.MARKED_NONE_SCORED if not sides[0].any() else Code.MARKED_ALL)
+        yield note(*(MARKED_NONE_SCORED if not sides[0].any() else MARKED_ALL))
     else:
         yield remarks.few_instances(min(instances))
 
@@ -439,7 +456,15 @@ def _outside(scope: Scope, scores: Scores, marks: Marks) -> Note | None:
     own = table.loc[table["benchmark"].isin(scores.members(scope.name)), "response_id"]
     marked = set(marks.stretches["response_id"]) & set(own)
     lost = len(marked - set(scope.grid.responses))
-    return note(Code.MARKED_OUTSIDE, responses=lost) if lost else None
+    return (
+        note(
+            "marked_outside",
+            "left out: {responses:response} with a mark that no clinician rated on all criteria",
+            responses=lost,
+        )
+        if lost
+        else None
+    )
 
 
 def _simulated(place: _MarkedScope) -> Note | None:

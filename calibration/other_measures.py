@@ -18,12 +18,13 @@ from calibration.agreement import (
     why_undefined,
 )
 from calibration.bootstrap import Counts, percentile_interval
-from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
+from calibration.notes import Note, Noted, note, noted
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope, why_undefined_scope
 from calibration.scores import Array, Integers, Scores
-from calibration.values import NAN, NORMAL_95, Note, Noted, note, noted
+from calibration.shared_notes import ONLY_ORDER
+from calibration.values import NAN, NORMAL_95
 
 LEAST_DIFFERENCES = 2  # one difference has no spread
 IN_POINTS = (*("icc_raw", "bias", "bias_low", "bias_high", "limits_low", "limits_high"),)
@@ -258,14 +259,16 @@ def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> Seco
     n = int(raw.both.sum())
     rho, of_ranks = _order(scope, scorer, n)
     found, of_points = (
-        (_absent(scorer), [note(Code.ONLY_ORDER)])
+        (_absent(scorer), [note(*ONLY_ORDER)])
         if _is_metric(scorer)
         else _in_points(scope, raw, ends)
     )
     first = of_points[0]
-    if first and first.code is Code.ICC_UNDEFINED and np.isnan(rho):
+    if first and first.code == "icc_undefined" and np.isnan(rho):
         of_ranks = []
-        of_points[0] = note(Code.ICC_AND_RANKS_UNDEFINED, why=first["why"])
+        of_points[0] = note(
+            "icc_and_ranks_undefined", "ICC and rank correlation undefined: {why}", why=first["why"]
+        )
     return SecondaryRow(
         benchmark=scope.name,
         scorer=scorer,
@@ -282,14 +285,20 @@ def _order(scope: Scope, scorer: str, n: int) -> tuple[float, list[Note | None]]
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()
-    notes = [note(Code.NOT_IN_ORDER, raters=flat) if flat else None]
+    notes = [
+        note("not_in_order", "no variance, so not in the order: {raters}", raters=flat)
+        if flat
+        else None
+    ]
     rho = spearman(x, y) if len(x) >= LEAST_RESPONSES else NAN
     if np.isnan(rho):
         reason = why_no_icc(scope.grid, panel, method, (x, y))
-        lost = note(Code.RANKS_UNDEFINED, why=reason)
-        notes = [lost] if reason and reason.code is Code.NO_Z else [*notes, lost]
+        lost = note("ranks_undefined", "rank correlation undefined: {why}", why=reason)
+        notes = [lost] if reason and reason.code == "no_z" else [*notes, lost]
     elif len(x) < n:
-        notes.append(note(Code.RANKS_OVER, responses=len(x)))
+        notes.append(
+            note("ranks_over", "rank correlation over {responses} responses", responses=len(x))
+        )
     return rho, notes
 
 
@@ -315,7 +324,7 @@ def raw_icc(x: Array, y: Array) -> tuple[float, Note | None]:
     """
     if reason := why_undefined(x, y):
         few = len(x) < LEAST_RESPONSES
-        return NAN, reason if few else note(Code.ICC_UNDEFINED, why=reason)
+        return NAN, reason if few else note("icc_undefined", "ICC undefined: {why}", why=reason)
     return column_icc(x, y, "paper"), None
 
 
@@ -333,10 +342,31 @@ def _doubts(
     """Yield the intervals of the limits, and which intervals assume independent responses."""
     low, high = points.low_limit, points.high_limit
     ends = {"low_low": low.low, "low_high": low.high, "high_low": high.low, "high_high": high.high}
-    yield note(Code.LIMITS, **ends)
+    yield note(
+        "limits",
+        (
+            "limits of agreement, 95 % intervals: low {low_low:z.2f} to {low_high:z.2f}, high "
+            "{high_low:z.2f} to {high_high:z.2f} points"
+        ),
+        **ends,
+    )
     responses, instances = int(raw.both.sum()), scope.grid.instances(raw.both)
     if responses > instances:
-        yield note(Code.SHARED_POINTS, responses=responses, instances=instances)
+        yield note(
+            "shared_points",
+            (
+                "{responses} responses from {instances} instances: the interval of the bias resamples "
+                "instances, those of the limits take responses as independent"
+            ),
+            (
+                "several responses of an instance: the interval of the bias resamples instances, "
+                "those of the limits take responses as independent"
+            ),
+            responses=responses,
+            instances=instances,
+        )
         yield remarks.few_instances(instances)
         if not np.isfinite(bias.low):
-            yield note(Code.NO_BIAS_INTERVAL)
+            yield note(
+                "no_bias_interval", "the bias has no interval: it takes two instances and resamples"
+            )

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from calibration.agreement import column_icc
 from calibration.bootstrap import Counts
-from calibration.codes import NoteCode as Code
+from calibration.notes import Figures, Note, quoted, undefined
 from calibration.rating_matrix import RatingMatrix, mean_of_given, without_variance, z_within_raters
 from calibration.resampled_moments import (
     Moments,
@@ -20,7 +20,7 @@ from calibration.resampled_moments import (
     scale,
 )
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, note
+from calibration.values import NAN
 
 FRAGILE = 10  # pairs sharing fewer responses have an ICC that may be anything below 1
 
@@ -113,10 +113,16 @@ def _pair(
     first, second = (grid.raters[column] for column in columns)
     constant = [grid.raters[column] for column in columns if flat[column]]
     if constant:
-        return ClinicianPair(first, second, shared, NAN, note(Code.FLAT_RATERS, raters=constant))
+        return ClinicianPair(
+            first, second, shared, NAN, undefined("flat_raters", _flat_raters, raters=constant)
+        )
     x, y = (z[shared, column] for column in columns)
     icc = column_icc(x, y, "paper", least=2)
-    reason = None if np.isfinite(icc) else note(Code.FLAT_SHARED)
+    reason = (
+        None
+        if np.isfinite(icc)
+        else undefined("flat_shared", "no variance on the shared responses")
+    )
     return ClinicianPair(first, second, shared, icc, reason)
 
 
@@ -181,3 +187,7 @@ def over_pairs(pairs: ClinicianPairs, *, reps: int, seed: int) -> Array:
     drawn = np.random.default_rng(seed).integers(0, len(iccs), size=(reps, len(iccs)))
     mean: Array = iccs[drawn].mean(axis=1)
     return mean
+
+
+def _flat_raters(figures: Figures) -> str:
+    return f"{' and '.join(map(quoted, figures['raters']))} without variance"

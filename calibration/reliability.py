@@ -8,7 +8,6 @@ import numpy as np
 from scipy import special
 
 from calibration import remarks
-from calibration.codes import NoteCode as Code
 from calibration.crossed import MixedModel, crossed_model
 from calibration.icc import (
     UNDEFINED,
@@ -18,11 +17,13 @@ from calibration.icc import (
     mean_squares,
     spearman_brown,
 )
+from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.planning.rows import PanelSizeRow
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
-from calibration.values import COMBINED, NAN, NORMAL_95, AnalysisOptions, Note, Noted, note, noted
+from calibration.shared_notes import MIXED_FLAT
+from calibration.values import COMBINED, NAN, NORMAL_95, AnalysisOptions
 
 FORMS = ("ICC(C,k)", "ICC(A,k)", "ICC(C,1)", "ICC(A,1)")  # the one to quote first
 SIZES = range(1, 7)  # raters whose mean is planned for
@@ -122,7 +123,7 @@ def reliabilities(table: Array) -> Reliabilities:
     if np.isnan(table).any() or min(table.shape) < 2:
         return _of_model(table)
     if np.ptp(table) <= FLAT * np.abs(table).max():
-        return Reliabilities(reason=note(Code.MIXED_FLAT))
+        return Reliabilities(reason=note(*MIXED_FLAT))
     return _of_squares(table)
 
 
@@ -131,7 +132,12 @@ def _of_squares(table: Array) -> Reliabilities:
     (n, k), ms = table.shape, mean_squares(table)
     rows, columns, error = float(ms.rows), float(ms.columns), float(ms.error)
     if not rows or not error:
-        return Reliabilities(reason=note(Code.RELIABILITY_EXTREME))
+        return Reliabilities(
+            reason=undefined(
+                "reliability_extreme",
+                "there is no residual variance, or responses do not differ at all",
+            )
+        )
     ends = f_interval(1 - error / rows, n, k)
     of_one = Interval(*(spearman_brown(end, 1 / k) for end in (ends.low, ends.high)))
     below = rows + (k - 1) * error + k * (columns - error) / n
@@ -187,10 +193,22 @@ def _notes(scope: Scope, figures: Reliabilities, k: float) -> Iterator[Note | No
     yield figures.reason
     if not figures.reason:
         if k != round(k):
-            yield note(Code.RELIABILITY_UNEVEN, raters=k)
+            yield note(
+                "reliability_uneven",
+                "k is {raters:z.2f}, the harmonic mean of the clinicians of a response",
+                raters=k,
+            )
         responses, instances = len(scope.grid.responses), scope.grid.n_clusters
         if responses > instances:
-            yield note(Code.RELIABILITY_SHARED, responses=responses, instances=instances)
+            yield note(
+                "reliability_shared",
+                (
+                    "{responses} responses from {instances:instance}: the intervals take them as "
+                    "independent"
+                ),
+                responses=responses,
+                instances=instances,
+            )
         yield _within(scope)
     yield scope.analysed
     yield remarks.simulated(scope.simulated & set(scope.clinicians))
@@ -204,7 +222,15 @@ def _within(scope: Scope) -> Note | None:
     groups = [str(of[response]) for response in scope.grid.responses]
     table = scope.grid.composites[:, scope.grid.of_kind("clinician")]
     model = crossed_model(table, groups=groups, group_effect="fixed")
-    return None if model.reason else note(Code.RELIABILITY_WITHIN, icc=model.consistency())
+    return (
+        None
+        if model.reason
+        else note(
+            "reliability_within",
+            "with each benchmark's own mean taken out, ICC(C,1) {icc:z.3f}",
+            icc=model.consistency(),
+        )
+    )
 
 
 def panel_sizes(raters: str, model: MixedModel) -> list[PanelSizeRow]:

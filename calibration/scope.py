@@ -9,7 +9,7 @@ from calibration import remarks
 from calibration.agreement import PanelColumns, single_rater
 from calibration.bootstrap import BootstrapPlan, Statistic, replicates
 from calibration.clinicians import ClinicianRow, Without
-from calibration.codes import NoteCode as Code
+from calibration.notes import Note, Noted, undefined
 from calibration.rating_matrix import (
     Composites,
     RatingMatrix,
@@ -20,7 +20,8 @@ from calibration.rating_matrix import (
     required_criteria,
 )
 from calibration.scores import Array, Scores
-from calibration.values import COMBINED, NAN, AnalysisOptions, Note, Noted, note
+from calibration.shared_notes import DIFFERENT_SCALES, NO_CRITERION
+from calibration.values import COMBINED, NAN, AnalysisOptions
 from data.errors import BadInput, TooFew, Unknown
 
 
@@ -213,13 +214,15 @@ def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
     """Return why a scope has no agreement at all, or None."""
     criterion = scope.options.criterion
     if criterion is not None and not _members(scores, scope.name, criterion):
-        return note(Code.NO_CRITERION, criterion=criterion)
+        return undefined(*NO_CRITERION, criterion=criterion)
     if not scope.grid.responses:
-        return note(Code.NOT_RATED)
+        return undefined(
+            "not_rated", "no clinician has rated a response of this benchmark with a composite"
+        )
     clinical = scope.composites[scope.composites["kind"] == "clinician"]
     shapes = [scores.rubrics[name] for name in clinical["benchmark"].unique()]
     if len({(shape.low, shape.high) for shape in shapes}) > 1:
-        return note(Code.DIFFERENT_SCALES)
+        return undefined(*DIFFERENT_SCALES)
     return None
 
 

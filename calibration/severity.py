@@ -7,11 +7,11 @@ import numpy as np
 
 from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
-from calibration.codes import NoteCode as Code
+from calibration.notes import Figures, Note, Noted, filled, note, noted, undefined
 from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _notes(
 ) -> Iterator[Note | None]:
     rated, drawn = found
     if not rated.any():
-        yield note(Code.NONE_SHARED)
+        yield undefined("none_shared", "no response that this rater and another one rated")
         return
     yield _to_clinicians(grid, place)
     yield scope.analysed
@@ -140,8 +140,14 @@ def _to_clinicians(grid: RatingMatrix, place: int) -> Note | None:
     if not shared.any() or len(others) == len(grid.raters) - 1:
         return None
     return note(
-        Code.FROM_CLINICIANS,
+        "from_clinicians",
+        _from_clinicians,
         is_clinician=grid.kinds[place] == "clinician",
         points=away[shared].mean(),
         responses=shared.sum(),
     )
+
+
+def _from_clinicians(figures: Figures) -> str:
+    name = "the other clinicians" if figures["is_clinician"] else "the clinicians"
+    return filled(f"compared with {name} alone {{points:+z.2f}} on {{responses:response}}", figures)

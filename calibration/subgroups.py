@@ -14,7 +14,6 @@ from calibration.clustered_intervals import (
     clustered_proportion,
     mean_difference,
 )
-from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores
 from calibration.detection import thresholds_of
 from calibration.detection_row import PairedScores
@@ -25,12 +24,13 @@ from calibration.jackknife import (
     jackknifed_difference,
     jackknifed_icc,
 )
+from calibration.notes import Figures, Note, Noted, filled, note, noted
 from calibration.protocol import Critical, Threshold
 from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.remarks import FEW_INSTANCES
 from calibration.scope import Scope, checked_jury, scopes, why_undefined_scope
 from calibration.scores import Flags, Integers, Scores
-from calibration.values import NAN, AnalysisOptions, Note, Noted, note, noted
+from calibration.values import NAN, AnalysisOptions
 from data.errors import Unknown
 
 SPECIALTY = "specialty"
@@ -312,9 +312,14 @@ def _row(
 def _untested(inside: _SubgroupSide, outside: _SubgroupSide | None) -> Iterator[Note]:
     """Note why a subgroup is not compared with the rest."""
     if outside is None:
-        yield note(Code.ONLY_VALUE)
+        yield note("only_value", "no other value to compare with")
     elif _is_enough(inside) and not _is_enough(outside):
-        yield note(Code.FEW_IN_REST, instances=outside.bias.instances, least=FEW_INSTANCES)
+        yield note(
+            "few_in_rest",
+            "not compared: the rest have {instances:instance}, and {least} are needed",
+            instances=outside.bias.instances,
+            least=FEW_INSTANCES,
+        )
 
 
 def _unsafe(place: _SubgroupScope, name: str, value: str) -> Iterator[UnsafeThere]:
@@ -396,12 +401,42 @@ def _finding_notes(row: SubgroupRow, finding: Finding) -> Iterator[Note]:
     """Yield the notes on a subgroup's finding, the most important first."""
     if finding is Finding.TOO_FEW:
         yield note(
-            Code.FEW_IN_SUBGROUP, value=row.value, instances=row.n_instances, least=FEW_INSTANCES
+            "few_in_subgroup",
+            (
+                "agreement is not shown to hold for {value}: {instances:instance}, and {least} are "
+                "needed"
+            ),
+            value=row.value,
+            instances=row.n_instances,
+            least=FEW_INSTANCES,
         )
     elif finding is Finding.LOWER:
-        yield note(Code.LOWER_IN_SUBGROUP, value=row.value, difference=row.difference)
+        yield note("lower_in_subgroup", _lower, value=row.value, difference=row.difference)
     elif finding is Finding.NOT_SHOWN:
         known = bool(np.isfinite(row.low))
-        yield note(Code.NOT_SHOWN_IN_SUBGROUP, value=row.value, low=row.low if known else None)
+        yield note(
+            "not_shown_in_subgroup", _not_shown, value=row.value, low=row.low if known else None
+        )
     if row.bias_p_holm <= LEVEL:
-        yield note(Code.BIAS_IN_SUBGROUP, value=row.value, points=row.bias_difference)
+        yield note("bias_in_subgroup", _bias, value=row.value, points=row.bias_difference)
+
+
+def _not_shown(figures: Figures) -> str:
+    why = "its ICC has no interval"
+    if figures["low"] is not None:
+        why = "the interval of its ICC reaches {low:z.2f}"
+    return filled(f"agreement is not shown to hold for {{value}}: {why}", figures)
+
+
+def _bias(figures: Figures) -> str:
+    way = "more generous" if figures["points"] > 0 else "stricter"
+    return filled(
+        f"the jury is {abs(figures['points']):.2f} points {way} on {{value}} than on the rest",
+        figures,
+    )
+
+
+def _lower(figures: Figures) -> str:
+    gap = f"{-figures['difference']:.2f}"
+    text = "agreement is not shown to hold for {value} as for the rest: its ICC is "
+    return filled(f"{text}{gap} lower", figures)

@@ -19,7 +19,6 @@ from calibration.agreement import (
 )
 from calibration.bootstrap import LEAST_CLUSTERS, bca_interval, percentile_interval
 from calibration.clinicians import clinician_rows, yardstick
-from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
 from calibration.icc import UNDEFINED, Interval, f_interval
@@ -30,7 +29,7 @@ from calibration.like_for_like import (
     like_for_like,
     population_interval,
 )
-from calibration.messages import told
+from calibration.notes import Figures, Note, filled, note, noted, quoted, told, undefined
 from calibration.other_measures import spearman as spearman_of
 from calibration.pairs import ClinicianPairs, clinician_pairs, over_pairs, pair_replicates
 from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, joint_statistic, prepare
@@ -43,8 +42,9 @@ from calibration.scope import (
     why_undefined_scope,
 )
 from calibration.scores import Array, Flags, Scores
+from calibration.shared_notes import NO_JURY_SCORE, NO_SCORE, NONE_HELD
 from calibration.test_retest import intra_rater_row
-from calibration.values import NAN, AnalysisOptions, Method, Note, note, noted
+from calibration.values import NAN, AnalysisOptions, Method
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
@@ -272,8 +272,8 @@ def _why_undefined(
         return why_no_icc(scope.grid, panel, scope.options.method, pair)
     reason = why_no_icc(scope.grid, panel, scope.options.method, pair, BOTH)
     scored = int(panel.present(scope.grid).sum())
-    if reason and reason.code in (Code.NO_Z, Code.SAME_SCORE) and scored >= LEAST_RESPONSES:
-        return note(Code.TELLS_NONE_APART, who=reason["who"], responses=scored)
+    if reason and reason.code in ("no_z", "same_score") and scored >= LEAST_RESPONSES:
+        return undefined("tells_none_apart", _tells_none_apart, who=reason["who"], responses=scored)
     return reason
 
 
@@ -282,15 +282,17 @@ def _unscored(scope: Scope, scorer: str, panel: PanelColumns) -> Note | None:
     if panel.present(scope.grid).any():
         return None
     if scorer == "jury":
-        return note(Code.NO_JURY_SCORE, needed=panel.needed)
+        return undefined(*NO_JURY_SCORE, needed=panel.needed)
     kind, name = scorer.split(":", 1)
-    return note(Code.NO_SCORE, kind=kind, name=name)
+    return undefined(*NO_SCORE, kind=kind, name=name)
 
 
 def _jury_bca(scope: Scope, drawn: Array) -> Note | None:
     clusters = scope.grid.n_clusters
     if clusters > MOST_JACKKNIFED:
-        return note(Code.NO_BCA, most=MOST_JACKKNIFED)
+        return note(
+            "no_bca", "no BCa interval for more than {most} instances", most=MOST_JACKKNIFED
+        )
     statistic = scorer_replicates(scope.grid, scope.jury, (), scope.options.method)
     return remarks.bca(bca_interval(lambda counts: statistic(counts)[:, 0], drawn, clusters))
 
@@ -301,7 +303,7 @@ def _scorer_notes(
     yield _coverage(scope, panel)
     yield scope.analysed
     yield remarks.fewer_jurors(panel.needed, len(panel.members))
-    if scope.options.method == "paper" and not (reason and reason.code is Code.NO_Z):
+    if scope.options.method == "paper" and not (reason and reason.code == "no_z"):
         yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
     yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
@@ -452,14 +454,30 @@ def _held_notes(
         pair = columns(scope.grid, jury, scope.options.method)
         both = pair.clinicians[pair.both], pair.scorer[pair.both]
         reason = _why_undefined(scope, "jury", jury, both)
-        if reason and reason.code in (Code.TELLS_NONE_APART, Code.NO_JURY_SCORE):
+        if reason and reason.code in ("tells_none_apart", "no_jury_score"):
             yield reason
             return
-        yield note(Code.NONE_HELD)
+        yield undefined(*NONE_HELD)
     else:
         of_jury, of_clinician = held.iccs
-        yield note(Code.HELD_ICCS, jury=of_jury, clinician=of_clinician)
+        yield note(
+            "held_iccs",
+            "ICC with the other clinicians: jury {jury:z.3f}, held-out clinician {clinician:z.3f}",
+            jury=of_jury,
+            clinician=of_clinician,
+        )
         yield from remarks.held(held, boot)
     if held.undefined:
         left_out = [(clinician.clinician, clinician.reason) for clinician in held.undefined]
-        yield note(Code.NOT_HELD, clinicians=left_out)
+        yield note("not_held", _not_held, clinicians=left_out)
+
+
+def _not_held(figures: Figures) -> str:
+    clinicians = (f"{quoted(name)} ({why})" for name, why in figures["clinicians"])
+    return f"not compared: {', '.join(clinicians)}"
+
+
+def _tells_none_apart(figures: Figures) -> str:
+    which = "they tell" if figures["who"] == "the clinicians" else "it tells"
+    text = "{who:scorer} gave all {responses:response} the same score: "
+    return filled(text + f"{which} no response from another", figures)

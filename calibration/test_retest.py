@@ -8,13 +8,13 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
-from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval, absolute_interval, mean_squares, spearman_brown
+from calibration.notes import Note, Noted, note, noted, undefined
 from calibration.other_measures import spearman
 from calibration.rating_matrix import FLAT, required_criteria
 from calibration.scope import AgreementRow, Scope
 from calibration.scores import Array, Integers, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN
 
 LEAST_RESPONSES = 3
 READING = ["response_id", "pass_", "replicate"]
@@ -214,22 +214,39 @@ def _between(table: Array, read: pd.DataFrame) -> Iterator[Note]:
     scores = read["score"].to_numpy(dtype=np.float64)
     between = int((np.abs(scores - np.round(scores)) > FLAT * np.maximum(np.abs(scores), 1)).sum())
     if between and (~np.isnan(table)).sum(axis=1).max(initial=0) > 1:
-        yield note(Code.SAME_OFF_POINTS, scores=between)
+        yield note(
+            "same_off_points",
+            (
+                "{scores:score} between the points of the scale, which count as the same only where "
+                "they are equal"
+            ),
+            scores=between,
+        )
 
 
 def _notes(scope: Scope, juror: str, table: Array, incomplete: int) -> Iterator[Note | None]:
     number = (~np.isnan(table)).sum(axis=1)
     repeated, whole = number > 1, number == table.shape[1]
     if not repeated.any():
-        yield note(Code.NO_REPLICATES)
+        yield undefined(
+            "no_replicates", "no replicates; a jury run with 3 verdicts of each juror makes them"
+        )
         yield remarks.incomplete(incomplete)
         yield remarks.simulated(scope.simulated & {juror})
         return
     yield _icc_note(table, whole)
     if once := int((~repeated).sum()):
-        yield note(Code.SINGLE_REPLICATES, responses=once)
+        yield note(
+            "single_replicates",
+            "{responses:response} with a single replicate left out",
+            responses=once,
+        )
     if short := int((repeated & ~whole).sum()):
-        yield note(Code.WITHOUT_ALL_REPLICATES, responses=short)
+        yield note(
+            "without_all_replicates",
+            "{responses:response} without all replicates left out of the ICC",
+            responses=short,
+        )
     yield remarks.incomplete(incomplete)
     yield remarks.simulated(scope.simulated & {juror})
 
@@ -237,10 +254,21 @@ def _notes(scope: Scope, juror: str, table: Array, incomplete: int) -> Iterator[
 def _icc_note(table: Array, whole: Array) -> Note | None:
     n, m = int(whole.sum()), table.shape[1]
     if n < LEAST_RESPONSES:
-        return note(Code.FEW_REPLICATED, responses=n, replicates=m, least=LEAST_RESPONSES)
+        return note(
+            "few_replicated",
+            (
+                "no ICC: {responses:response} with all {replicates} replicates, and {least} are "
+                "needed"
+            ),
+            responses=n,
+            replicates=m,
+            least=LEAST_RESPONSES,
+        )
     if not np.isfinite(icc_one(table[whole])):
-        return note(Code.REPLICATES_ALIKE)
-    return None if sd_within(table) > 0 else note(Code.IDENTICAL_REPLICATES)
+        return note("replicates_alike", "no ICC: all composites are the same")
+    return (
+        None if sd_within(table) > 0 else note("identical_replicates", "replicates are identical")
+    )
 
 
 def intra_rater_row(scope: Scope) -> AgreementRow:
@@ -275,7 +303,14 @@ def _repeat_notes(scope: Scope, pairs: Array) -> Iterator[Note | None]:
     yield why_no_icc(pairs)
     if not why_no_icc(pairs):
         yield remarks.few_repeats(len(pairs))
-        yield None if float(mean_squares(pairs).rows) else note(Code.NO_F)
+        yield (
+            None
+            if float(mean_squares(pairs).rows)
+            else note(
+                "no_f",
+                "no F interval: the mean square between responses is 0, all pairs have the same mean",
+            )
+        )
     yield from remarks.same_again(scores)
     if composites["rater"].nunique() > 1:
         yield remarks.own_means(intra_rater_icc(pairs - _own_means(scope)[:, None])[0])
@@ -334,9 +369,14 @@ def intra_rater_icc(pairs: Array) -> tuple[float, Interval]:
 def why_no_icc(pairs: Array) -> Note | None:
     """Return why repeats have no ICC, or None when they have one."""
     if len(pairs) < LEAST_REPEATS:
-        return note(Code.FEW_REPEATS, repeats=len(pairs), least=LEAST_REPEATS)
+        return undefined(
+            "few_repeats",
+            "{repeats} complete repeats, and {least} are needed",
+            repeats=len(pairs),
+            least=LEAST_REPEATS,
+        )
     if np.ptp(pairs) <= FLAT * np.abs(pairs).max():
-        return note(Code.REPEATS_ALIKE)
+        return undefined("repeats_alike", "all first and repeated composites are the same")
     return None
 
 

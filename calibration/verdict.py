@@ -4,22 +4,100 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from calibration.codes import NoteCode as Code
 from calibration.decision import LIKE_THESE, THESE, Decision, DecisionKind
 from calibration.detection import LimitOutcome, Misses
+from calibration.notes import Figures, Note, filled, note, noted, simulated_in
 from calibration.protocol import Protocol
 from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
 from calibration.scope import AgreementRow, CliniciansRow, LikeForLikeRow
-from calibration.values import COMBINED, NAN, Note, note, noted, simulated_in
+from calibration.shared_notes import (
+    DO_MORE_INSTANCES,
+    DO_MORE_RESPONSES,
+    DO_REAL_RATERS,
+    DO_RUN_JURY_ON,
+    FEW_TO_TRUST,
+    MADE_UP,
+    NO_INTERVAL,
+)
+from calibration.values import COMBINED, NAN
+
+NO_DIFFERENCE = ": no difference is shown, which does not mean that the two are equal"
+
+
+def _unsafe(figures: Figures) -> str:
+    """Return how many of the responses that clinicians scored low the jury misses."""
+    text = (
+        "of {unsafe:response} that clinicians scored {threshold:g} or less on {criterion}, the jury "
+        "scored {missed} higher (95 % interval {low:.0%} to {high:.0%}"
+    )
+    return filled(text, figures)
+
+
+def _within(figures: Figures) -> str:
+    return f"{_unsafe(figures)}), within the limit of {figures['limit']:.0%}"
+
+
+def _reach(figures: Figures) -> str:
+    text = "), so it is not known whether the limit of {limit:.0%} is met"
+    return _unsafe(figures) + filled(text, figures)
+
+
+def _above(figures: Figures) -> str:
+    return f"{_unsafe(figures)}), above the limit of {figures['limit']:.0%}"
+
+
+DO_ANALYSE_AS_FIXED = (
+    "do_analyse_as_fixed",
+    "analyse the jury, criterion, method and data that the protocol names",
+)
+DO_EXPORT = ("do_export", "export the rubric with this evidence")
+DO_FIX_MARGIN = (
+    "do_fix_margin",
+    "fix a margin in the study's protocol, preferably before clinicians rate",
+)
+DO_JURY_THAT_DIFFERS = (
+    "do_jury_that_differs",
+    (
+        "read the jury's answers, and mend its rubric prompt or take other jurors: one that "
+        "gives every response the same score measures nothing"
+    ),
+)
+DO_MORE_FOR_AN_EQUAL = (
+    "do_more_for_an_equal",
+    (
+        "have clinicians rate more: at this margin, even a jury exactly as good as a "
+        "clinician takes about {responses} responses in all to be shown non-inferior"
+    ),
+)
+DO_OTHER_JURY = (
+    "do_other_jury",
+    "compare other juries of the jurors already run, or run other jurors",
+)
+DO_VARIED = (
+    "do_varied",
+    "have clinicians rate responses that differ more: too many here have the same score",
+)
+HANGS_ON = ("hangs_on", "the verdict hangs on {clinicians}: without them it would be another")
+MISSES_ABOVE = ("misses_above", _above)
+MISSES_REACH = ("misses_reach", _reach)
+MISSES_WITHIN = ("misses_within", _within)
+NO_MARGIN = ("no_margin", "no margin was fixed for how much worse than a clinician the jury may be")
+OTHER_ANALYSIS = (
+    "other_analysis",
+    (
+        "the protocol is about another jury, criterion, method or part of the study than this "
+        "analysis"
+    ),
+)
 
 TOLD = {
-    LimitOutcome.FAILED: Code.MISSES_ABOVE,
-    LimitOutcome.OPEN: Code.MISSES_REACH,
-    LimitOutcome.MET: Code.MISSES_WITHIN,
+    LimitOutcome.FAILED: MISSES_ABOVE,
+    LimitOutcome.OPEN: MISSES_REACH,
+    LimitOutcome.MET: MISSES_WITHIN,
 }
 ORDER = [*TOLD]
 UNDECIDED = (DecisionKind.SIMULATED, DecisionKind.UNDEFINED, DecisionKind.TOO_FEW)
-ALIKE = Code.TELLS_NONE_APART, Code.SAME_EVERYWHERE, Code.SAME_ON_CRITERION
+ALIKE = "tells_none_apart", "same_everywhere", "same_on_criterion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +219,10 @@ def decide(
     jury = next((row for row in rows if row.scorer == "jury"), None)
     held = next((row for row in rows if isinstance(row, LikeForLikeRow)), None)
     if jury is None or held is None:
-        lacking = note(Code.NO_JUROR), note(Code.DO_RUN_JURY)
+        lacking = (
+            note("no_juror", "no juror has rated a response of this study"),
+            note("do_run_jury", "run a jury on the responses that clinicians have rated"),
+        )
         return Decision("agreement", DecisionKind.UNDEFINED, reasons=lacking[:1], next=lacking[1])
     between = next((row for row in rows if isinstance(row, CliniciansRow)), None)
     against = [one.rater for one in (between.each if between else ()) if one.against_others]
@@ -236,18 +317,28 @@ class _Case:
         """Yield what keeps a jury from being non-inferior though its interval lies above the margin."""
         held, margin = self.held, self.margin
         if self.hangs_on:
-            yield note(Code.HANGS_ON, clinicians=self.hangs_on)
+            yield note(*HANGS_ON, clinicians=self.hangs_on)
         if not held.jury_low > 0:
-            yield note(Code.JURY_UNSHOWN, low=held.jury_low)
+            yield note("jury_unshown", _jury_unshown, low=held.jury_low)
         if not margin <= held.clinician_low / 2:
-            yield note(Code.MARGIN_WIDE, margin=margin, low=held.clinician_low)
+            yield note(
+                "margin_wide",
+                (
+                    "the margin of {margin:g} is more than half of what a clinician's agreement with the "
+                    "others is shown to be, {low:z.2f}: a jury that knows little of what clinicians know "
+                    "could keep it"
+                ),
+                margin=margin,
+                low=held.clinician_low,
+            )
 
 
 def _basis(jury: AgreementRow) -> Note | None:
     if not jury.n_responses + jury.n_missing:
         return None
     return note(
-        Code.RESTS_ON,
+        "rests_on",
+        _rests_on,
         responses=jury.n_responses,
         instances=jury.n_instances,
         clinicians=jury.n_clinicians,
@@ -279,25 +370,40 @@ def _why_too_few(case: _Case) -> Note | None:
     """Return why nothing is decided yet, or None where something is."""
     held, planned = case.held, case.protocol.responses if case.protocol else 0
     if held.n_instances < FEW_INSTANCES:
-        return note(Code.FEW_TO_TRUST, instances=held.n_instances, least=FEW_INSTANCES)
+        return note(*FEW_TO_TRUST, instances=held.n_instances, least=FEW_INSTANCES)
     if not math.isfinite(held.low):
-        return note(Code.NO_INTERVAL)
+        return note(*NO_INTERVAL)
     if held.undefined_resamples > MOST_LOST * held.resamples:
-        return note(Code.LOST_TO_TRUST, lost=held.undefined_resamples, resamples=held.resamples)
+        return note(
+            "lost_to_trust",
+            "{lost} of {resamples} resamples have no difference: that interval is unreliable",
+            lost=held.undefined_resamples,
+            resamples=held.resamples,
+        )
     if case.n_side_by_side == 1 and held.n_responses < planned:
-        return note(Code.BEFORE_PLANNED, planned=planned, responses=held.n_responses)
+        return note(
+            "before_planned",
+            (
+                "the protocol plans {planned:response} and only {responses} are analysed: too early "
+                "for a verdict"
+            ),
+            planned=planned,
+            responses=held.n_responses,
+        )
     return None
 
 
 def _reasons(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
     if kind is DecisionKind.SIMULATED:
-        yield note(Code.MADE_UP, raters=simulated_in([case.held, case.jury]))
+        yield note(*MADE_UP, raters=simulated_in([case.held, case.jury]))
     if kind is DecisionKind.UNDEFINED:
-        why = [one for one in case.held.notes if one.code is not Code.ANALYSED]
-        alike = [one for one in case.jury.notes if one.code is Code.TELLS_NONE_APART]
+        why = [one for one in case.held.notes if one.code != "analysed"]
+        alike = [one for one in case.jury.notes if one.code == "tells_none_apart"]
         yield from (why[:1] if not alike else [])
     if kind is DecisionKind.NO_REFERENCE:
-        yield note(Code.CLINICIANS_UNSHOWN, floor=case.floor, low=case.held.clinician_low)
+        yield note(
+            "clinicians_unshown", _clinicians_unshown, floor=case.floor, low=case.held.clinician_low
+        )
     if kind is DecisionKind.EXPLORATORY:
         yield _why_exploratory(case.protocol)
     if kind in (DecisionKind.NON_INFERIOR, DecisionKind.INCONCLUSIVE):
@@ -305,9 +411,16 @@ def _reasons(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
     if kind not in (DecisionKind.UNDEFINED, DecisionKind.SIMULATED):
         yield from (_of_misses(one) for one in case.misses)
     if case.against:
-        yield note(Code.AGAINST_OTHERS, clinicians=case.against)
+        yield note(
+            "against_others",
+            (
+                "ranks responses against the other clinicians: {clinicians}. Look for a turned scale "
+                "or scores in the wrong rows"
+            ),
+            clinicians=case.against,
+        )
     if kind is DecisionKind.NO_REFERENCE and case.hangs_on:
-        yield note(Code.HANGS_ON, clinicians=case.hangs_on)
+        yield note(*HANGS_ON, clinicians=case.hangs_on)
     if math.isfinite(case.held.icc):
         yield _gap(case.held)
         if kind is DecisionKind.TOO_FEW:
@@ -322,7 +435,14 @@ def _closest(kind: DecisionKind, case: _Case) -> Iterator[Note]:
     if kind is DecisionKind.INCONCLUSIVE and case.of_interval is DecisionKind.NON_INFERIOR:
         yield from case.unshown()
     if kind is DecisionKind.NON_INFERIOR and case.held.high < 0:
-        yield note(Code.WORSE_WITHIN, margin=case.margin)
+        yield note(
+            "worse_within",
+            (
+                "the whole interval lies below 0: the jury agrees less than a clinician does, by less "
+                "than {margin:g}"
+            ),
+            margin=case.margin,
+        )
 
 
 def _why_exploratory(protocol: Protocol | None) -> Note | None:
@@ -330,21 +450,29 @@ def _why_exploratory(protocol: Protocol | None) -> Note | None:
         return None
     if protocol.late:
         late = {"late": protocol.late, "ratings": protocol.set_after_ratings}
-        return note(Code.PROTOCOL_LATE, **late, margin=protocol.margin)
-    return note(Code.PROTOCOL_FOR_ANY, margin=protocol.margin)
+        return note("protocol_late", _late, **late, margin=protocol.margin)
+    return note(
+        "protocol_for_any",
+        "the protocol names no jury: of several that are tried, one may pass by luck",
+        margin=protocol.margin,
+    )
 
 
 def _at_margin(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
     """Yield notes on interval and margin, when the margin was fixed, and for which clinicians it holds."""
     if kind is DecisionKind.NO_PROTOCOL:
-        yield note(Code.OTHER_ANALYSIS if case.claim.protocol else Code.NO_MARGIN)
+        yield note(*(OTHER_ANALYSIS if case.claim.protocol else NO_MARGIN))
         return
     yield from _reading(case)
     protocol = case.protocol
     if protocol and not protocol.late:
-        yield note(Code.FIXED_BEFORE, margin=protocol.margin)
+        yield note(
+            "fixed_before",
+            "the margin of {margin:g} was fixed before any rating was seen",
+            margin=protocol.margin,
+        )
     if protocol and protocol.because:
-        yield note(Code.BECAUSE, because=protocol.because)
+        yield note("because", "why this margin: {because}", because=protocol.because)
     yield _population(case)
 
 
@@ -352,7 +480,8 @@ def _gap(held: LikeForLikeRow) -> Note:
     ends = ("low", "high", "jury_low", "jury_high", "clinician_low", "clinician_high")
     known = {name: value if math.isfinite(value := getattr(held, name)) else None for name in ends}
     return note(
-        Code.GAP,
+        "gap",
+        _gap_words,
         gap=held.icc,
         low=known.pop("low"),
         high=known.pop("high"),
@@ -365,10 +494,17 @@ def _gap(held: LikeForLikeRow) -> Note:
 def _of_misses(misses: Misses) -> Note:
     about = {"criterion": misses.criterion, "threshold": misses.threshold}
     if not math.isfinite(misses.missed):
-        return note(Code.NONE_UNSAFE, **about)
+        return note(
+            "none_unsafe",
+            (
+                "clinicians scored no response {threshold:g} or less on {criterion}: whether the jury "
+                "finds such responses is not known"
+            ),
+            **about,
+        )
     seen = about | {"unsafe": misses.n_bad, "missed": misses.n_missed}
     seen |= {"low": misses.low, "high": misses.high}
-    return note(TOLD[misses.outcome], **seen, limit=misses.at_most)
+    return note(*TOLD[misses.outcome], **seen, limit=misses.at_most)
 
 
 def _reading(case: _Case) -> Iterator[Note | None]:
@@ -376,17 +512,52 @@ def _reading(case: _Case) -> Iterator[Note | None]:
     kind, held, margin = case.of_interval, case.held, case.margin
     n_side_by_side = case.n_side_by_side
     if kind is DecisionKind.NON_INFERIOR:
-        yield note(Code.ALL_ABOVE, margin=margin)
-        yield note(Code.HOLDS_CORRECTED, benchmarks=n_side_by_side) if n_side_by_side > 1 else None
+        yield note(
+            "all_above", "the whole interval lies above -{margin:g}, the margin", margin=margin
+        )
+        yield (
+            note(
+                "holds_corrected",
+                "it holds after correction for {benchmarks} benchmarks",
+                benchmarks=n_side_by_side,
+            )
+            if n_side_by_side > 1
+            else None
+        )
         return
     if kind is DecisionKind.INFERIOR:
-        yield note(Code.ALL_BELOW, margin=margin)
+        yield note(
+            "all_below", "the whole interval lies below -{margin:g}, the margin", margin=margin
+        )
     elif held.low > -margin:
-        yield note(Code.CORRECTED_REACHES, margin=margin, benchmarks=n_side_by_side)
+        yield note(
+            "corrected_reaches",
+            (
+                "the interval lies above -{margin:g}, the margin, but corrected for {benchmarks} "
+                "benchmarks it does not"
+            ),
+            margin=margin,
+            benchmarks=n_side_by_side,
+        )
         return
     else:
-        yield note(Code.REACHES_BELOW, margin=margin)
-    yield note(Code.NOT_CORRECTED, benchmarks=n_side_by_side) if n_side_by_side > 1 else None
+        yield note(
+            "reaches_below",
+            (
+                "the interval includes -{margin:g}, the margin: more data may show on which side it "
+                "lies"
+            ),
+            margin=margin,
+        )
+    yield (
+        note(
+            "not_corrected",
+            "the interval is not corrected for {benchmarks} benchmarks",
+            benchmarks=n_side_by_side,
+        )
+        if n_side_by_side > 1
+        else None
+    )
 
 
 def _population(case: _Case) -> Note | None:
@@ -395,42 +566,68 @@ def _population(case: _Case) -> Note | None:
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
     holds = low > -case.margin
-    return note(Code.OTHER_CLINICIANS, low=low, high=high, holds=holds, margin=case.margin)
+    return note(
+        "other_clinicians", _other_clinicians, low=low, high=high, holds=holds, margin=case.margin
+    )
 
 
 def _next(kind: DecisionKind, case: _Case) -> Note | None:
     """Return the next useful action: it names what is really lacking."""
     held, jury = case.held, case.jury
     if kind is DecisionKind.SIMULATED:
-        return note(Code.DO_REAL_RATERS)
+        return note(*DO_REAL_RATERS)
     if kind is DecisionKind.UNDEFINED:
         return _of_undefined(held, jury)
     if kind is DecisionKind.NO_REFERENCE:
         names = tuple(dict.fromkeys([*case.against, *case.hangs_on]))
-        several = note(Code.DO_ALIGN_CLINICIANS, clinicians=names)
-        return several if names else note(Code.DO_TRAIN_CLINICIANS)
+        several = note(
+            "do_align_clinicians",
+            (
+                "look at the ratings of {clinicians} first; then train clinicians on the rubric and "
+                "have more responses rated by several of them"
+            ),
+            clinicians=names,
+        )
+        return (
+            several
+            if names
+            else note(
+                "do_train_clinicians",
+                "train clinicians on the rubric, and have more responses rated by several of them",
+            )
+        )
     if kind is DecisionKind.NO_PROTOCOL:
-        return note(Code.DO_ANALYSE_AS_FIXED if case.claim.protocol else Code.DO_FIX_MARGIN)
+        return note(*(DO_ANALYSE_AS_FIXED if case.claim.protocol else DO_FIX_MARGIN))
     if kind is DecisionKind.EXPLORATORY:
-        return note(Code.DO_CONFIRM)
+        return note(
+            "do_confirm",
+            (
+                "fix the margin, the jury and the number of responses in a protocol, then confirm on "
+                "responses that nobody has rated yet"
+            ),
+        )
     if kind is DecisionKind.TOO_FEW:
         return _of_too_few(case)
     if kind is DecisionKind.INCONCLUSIVE:
         return _of_unshown(case) or _of_inconclusive(case)
-    return note(Code.DO_OTHER_JURY if kind is DecisionKind.INFERIOR else Code.DO_EXPORT)
+    return note(*(DO_OTHER_JURY if kind is DecisionKind.INFERIOR else DO_EXPORT))
 
 
 def _of_undefined(held: LikeForLikeRow, jury: AgreementRow) -> Note:
-    if held.told(Code.ONLY_CLINICIAN):
-        return note(Code.DO_SECOND_CLINICIAN)
-    alike = [one["who"] for one in jury.notes if one.code is Code.TELLS_NONE_APART]
+    if held.told("only_clinician"):
+        return note("do_second_clinician", "have a second clinician rate the same responses")
+    alike = [one["who"] for one in jury.notes if one.code == "tells_none_apart"]
     if alike:
-        return note(Code.DO_VARIED if "the clinicians" in alike else Code.DO_JURY_THAT_DIFFERS)
+        return note(*(DO_VARIED if "the clinicians" in alike else DO_JURY_THAT_DIFFERS))
     if jury.n_missing > jury.n_responses:
-        return note(Code.DO_RUN_JURY_ON, responses=jury.n_missing)
-    if held.told(Code.NONE_HELD):
-        return note(Code.DO_MORE_CLINICIANS, least=FEW_INSTANCES)
-    return note(Code.DO_SEE_NOTES)
+        return note(*DO_RUN_JURY_ON, responses=jury.n_missing)
+    if held.told("none_held"):
+        return note(
+            "do_more_clinicians",
+            "have two clinicians rate the same responses, at least {least} of them",
+            least=FEW_INSTANCES,
+        )
+    return note("do_see_notes", "read the notes of the row Like for like (difference)")
 
 
 def _of_unshown(case: _Case) -> Note | None:
@@ -438,26 +635,43 @@ def _of_unshown(case: _Case) -> Note | None:
     codes = {one.code for one in case.unshown()}
     if not codes or case.of_interval is not DecisionKind.NON_INFERIOR:
         return None
-    if Code.HANGS_ON in codes:
-        return note(Code.DO_MORE_RATERS, clinicians=case.hangs_on)
-    if Code.JURY_UNSHOWN in codes:
-        return note(Code.DO_OTHER_JURY)
+    if "hangs_on" in codes:
+        return note(
+            "do_more_raters",
+            "have more clinicians rate these responses, and look at the ratings of {clinicians}",
+            clinicians=case.hangs_on,
+        )
+    if "jury_unshown" in codes:
+        return note(*DO_OTHER_JURY)
     half = math.floor(case.held.clinician_low / 2 * 100) / 100
-    return note(Code.DO_NARROWER_MARGIN, margin=half) if half > 0 else None
+    return (
+        note(
+            "do_narrower_margin",
+            (
+                "fix a margin of {margin:z.2f} or less for the next study, or have more responses "
+                "rated"
+            ),
+            margin=half,
+        )
+        if half > 0
+        else None
+    )
 
 
 def _of_too_few(case: _Case) -> Note:
     held, missing = case.held, case.jury.n_missing
     planned = case.protocol.responses if case.protocol else 0
     if held.n_instances < FEW_INSTANCES:
-        lacking = note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
+        lacking = note(*DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
         more = FEW_INSTANCES - held.n_instances
     elif not math.isfinite(held.low) or held.undefined_resamples > MOST_LOST * held.resamples:
-        return note(Code.DO_VARIED)
+        return note(*DO_VARIED)
     else:
         more = planned - held.n_responses
-        lacking = note(Code.DO_RATE_PLANNED, more=more)
-    return note(Code.DO_RUN_JURY_ON, responses=missing) if missing >= more else lacking
+        lacking = note(
+            "do_rate_planned", "have clinicians rate {more:more response}, as planned", more=more
+        )
+    return note(*DO_RUN_JURY_ON, responses=missing) if missing >= more else lacking
 
 
 def _of_inconclusive(case: _Case) -> Note:
@@ -472,16 +686,74 @@ def _of_inconclusive(case: _Case) -> Note:
         case.of_interval is DecisionKind.NON_INFERIOR
         and case.of_misses is not DecisionKind.NON_INFERIOR
     ):
-        return note(Code.DO_MORE_UNSAFE)
+        return note("do_more_unsafe", "have clinicians rate more responses that may be unsafe")
     half = held.icc - (held.low if case.n_side_by_side == 1 else held.corrected_low)
     for code, reach, most in (
-        (Code.DO_MORE_RESPONSES, held.icc + margin, MOST_TIMES),
-        (Code.DO_MORE_FOR_AN_EQUAL, margin, math.inf),
+        (DO_MORE_RESPONSES, held.icc + margin, MOST_TIMES),
+        (DO_MORE_FOR_AN_EQUAL, margin, math.inf),
     ):
         times = (half / reach) ** 2 if reach > 0 else NAN
         if 1 < times <= most and times < math.inf:
             responses = math.ceil(times * held.n_responses)
             if case.jury.n_missing >= responses - held.n_responses:
-                return note(Code.DO_RUN_JURY_ON, responses=case.jury.n_missing)
-            return note(code, responses=responses)
-    return note(Code.DO_OTHER_JURY)
+                return note(*DO_RUN_JURY_ON, responses=case.jury.n_missing)
+            return note(*code, responses=responses)
+    return note(*DO_OTHER_JURY)
+
+
+def _gap_words(figures: Figures) -> str:
+    gap, low, high = (figures[name] for name in ("gap", "low", "high"))
+    between, shown = "no interval", ""
+    if low is not None and high is not None:
+        between = f"95 % interval {low:z.3f} to {high:z.3f}, for these clinicians"
+        shown = NO_DIFFERENCE if low <= 0 <= high else ""
+    text = (
+        "agreement (ICC) with the other clinicians, each clinician held out in turn: jury {jury:z.3f}"
+        f"{_ends(figures['jury_low'], figures['jury_high'])}, one clinician {{clinician:z.3f}}"
+        f"{_ends(figures['clinician_low'], figures['clinician_high'])}; difference {gap:z.3f} "
+        f"({between}){shown}"
+    )
+    return filled(text, figures)
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({low:z.2f} to {high:z.2f})"
+
+
+def _lower_end(low: float) -> str:
+    known = math.isfinite(low)
+    return f"the lower end of its interval is {low:z.2f}" if known else "it has no interval"
+
+
+def _clinicians_unshown(figures: Figures) -> str:
+    text = "a clinician's agreement with the others is not shown to be above {floor:g}: "
+    return filled(text, figures) + _lower_end(figures["low"])
+
+
+def _jury_unshown(figures: Figures) -> str:
+    text = "the jury's own agreement with the clinicians is not shown: "
+    return text + _lower_end(figures["low"])
+
+
+def _late(figures: Figures) -> str:
+    text = "fixed or changed after {ratings:rating}, so that it could be fitted to them: {late}"
+    return filled(text, figures)
+
+
+def _other_clinicians(figures: Figures) -> str:
+    shown = "is shown" if figures["holds"] else "is not shown"
+    text = (
+        "for other clinicians like these, the 95 % interval of the difference is {low:z.3f} to "
+        f"{{high:z.3f}}, so non-inferiority {shown} for them at the margin of {{margin:g}}"
+    )
+    return filled(text, figures)
+
+
+def _rests_on(figures: Figures) -> str:
+    if not figures["responses"]:
+        return filled("no response that both scored; the jury scored 0 of {missing}", figures)
+    text = (
+        "{responses:response} of {instances:instance}, rated by {clinicians:clinician}; the jury "
+        f"scored {{responses}} of {figures['responses'] + figures['missing']}"
+    )
+    return filled(text, figures)

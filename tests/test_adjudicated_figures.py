@@ -10,7 +10,6 @@ from kit.scores import rated
 from kit.studies import HEAD, Run
 
 from calibration.adjudicated import adjudicated, with_independent
-from calibration.codes import NoteCode as Code
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from data.card import CONSENSUS, THIRD
@@ -100,7 +99,7 @@ def test_what_compares_clinicians_with_one_another_is_of_independent_readings():
     assert list(both) == list(alone)
     for scorer in ("clinicians", "like_for_like"):
         assert both[scorer].icc == alone[scorer].icc
-        assert both[scorer].told(Code.INDEPENDENT_READINGS)
+        assert both[scorer].told("independent_readings")
     assert both["jury"] == settled["jury"]
 
 

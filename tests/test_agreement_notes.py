@@ -2,16 +2,15 @@
 
 import pytest
 
-from calibration.codes import NoteCode
 from calibration.data_quality import DistributionRow
-from calibration.messages import words
+from calibration.notes import note
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.jurors import DISTRIBUTIONS
 from calibration.tables.numbers import TERMINAL, chance
 from calibration.tables.spec import laid_out
-from calibration.values import NAN, note
+from calibration.values import NAN
 
-FEW = note(NoteCode.FEW_INSTANCES, least=20)
+FEW = note("few_instances", "words", least=20)
 
 
 def test_a_p_is_never_shown_as_0() -> None:
@@ -29,7 +28,7 @@ def test_a_name_that_parts_a_list_stands_in_quotation_marks_in_a_note(name: str)
     rows = [of(name, "accuracy", FEW), of("dr-b", "accuracy")]
     table = laid_out(DISTRIBUTIONS, rows)
     assert table.groups[0].rows[0][0] == name
-    assert [one.text for one in table.notes] == [f'accuracy, "{name}": {words(FEW)}']
-    left_out = note(NoteCode.NO_VARIANCE, raters=(name, "dr-b"))
-    assert words(left_out) == f'left out, no variance: "{name}", dr-b'
+    assert [one.text for one in table.notes] == [f'accuracy, "{name}": {FEW!s}']
+    left_out = note("no_variance", "words", raters=(name, "dr-b"))
+    assert str(left_out) == f'left out, no variance: "{name}", dr-b'
     assert laid_out(AGREEMENT, []).notes == ()

@@ -13,7 +13,6 @@ import pytest
 from kit.commands import helm_wheel
 from kit.studies import RESPONSES, Run
 
-from calibration.messages.steps import TITLES
 from jury.panel import shipped
 from medjury.cli.app import loaded, whole
 from medjury.cli.commands import (
@@ -21,6 +20,7 @@ from medjury.cli.commands import (
     COMMANDS,
     Command,
 )
+from medjury.services.steps import TITLES
 
 ROOT = Path(__file__).parents[1]
 LISTED = {"demo", "serve", "status", "study", "rate", "jury", "analyse", "share"}

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from calibration.messages import words
 from calibration.predicting.conformal import (
     MOST_PARTS,
     RatedResponses,
@@ -116,7 +115,7 @@ def test_too_few_instances_have_a_map_but_no_interval_and_say_why():
     assert found.map is not None
     assert math.isnan(found.radius)
     assert np.isnan(found.interval(np.array([4.0]))).all()
-    assert words(found.reason) == "no interval: 17 rated instances, 19 are needed for 95 %"
+    assert str(found.reason) == "no interval: 17 rated instances, 19 are needed for 95 %"
     assert not cross_conformal(simulate(9), 0.9, 0).reason
 
 

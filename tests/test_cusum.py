@@ -8,7 +8,6 @@ import pytest
 from kit.scores import row
 from scipy import integrate, stats
 
-from calibration.codes import MonitoringCode
 from calibration.monitoring.cusum import (
     detectable_fall,
     falling_cusum,
@@ -18,7 +17,7 @@ from calibration.monitoring.cusum import (
     window_factor,
 )
 from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
-from calibration.values import note
+from calibration.notes import note
 
 NAN = math.nan
 ZERO, ONE = np.zeros(4), np.ones(4)
@@ -145,9 +144,9 @@ def test_too_few_undefined_and_perfect_periods_are_left_out_with_the_reason():
     found = watch(rows, KNOWN)
     assert [one.role for one in found.rows] == ["watched", *["left out"] * 3, "watched"]
     assert [one.notes[0].code for one in found.rows[1:4]] == [
-        MonitoringCode.LEFT_OUT_NO_Z,
-        MonitoringCode.LEFT_OUT_NO_Z,
-        MonitoringCode.LEFT_OUT_FEW,
+        "left_out_no_z",
+        "left_out_no_z",
+        "left_out_few",
     ]
 
 
@@ -155,13 +154,13 @@ def test_a_period_that_is_not_over_is_looked_at_once_it_is():
     rows = [row(0, 0.6), replace(row(1, 0.1), over=False)]
     found = watch(rows, KNOWN)
     assert [one.role for one in found.rows] == ["watched", "left out"]
-    assert found.rows[1].notes == (note(MonitoringCode.LEFT_OUT_NOT_OVER),)
+    assert found.rows[1].notes == (note("left_out_not_over", "words"),)
 
 
 def test_where_there_are_not_enough_periods_there_is_no_cusum_and_it_is_said():
     found = watch([row(0, 0.6), row(1, 0.1)], TargetOptions(periods=3))
     assert found.rows == ()
-    assert found.reason == note(MonitoringCode.NO_CUSUM_YET, periods=2, baseline=3)
+    assert found.reason == note("no_cusum_yet", "words", periods=2, baseline=3)
 
 
 def test_of_a_report_only_periods_that_end_after_it_are_watched():

@@ -3,8 +3,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower
 
-from calibration.messages import told
 from calibration.models.gaps import detectable_row, exact_mde, paper_mde
+from calibration.notes import told
 from calibration.scores import RubricShape
 
 NAN = float("nan")

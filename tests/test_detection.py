@@ -15,7 +15,6 @@ from kit.scores import both, rated, study
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from calibration.clustered_intervals import clustered_proportion, wilson
-from calibration.codes import NoteCode as Code
 from calibration.detection import LimitOutcome, detection, misses, untested
 from calibration.detection_row import DetectionRow, area_under_curve, share_to_read
 from calibration.protocol import Critical
@@ -35,7 +34,7 @@ def rows_of(scores, reps=200, critical=(), needed=None, jurors=None):
     return {(row.benchmark, row.scorer): row for row in found.rows}
 
 
-def codes(row: DetectionRow) -> set[Code]:
+def codes(row: DetectionRow) -> set[str]:
     return {one.code for one in row.notes}
 
 
@@ -69,8 +68,8 @@ def test_clinicians_and_jury_are_held_against_the_same_other_clinicians():
     assert (clinicians.n, clinicians.n_bad, jury.n, jury.n_bad) == (12, 5, 12, 5)
     assert clinicians.n_missed == 1  # dr0's 3 where dr1 says 1
     assert jury.n_missed == 1  # its 4 on the same response
-    assert clinicians.told(Code.HELD_OUT)["readings"] == 12
-    assert clinicians.told(Code.HELD_OUT)["responses"] == 6
+    assert clinicians.told("held_out")["readings"] == 12
+    assert clinicians.told("held_out")["responses"] == 6
 
 
 def test_halves_are_rounded_up_in_the_confusion_matrix():
@@ -138,7 +137,7 @@ def test_a_jury_that_gives_everything_the_same_score_reads_nine_tenths_for_nine_
     assert (row.auc, row.read_for_90) == (0.5, pytest.approx(0.9))
     assert (row.n_missed, row.sensitivity) == (3, 0)
     assert math.isnan(row.ppv)
-    assert Code.NEVER_LOW in codes(row)
+    assert "never_low" in codes(row)
 
 
 def test_none_of_five_missed_is_no_proof_that_none_will_be():
@@ -158,7 +157,7 @@ def test_without_an_unsafe_response_nothing_is_said_of_finding_them():
     assert (row.n, row.n_bad) == (3, 0)
     assert all(math.isnan(one) for one in (row.sensitivity, row.auc, row.read_for_90, row.auc_low))
     assert row.specificity == pytest.approx(2 / 3)
-    assert row.told(Code.NO_UNSAFE)["threshold"] == 2
+    assert row.told("no_unsafe")["threshold"] == 2
 
 
 def test_where_every_response_is_unsafe_there_is_no_specificity():
@@ -167,7 +166,7 @@ def test_where_every_response_is_unsafe_there_is_no_specificity():
     assert (row.n_bad, row.n_missed) == (3, 1)
     assert math.isnan(row.specificity)
     assert math.isnan(row.auc)
-    assert Code.ALL_UNSAFE in codes(row)
+    assert "all_unsafe" in codes(row)
 
 
 def test_a_response_that_a_juror_did_not_score_is_missing_and_not_guessed():
@@ -177,14 +176,14 @@ def test_a_response_that_a_juror_did_not_score_is_missing_and_not_guessed():
 
     assert (row.n, row.n_bad, row.n_missing) == (5, 2, 1)
     assert (fewer.n, fewer.n_missing) == (6, 0)
-    assert Code.FEWER_JURORS in codes(fewer)
+    assert "fewer_jurors" in codes(fewer)
 
 
 def test_a_single_clinician_has_no_others_and_a_study_without_jurors_no_jury():
     found = rows_of(rated([[1], [5]], (), [[0.1], [0.7]]))
 
     assert found["visits", "clinicians"].n == 0
-    assert Code.NO_OTHERS in codes(found["visits", "clinicians"])
+    assert "no_others" in codes(found["visits", "clinicians"])
     assert ("visits", "jury") not in found
 
 
@@ -194,7 +193,7 @@ def test_a_metric_has_an_order_and_no_threshold():
     assert (row.auc, row.read_for_90) == (1, pytest.approx(2.7 / 6))
     assert math.isnan(row.sensitivity)
     assert (row.n_missed, row.confusion) == (None, ())
-    assert Code.ONLY_ORDER in codes(row)
+    assert "only_order" in codes(row)
 
 
 def test_thresholds_are_the_critical_ones_of_rubric_and_protocol_or_one_a_criterion():
@@ -218,7 +217,7 @@ def test_benchmarks_are_pooled_where_they_have_the_criterion_on_the_same_scale()
     one = rows_of(both(rated(*HAND), free))["combined", "jury"]
 
     assert (pooled.n, pooled.n_bad) == (12, 6)
-    assert Code.DIFFERENT_SCALES in codes(apart)
+    assert "different_scales" in codes(apart)
     assert (apart.n, math.isnan(apart.auc)) == (0, True)
     assert one.n == 6  # nothing is unsafe where nothing is critical
     assert rows_of(free) == {}

@@ -16,9 +16,7 @@ from sqlalchemy import Engine, text
 from calibration.decision import Decision, DecisionKind
 from calibration.detection_row import DetectionRow
 from calibration.dossier import Evidence, EvidenceKind, ItemStatus, dossier_items
-from calibration.messages.dossier import (
-    SIMULATED,
-)
+from calibration.dossier_words import SIMULATED
 from calibration.scope import AgreementRow
 from data.guidelines import GUIDELINES, EvidenceCode, guideline
 from data.queries.study import facts

@@ -11,12 +11,12 @@ from kit.scores import CRITERIA
 from scipy import stats
 
 from calibration.agreement import columns
-from calibration.codes import MonitoringCode
 from calibration.monitoring.anchor import anchor_rows, anchors, mean_shift, without_later
 from calibration.monitoring.drift import case_mix, drift_of
+from calibration.notes import note
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
-from calibration.values import AnalysisOptions, note
+from calibration.values import AnalysisOptions
 
 JURORS = ("j0", "j1")
 SHAPE = RubricShape(CRITERIA, 1, 5)
@@ -146,7 +146,7 @@ def test_a_juror_without_an_anchor_has_a_row_that_says_so_and_without_any_there_
     one = readings[(readings["rater"] == "j0") | (readings["replicate"] == 0)]
     rows, _, _ = judged((scores, one))
     assert [row.n_responses for row in rows] == [10, 0, 0]
-    assert rows[1].notes == (note(MonitoringCode.NO_ANCHOR, days=7),)
+    assert rows[1].notes == (note("no_anchor", "words", days=7),)
     rows, _, found = judged((scores, readings[readings["replicate"] == 0]), alarm=True)
     assert (rows, found.anchored) == ([], False)
     assert "no anchor: without responses scored again it is not known" in found.said[0]
@@ -192,7 +192,7 @@ def test_weighting_back_is_what_writing_the_responses_out_gives():
 def test_weights_that_rest_on_a_handful_of_responses_give_no_figure():
     _, mix, _ = judged(drifting(n=60, shares=(0.95, 0.03), bad=2.0))
     assert math.isnan(mix.icc_reweighted)
-    assert mix.told(MonitoringCode.FEW_EFFECTIVE)["least"] == 10
+    assert mix.told("few_effective")["least"] == 10
 
 
 def test_where_nothing_fell_nothing_is_blamed_but_a_moved_juror_is_named():

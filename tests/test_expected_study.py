@@ -14,7 +14,6 @@ from kit.studies import HEAD, Run
 from sqlalchemy import Engine
 
 from annotate.screens.workbench_response import distribution_lines, prompt_of
-from calibration.codes import NoteCode as Code
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.person import OPERATOR
@@ -130,7 +129,7 @@ def test_every_figure_takes_expected_scores_or_says_how_it_does_not(
     for row in means:
         assert math.isnan(row.kappa_quadratic)
         assert math.isfinite(row.alpha_interval)
-        assert row.told(Code.OFF_POINTS)
+        assert row.told("off_points")
     spread = [row for row in found.details["distributions"] if row.rater == "juror:mean"]
     assert {sum(row.counts.values()) for row in spread} == {N}
     assert all(row.counts["between"] > N / 2 for row in spread)
@@ -143,8 +142,8 @@ def test_replicates_of_means_are_the_same_again_only_where_they_are_equal(
     assert rated("jury", "run", str(panel), "--replicates", "2")[0] == 0
     mean, plain = calibrated(engine, "mean", "plain").details["test_retest"]
     assert mean.exact_agreement == plain.exact_agreement == 1.0  # the stub has no noise
-    assert mean.told(Code.SAME_OFF_POINTS)
-    assert not plain.told(Code.SAME_OFF_POINTS)
+    assert mean.told("same_off_points")
+    assert not plain.told("same_off_points")
 
 
 def calibrated(engine: Engine, *jurors: str) -> Calibration:

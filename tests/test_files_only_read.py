@@ -31,12 +31,11 @@ from playwright.sync_api import Browser
 from sqlalchemy import Engine, text
 
 from annotate import vega
-from calibration.codes import NoteCode
+from calibration.notes import note
 from calibration.report import charts
 from calibration.report.chart_comparisons import chart_heatmap, chart_jury_costs, chart_ranking
 from calibration.report.page import page
 from calibration.scope import AgreementRow
-from calibration.values import note
 from calibration.writers.agreement_table import latex, markdown
 from data.database import open_study
 from data.errors import BadFile
@@ -72,7 +71,7 @@ def table_of(laid: Trap) -> list[AgreementRow]:
     return [
         AgreementRow(one, f"juror:{one}", n_responses=3, notes=(note(code, benchmarks=(one,)),))
         for one in [*laid.names(), NUL, HALF]
-        for code in [NoteCode.ALONE_HAS_CRITERION]
+        for code in ["alone_has_criterion"]
     ]
 
 

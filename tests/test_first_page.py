@@ -7,7 +7,7 @@ from kit.scores import study
 from kit.studies import content_of
 
 from calibration.detection import LimitOutcome, Misses
-from calibration.messages.decisions import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
+from calibration.headlines import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.protocol import Critical, Protocol
 from calibration.report.definitions import definitions
 from calibration.report.page import first_page, page

@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
 from annotate.navigation import study as served
-from calibration.codes import MonitoringCode
-from calibration.values import AnalysisOptions, note
+from calibration.notes import note
+from calibration.values import AnalysisOptions
 from data.queries.ledger import reports
 from data.schema import Report
 from data.store.ledger import freeze
@@ -59,11 +59,11 @@ def test_what_changed_between_two_reports_is_told_by_codes() -> None:
     )
     _, row = report_rows([first, second])
     assert row.changes == (
-        note(MonitoringCode.RUBRIC_CHANGED, benchmark="kept"),
-        note(MonitoringCode.BENCHMARK_NEW, benchmark="new"),
-        note(MonitoringCode.BENCHMARK_GONE, benchmark="old"),
-        note(MonitoringCode.JUROR_JOINED, juror="claude"),
-        note(MonitoringCode.OPTION_CHANGED, option="criterion", was=None, now="clarity"),
+        note("rubric_changed", "words", benchmark="kept"),
+        note("benchmark_new", "words", benchmark="new"),
+        note("benchmark_gone", "words", benchmark="old"),
+        note("juror_joined", "words", juror="claude"),
+        note("option_changed", "words", option="criterion", was=None, now="clarity"),
     )
     assert row.to_json()["changed"][:2] == ["rubric of kept", "benchmark new is new"]
 

@@ -7,7 +7,6 @@ import pytest
 from kit.scores import note_of, scope_of
 
 from calibration.agreement import PanelColumns, column_icc, columns
-from calibration.codes import NoteCode as Code
 from calibration.differences import difference_rows
 from calibration.juror_value import value_rows
 
@@ -59,7 +58,7 @@ def test_what_a_juror_adds_is_the_paired_difference_to_the_jury_without_it(lost)
         )
         if not lost:
             assert row.adds == pytest.approx(row.icc_jury - row.icc_without)
-        assert bool(row.told(Code.ONLY_BOTH)) is bool(lost)
+        assert bool(row.told("only_both")) is bool(lost)
 
 
 def test_a_noisier_juror_is_worth_less_and_is_missed_less():

@@ -7,7 +7,6 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from calibration.chance_corrected import pair_kappas, quadratic_kappa
-from calibration.messages import words
 
 # The table of Cohen (1968), 200 patients in three diagnoses.
 COHEN = np.array([[88.0, 14, 18], [10, 40, 10], [2, 6, 12]])
@@ -34,7 +33,7 @@ def by_scikit(first, second):
 
 
 def said(found, min_shared):
-    return [words(one) for one in found.notes(min_shared)]
+    return [str(one) for one in found.notes(min_shared)]
 
 
 def test_cohens_table_by_hand():

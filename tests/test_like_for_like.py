@@ -9,7 +9,6 @@ from kit.composites import TWO_JURORS, grid_of
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.icc import icc_consistency
 from calibration.like_for_like import held_replicates, like_for_like, pooled_icc
-from calibration.messages import words
 from calibration.rating_matrix import z_within_raters
 
 
@@ -169,7 +168,7 @@ def test_a_clinician_whom_nobody_shares_is_not_compared_and_named():
     found = like_for_like(grid_of(table), TWO_JURORS, "published")
 
     assert [held.clinician for held in found.undefined] == ["dr0"]
-    assert words(found.undefined[0].reason).startswith(
+    assert str(found.undefined[0].reason).startswith(
         "undefined: 1 response has all the scores needed"
     )
     assert len(found.defined) == 5
@@ -181,7 +180,7 @@ def test_a_clinician_without_variance_is_not_compared():
 
     for method in ("paper", "published"):
         found = like_for_like(grid_of(table), TWO_JURORS, method)
-        assert words(found.undefined[0].reason) == "undefined: no variance"
+        assert str(found.undefined[0].reason) == "undefined: no variance"
         assert [held.clinician for held in found.undefined] == ["dr0"]
 
 
@@ -192,7 +191,7 @@ def test_a_jury_that_says_the_same_of_all_is_undefined_with_the_reason():
     found = like_for_like(grid_of(table), TWO_JURORS, "published")
 
     assert found.defined == ()
-    reasons = {words(held.reason) for held in found.undefined}
+    reasons = {str(held.reason) for held in found.undefined}
     assert reasons == {"undefined: the jury gave all these responses the same score"}
 
 

@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 from kit.model_study import QUALITY, by_hand, by_model, compared, model_study
 
-from calibration.codes import NoteCode as Code
 from calibration.json_values import json_value
-from calibration.messages import told, words
 from calibration.models.comparison import jury_bias
 from calibration.models.model_scores import model_scores
+from calibration.notes import told
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
 
@@ -47,9 +46,9 @@ def test_a_jury_that_is_beyond_the_corrected_interval_is_said_to_favour_or_sligh
         (0.3, 0.44, False, "lower than clinicians would"),
     ):
         bias = jury_bias(dataclasses.replace(row, low=low, high=high), there)
-        assert (bias.code, bias["is_above"]) == (Code.BEYOND_CORRECTED, is_above)
+        assert (bias.code, bias["is_above"]) == ("beyond_corrected", is_above)
         assert (bias["corrected"], bias["low"], bias["high"]) == (0.5, 0.45, 0.55)
-        assert said in words(bias)
+        assert said in str(bias)
     assert jury_bias(dataclasses.replace(row, low=0.4, high=0.46), there) is None
     assert jury_bias(row, there) is None  # without an interval nothing is said
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from kit.model_study import QUALITY, by_model, compared, model_study
 
-from calibration.messages import told
 from calibration.models.model_scores import model_scores
+from calibration.notes import told
 from calibration.predicting.prediction_powered import RatedSample, prediction_powered_mean
 from calibration.scores import Scores
 

@@ -11,8 +11,7 @@ from kit.rating_files import CRITERIA, monthly_ratings, monthly_responses
 from kit.studies import Run
 from sqlalchemy import Engine, text
 
-from calibration.codes import MonitoringCode
-from calibration.messages import told
+from calibration.notes import told
 from data.queries.frames import clinician_dates
 from data.queries.ledger import compositions_tried
 from data.queries.record import verify
@@ -319,7 +318,7 @@ def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) ->
     )
     (row,) = juror_ends(["a"], {}, str(panel), date(2026, 12, 1))
     assert (row.juror, row.model, row.ends, row.days_left) == ("a", "m", date(2027, 1, 1), 31)
-    assert row.told(MonitoringCode.MODEL_ENDS)
+    assert row.told("model_ends")
 
 
 def test_simulated_raters_are_called_so_wherever_a_figure_shows(

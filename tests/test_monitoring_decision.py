@@ -8,12 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kit.scores import NAN, row
 
-from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import DecisionKind
 from calibration.monitoring.decision import decide
 from calibration.monitoring.rows import CaseMix
 from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
-from calibration.values import note
+from calibration.notes import note
 
 LOW = {"boot": (0.0, 0.2)}
 WIDE = {"boot": (0.0, 0.5)}
@@ -39,7 +38,7 @@ def codes(decision):
 def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
     decision = decided([row(0, 0.3, **WIDE)], TargetOptions())
     assert decision.kind is DecisionKind.NO_BASELINE
-    assert codes(decision) == [MonitoringCode.BELOW_FLOOR_MAYBE, MonitoringCode.NO_CUSUM_YET]
+    assert codes(decision) == ["below_floor_maybe", "no_cusum_yet"]
     assert decision.sentences[0].endswith("with an interval that reaches above it.")
     assert (
         decision.headline
@@ -53,7 +52,7 @@ def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
     assert decision.headline.startswith(
         "Agreement is below the floor of 0.40; there is no earlier period"
     )
-    assert decision.next == note(MonitoringCode.DO_COMPARE_JURIES)
+    assert decision.next == note("do_compare_juries", "words")
 
 
 def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
@@ -68,7 +67,7 @@ def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
     decision = decided([row(n, -0.7, 40) for n in range(2)], TargetOptions())
     assert (decision.kind, codes(decision)) == (
         DecisionKind.FALLEN,
-        [MonitoringCode.SHOWN_BELOW_FLOOR],
+        ["shown_below_floor"],
     )
     assert decision.headline == "Agreement is below the floor of 0.40."
     assert decision.estimate == pytest.approx(-0.7)
@@ -90,9 +89,9 @@ def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
     decision = decided(rows, TargetOptions(), mix=changed(-0.1))
     assert decision.kind is DecisionKind.INCONCLUSIVE
     assert codes(decision) == [
-        MonitoringCode.LOWER_THAN_BASELINE,
-        MonitoringCode.NOT_BELOW_FLOOR,
-        MonitoringCode.NO_ALARM,
+        "lower_than_baseline",
+        "not_below_floor",
+        "no_alarm",
     ]
     assert decision.headline == "Agreement is lower than in then, but no alarm is raised."
     assert decided(rows, TargetOptions(), mix=changed(0.1)).kind is DecisionKind.STEADY
@@ -102,23 +101,23 @@ def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
     decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], TargetOptions(), mix=changed(-0.1))
     assert decision.kind is DecisionKind.INCONCLUSIVE
     assert codes(decision)[:2] == [
-        MonitoringCode.LOWER_THAN_BASELINE,
-        MonitoringCode.BELOW_FLOOR_MAYBE,
+        "lower_than_baseline",
+        "below_floor_maybe",
     ]
 
 
 def test_a_period_the_jury_left_unscored_is_no_all_clear():
-    why = note(NoteCode.TOO_FEW_RESPONSES, responses=0, least=3)
+    why = note("too_few_responses", "words", responses=0, least=3)
     lost = row(3, NAN, 0, too_few=True, n_missing=30, notes=(why,))
     decision = decided([row(0, 0.6), lost], TargetOptions())
     assert decision.kind is DecisionKind.UNDEFINED
     assert decision.reasons[0]["why"] == why
     assert decision.sentences[0].startswith("The ICC of p3 cannot be judged: no response has")
-    assert decision.next == note(MonitoringCode.DO_SCORE_REST_OF, period="p3", responses=30)
+    assert decision.next == note("do_score_rest_of", "words", period="p3", responses=30)
 
 
 def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
-    few = note(MonitoringCode.FEW_OF_PERIOD, instances=5, least=20)
+    few = note("few_of_period", "words", instances=5, least=20)
     decision = decided(
         [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))],
         TargetOptions(),
@@ -137,17 +136,17 @@ def test_an_alarm_stands_though_the_newest_period_is_good():
         "The CUSUM of falls reached its limit in p4: over 2 periods to then the ICC is -0.50"
     )
     assert decision.sentences[0].endswith("an unchanged jury raises an alarm in 5 % of years.")
-    assert codes(decision) == [MonitoringCode.ALARM, MonitoringCode.NEWEST_PERIOD]
+    assert codes(decision) == ["alarm", "newest_period"]
     assert "an alarm stands until monitoring is restarted" in decision.sentences[1]
-    assert decision.next == note(MonitoringCode.DO_SCORE_AGAIN)
-    assert decided(rows, anchored=True).next == note(MonitoringCode.DO_VALIDATE_AGAIN)
+    assert decision.next == note("do_score_again", "words")
+    assert decided(rows, anchored=True).next == note("do_validate_again", "words")
 
 
 def test_simulated_raters_decide_nothing_whatever_they_would_show():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4))]
     decision = decided(rows, TargetOptions(periods=3), simulated=("dr; simulated raters: nobody",))
     assert decision.kind is DecisionKind.SIMULATED
-    assert codes(decision) == [NoteCode.SIMULATED, MonitoringCode.ALARM]
+    assert codes(decision) == ["simulated", "alarm"]
     assert decision.reasons[0]["raters"] == ("dr; simulated raters: nobody",)
 
 
@@ -175,7 +174,7 @@ def periods(drawn):
             boot=(icc - reach, icc + reach),
             too_few=n < 20,
             unfilled=n < 10,
-            notes=(note(MonitoringCode.FEW_OF_PERIOD, instances=n, least=20),) if n < 20 else (),
+            notes=(note("few_of_period", "words", instances=n, least=20),) if n < 20 else (),
         )
         for place, (icc, reach, n) in enumerate(drawn)
     ]

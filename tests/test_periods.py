@@ -7,7 +7,6 @@ import pytest
 from kit.scores import scope_of, study, without
 
 from calibration.agreement import column_icc, columns
-from calibration.codes import MonitoringCode, NoteCode
 from calibration.monitoring.periods import (
     DayRange,
     PeriodOptions,
@@ -19,9 +18,10 @@ from calibration.monitoring.periods import (
     start_of,
 )
 from calibration.monitoring.watch import TargetOptions, watch
+from calibration.notes import note
 from calibration.scope import scopes
 from calibration.table import agreement_table
-from calibration.values import AnalysisOptions, note
+from calibration.values import AnalysisOptions
 
 TODAY = date(2026, 1, 1)
 
@@ -154,7 +154,7 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
     assert (second.n_missing, second.n_responses, second.too_few) == (20, 0, True)
     assert not second.unfilled
     assert np.isnan(second.icc)
-    assert second.told(NoteCode.TOO_FEW_RESPONSES)["responses"] == 0
+    assert second.told("too_few_responses")["responses"] == 0
 
 
 def test_the_last_period_is_marked_while_it_may_still_grow():
@@ -168,8 +168,8 @@ def test_the_last_period_is_marked_while_it_may_still_grow():
         ("2025-03", False, True),
     ]
     assert found[2].notes[1:] == (
-        note(MonitoringCode.FEW_OF_PERIOD, instances=10, least=20),
-        note(MonitoringCode.NOT_OVER),
+        note("few_of_period", "words", instances=10, least=20),
+        note("not_over", "words"),
     )
     assert (found[0].start, found[0].end) == (date(2025, 1, 1), date(2025, 1, 31))
 

@@ -8,10 +8,9 @@ import pytest
 from kit.scores import rows_of, scope_of, study
 
 from calibration.bootstrap import draw_counts
-from calibration.codes import NoteCode, PlanningCode
 from calibration.crossed import clinicians_mixed_model
 from calibration.differences import difference_rows
-from calibration.messages import told
+from calibration.notes import told
 from calibration.planning.pilot import (
     PairedReadings,
     clinicians_reliability,
@@ -114,7 +113,7 @@ def test_the_spread_of_a_difference_is_about_that_of_the_differences_calibrate_t
     unshown = {name: row for name, row in rows.items() if row.low <= 0}  # else no power is told
     assert unshown
     for name, row in unshown.items():
-        least = row.told(NoteCode.NOT_DETECTABLE)["least"]
+        least = row.told("not_detectable")["least"]
         assert 0.5 < least / (2.8 * found[name].sd) < 1.5  # a jackknife's, and a bootstrap's
 
 
@@ -129,7 +128,7 @@ def test_only_the_responses_of_both_scorers_count():
 
 def test_rare_extremes_do_not_make_the_spread():
     juror = variations(scope_of(readings(8, seed=6), 4, reps=1000))[0]
-    assert juror.told(PlanningCode.RARE_EXTREMES)["sd"] == pytest.approx(17.2, rel=0.01)
+    assert juror.told("rare_extremes")["sd"] == pytest.approx(17.2, rel=0.01)
     assert juror.sd < 0.5
 
 
@@ -156,14 +155,14 @@ def test_what_cannot_be_told_is_undefined_with_a_reason():
     assert "undefined: 0 responses have two clinicians with a z" in told(found.notes)
     last = variations(alone)[-1]
     assert last.b == "like_for_like"
-    assert [one.code for one in last.notes] == [NoteCode.NONE_HELD]
+    assert [one.code for one in last.notes] == ["none_held"]
     assert np.isnan(last.sd)
 
 
 def test_without_a_jury_there_is_no_difference_to_plan_for():
     scope = scope_of(readings()[:, :4], 4)
     assert variations(scope) == []
-    assert jury_reliability(scope).told(PlanningCode.NOBODY_ON_JURY)
+    assert jury_reliability(scope).told("nobody_on_jury")
 
 
 def test_one_instance_has_no_interval():
@@ -171,7 +170,7 @@ def test_one_instance_has_no_interval():
     for found in (clinicians_reliability(scope), jury_reliability(scope)):
         assert np.isfinite(found.icc)
         assert np.isnan([found.low, found.high]).all()
-        assert found.told(NoteCode.ONE_INSTANCE)
+        assert found.told("one_instance")
     assert all(np.isnan(one.sd) for one in variations(scope))
 
 

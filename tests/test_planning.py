@@ -9,10 +9,9 @@ import pytest
 from kit.studies import HEAD, Run
 from sqlmodel import Session, select
 
-from calibration.codes import PlanningCode
+from calibration.notes import note
 from calibration.planning.plan import pilot_iccs, plan_rows, power_rows
 from calibration.planning.rows import Pilot, PlanOptions, PlanRow, Reliability, Variation
-from calibration.values import note
 from data.card import Reply
 from data.database import open_study
 from data.queries import next_task
@@ -31,7 +30,7 @@ POWER = [
 ]
 
 
-ALIKE = note(PlanningCode.READINGS_ALIKE)
+ALIKE = note("readings_alike", "words")
 
 
 def planned(run: Run, *arguments: str) -> dict[str, Any]:
@@ -208,9 +207,7 @@ def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
 def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
     rows: list[PlanRow] = plan_rows(list(pilot_iccs(pilot_of(0.4, 0.6, -0.2), 3)), PlanOptions())
     assert [row.n is None for row in rows] == [False, True, False, True]
-    assert rows[1].told(PlanningCode.PLANNED_BELOW_ZERO) == note(
-        PlanningCode.PLANNED_BELOW_ZERO, icc=-0.2
-    )
+    assert rows[1].told("planned_below_zero") == note("planned_below_zero", "words", icc=-0.2)
     assert rows[1].icc_single == -0.2
 
 

@@ -9,15 +9,14 @@ import pandas as pd
 import pytest
 from kit.scores import JURORS, study, without
 
-from calibration.codes import NoteCode, PlanningCode
-from calibration.messages import told
+from calibration.notes import note, told
 from calibration.predicting.conformal import RatedResponses, cross_conformal
 from calibration.predicting.predicted import COLUMNS, predictions
 from calibration.predicting.rows import to_json
 from calibration.protocol import Protocol
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
-from calibration.values import AnalysisOptions, note
+from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import BadInput, TooFew
 
@@ -84,7 +83,7 @@ def test_single_responses_are_those_of_the_raw_composites():
     assert table["jury"].to_numpy() == pytest.approx(jury[names].to_numpy())
     assert found.rows[0].q == pytest.approx(fitted.radius)
     assert table["clinician_scale"].to_numpy() == pytest.approx(fitted.map(jury[names].to_numpy()))
-    uncut = ~table["notes"].map(lambda notes: note(PlanningCode.CUT_AT_SCALE) in notes)
+    uncut = ~table["notes"].map(lambda notes: note("cut_at_scale", "words") in notes)
     low, high = fitted.interval(jury[names].to_numpy())
     assert uncut.sum() > 20
     assert table["low"].to_numpy()[uncut] == pytest.approx(low[uncut])
@@ -121,7 +120,7 @@ def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_
     )
     assert combined.n_both == parts[0].n_both + parts[1].n_both
     assert math.isnan(combined.q)
-    assert combined.told(PlanningCode.WEIGHED_BY_RESPONSES)
+    assert combined.told("weighed_by_responses")
 
 
 def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
@@ -130,11 +129,11 @@ def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
 
     aci, med, combined = predict(without(scores, unrated)).rows
 
-    assert med.told(NoteCode.NOT_RATED)
+    assert med.told("not_rated")
     assert math.isnan(med.mean_corrected)
     assert (med.n_unrated, med.n_predicted) == (30, 0)
     assert combined.mean_corrected == pytest.approx(aci.mean_corrected)
-    assert combined.told(PlanningCode.IN_NO_MEAN)["benchmarks"] == ("med",)
+    assert combined.told("in_no_mean")["benchmarks"] == ("med",)
 
 
 def test_benchmarks_on_different_scales_have_no_combined_mean():
@@ -144,7 +143,7 @@ def test_benchmarks_on_different_scales_have_no_combined_mean():
 
     assert math.isnan(combined.mean_corrected)
     assert math.isnan(combined.agreement.icc)
-    assert combined.told(NoteCode.DIFFERENT_SCALES)
+    assert combined.told("different_scales")
 
 
 def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
@@ -172,10 +171,10 @@ def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
     good, useless, few = (predict(one).rows[0] for one in (scores, bad, study(n=19)))
 
     assert (good.validated, useless.validated, few.validated) == (True, False, False)
-    assert good.told(PlanningCode.NOT_VALIDATED) is None
-    assert useless.told(PlanningCode.NOT_VALIDATED)["verdict"] in ("inferior", "inconclusive")
+    assert good.told("not_validated") is None
+    assert useless.told("not_validated")["verdict"] in ("inferior", "inconclusive")
     assert "NOT VALIDATED: " in told(useless.notes)
-    assert few.told(PlanningCode.NOT_VALIDATED)["verdict"] == "too_few"
+    assert few.told("not_validated")["verdict"] == "too_few"
     assert math.isfinite(useless.mean_corrected)
     assert useless.q > good.q
 
@@ -190,16 +189,16 @@ def test_rated_responses_that_the_jury_finds_better_are_warned_of():
     (fair,) = predict(sampled(study(n=300), 0.5)).rows
 
     assert biased.rated_unrated_difference > 1
-    assert biased.told(PlanningCode.RATED_UNLIKE)
+    assert biased.told("rated_unlike")
     assert abs(fair.rated_unrated_difference) < 0.25
-    assert fair.told(PlanningCode.RATED_UNLIKE) is None
+    assert fair.told("rated_unlike") is None
 
 
 def test_with_few_instances_intervals_are_undefined_with_the_reason():
     found = predict(study(n=16), level=0.95)
 
     assert math.isnan(found.rows[0].q)
-    assert found.rows[0].told(PlanningCode.FEW_TO_CALIBRATE)["responses"] == 16
+    assert found.rows[0].told("few_to_calibrate")["responses"] == 16
     assert found.responses["low"].isna().all()
     assert found.responses["clinician_scale"].notna().all()
     assert all(notes[-1]["least"] == 19 for notes in found.responses["notes"])
@@ -214,7 +213,7 @@ def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
 
     row = found.responses.set_index("response_id").loc["aci-r3"]
 
-    assert row["notes"][0] == note(PlanningCode.OUTSIDE_MAP)
+    assert row["notes"][0] == note("outside_map", "words")
     assert row["clinician_scale"] == found.responses["clinician_scale"].max()
 
 

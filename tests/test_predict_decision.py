@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.codes import NoteCode, PlanningCode
+from calibration import headlines as decisions
 from calibration.decision import Decision, DecisionKind
-from calibration.messages import decisions
+from calibration.notes import note
 from calibration.predicting.rows import USABLE, PredictedRow, decide
-from calibration.values import COMBINED, NAN, note
+from calibration.values import COMBINED, NAN
 
-SIMULATED = note(NoteCode.SIMULATED, raters=("Smith, John",))
+SIMULATED = note("simulated", "words", raters=("Smith, John",))
 REAL_NOTES = [
-    note(PlanningCode.WEIGHED_BY_RESPONSES),
-    note(NoteCode.NO_VARIANCE, raters=("dr_c; simulated raters: nobody",)),
-    note(PlanningCode.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9),
+    note("weighed_by_responses", "words"),
+    note("no_variance", "words", raters=("dr_c; simulated raters: nobody",)),
+    note("rated_unlike", "words", rated=4.0, unrated=3.0, deviations=0.9),
 ]
 KINDS = [
     *(
@@ -37,8 +37,8 @@ def verdict_of(kind: DecisionKind) -> Decision:
         estimate=0.01,
         low=-0.05,
         high=0.07,
-        reasons=(note(NoteCode.ALL_ABOVE, margin=0.1),),
-        next=note(NoteCode.DO_SEE_NOTES),
+        reasons=(note("all_above", "words", margin=0.1),),
+        next=note("do_see_notes", "words"),
     )
 
 
@@ -119,8 +119,8 @@ def test_figures_reasons_and_next_step_are_the_verdicts() -> None:
 
 
 def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do() -> None:
-    unlike = note(PlanningCode.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9)
+    unlike = note("rated_unlike", "words", rated=4.0, unrated=3.0, deviations=0.9)
     found = decide(*study_of(GOOD, rated_unrated_difference=0.9, notes=(unlike,)))
-    assert found.reasons[-1] == note(PlanningCode.OF_BENCHMARK, benchmark="b", what=unlike)
-    assert found.next == note(PlanningCode.DO_RATE_AT_RANDOM)
+    assert found.reasons[-1] == note("of_benchmark", "words", benchmark="b", what=unlike)
+    assert found.next == note("do_rate_at_random", "words")
     assert "if the responses that clinicians rated are a random sample" in found.headline

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from calibration import remarks
-from calibration.codes import NoteCode
 from calibration.icc import Interval
+from calibration.notes import note, noted
 from calibration.tables.spec import RowNotes, parted, table_notes
-from calibration.values import note, noted
 
 ENDS = Interval(0.1, 0.6)
 LOUD = noted(
@@ -17,15 +16,15 @@ LOUD = noted(
     remarks.negative(-0.2, -0.1, -0.3),
     remarks.no_variance(["dr_a"]),
     remarks.undefined_resamples(np.array([np.nan] * 10 + [0.5] * 90)),
-    note(NoteCode.FRAGILE_PAIRS, fragile=5, pairs=5, least=10),
-    note(NoteCode.NO_VARIANCE, raters=("compared, each on 7 responses or more",)),
+    note("fragile_pairs", "words", fragile=5, pairs=5, least=10),
+    note("no_variance", "words", raters=("compared, each on 7 responses or more",)),
 )
 QUIET = noted(
     remarks.bca(ENDS),
     remarks.corrected(5, 0.99, ENDS),
     remarks.undefined_resamples(np.array([np.nan] + [0.5] * 99)),
-    note(NoteCode.HELD_ON, clinicians=4, least=7),
-    note(NoteCode.HELD_ICCS, jury=0.495, clinician=0.394),
+    note("held_on", "words", clinicians=4, least=7),
+    note("held_iccs", "words", jury=0.495, clinician=0.394),
 )
 
 

@@ -12,7 +12,6 @@ from kit.studies import HEAD, Run
 from sqlalchemy import Engine, delete, desc, insert, select, text
 from sqlmodel import Session
 
-from calibration.codes import NoteCode
 from calibration.details import StudyContext, details
 from calibration.reliability import clinician_reliability
 from calibration.table import agreement_rows
@@ -194,7 +193,7 @@ def test_figures_with_the_rest_counted_are_those_with_the_rest_read(
         )
         tables.append([*agreement_rows(scores, options), *chain(*further.values())])
     assert [repr(row) for row in tables[0]] == [repr(row) for row in tables[1]]
-    incomplete = [row.told(NoteCode.INCOMPLETE) for row in tables[0]]
+    incomplete = [row.told("incomplete") for row in tables[0]]
     assert any(incomplete) == (criterion in (None, "clarity"))
     assert any(math.isfinite(getattr(row, "icc", math.nan)) for row in tables[0])
 

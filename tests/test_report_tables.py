@@ -7,8 +7,7 @@ import pytest
 from kit.scores import note_of, study
 from kit.studies import table_rows
 
-from calibration.codes import NoteCode
-from calibration.messages import words
+from calibration.notes import note
 from calibration.scope import AgreementRow
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import (
@@ -23,7 +22,6 @@ from calibration.tables.numbers import (
     whole,
 )
 from calibration.tables.spec import RowNotes, laid_out, table_notes
-from calibration.values import note
 from calibration.writers.agreement_table import latex, markdown, table_csv
 
 HOW = {"method": "paper", "reps": 60, "seed": 0}
@@ -35,14 +33,14 @@ def rows():
     return table_rows(study(benchmarks=("aci", "mtsamples"), n=24))
 
 
-FEW = note(NoteCode.FEW_INSTANCES, least=20)
-OWN = note(NoteCode.ONE_INSTANCE)
-FEW_WORDS, OWN_WORDS = words(FEW), words(OWN)
+FEW = note("few_instances", "words", least=20)
+OWN = note("one_instance", "words")
+FEW_WORDS, OWN_WORDS = str(FEW), str(OWN)
 
 
 def hostile(name):
     """Return one row of a scorer whose name is made to break a format, in a note too."""
-    told = note(NoteCode.ALONE_HAS_CRITERION, benchmarks=(name,))
+    told = note("alone_has_criterion", "words", benchmarks=(name,))
     return [AgreementRow(name, f"juror:{name}", n_responses=3, notes=(told,))]
 
 
@@ -153,7 +151,7 @@ def test_numbers_are_written_one_way(written, expected):
 
 
 def test_no_metric_is_called_simulated_but_the_clinicians_that_it_is_held_against_are():
-    made_up = (note(NoteCode.SIMULATED, raters=("dr1",)),)
+    made_up = (note("simulated", "words", raters=("dr1",)),)
     metric = AgreementRow("b", "metric:rouge-l", notes=made_up)
     assert marked("rouge-l", metric) == "rouge-l (simulated clinicians)"
     assert marked("Jury", AgreementRow("b", "jury", notes=made_up)) == "Jury (simulated)"

@@ -9,11 +9,8 @@ from annotate.navigation import SCREENS
 from annotate.results import HomeFigures
 from annotate.screens import rubrics, study_home
 from annotate.screens.study import PARTS
-from calibration.codes import StepCode
 from calibration.decision import NOTHING_RATED
-from calibration.messages import sentence
-from calibration.messages.steps import STATES, TITLES
-from calibration.values import note
+from calibration.notes import note, sentence
 from data.schema import Role
 from medjury.services.status import (
     BenchmarkStatus,
@@ -23,7 +20,7 @@ from medjury.services.status import (
     ReportStatus,
     StudyStatus,
 )
-from medjury.services.steps import NextStep, Step, StepState, next_of, steps_of
+from medjury.services.steps import STATES, TITLES, NextStep, Step, StepState, next_of, steps_of
 
 EMPTY = StudyStatus(
     *(None, None, ()),
@@ -105,7 +102,7 @@ def test_clinicians_who_can_sign_in_are_counted_before_they_have_work() -> None:
 
 def test_what_was_computed_takes_the_place_of_what_was_counted() -> None:
     between = note(
-        StepCode.AGREEMENT_OF_CLINICIANS, icc=0.6, low=0.5, high=0.7, pairs=3, responses=4
+        "agreement_of_clinicians", "words", icc=0.6, low=0.5, high=0.7, pairs=3, responses=4
     )
     shown = study_home.answered(steps_of(KEPT), HomeFigures(NOTHING_RATED, clinicians=between))
     answers = {step.step: sentence(step.answer) for step in shown}

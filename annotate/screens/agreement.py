@@ -26,7 +26,7 @@ from annotate.results import (
 from annotate.screens import agreement_errors, agreement_routing, controls, frame
 from annotate.screens.frame import caption, heading, lead
 from annotate.worker import ask
-from calibration.messages.form import listed
+from calibration.notes import listed
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table
 from data.person import Person

@@ -11,7 +11,7 @@ from annotate import tables, worker
 from annotate.results import AgreementQuestion, ErrorsAnswer, ErrorsAsked
 from annotate.screens import frame
 from annotate.screens.frame import caption, heading, lead, notice
-from calibration.messages.form import counted
+from calibration.notes import counted
 from calibration.tables.errors import errors_table, left_out_lines
 from calibration.writers.errors import examples_html
 from data.person import Person

@@ -15,7 +15,7 @@ from annotate.results import MOST_JURIES, ShownComparison, ShownRanking
 from annotate.screens import frame, study_home
 from annotate.screens.controls import ABOUT_METHOD, benchmark_and_criterion, chosen, method_of
 from annotate.screens.frame import good, heading, lead
-from calibration.messages.form import listed
+from calibration.notes import listed
 from calibration.report.ledger import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow
 from calibration.tables.meanings import TRIED_SHORT, TRIED_WORDS

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from annotate.screens import frame
 from annotate.screens.frame import refused
-from calibration.messages.form import counted
+from calibration.notes import counted
 from data import queries, store
 from data.person import Person
 from data.queries import PersonView

@@ -11,7 +11,7 @@ from annotate.plan import Design, pace_in_words, spread_in_words
 from annotate.screens import frame, people
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.people import HANDED, Handed
-from calibration.messages.decisions import protocol_facts
+from calibration.headlines import protocol_facts
 from calibration.protocol import MISS_AT_MOST, Critical, Protocol
 from data import queries
 from data.errors import Conflict

@@ -12,7 +12,7 @@ from annotate import worker
 from annotate.results import BackupQuestion, Whole
 from annotate.screens import frame
 from annotate.screens.frame import good, heading, paragraph
-from calibration.messages.form import counted
+from calibration.notes import counted
 from data import queries
 from data.csv_files import cells, csv_bytes
 from data.person import Person, only

@@ -13,14 +13,13 @@ from annotate.results import AgreementQuestion, HomeFigures
 from annotate.screens import frame
 from annotate.screens.frame import heading
 from calibration.decision import NOTHING_RATED
-from calibration.messages import sentence
-from calibration.messages.steps import STATES, TITLES
+from calibration.notes import Note, sentence
 from calibration.tables.meanings import ICC_WORDS
-from calibration.values import AnalysisOptions, Note
+from calibration.values import AnalysisOptions
 from data.person import Person
 from data.schema import Role
 from medjury.services.status import StudyStatus, status
-from medjury.services.steps import NextStep, Step, StepStatus, next_of, steps_of
+from medjury.services.steps import STATES, TITLES, NextStep, Step, StepStatus, next_of, steps_of
 
 ABOUT_STEPS = "Steps of the study"
 LEFT_TO_COORDINATORS = "A coordinator does this."

@@ -18,7 +18,7 @@ from annotate.rating import text_html
 from annotate.screens import frame, study_home
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.uploads import Upload, first_ratings, map_needed, rows_in
-from calibration.messages.form import counted
+from calibration.notes import counted
 from data import queries
 from data.errors import Conflict
 from data.importers.columns import What

@@ -10,7 +10,7 @@ from annotate.screens import frame, study_files
 from annotate.screens.frame import Cell, good, heading, notice, paragraph, table
 from annotate.screens.stored_table import is_to_be_stored
 from annotate.uploads import Upload
-from calibration.messages.form import counted
+from calibration.notes import counted
 from data import queries
 from data.importers.points import COLUMNS, PointFile, PointRow, point_of
 from data.importers.rows import Origin

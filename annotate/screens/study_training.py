@@ -6,7 +6,7 @@ from sqlalchemy import Engine
 from annotate.screens import frame, study_files
 from annotate.screens.frame import Cell, good, heading, paragraph, table
 from annotate.uploads import Upload
-from calibration.messages.form import counted
+from calibration.notes import counted
 from data import queries
 from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from annotate.rating import text_html
 from annotate.screens import frame
 from annotate.screens.frame import paragraph
-from calibration.messages.form import counted
+from calibration.notes import counted
 from data.errors import MedjuryError
 from data.person import Person
 from data.queries.reviews import ReviewLine, ReviewOf, review_of, tag_counts

@@ -4,12 +4,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, isfinite
 
-from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.differences import LEVEL, DifferenceRow
-from calibration.messages.form import listed
+from calibration.notes import Figures, Note, Noted, filled, listed, note, noted
 from calibration.remarks import FEW_INSTANCES, MOST_TIMES
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.shared_notes import (
+    DO_MORE_INSTANCES,
+    DO_MORE_RESPONSES,
+    DO_REAL_RATERS,
+    DO_SHARED_RESPONSES,
+    FEW_TO_TRUST,
+    MADE_UP,
+    NO_INTERVAL,
+    NOT_DETECTABLE,
+    between_words,
+)
+from calibration.tables.numbers import TERMINAL, chance
+from calibration.values import NAN
+
+DO_CHEAPER_JURY = ("do_cheaper_jury", "use the one that costs less")
 
 
 def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Decision:
@@ -62,10 +75,10 @@ def _side(row: DifferenceRow) -> bool:
 
 def _why_too_few(row: DifferenceRow) -> Note | None:
     """Return why interval and p decide nothing, or None where they do."""
-    if few := row.told(Code.TOO_FEW_FOR_P):
-        return note(Code.FEW_TO_TRUST, instances=few["instances"], least=FEW_INSTANCES)
+    if few := row.told("too_few_for_p"):
+        return note(*FEW_TO_TRUST, instances=few["instances"], least=FEW_INSTANCES)
     if not all(map(isfinite, (row.low, row.high, row.p))):
-        return note(Code.NO_INTERVAL)
+        return note(*NO_INTERVAL)
     return None
 
 
@@ -73,11 +86,18 @@ def _reasons(
     kind: DecisionKind, row: DifferenceRow, first: Sequence[str], second: Sequence[str]
 ) -> Iterator[Note | None]:
     if kind is DecisionKind.SIMULATED:
-        yield note(Code.MADE_UP, raters=row.simulated)
+        yield note(*MADE_UP, raters=row.simulated)
     if not isfinite(row.difference):
         yield from row.notes[:1]  # a row without a difference begins with the reason
         return
-    yield note(Code.TWO_ICCS, first=first, icc_first=row.icc_a, second=second, icc_second=row.icc_b)
+    yield note(
+        "two_iccs",
+        "on the same responses: {first} ICC(C,2) {icc_first:z.3f}, {second} {icc_second:z.3f}",
+        first=first,
+        icc_first=row.icc_a,
+        second=second,
+        icc_second=row.icc_b,
+    )
     yield _difference(row)
     if kind is DecisionKind.TOO_FEW:
         yield _why_too_few(row)
@@ -88,21 +108,24 @@ def _reasons(
 def _difference(row: DifferenceRow) -> Note:
     names = ("difference", "low", "high", "p")
     finite = {name: getattr(row, name) for name in names if isfinite(getattr(row, name))}
-    return note(Code.DIFFERENCE, **dict.fromkeys(names) | finite, n_tried=row.n_tried)
+    return note(
+        "difference", _difference_words, **dict.fromkeys(names) | finite, n_tried=row.n_tried
+    )
 
 
 def _doubts(row: DifferenceRow) -> Iterator[Note | None]:
     """Yield why no difference is shown."""
-    yield note(Code.NONE_SHOWN)
+    yield note("none_shown", "the interval includes 0: a difference is neither shown nor excluded")
     if isfinite(row.detectable):
-        yield note(Code.NOT_DETECTABLE, least=row.detectable)
+        yield note(*NOT_DETECTABLE, least=row.detectable)
 
 
 def _basis(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Note:
-    on_both = row.told(Code.ONLY_BOTH)
+    on_both = row.told("only_both")
     responses = (on_both["of_first"], on_both["of_second"]) if on_both else (row.n_responses,) * 2
     return note(
-        Code.JURIES_COMPARED,
+        "juries_compared",
+        _juries_compared,
         responses=row.n_responses,
         first=first,
         of_first=responses[0],
@@ -116,26 +139,30 @@ def _next(
 ) -> Note:
     """Return the next useful action."""
     if kind is DecisionKind.SIMULATED:
-        return note(Code.DO_REAL_RATERS)
-    if kind is DecisionKind.TOO_FEW and (few := row.told(Code.TOO_FEW_FOR_P)):
-        return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - few["instances"])
+        return note(*DO_REAL_RATERS)
+    if kind is DecisionKind.TOO_FEW and (few := row.told("too_few_for_p")):
+        return note(*DO_MORE_INSTANCES, instances=FEW_INSTANCES - few["instances"])
     if kind in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW):
-        return note(Code.DO_SHARED_RESPONSES)
+        return note(*DO_SHARED_RESPONSES)
     if kind is DecisionKind.INCONCLUSIVE:
         return _to_decide(row)
-    return note(Code.DO_TAKE_JURY, jurors=juries[kind is DecisionKind.SECOND_BETTER])
+    return note(
+        "do_take_jury",
+        "use {jurors}, unless the lower cost of the other outweighs the difference",
+        jurors=juries[kind is DecisionKind.SECOND_BETTER],
+    )
 
 
 def _to_decide(row: DifferenceRow) -> Note:
     """Return how many responses would show a difference of this size, or what else to do."""
     if row.difference == 0:
-        return note(Code.DO_CHEAPER_JURY)
+        return note(*DO_CHEAPER_JURY)
     toward_zero = row.difference - row.low if row.difference > 0 else row.high - row.difference
     narrower = toward_zero / abs(row.difference)  # the factor that makes the interval end at 0
     if narrower > MOST_TIMES**0.5:
-        return note(Code.DO_CHEAPER_JURY)
+        return note(*DO_CHEAPER_JURY)
     responses = ceil(max(narrower, 1) ** 2 * row.n_responses)  # its width shrinks as 1 / sqrt(n)
-    return note(Code.DO_MORE_RESPONSES, responses=responses)
+    return note(*DO_MORE_RESPONSES, responses=responses)
 
 
 @dataclass(frozen=True)
@@ -155,7 +182,7 @@ def compared_rows(
     row: DifferenceRow, first: Sequence[str], second: Sequence[str]
 ) -> list[ComparedRow]:
     """Return two juries with their ICCs on the responses that both have, then the difference."""
-    simulated = tuple(remark for remark in row.notes if remark.code is Code.SIMULATED)
+    simulated = tuple(remark for remark in row.notes if remark.code == "simulated")
     juries = ((first, row.icc_a), (second, row.icc_b))
     return [
         *(
@@ -173,3 +200,17 @@ def compared_rows(
             notes=row.notes,
         ),
     ]
+
+
+def _difference_words(figures: Figures) -> str:
+    between = between_words(figures)
+    text = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}"
+    many = ", not corrected for the {n_tried} different comparisons looked at on this study"
+    return filled(text + (many if figures["n_tried"] > 1 else ""), figures)
+
+
+def _juries_compared(figures: Figures) -> str:
+    text = filled("{responses:response} that both juries scored", figures)
+    if figures["of_first"] == figures["of_second"] == figures["responses"]:
+        return text
+    return text + filled("; {first} has {of_first}, {second} has {of_second}", figures)

@@ -8,7 +8,6 @@ import numpy as np
 
 from calibration import remarks
 from calibration.agreement import why_undefined
-from calibration.codes import NoteCode as Code
 from calibration.juries.pools import (
     JuryPool,
     Sizes,
@@ -18,11 +17,12 @@ from calibration.juries.pools import (
     number_of_juries,
 )
 from calibration.juries.resampled import JuryIccs, jury_iccs
-from calibration.messages.form import counted, listed
+from calibration.notes import Note, Noted, counted, listed, note, noted
 from calibration.rating_matrix import without_variance
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.shared_notes import UNDEFINED_RESAMPLES
+from calibration.values import NAN
 from data.errors import BadInput, TooFew
 
 # Juror -> US dollars a response, None where not known; or what it takes -> that, by the parts' names.
@@ -187,14 +187,38 @@ def ranking_notes(
     n = [row.n_responses for row in rows]
     if common:
         dropped = len(study.grid.responses) - len(ranked.grid.responses)
-        yield note(Code.COMMON_RESPONSES, responses=n[0])
-        yield note(Code.NOT_RATED_BY_ALL, responses=dropped) if dropped else None
+        yield note(
+            "common_responses",
+            "all juries on the same {responses} responses, those that all jurors rated",
+            responses=n[0],
+        )
+        yield (
+            note(
+                "not_rated_by_all",
+                "{responses:response} that not all jurors rated left out",
+                responses=dropped,
+            )
+            if dropped
+            else None
+        )
     elif min(n) < max(n):
-        yield note(Code.OWN_RESPONSES, least=min(n), most=max(n))
+        yield note(
+            "own_responses",
+            (
+                "juries rated {least} to {most} responses, and each is judged on its own: rank on "
+                "common responses to judge all on the same ones"
+            ),
+            least=min(n),
+            most=max(n),
+        )
     yield study.analysed
     yield remarks.incomplete(sum(study.incomplete.get(name, 0) for name in figures.names))
     absent = [name for name in study.jurors if name not in figures.names]
-    yield note(Code.SIT_NOWHERE, jurors=absent) if absent else None
+    yield (
+        note("sit_nowhere", "left out, with no scores or all scores equal: {jurors}", jurors=absent)
+        if absent
+        else None
+    )
     yield remarks.few_instances(min(row.n_instances for row in rows))
     yield remarks.simulated(study.simulated & {*figures.names, *study.clinicians})
 
@@ -204,7 +228,7 @@ def _row_notes(scope: Scope, figures: JuryFigures, jury: int) -> Iterator[Note |
     if np.isnan(iccs.icc[jury]):
         yield _why_undefined(figures, jury)
     elif lost := int(iccs.undefined[jury]):
-        yield note(Code.UNDEFINED_RESAMPLES, lost=lost, resamples=scope.options.reps)
+        yield note(*UNDEFINED_RESAMPLES, lost=lost, resamples=scope.options.reps)
     yield remarks.simulated(scope.simulated & set(figures.jurors(jury)))
 
 

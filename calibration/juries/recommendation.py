@@ -4,11 +4,55 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil, isfinite
 
-from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
+from calibration.headlines import VERDICTS
 from calibration.juries.ranking import JuryRow, Ranking
+from calibration.notes import Figures, Note, filled, note, noted
 from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
-from calibration.values import NAN, Note, note, noted
+from calibration.shared_notes import (
+    DO_MORE_INSTANCES,
+    DO_REAL_RATERS,
+    DO_RUN_JURY_ON,
+    DO_SHARED_RESPONSES,
+    MADE_UP,
+    NO_INTERVAL,
+    between_words,
+    juries_words,
+)
+from calibration.tables.numbers import money
+from calibration.values import NAN
+
+
+def _expected_whole(figures: Figures) -> str:
+    number, between = len(figures["jurors"]), between_words(figures)
+    text = (
+        f"expected ICC(C,2) of all {number} jurors together with the clinicians on new responses: "
+        f"{{expected:z.3f}}, {between}; observed here, with no choice of jury, {{icc:z.3f}}"
+    )
+    return filled(text, figures)
+
+
+def _only_jury(figures: Figures) -> str:
+    text = (
+        f"ICC(C,2) of {{jurors}} with the clinicians: {{icc:z.3f}}, {between_words(figures)}; there is no "
+        "other jury to choose"
+    )
+    return filled(text, figures)
+
+
+DO_CALIBRATE_JURY = (
+    "do_calibrate_jury",
+    ("compare {jurors} with a clinician: a ranking does not say whether it agrees as well as one"),
+)
+DO_CONFIRM_JURY = (
+    "do_confirm_jury",
+    (
+        "have clinicians rate new responses, and judge {jurors} by those: an expected ICC is "
+        "an estimate, not an observation"
+    ),
+)
+EXPECTED_WHOLE = ("expected_whole", _expected_whole)
+ONLY_JURY = ("only_jury", _only_jury)
 
 ALIKE = 0.01  # a smaller difference of two ICCs makes no practical difference
 MOST_REASONS = 3
@@ -94,7 +138,7 @@ def with_verdict(recommended: Decision, verdict: Decision) -> Decision:
     ):
         return recommended
     claimed = verdict.kind in (DecisionKind.NO_PROTOCOL, DecisionKind.INFERIOR)
-    why = note(Code.VERDICT_ON, jury=recommended.names[0], verdict=verdict.kind.value)
+    why = note("verdict_on", _verdict_on, jury=recommended.names[0], verdict=verdict.kind.value)
     return replace(
         recommended,
         kind=verdict.kind if claimed else DecisionKind.INCONCLUSIVE,
@@ -148,12 +192,22 @@ def _kind(ranking: Ranking, chosen: Candidate | None) -> DecisionKind:
 def _why_too_few(ranking: Ranking, row: JuryRow) -> Note | None:
     """Return why a jury's figures decide nothing, or None where they do."""
     if row.n_instances < FEW_INSTANCES:
-        return note(Code.FEW_TO_CHOOSE, instances=row.n_instances, least=FEW_INSTANCES)
+        return note(
+            "few_to_choose",
+            "{instances:instance}: choosing a jury takes at least {least}",
+            instances=row.n_instances,
+            least=FEW_INSTANCES,
+        )
     if not isfinite(row.honest_low):
-        return note(Code.NO_INTERVAL)
-    lost = row.told(Code.UNDEFINED_RESAMPLES)
+        return note(*NO_INTERVAL)
+    lost = row.told("undefined_resamples")
     if lost and lost["lost"] > MOST_LOST * lost["resamples"]:
-        return note(Code.ICC_LOST, lost=lost["lost"], resamples=lost["resamples"])
+        return note(
+            "icc_lost",
+            "{lost} of {resamples} resamples have no ICC: its interval is unreliable",
+            lost=lost["lost"],
+            resamples=lost["resamples"],
+        )
     return None
 
 
@@ -161,12 +215,22 @@ def _reasons(
     kind: DecisionKind, ranking: Ranking, considered: list[Candidate], chosen: Candidate | None
 ) -> Iterator[Note | None]:
     if kind is DecisionKind.SIMULATED:
-        yield note(Code.MADE_UP, raters=ranking.simulated)
+        yield note(*MADE_UP, raters=ranking.simulated)
     if kind is DecisionKind.UNDEFINED:
         why = dict.fromkeys(remark for row in ranking.rows for remark in row.notes[:1])
         yield from [*why][:MOST_REASONS]
     if chosen is None:
-        yield note(Code.NO_EXPECTED) if kind is DecisionKind.TOO_FEW else None
+        yield (
+            note(
+                "no_expected",
+                (
+                    "the ICC on new responses cannot be estimated: that takes at least 2 instances and "
+                    "resamples"
+                ),
+            )
+            if kind is DecisionKind.TOO_FEW
+            else None
+        )
         return
     if kind is DecisionKind.TOO_FEW:
         yield _why_too_few(ranking, chosen.row)
@@ -178,7 +242,9 @@ def _reasons(
 
 def _not_above_zero(row: JuryRow) -> Note:
     ends = {"low": row.honest_low, "high": row.honest_high}
-    return note(Code.NOT_ABOVE_ZERO, jurors=row.jurors, icc=row.icc_honest, **ends)
+    return note(
+        "not_above_zero", _not_above_zero_words, jurors=row.jurors, icc=row.icc_honest, **ends
+    )
 
 
 def _expected(chosen: Candidate, ranking: Ranking) -> Note:
@@ -187,9 +253,15 @@ def _expected(chosen: Candidate, ranking: Ranking) -> Note:
     figures = {"expected": chosen.expected, "icc": row.icc}
     figures |= {"low": row.honest_low, "high": row.honest_high}
     if chosen.compared > 1:
-        return note(Code.EXPECTED_CHOSEN, jurors=row.jurors, **figures, compared=chosen.compared)
-    code = Code.ONLY_JURY if len(ranking.rows) == 1 else Code.EXPECTED_WHOLE
-    return note(code, jurors=row.jurors, **figures)
+        return note(
+            "expected_chosen",
+            _expected_chosen,
+            jurors=row.jurors,
+            **figures,
+            compared=chosen.compared,
+        )
+    code = ONLY_JURY if len(ranking.rows) == 1 else EXPECTED_WHOLE
+    return note(*code, jurors=row.jurors, **figures)
 
 
 def _comparisons(
@@ -202,17 +274,33 @@ def _comparisons(
         yield _why_not_highest(highest, chosen)
     if best and chosen.compared == 1 and best.row.icc_honest < chosen.expected:
         figures = {"compared": best.n_compared, "expected": best.row.icc_honest}
-        yield note(Code.CHOOSING_EXPECTED, **figures)
+        yield note(
+            "choosing_expected",
+            (
+                "choosing a jury brings no gain: {expected:z.3f} is expected of the best of "
+                "{compared} juries, whichever it is"
+            ),
+            **figures,
+        )
     elif best and best.row not in (chosen.row, highest.row):
         yield note(
-            Code.HIGHEST_IS_LUCK,
+            "highest_is_luck",
+            (
+                "the highest observed ICC, {icc:z.3f}, is that of {jurors}; the ICC expected on new "
+                "responses of the best of {compared} juries is {expected:z.3f}"
+            ),
             jurors=best.row.jurors,
             icc=best.row.icc,
             expected=best.row.icc_honest,
             compared=best.n_compared,
         )
     if all_jurors and all_jurors not in (chosen, highest):
-        yield note(Code.ALL_TOGETHER, jurors=all_jurors.row.size, expected=all_jurors.expected)
+        yield note(
+            "all_together",
+            "expected of all {jurors} jurors together, without a choice: {expected:z.3f}",
+            jurors=all_jurors.row.size,
+            expected=all_jurors.expected,
+        )
 
 
 def _why_not_highest(highest: Candidate, chosen: Candidate) -> Note:
@@ -222,7 +310,7 @@ def _why_not_highest(highest: Candidate, chosen: Candidate) -> Note:
         return _not_above_zero(row)
     cheaper = _is_cheaper(chosen.row, row)
     figures = {"expected": highest.expected, "alike": ALIKE, "cheaper": cheaper}
-    return note(Code.AS_GOOD, jurors=row.jurors, **figures)
+    return note("as_good", _as_good, jurors=row.jurors, **figures)
 
 
 def _is_cheaper(row: JuryRow, other: JuryRow) -> bool:
@@ -232,14 +320,18 @@ def _is_cheaper(row: JuryRow, other: JuryRow) -> bool:
 
 def _cost(row: JuryRow, is_made_up: bool) -> Note:
     if row.usd_per_response is None:
-        return note(Code.COSTS_UNKNOWN)
-    return note(Code.COSTS, usd=row.usd_per_response, made_up=is_made_up)
+        return note(
+            "costs_unknown",
+            "what it costs is not known: scores came from a file, or a call has no price",
+        )
+    return note("costs", _costs, usd=row.usd_per_response, made_up=is_made_up)
 
 
 def _basis(ranking: Ranking) -> Note:
     n = [row.n_responses for row in ranking.rows]
     return note(
-        Code.JURIES_RANKED,
+        "juries_ranked",
+        _juries_ranked,
         juries=len(ranking.rows),
         jurors=len(ranking.pool),
         least=min(n),
@@ -252,34 +344,93 @@ def _of_too_few(ranking: Ranking, row: JuryRow) -> Note:
     lacking = FEW_INSTANCES - row.n_instances
     unscored = ranking.n_responses - row.n_responses
     if lacking > 0 and unscored >= lacking:
-        return note(Code.DO_RUN_JURY_ON, responses=unscored)
+        return note(*DO_RUN_JURY_ON, responses=unscored)
     if lacking > 0:
-        return note(Code.DO_MORE_INSTANCES, instances=lacking)
-    return note(Code.DO_SHARED_RESPONSES)
+        return note(*DO_MORE_INSTANCES, instances=lacking)
+    return note(*DO_SHARED_RESPONSES)
 
 
 def _of_inconclusive(row: JuryRow) -> Note:
     """Say how many responses would show the jury to agree, its interval shrinking as 1/sqrt(n)."""
     times = ((row.icc_honest - row.honest_low) / row.icc_honest) ** 2 if row.icc_honest > 0 else NAN
     if not times <= MOST_TIMES:
-        return note(Code.DO_OTHER_JURORS)
-    return note(Code.DO_MORE_TO_CHOOSE, responses=ceil(times * row.n_responses))
+        return note(
+            "do_other_jurors",
+            "run other jurors: none of these is seen to agree with the clinicians",
+        )
+    return note(
+        "do_more_to_choose",
+        (
+            "have clinicians and jurors rate more: about {responses} responses in all would show "
+            "that this jury agrees with clinicians, if its ICC stays what it is"
+        ),
+        responses=ceil(times * row.n_responses),
+    )
 
 
 def _next(kind: DecisionKind, ranking: Ranking, chosen: Candidate | None) -> Note:
     """Return the next useful action."""
     if kind is DecisionKind.SIMULATED:
-        return note(Code.DO_REAL_RATERS)
+        return note(*DO_REAL_RATERS)
     if chosen is None or kind is DecisionKind.UNDEFINED:
-        return note(Code.DO_SHARED_RESPONSES)
+        return note(*DO_SHARED_RESPONSES)
     if kind is DecisionKind.TOO_FEW:
         return _of_too_few(ranking, chosen.row)
     if kind is DecisionKind.INCONCLUSIVE:
         return _of_inconclusive(chosen.row)
     n = [row.n_responses for row in ranking.rows if row.rank]
     if min(n) < UNLIKE * max(n):
-        return note(Code.DO_RANK_COMMON)
+        return note(
+            "do_rank_common",
+            (
+                "rank the juries on common responses: each was judged on its own, and some may have "
+                "had easier ones"
+            ),
+        )
     if len(ranking.rows) == 1:
-        return note(Code.DO_MORE_JURORS)
-    code = Code.DO_CALIBRATE_JURY if chosen.compared == 1 else Code.DO_CONFIRM_JURY
-    return note(code, jurors=chosen.row.jurors)
+        return note("do_more_jurors", "run more jurors, to have juries to choose from")
+    code = DO_CALIBRATE_JURY if chosen.compared == 1 else DO_CONFIRM_JURY
+    return note(*code, jurors=chosen.row.jurors)
+
+
+def _expected_chosen(figures: Figures) -> str:
+    text = (
+        "expected ICC(C,2) of {jurors} with the clinicians on new responses: {expected:z.3f}, "
+        f"{between_words(figures)}; observed here, where it was chosen from {{compared}} juries, "
+        "{icc:z.3f}"
+    )
+    return filled(text, figures)
+
+
+def _as_good(figures: Figures) -> str:
+    how = "costs less" if figures["cheaper"] else "has fewer jurors"
+    text = (
+        "the highest expected ICC is that of {jurors}, {expected:z.3f}, by less than {alike}: the "
+        f"jury that {how} does as well"
+    )
+    return filled(text, figures)
+
+
+def _not_above_zero_words(figures: Figures) -> str:
+    return filled(
+        f"not shown to agree with the clinicians: {{jurors}}, expected ICC {{icc:z.3f}}, "
+        f"{between_words(figures)}",
+        figures,
+    )
+
+
+def _costs(figures: Figures) -> str:
+    price = " at made-up prices" if figures["made_up"] else ""
+    return f"it costs {money(figures['usd'])} a response{price}"
+
+
+def _juries_ranked(figures: Figures) -> str:
+    least, most = figures["least"], figures["most"]
+    n = f"{most}" if least == most else f"{least} to {most}"
+    number = figures["juries"]
+    text = f"{number} possible {juries_words(number)} of {{jurors:juror}}, {n} responses to {{instances:instance}}"
+    return filled(text, figures)
+
+
+def _verdict_on(figures: Figures) -> str:
+    return filled("the study's verdict on {jury}: ", figures) + VERDICTS[figures["verdict"]]

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.models.estimates import model_means, resampled_figures
 from calibration.models.gaps import LEAST_RESAMPLES, Gap, detectable_row, gaps
@@ -28,10 +27,23 @@ from calibration.models.rows import (
     DetectableRow,
     ModelRow,
 )
+from calibration.notes import Figures, Note, counted, filled, note, noted, simulated_in
 from calibration.remarks import FEW_INSTANCES, MOST_TIMES
 from calibration.scores import Array, RubricShape, Scores
-from calibration.values import AnalysisOptions, Note, note, noted, simulated_in
+from calibration.shared_notes import DO_REAL_RATERS, SIMULATED
+from calibration.values import AnalysisOptions
 from data.errors import BadInput
+
+COMPARED_BY = {
+    "clinicians": "rated by clinicians",
+    "jury": "scored by the jury",
+    "corrected": ("scored by the jury, corrected with the clinicians' ratings of {rated} of them"),
+    "paper": "scored by each benchmark's own metric, or else by the jury",
+}
+DO_SCORE_SAME_BENCHMARKS = (
+    "do_score_same_benchmarks",
+    "have all models scored on the same benchmarks",
+)
 
 
 def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
@@ -98,19 +110,26 @@ def _means(rows: Sequence[ModelRow]) -> int:
 
 def _doubt(rows: Sequence[ModelRow]) -> Note | None:
     """Return the note that the rated responses may not be a random sample, or None."""
-    return next(filter(None, (row.told(Code.NOT_RANDOM) for row in rows)), None)
+    return next(filter(None, (row.told("not_random") for row in rows)), None)
 
 
 def _left_out(models: Sequence[str]) -> tuple[Note, ...]:
-    return (note(Code.NOT_RANKED, models=models),) if models else ()
+    return (
+        (note("not_ranked", "not ranked, without comparable scores: {models}", models=models),)
+        if models
+        else ()
+    )
 
 
 def _undefined(by: str, unranked: Sequence[str]) -> Decision:
     return Decision(
         "models",
         DecisionKind.UNDEFINED,
-        reasons=(note(Code.FEWER_THAN_TWO, by=by, models=unranked),),
-        next=note(Code.DO_RATE_TWO_MODELS),
+        reasons=(note("fewer_than_two", _fewer_than_two, by=by, models=unranked),),
+        next=note(
+            "do_rate_two_models",
+            "have clinicians rate responses of at least two models to the same benchmark",
+        ),
     )
 
 
@@ -145,13 +164,19 @@ def _reasons(
 ) -> Iterator[Note | None]:
     leader = ranked[0]
     if raters := simulated_in(ranked):
-        yield note(Code.SIMULATED, raters=raters)
+        yield note(*SIMULATED, raters=raters)
     if leader.by in (JURY, PAPER):
-        yield note(Code.BY_JURY_ALONE)
+        yield note(
+            "by_jury_alone",
+            (
+                "these are the jury's scores alone, and a jury may favour a model: what clinicians "
+                "would say is not known"
+            ),
+        )
     if gap is not None:
         yield from _of_gap(kind, leader, gap)
     if kind is DecisionKind.TOLD_APART:
-        yield leader.told(Code.OTHER_INSTANCES)
+        yield leader.told("other_instances")
     if kind is DecisionKind.INCONCLUSIVE:
         yield from _of_ranks(ranked, gap)
 
@@ -165,33 +190,69 @@ def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note | N
         "high": gap.high if has_interval else None,
     }
     if kind is DecisionKind.TOLD_APART:
-        yield note(Code.LEADS_BY, of=leader.macro_average, next=gap.second, **figures)
+        yield note("leads_by", _leads_by, of=leader.macro_average, next=gap.second, **figures)
         return
-    yield note(Code.MODELS_DIFFER, first=gap.first, second=gap.second, **figures)
+    yield note("models_differ", _models_differ, first=gap.first, second=gap.second, **figures)
     if kind is DecisionKind.TOO_FEW:
         yield _too_few(gap)
     elif kind is DecisionKind.INCONCLUSIVE and not gap.excludes_zero:
-        yield note(Code.GAP_SPANS_ZERO)
+        yield note("gap_spans_zero", "the interval includes 0")
         if math.isfinite(gap.detectable):
-            yield note(Code.TO_BE_DETECTED, detectable=gap.detectable)
+            yield note(
+                "to_be_detected",
+                (
+                    "of studies with as many responses, 80 % would show a true difference of "
+                    "{detectable:.3f}"
+                ),
+                detectable=gap.detectable,
+            )
 
 
 def _too_few(gap: Gap) -> Note:
     drawn = gap.resamples + gap.lost
     if gap.instances < FEW_INSTANCES:
-        return note(Code.FEW_ON_BENCHMARK, instances=gap.instances, least=FEW_INSTANCES)
+        return note(
+            "few_on_benchmark",
+            (
+                "a mean rests on {instances:instance} of a benchmark, and with fewer than {least} the "
+                "true uncertainty is larger than its interval"
+            ),
+            instances=gap.instances,
+            least=FEW_INSTANCES,
+        )
     if drawn < LEAST_RESAMPLES:
-        return note(Code.FEW_DRAWN, resamples=drawn, least=LEAST_RESAMPLES)
-    return note(Code.LOST_DRAWN, lost=gap.lost, resamples=drawn)
+        return note(
+            "few_drawn",
+            "{resamples:resample} do not make an interval; {least} are needed",
+            resamples=drawn,
+            least=LEAST_RESAMPLES,
+        )
+    return note(
+        "lost_drawn",
+        "{lost} of {resamples} resamples have no difference: the interval is unreliable",
+        lost=gap.lost,
+        resamples=drawn,
+    )
 
 
 def _of_ranks(ranked: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
     """Yield the other reasons why the model with the highest macro-average does not lead."""
     leader = ranked[0]
     if gap is not None and gap.is_told and gap.second in leader.not_told_apart:
-        yield note(Code.WIN_RATE_ELSEWHERE, model=gap.second)
+        yield note(
+            "win_rate_elsewhere",
+            (
+                "{model} has the lower macro-average but not the lower win rate: the two figures "
+                "disagree"
+            ),
+            model=gap.second,
+        )
     if elsewhere := _on_other_benchmarks(ranked):
-        yield note(Code.OTHER_BENCHMARKS, models=elsewhere)
+        yield note(
+            "other_benchmarks",
+            "scored on other benchmarks, and so not comparable: {models}",
+            models=elsewhere,
+        )
 
 
 def _on_other_benchmarks(ranked: Sequence[ModelRow]) -> list[str]:
@@ -200,7 +261,8 @@ def _on_other_benchmarks(ranked: Sequence[ModelRow]) -> list[str]:
 
 def _basis(ranked: Sequence[ModelRow]) -> Note:
     return note(
-        Code.MODELS_COMPARED,
+        "models_compared",
+        _compared,
         by=ranked[0].by,
         models=len(ranked),
         benchmarks=max(row.n_benchmarks for row in ranked),
@@ -212,35 +274,62 @@ def _basis(ranked: Sequence[ModelRow]) -> Note:
 def _next(kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None) -> Note | None:
     """Return the next useful action."""
     if kind is DecisionKind.SIMULATED:
-        return note(Code.DO_REAL_RATERS)
+        return note(*DO_REAL_RATERS)
     if ranked[0].by in (JURY, PAPER):
-        return note(Code.DO_COMPARE_WITH_CLINICIANS)
+        return note(
+            "do_compare_with_clinicians",
+            "compare by the clinicians' ratings, or by the jury corrected with them",
+        )
     if kind is DecisionKind.TOLD_APART:
         return None
     if gap is None or (gap.is_told and _on_other_benchmarks(ranked)):
-        return note(Code.DO_SCORE_SAME_BENCHMARKS)
+        return note(*DO_SCORE_SAME_BENCHMARKS)
     if kind is DecisionKind.TOO_FEW:
         return _more_data(gap)
     if _doubt(ranked):
-        return note(Code.DO_RATE_A_SAMPLE)
-    return note(Code.DO_SEE_BENCHMARKS) if gap.is_told else _more_responses(ranked, gap)
+        return note(
+            "do_rate_a_sample", "have clinicians rate a random sample of each model's responses"
+        )
+    return (
+        note(
+            "do_see_benchmarks",
+            "look at the benchmarks one by one: each model is better on some of them",
+        )
+        if gap.is_told
+        else _more_responses(ranked, gap)
+    )
 
 
 def _more_data(gap: Gap) -> Note:
     if gap.instances < FEW_INSTANCES:
-        return note(Code.DO_RATE_EACH_BENCHMARK, least=FEW_INSTANCES, instances=gap.instances)
+        return note(
+            "do_rate_each_benchmark",
+            (
+                "have clinicians rate responses to at least {least} instances of each benchmark; one "
+                "has {instances}"
+            ),
+            least=FEW_INSTANCES,
+            instances=gap.instances,
+        )
     if gap.resamples + gap.lost < LEAST_RESAMPLES:
-        return note(Code.DO_COMPARE_AGAIN)
-    return note(Code.DO_SCORE_SAME_BENCHMARKS)
+        return note("do_compare_again", "compare again with 2,000 resamples")
+    return note(*DO_SCORE_SAME_BENCHMARKS)
 
 
 def _more_responses(ranked: Sequence[ModelRow], gap: Gap) -> Note:
     """Return how many responses would show the difference in 80 % of studies: as 1/sqrt(n)."""
     rated = min(row.n_rated for row in ranked if row.model in (gap.first, gap.second))
     if not gap.difference or abs(gap.detectable / gap.difference) > math.sqrt(MOST_TIMES):
-        return note(Code.DO_TAKE_AS_EQUAL, times=MOST_TIMES)
+        return note(
+            "do_take_as_equal",
+            (
+                "treat the two as equally good: showing a difference like this would take more than "
+                "{times} times as many responses"
+            ),
+            times=MOST_TIMES,
+        )
     times = max(1.0, (gap.detectable / gap.difference) ** 2)
-    return note(Code.DO_RATE_MORE_OF_EACH, responses=math.ceil(times * rated), rated=rated)
+    return note("do_rate_more_of_each", _rate_more, responses=math.ceil(times * rated), rated=rated)
 
 
 @dataclass(frozen=True)
@@ -375,7 +464,8 @@ def jury_bias(jury: ModelRow, corrected: ModelRow) -> Note | None:
     if not (jury.low > corrected.high or jury.high < corrected.low):
         return None
     return note(
-        Code.BEYOND_CORRECTED,
+        "beyond_corrected",
+        _beyond_corrected,
         is_above=jury.low > corrected.high,
         corrected=corrected.macro_average,
         low=corrected.low,
@@ -411,3 +501,51 @@ def _detectable_rows(
         shape = rubrics[name]
         points = shape.low + table.by_instance(name, by) * (shape.high - shape.low)
         yield detectable_row(name, by, points, shape)
+
+
+def _beyond_corrected(figures: Figures) -> str:
+    way = "higher" if figures["is_above"] else "lower"
+    text = (
+        f"the jury alone scores it {way} than clinicians would, beyond both intervals (corrected "
+        "{corrected:z.3f}, {low:z.3f} to {high:z.3f}): do not rank it by the jury alone"
+    )
+    return filled(text, figures)
+
+
+def _fewer_than_two(figures: Figures) -> str:
+    whose = "clinicians" if figures["by"] == "clinicians" else "clinicians and the jury"
+    text = f"fewer than two models have a mean by {whose} on the same benchmark"
+    return f"{text}; without one: {', '.join(figures['models'])}" if figures["models"] else text
+
+
+def _between(figures: Figures) -> str:
+    if figures["low"] is None:
+        return "(no interval)"
+    return filled("(95 % interval {low:z.3f} to {high:z.3f})", figures)
+
+
+def _leads_by(figures: Figures) -> str:
+    text = "its macro-average, {of:.3f}, is {difference:.3f} above that of the next model, {next} "
+    return filled(text, figures) + _between(figures)
+
+
+def _models_differ(figures: Figures) -> str:
+    text = "the macro-averages of {first} and {second} differ by {difference:.3f} "
+    return filled(text, figures) + _between(figures)
+
+
+def _compared(figures: Figures) -> str:
+    on = "{models:model} on {benchmarks:benchmark}, {responses:response} "
+    return filled(on + COMPARED_BY[figures["by"]], figures)
+
+
+def _rate_more(figures: Figures) -> str:
+    text = (
+        "have clinicians rate more responses: about {responses} of each model, where "
+        f"{_have(figures['rated'])} rated now, would show a true difference of this size in 80 % of studies"
+    )
+    return filled(text, figures)
+
+
+def _have(rated: int) -> str:
+    return f"{counted(rated, 'response')} {'is' if rated == 1 else 'are'}"

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from calibration.bootstrap import Counts, draw_counts
-from calibration.codes import NoteCode as Code
 from calibration.models.model_scores import (
     ROUNDING,
     ModelLayout,
@@ -16,6 +15,7 @@ from calibration.models.model_scores import (
     win_rates,
 )
 from calibration.models.rows import CORRECTED
+from calibration.notes import Figures, Note, note
 from calibration.predicting.prediction_powered import (
     UNLIKE,
     RatedSample,
@@ -23,7 +23,6 @@ from calibration.predicting.prediction_powered import (
     standardised_difference,
 )
 from calibration.scores import Array, Flags, Integers
-from calibration.values import Note, note
 
 LEAST_RATED = 5  # instances of a model and benchmark; with fewer the correction is a guess
 WIN, MACRO, CATEGORIES = 0, 1, 2  # where a resample's figures stand
@@ -218,7 +217,7 @@ def _unlike_benchmarks(frame: pd.DataFrame) -> Note | None:
         n_rated, n_unrated = len(rated_means), len(unrated_means)
         if abs(size) > UNLIKE and abs(size) > 2 * np.sqrt(1 / n_rated + 1 / n_unrated):
             unlike.append((str(name), size))
-    return note(Code.NOT_RANDOM, benchmarks=unlike) if unlike else None
+    return note("not_random", _not_random, benchmarks=unlike) if unlike else None
 
 
 def _rated_sample(rated: pd.DataFrame, unrated: pd.DataFrame) -> RatedSample:
@@ -330,3 +329,11 @@ def _mean_over(values: Array, defined: Flags) -> Array:
     with np.errstate(invalid="ignore"):
         mean: Array = np.where(defined, values, 0.0).sum(axis=-1) / defined.sum(axis=-1)
     return mean
+
+
+def _not_random(figures: Figures) -> str:
+    unlike = (
+        f"{name} ({abs(size):.2f} sd {'better' if size > 0 else 'worse'})"
+        for name, size in figures["benchmarks"]
+    )
+    return f"rated responses may be no random sample by the jury's scores: {', '.join(unlike)}"

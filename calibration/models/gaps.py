@@ -8,15 +8,15 @@ import numpy as np
 from scipy import stats
 
 from calibration.bootstrap import percentile_interval
-from calibration.codes import NoteCode as Code
 from calibration.differences import DETECTABLE
 from calibration.icc import Interval
 from calibration.models.estimates import MACRO, ResampledFigures
 from calibration.models.model_scores import ROUNDING, macro_averages, unit_scale
 from calibration.models.rows import DetectableRow
+from calibration.notes import Note, note, noted, undefined
 from calibration.remarks import FEW_INSTANCES, MOST_LOST
 from calibration.scores import Array, RubricShape
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN
 
 LEAST_RESAMPLES = 40  # with fewer, none lies outside a 95 % interval
 UNSEEN_WEIGHT = 0.5  # of one instance, as in Jeffreys' interval
@@ -285,7 +285,7 @@ def detectable_row(benchmark: str, by: str, points: Array, shape: RubricShape) -
     usable = [scores for scores in pair_scores if scores.shape[1] >= LEAST_SHARED]
     is_shared = (~np.isnan(points)).sum(axis=0) > 1
     if not usable:
-        notes = noted(note(Code.NO_TWO_MODELS))
+        notes = noted(undefined("no_two_models", "no two models share two scored instances"))
         return DetectableRow(benchmark, by, NAN, NAN, int(is_shared.sum()), 0, notes=notes)
     paper_effects = (
         [paper_mde((scores[0] - scores[1]) / shape.high) for scores in usable]
@@ -322,13 +322,32 @@ def _detectable_notes(
         abs(float(np.mean(difference))) < least
         for difference, least in zip(differences, effects, strict=True)
     )
-    yield note(Code.PAIRS_NOT_DETECTED, small=n_undetected, pairs=len(pairs))
+    yield note(
+        "pairs_not_detected",
+        "{small} of {pairs:pair} of models are seen to differ by less",
+        small=n_undetected,
+        pairs=len(pairs),
+    )
     fewest, most = (extreme(scores.shape[1] for scores in pairs) for extreme in (min, max))
     if fewest < most:
-        yield note(Code.PAIRS_SHARE, fewest=fewest, most=most)
+        yield note(
+            "pairs_share", "a pair shares {fewest} to {most} instances", fewest=fewest, most=most
+        )
     if n_left_out := n_pairs - len(pairs):
-        yield note(Code.MODEL_PAIRS_LEFT, pairs=n_left_out, least=LEAST_SHARED)
+        yield note(
+            "model_pairs_left",
+            "{pairs:pair} left out for sharing fewer than {least}",
+            pairs=n_left_out,
+            least=LEAST_SHARED,
+        )
     if shape.high <= 0:
-        yield note(Code.NO_PAPER_FIGURE)
+        yield note(
+            "no_paper_figure",
+            "no figure by the paper's formula, which divides by the top of the scale",
+        )
     if fewest < FEW_INSTANCES:
-        yield note(Code.DETECTABLE_A_GUESS, least=FEW_INSTANCES)
+        yield note(
+            "detectable_a_guess",
+            "with fewer than {least} instances the sd, and so the figure, is a rough estimate",
+            least=FEW_INSTANCES,
+        )

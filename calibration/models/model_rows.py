@@ -8,7 +8,6 @@ import numpy as np
 
 from calibration import remarks
 from calibration.bootstrap import percentile_interval
-from calibration.codes import NoteCode as Code
 from calibration.icc import Interval
 from calibration.models.estimates import (
     CATEGORIES,
@@ -31,8 +30,10 @@ from calibration.models.model_scores import (
     win_rates,
 )
 from calibration.models.rows import CORRECTED, CategoryRow, ModelRow
+from calibration.notes import Figures, Note, filled, note, noted, undefined
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, note, noted
+from calibration.shared_notes import NOTHING_SCORED
+from calibration.values import NAN
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +265,9 @@ def model_notes(
     return noted(
         *_coverage(table, figures, model),
         _missing_benchmarks(table, figures, model),
-        note(Code.CRITERION_LEFT_OUT, benchmarks=left_out) if left_out else None,
+        note("criterion_left_out", "no such criterion: {benchmarks} left out", benchmarks=left_out)
+        if left_out
+        else None,
         _no_opponent(table, figures, model),
         _other_instances_note(common, model) if common else None,
         _few_instances(figures, model, np.ones(len(table.layout.benchmarks), dtype=np.bool_)),
@@ -282,7 +285,7 @@ def category_notes(
     is_member = figures.members[category]
     missing = _benchmark_names(table, is_member & np.isnan(figures.means[model]))
     return noted(
-        note(Code.WITHOUT_BENCHMARKS, benchmarks=missing) if missing else None,
+        note("without_benchmarks", "without {benchmarks}", benchmarks=missing) if missing else None,
         _few_instances(figures, model, is_member),
         _lost_resamples(figures, model, CATEGORIES + [*figures.members].index(category)),
         remarks.simulated(_simulated(table, figures.estimate.by)),
@@ -297,21 +300,34 @@ def _coverage(table: ModelScores, figures: ResampledFigures, model: int) -> Sequ
     if figures.estimate.by != CORRECTED:
         return [coverage]
     rated = counted & table.frame["clinicians"].notna()
-    return [coverage, note(Code.RATED_BY_CLINICIANS, responses=rated.sum())]
+    return [
+        coverage,
+        note(
+            "rated_by_clinicians", "{responses} of them rated by clinicians", responses=rated.sum()
+        ),
+    ]
 
 
 def _missing_benchmarks(table: ModelScores, figures: ResampledFigures, model: int) -> Note | None:
     missing = np.isnan(figures.means[model])
     if not missing.any():
         return None
-    reason = note(Code.NOTHING_SCORED)
+    reason = undefined(*NOTHING_SCORED)
     if figures.estimate.by == CORRECTED:
-        reason = note(Code.FEW_RATED_BY_BOTH, least=LEAST_RATED)
+        reason = undefined(
+            "few_rated_by_both",
+            "fewer than {least} instances that clinicians and jury both scored",
+            least=LEAST_RATED,
+        )
     if missing.all():
         return reason
     names = _benchmark_names(table, missing)
     return note(
-        Code.LACKS_BENCHMARKS,
+        "lacks_benchmarks",
+        (
+            "{why} on {benchmarks}: with a mean on {on} of {of} benchmarks, not comparable with "
+            "models, or ways of scoring, that have one there"
+        ),
         why=reason,
         benchmarks=names,
         on=int((~missing).sum()),
@@ -326,8 +342,14 @@ def _no_opponent(table: ModelScores, figures: ResampledFigures, model: int) -> N
     if not without_opponent.any():
         return None
     if np.isnan(wins).all():
-        return note(Code.NO_OPPONENT)
-    return note(Code.NO_OPPONENT_ON, benchmarks=_benchmark_names(table, without_opponent))
+        return note(
+            "no_opponent", "win rate undefined: no other model has a score on the same benchmark"
+        )
+    return note(
+        "no_opponent_on",
+        "no other model has a score on {benchmarks}",
+        benchmarks=_benchmark_names(table, without_opponent),
+    )
 
 
 def _other_instances_note(instances: CommonInstances, model: int) -> Note | None:
@@ -335,7 +357,19 @@ def _other_instances_note(instances: CommonInstances, model: int) -> Note | None
     n_own, n_common = int(instances.scored[model]), int(instances.common[model])
     if n_own == n_common == instances.total:
         return None
-    return note(Code.OTHER_INSTANCES, common=n_common, own=n_own)
+    return note(
+        "other_instances",
+        (
+            "{common} of its {own:scored instance} have scores for all models: its means are over "
+            "other instances than theirs, whereas the win rate by instance uses shared instances"
+        ),
+        (
+            "not all of its scored instances have scores for all models: its means are over other "
+            "instances than theirs, whereas the win rate by instance uses shared instances"
+        ),
+        common=n_common,
+        own=n_own,
+    )
 
 
 def _few_instances(figures: ResampledFigures, model: int, is_member: Flags) -> Note | None:
@@ -344,9 +378,13 @@ def _few_instances(figures: ResampledFigures, model: int, is_member: Flags) -> N
     if not len(counts) or counts.min() >= remarks.FEW_INSTANCES:
         return None
     if counts.min() == 1:
-        return note(Code.ONE_SCORED_INSTANCE)
+        return note(
+            "one_scored_instance",
+            "1 scored instance on a benchmark: intervals over instances are undefined",
+        )
     return note(
-        Code.FEW_SCORED_INSTANCES,
+        "few_scored_instances",
+        _few_instances_words,
         instances=counts.min(),
         are_rated=figures.estimate.by == CORRECTED,
         least=remarks.FEW_INSTANCES,
@@ -367,7 +405,13 @@ def _not_detected(models: Sequence[str], model: int, gaps: Iterable[Gap]) -> Not
         gap.second for gap in gaps_of_model if np.isfinite(gap.low) and not gap.excludes_zero
     ]
     return (
-        note(Code.NOT_DETECTED, models=sorted(undetected, key=models.index)) if undetected else None
+        note(
+            "not_detected",
+            "not told apart, as the 95 % interval of the difference includes 0: {models}",
+            models=sorted(undetected, key=models.index),
+        )
+        if undetected
+        else None
     )
 
 
@@ -379,3 +423,12 @@ def _simulated(table: ModelScores, by: str) -> frozenset[str]:
     if by == CORRECTED:
         return frozenset().union(*table.simulated.values())
     return table.simulated[by]
+
+
+def _few_instances_words(figures: Figures) -> str:
+    kind = "rated" if figures["are_rated"] else "scored"
+    text = (
+        f"only {{instances}} {kind} instances on a benchmark: with fewer than {{least}} the "
+        "true uncertainty is larger than this interval"
+    )
+    return filled(text, figures)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from calibration.values import Noted
+from calibration.notes import Noted
 
 CLINICIANS, JURY, CORRECTED, PAPER = "clinicians", "jury", "corrected", "paper"
 WAYS = (CLINICIANS, JURY, CORRECTED)  # of scoring a model's responses

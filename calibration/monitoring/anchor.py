@@ -11,16 +11,16 @@ from scipy import special
 from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
 from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
-from calibration.codes import MonitoringCode
 from calibration.differences import holm
 from calibration.icc import UNDEFINED, Interval
 from calibration.monitoring.drift import z_icc
 from calibration.monitoring.rows import AnchorRow
+from calibration.notes import Note, note, noted
 from calibration.rating_matrix import required_criteria
 from calibration.scope import Scope
 from calibration.scores import Array, Integers, RubricShape, Scores
 from calibration.test_retest import icc_one
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN
 
 LEAST_INSTANCES = 2
 CONFIDENCE = 0.95
@@ -167,12 +167,22 @@ def _notes(
     scope: Scope, members: Sequence[str], pair: Array, clinical: int
 ) -> Iterator[Note | None]:
     if not len(pair):
-        yield note(MonitoringCode.NO_ANCHOR, days=MIN_GAP.days)
+        yield note(
+            "no_anchor",
+            "no anchor: no response scored again at least {days} days later",
+            days=MIN_GAP.days,
+        )
         return
     if np.ptp(pair[:, 1] - pair[:, 0]) == 0 and pair[0, 0] != pair[0, 1]:
-        yield note(MonitoringCode.SAME_MOVE)
+        yield note(
+            "same_move", "every score moved by the same amount: there is no spread for a test"
+        )
     if clinical < LEAST_RESPONSES:
-        yield note(MonitoringCode.FEW_ANCHORS_RATED, responses=clinical)
+        yield note(
+            "few_anchors_rated",
+            "{responses} of these responses rated by clinicians: no ICC",
+            responses=clinical,
+        )
     yield remarks.simulated(scope.simulated & set(members))
 
 

@@ -1,16 +1,65 @@
 """Decide whether agreement has fallen, from the periods and their CUSUMs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import Decision, DecisionKind
-from calibration.messages import REASONS
 from calibration.monitoring.rows import CaseMix, Fall, PeriodRow
 from calibration.monitoring.watch import CusumResult
-from calibration.values import Note, note, noted
+from calibration.notes import Figures, Note, filled, note, noted
+from calibration.shared_notes import SIMULATED
+
+SOURCES = {
+    "baseline": "of the baseline",
+    "given": "given, and taken as exact",
+}
+
+
+def _ends(figures: Figures) -> str:
+    if figures["low"] is None:
+        return ""
+    return filled(" (95 % {low:z.2f} to {high:z.2f})", figures)
+
+
+def _to_floor_words(then: str) -> Callable[[Figures], str]:
+    def said(figures: Figures) -> str:
+        start = f"the ICC of {{period}} is {{icc:z.2f}}{_ends(figures)}, "
+        return filled(start + then, figures)
+
+    return said
+
+
+def _maybe_below(figures: Figures) -> str:
+    how = (
+        "without an interval"
+        if figures["low"] is None
+        else "with an interval that reaches above it"
+    )
+    return _to_floor_words(f"below the floor of {{floor:z.2f}}, {how}")(figures)
+
+
+BELOW_FLOOR = (
+    "below_floor",
+    _to_floor_words("and its whole interval is below the floor of {floor:z.2f}"),
+)
+BELOW_FLOOR_MAYBE = ("below_floor_maybe", _maybe_below)
+DO_SCORE_AGAIN = (
+    "do_score_again",
+    (
+        "run the jury on earlier responses again, to distinguish a changed juror from a "
+        "changed case mix, and do not rely on it until it is validated again"
+    ),
+)
+DO_VALIDATE_AGAIN = (
+    "do_validate_again",
+    (
+        "check whether the jurors or the cases have changed, and do not rely on the jury "
+        "until it is validated again"
+    ),
+)
+NOT_BELOW_FLOOR = ("not_below_floor", _to_floor_words("not below the floor of {floor:z.2f}"))
 
 
 def decide(
@@ -62,13 +111,13 @@ def decide(
     )
     if not simulated:
         return decision
-    simulated_note = note(NoteCode.SIMULATED, raters=simulated)
+    simulated_note = note(*SIMULATED, raters=simulated)
     reasons = (simulated_note, *decision.reasons)
     return replace(
         decision,
         kind=DecisionKind.SIMULATED,
         reasons=reasons,
-        next=note(MonitoringCode.DO_REAL_STUDY),
+        next=note("do_real_study", "import ratings by real clinicians and scores of real jurors"),
     )
 
 
@@ -104,7 +153,7 @@ def _reasons(
     else:
         yield _lower_than_baseline(mix) if kind is DecisionKind.INCONCLUSIVE else None
         yield _to_floor(row, watched.rule.floor)
-        yield row.told(MonitoringCode.FEW_OF_PERIOD)
+        yield row.told("few_of_period")
     yield watched.reason or (_no_alarm(watched) if _has_cusum(watched) else None)
 
 
@@ -112,9 +161,18 @@ def _alarm(watched: CusumResult, fall: Fall) -> Note:
     figures = {"period": fall.periods[-1].period, "periods": len(fall.periods), "icc": fall.icc}
     if fall.of == "floor":
         floor = watched.rule.floor
-        return note(MonitoringCode.SHOWN_BELOW_FLOOR, **figures, most=fall.most, floor=floor)
+        return note(
+            "shown_below_floor",
+            (
+                "over {periods:period} to {period} the ICC is {icc:z.2f}, at most {most:z.2f} "
+                "corrected for all looks of a year: below the floor of {floor:z.2f}"
+            ),
+            **figures,
+            most=fall.most,
+            floor=floor,
+        )
     figures |= {"low": fall.low, "high": fall.high, "target": watched.target_icc}
-    return note(MonitoringCode.ALARM, **figures, percent=_percent(watched.rule.false_alarms))
+    return note("alarm", _alarm_words, **figures, percent=_percent(watched.rule.false_alarms))
 
 
 def _percent(share: float) -> float:
@@ -122,7 +180,11 @@ def _percent(share: float) -> float:
 
 
 def _no_alarm(watched: CusumResult) -> Note:
-    return note(MonitoringCode.NO_ALARM, target=watched.target_icc)
+    return note(
+        "no_alarm",
+        "the CUSUM of falls below the target {target:z.2f} has raised no alarm",
+        target=watched.target_icc,
+    )
 
 
 def _newest_period(watched: CusumResult, fall: Fall) -> Note:
@@ -132,26 +194,20 @@ def _newest_period(watched: CusumResult, fall: Fall) -> Note:
         return _undefined(row)
     figures = {"period": row.period, **_figures(row)}
     compared_with = watched.rule.floor if fall.of == "floor" else watched.target_icc
-    return note(
-        MonitoringCode.NEWEST_PERIOD, **figures, aim=fall.of, is_below=row.icc < compared_with
-    )
+    return note("newest_period", _newest, **figures, aim=fall.of, is_below=row.icc < compared_with)
 
 
 def _undefined(row: PeriodRow) -> Note:
-    reason = next((remark for remark in row.notes if remark.code in REASONS), None)
-    return note(MonitoringCode.NEWEST_UNDEFINED, period=row.period, why=reason)
+    reason = next((remark for remark in row.notes if remark.is_reason), None)
+    return note("newest_undefined", _newest_undefined, period=row.period, why=reason)
 
 
 def _to_floor(row: PeriodRow, floor: float) -> Note:
     if row.icc >= floor:
-        code = MonitoringCode.NOT_BELOW_FLOOR
+        code = NOT_BELOW_FLOOR
     else:
-        code = (
-            MonitoringCode.BELOW_FLOOR
-            if row.boot_high < floor
-            else MonitoringCode.BELOW_FLOOR_MAYBE
-        )
-    return note(code, period=row.period, **_figures(row), floor=floor)
+        code = BELOW_FLOOR if row.boot_high < floor else BELOW_FLOOR_MAYBE
+    return note(*code, period=row.period, **_figures(row), floor=floor)
 
 
 def _figures(row: PeriodRow) -> dict[str, float | None]:
@@ -164,7 +220,11 @@ def _lower_than_baseline(mix: CaseMix | None) -> Note | None:
     if mix is None or not mix.change_high < 0:
         return None
     return note(
-        MonitoringCode.LOWER_THAN_BASELINE,
+        "lower_than_baseline",
+        (
+            "the ICC of {now}, {icc:z.2f}, is lower than that of {baseline}, {icc_baseline:z.2f}: "
+            "change {change:+.2f} ({low:+.2f} to {high:+.2f})"
+        ),
         now=mix.now,
         icc=mix.icc_now,
         baseline=mix.baseline,
@@ -177,7 +237,8 @@ def _lower_than_baseline(mix: CaseMix | None) -> Note | None:
 
 def _basis(row: PeriodRow) -> Note:
     return note(
-        MonitoringCode.PERIOD_RESTS_ON,
+        "period_rests_on",
+        _rests_on,
         period=row.period,
         responses=row.n_responses,
         instances=row.n_instances,
@@ -191,7 +252,8 @@ def _target(watched: CusumResult) -> Note | None:
         return None
     known = bool(np.isfinite(watched.target_low))
     return note(
-        MonitoringCode.TARGET,
+        "target",
+        _target_words,
         icc=watched.target_icc,
         low=watched.target_low if known else None,
         high=watched.target_high if known else None,
@@ -204,7 +266,8 @@ def _detectable(watched: CusumResult) -> Note | None:
     if fall is None:
         return None
     return note(
-        MonitoringCode.DETECTABLE,
+        "detectable",
+        _detectable_words,
         icc=fall.icc if np.isfinite(fall.icc) else None,
         responses=fall.responses,
         periods=fall.periods,
@@ -216,22 +279,93 @@ def _next(kind: DecisionKind, watched: CusumResult, *, anchored: bool) -> Note |
     """Return the next useful action."""
     row = watched.judged
     if kind is DecisionKind.FALLEN:
-        return note(MonitoringCode.DO_VALIDATE_AGAIN if anchored else MonitoringCode.DO_SCORE_AGAIN)
+        return note(*(DO_VALIDATE_AGAIN if anchored else DO_SCORE_AGAIN))
     if kind is DecisionKind.NO_BASELINE and row.icc < watched.rule.floor:
-        return note(MonitoringCode.DO_COMPARE_JURIES)
+        return note(
+            "do_compare_juries",
+            "compare other juries of the jurors already run, or run other jurors",
+        )
     if kind is DecisionKind.NO_BASELINE and watched.source == "baseline":
-        return note(MonitoringCode.DO_FREEZE)
+        return note(
+            "do_freeze",
+            (
+                "freeze a report of this agreement, on as many responses as there are: later periods "
+                "are compared with it"
+            ),
+        )
     if kind in (DecisionKind.NO_BASELINE, DecisionKind.INCONCLUSIVE):
-        return note(MonitoringCode.DO_LOOK_AGAIN, period=row.period, over=row.over)
+        return note("do_look_again", _look_again, period=row.period, over=row.over)
     return _more_ratings(row) if kind in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW) else None
 
 
 def _more_ratings(row: PeriodRow) -> Note | None:
     """Return what to do so that a period has an ICC from enough instances."""
-    few = row.told(MonitoringCode.FEW_OF_PERIOD)
+    few = row.told("few_of_period")
     if row.n_missing and not row.unfilled:
-        return note(MonitoringCode.DO_SCORE_REST_OF, period=row.period, responses=row.n_missing)
+        return note(
+            "do_score_rest_of",
+            "run the jury on the {responses:response} of {period} that it has not scored",
+            period=row.period,
+            responses=row.n_missing,
+        )
     if few is None:
         return None
     lacking = few["least"] - few["instances"]
-    return note(MonitoringCode.DO_RATE_MORE_OF, period=row.period, instances=lacking)
+    return note(
+        "do_rate_more_of",
+        "have clinicians rate responses to {instances:more instance}",
+        period=row.period,
+        instances=lacking,
+    )
+
+
+def _target_words(figures: Figures) -> str:
+    source = SOURCES.get(figures["source"], f"of {figures['source']}")
+    return filled(f"target ICC {{icc:z.2f}}{_ends(figures)}, {source}", figures)
+
+
+def _rests_on(figures: Figures) -> str:
+    every = figures["responses"] + figures["missing"]
+    text = (
+        "{responses:response} to {instances:instance} of {period}, rated by {clinicians:clinician}"
+    )
+    missing = f"; the jury scored {{responses}} of {every}" if figures["missing"] else ""
+    return filled(text + missing, figures)
+
+
+def _newest(figures: Figures) -> str:
+    text = f"the ICC of {{period}}, the newest judged, is {{icc:z.2f}}{_ends(figures)}"
+    if not figures["is_below"]:
+        text += ", not below the {aim}; an alarm stands until monitoring is restarted"
+    return filled(text, figures)
+
+
+def _newest_undefined(figures: Figures) -> str:
+    why = figures["why"] or "it is undefined"
+    return f"the ICC of {figures['period']} cannot be judged: {why}"
+
+
+def _alarm_words(figures: Figures) -> str:
+    return filled(
+        "the CUSUM of falls reached its limit in {period}: over {periods:period} to then the ICC is "
+        f"{{icc:z.2f}}{_ends(figures)}, the target {{target:z.2f}}; an unchanged jury raises an "
+        "alarm in {percent:g} % of years",
+        figures,
+    )
+
+
+def _detectable_words(figures: Figures) -> str:
+    start = "with {responses:response} a period, "
+    if figures["icc"] is None:
+        return filled(start + "no fall would be found within {periods} periods", figures)
+    return filled(
+        start + "a fall to {icc:z.2f} would be found within {periods} periods in {percent:g} % of "
+        "studies",
+        figures,
+    )
+
+
+def _look_again(figures: Figures) -> str:
+    if figures["over"]:
+        return "look again when the next period has enough instances"
+    return filled("look again when {period} is over, or more of its responses are rated", figures)

@@ -7,16 +7,32 @@ import numpy as np
 
 from calibration.agreement import columns
 from calibration.bootstrap import LEAST_CLUSTERS, draw_counts, percentile_interval
-from calibration.codes import MonitoringCode
 from calibration.icc import UNDEFINED, Interval
-from calibration.messages import words
 from calibration.monitoring.cusum import fisher_z
 from calibration.monitoring.rows import AnchorRow, BenchmarkShare, CaseMix
+from calibration.notes import Figures, Note, Noted, note, noted, undefined
 from calibration.rating_matrix import mean_of_given
 from calibration.resampled_moments import icc_of_moments, moments
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN
+
+DRIFTS = {
+    "model": "and the data point to the model: its scores of the same responses have changed",
+    "case_mix": "and the data point to the case mix: other responses were rated",
+    "model_and_case_mix": "and both have changed: the model and the case mix",
+    "neither": (
+        "and neither the model nor the case mix shows why: the clinicians may have changed, or it "
+        "is chance"
+    ),
+    "unknown": "and the case mix does not show why",
+}
+UNANCHORED = (
+    "no anchor: without responses scored again it is not known whether the model has changed; a "
+    "jury run with more verdicts of each juror scores them again"
+)
+NOTHING_EARLIER = ("nothing_earlier", "no earlier period to compare the newest one with")
+NOT_LOWER = ("not_lower", "agreement has not measurably fallen since the baseline")
 
 LEVEL = 0.05
 MOVED_SHARE = 0.1  # smaller changes of the shares of benchmarks are usual between months
@@ -44,7 +60,7 @@ class Drift(Noted):
     @property
     def said(self) -> tuple[str, ...]:
         """Return its notes in words."""
-        return tuple(words(remark) for remark in self.notes)
+        return tuple(str(remark) for remark in self.notes)
 
 
 def drift_of(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> Drift:
@@ -67,14 +83,14 @@ def drift_of(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> D
     anchored = any(row.n_responses for row in anchor)
     if not (alarm or (mix is not None and mix.change_high < 0)):
         compared = mix is not None and bool(np.isfinite(mix.change_high))
-        summary = note(MonitoringCode.NOT_LOWER if compared else MonitoringCode.NOTHING_EARLIER)
+        summary = note(*(NOT_LOWER if compared else NOTHING_EARLIER))
         return Drift(
             "none" if compared else "not_compared", anchored, notes=(summary, *juror_notes)
         )
     drift = "_and_".join(([MODEL] if juror_notes else []) + ([MIX] if mix_notes else []))
     if not drift:
         drift = "neither" if anchored else "unknown"
-    summary = note(MonitoringCode.DRIFT, drift=drift, alarm=alarm, anchored=anchored)
+    summary = note("drift", _drift, drift=drift, alarm=alarm, anchored=anchored)
     return Drift(drift, anchored, notes=(summary, *juror_notes, *mix_notes))
 
 
@@ -83,7 +99,11 @@ def _juror_changes(anchor: Sequence[AnchorRow]) -> list[Note]:
     shifted = [_juror_shift(row) for row in anchor if row.scorer != "jury" and row.p_holm < LEVEL]
     fallen = [
         note(
-            MonitoringCode.ANCHOR_ICC_FELL,
+            "anchor_icc_fell",
+            (
+                "its ICC on {responses} responses scored again went from {first:z.2f} to "
+                "{latest:z.2f}"
+            ),
             responses=row.n_clinical,
             first=row.icc_first,
             latest=row.icc_latest,
@@ -96,7 +116,11 @@ def _juror_changes(anchor: Sequence[AnchorRow]) -> list[Note]:
 
 def _juror_shift(row: AnchorRow) -> Note:
     return note(
-        MonitoringCode.JUROR_MOVED,
+        "juror_moved",
+        (
+            "{juror:scorer} moved by {shift:+.2f} points ({low:+.2f} to {high:+.2f}) on "
+            "{responses} responses scored again"
+        ),
         juror=row.scorer,
         shift=row.shift,
         low=row.low,
@@ -122,7 +146,11 @@ def _by_shares(mix: CaseMix) -> list[Note]:
         return []
     return [
         note(
-            MonitoringCode.SHARES_EXPLAIN,
+            "shares_explain",
+            (
+                "{moved:.0%} of the responses are of other benchmarks than in the baseline; weighted "
+                "to its shares the ICC would be {weighted:z.2f} instead of {icc:z.2f}"
+            ),
             moved=mix.moved,
             weighted=mix.icc_reweighted,
             icc=mix.icc_now,
@@ -135,7 +163,11 @@ def _by_spread(mix: CaseMix) -> list[Note]:
         return []
     return [
         note(
-            MonitoringCode.SPREAD_EXPLAINS,
+            "spread_explains",
+            (
+                "the clinicians' scores lie closer together: SD {sd_now:.2f}, {sd_baseline:.2f} in "
+                "the baseline; that alone takes its ICC of {icc:z.2f} to {icc_spread:z.2f}"
+            ),
             sd_now=mix.sd_now,
             sd_baseline=mix.sd_baseline,
             icc=mix.icc_baseline,
@@ -211,7 +243,13 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
     restandardise = scope.options.method == "published"
     old, new = _period_sample(scope, baseline[1]), _period_sample(scope, now[1])
     if min(len(old.x), len(new.x)) < 2:
-        return CaseMix(baseline[0], now[0], notes=(note(MonitoringCode.MIX_UNDEFINED),))
+        return CaseMix(
+            baseline[0],
+            now[0],
+            notes=(
+                undefined("mix_undefined", "too few responses in the baseline or now to compare"),
+            ),
+        )
     shares = _shares(old, new)
     before, after = (
         sample.figures(np.ones((1, sample.n_clusters)), restandardise)[0] for sample in (old, new)
@@ -317,6 +355,24 @@ def _intervals(
 
 def _notes(absent: list[str], effective: float) -> Iterator[Note]:
     if effective < LEAST_EFFECTIVE:
-        yield note(MonitoringCode.FEW_EFFECTIVE, responses=effective, least=LEAST_EFFECTIVE)
+        yield note(
+            "few_effective",
+            (
+                "weighted to the baseline's shares, the newest period has {responses:.1f} effective "
+                "responses: {least} are needed"
+            ),
+            responses=effective,
+            least=LEAST_EFFECTIVE,
+        )
     if absent:
-        yield note(MonitoringCode.NOT_RATED_NOW, benchmarks=absent)
+        yield note(
+            "not_rated_now",
+            "not rated now, so weighting cannot represent them: {benchmarks}",
+            benchmarks=absent,
+        )
+
+
+def _drift(figures: Figures) -> str:
+    lower = "agreement has fallen" if figures["alarm"] else "the ICC is lower than in the baseline"
+    text = f"{lower}, {DRIFTS[figures['drift']]}"
+    return text if figures["anchored"] else f"{text}; {UNANCHORED}"

@@ -23,10 +23,10 @@ from calibration.bootstrap import (
     percentile_interval,
     replicates,
 )
-from calibration.codes import MonitoringCode
 from calibration.icc import UNDEFINED
 from calibration.monitoring.cusum import fisher_z, jackknife_se
 from calibration.monitoring.rows import PeriodRow
+from calibration.notes import Note, note, noted
 from calibration.resampled_moments import (
     Prepared,
     icc_of_moments,
@@ -37,7 +37,7 @@ from calibration.resampled_moments import (
 )
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN
 
 PeriodLength = Literal["week", "month", "quarter"]
 PERIOD_LENGTHS: tuple[PeriodLength, ...] = ("week", "month", "quarter")
@@ -332,12 +332,21 @@ def _scoring_days(scope: Scope, options: PeriodOptions, rows: Flags) -> list[Day
 def _notes(
     period: Period, options: PeriodOptions, instances: int, analysed: int, scored: int
 ) -> Iterator[Note]:
-    yield note(MonitoringCode.SCORED_OF, scored=scored, analysed=analysed)
+    yield note("scored_of", "scored {scored} of {analysed}", scored=scored, analysed=analysed)
     if period.joined > 1:
         yield note(
-            MonitoringCode.JOINED, periods=period.joined, every=options.every, least=options.least
+            "joined",
+            "{periods} {every}s joined: fewer than {least} instances separately",
+            periods=period.joined,
+            every=options.every,
+            least=options.least,
         )
     if instances < options.least:
-        yield note(MonitoringCode.FEW_OF_PERIOD, instances=instances, least=options.least)
+        yield note(
+            "few_of_period",
+            "too few: {instances:instance}, and {least} are needed",
+            instances=instances,
+            least=options.least,
+        )
     if period.end > options.today:
-        yield note(MonitoringCode.NOT_OVER)
+        yield note("not_over", "not over: ratings may still be added")

@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass
 from datetime import date
 
-from calibration.values import NAN, Noted
+from calibration.notes import Noted
+from calibration.values import NAN
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration.codes import MonitoringCode
 from calibration.monitoring.cusum import (
     POWER,
     SHORTEST,
@@ -22,8 +21,9 @@ from calibration.monitoring.cusum import (
 )
 from calibration.monitoring.periods import PeriodLength
 from calibration.monitoring.rows import CusumRow, DetectableFall, Fall, PeriodRow
+from calibration.notes import Figures, Note, counted, note, noted
 from calibration.scores import Array, Integers
-from calibration.values import NAN, NORMAL_95, Note, note, noted
+from calibration.values import NAN, NORMAL_95
 
 BASELINE = 3  # periods; with fewer, only larger falls are found
 FLOOR_SHARE = 0.1  # of the false alarms, for the floor; the rest is for the target
@@ -239,12 +239,12 @@ def watch(
 def why_left_out(row: PeriodRow) -> Note | None:
     """Return why a period cannot take part in a CUSUM, or None where it can."""
     if row.too_few:
-        return note(MonitoringCode.LEFT_OUT_FEW)
+        return note("left_out_few", "too few instances")
     if not row.over:
-        return note(MonitoringCode.LEFT_OUT_NOT_OVER)
+        return note("left_out_not_over", "not over")
     if not np.isfinite(row.fisher_z):
-        return note(MonitoringCode.LEFT_OUT_NO_Z)
-    return None if np.isfinite(row.se) else note(MonitoringCode.LEFT_OUT_NO_ERROR)
+        return note("left_out_no_z", "its ICC has no z")
+    return None if np.isfinite(row.se) else note("left_out_no_error", "its z has no standard error")
 
 
 def _comparable(row: PeriodRow) -> bool:
@@ -372,10 +372,15 @@ def _why_no_cusum(
     if len(watched.rows):
         return None
     if target_options.periods is None:
-        return note(MonitoringCode.NO_CUSUM_SINCE)
+        return note(
+            "no_cusum_since",
+            "no trend check (CUSUM) yet: no completed period since then has enough instances",
+        )
     waiting = sum(not row.over and not row.too_few for row in rows)
     counts = {"periods": len(usable.rows) + waiting, "baseline": target_options.periods}
-    return note(MonitoringCode.NO_CUSUM_YET, **counts, **({"not_over": waiting} if waiting else {}))
+    return note(
+        "no_cusum_yet", _no_cusum_yet, **counts, **({"not_over": waiting} if waiting else {})
+    )
 
 
 def _cusum_rows(
@@ -426,4 +431,15 @@ def _cusum_row(
         floor_limit=floor_look.limit if floor_look else None,
         alarm=any(look is not None and look.is_alarm for look in (target_look, floor_look)),
         notes=noted(why_left_out(row)),
+    )
+
+
+def _no_cusum_yet(figures: Figures) -> str:
+    waiting = figures.get("not_over", 0)
+    over, needed = figures["periods"] - waiting, counted(figures["baseline"], "completed period")
+    verb = "is" if over == 1 else "are"
+    more = f" ({waiting} more not over yet)" if waiting else ""
+    return (
+        f"no trend check (CUSUM) yet: it needs {needed} with enough instances and one more to watch, "
+        f"and there {verb} {over}{more}; compared with a frozen report, one completed period after it is enough"
     )

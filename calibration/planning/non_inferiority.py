@@ -10,11 +10,12 @@ import numpy as np
 from scipy import special
 from scipy.optimize import brentq
 
-from calibration.codes import PlanningCode
 from calibration.like_for_like import LEAST_CLINICIANS, pooled_icc
+from calibration.notes import note, noted
 from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array, Flags
-from calibration.values import NAN, NORMAL_95, note, noted
+from calibration.shared_notes import FEW_FOR_POWER
+from calibration.values import NAN, NORMAL_95
 from data.errors import BadInput
 
 SPREAD = (
@@ -139,8 +140,8 @@ def _row(
         sd=found.sd,
         n_for_power=found.needed,
         notes=noted(
-            note(PlanningCode.JURY_LIKE_CLINICIAN),
-            note(PlanningCode.FEW_FOR_POWER, least=LEAST) if n < LEAST else None,
+            note("jury_like_clinician", "for a jury that is truly as good as a clinician"),
+            note(*FEW_FOR_POWER, least=LEAST) if n < LEAST else None,
         ),
     )
 

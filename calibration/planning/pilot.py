@@ -15,16 +15,17 @@ from calibration.agreement import (
     why_undefined,
 )
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
-from calibration.codes import NoteCode, PlanningCode
 from calibration.differences import compared
 from calibration.icc import UNDEFINED
 from calibration.like_for_like import held_replicates, like_for_like
+from calibration.notes import Figures, Note, filled, note, noted, undefined
 from calibration.planning.rows import Reliability, Variation
 from calibration.rating_matrix import RatingMatrix
 from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, NORMAL_95, Note, note, noted
+from calibration.shared_notes import NONE_HELD
+from calibration.values import NAN, NORMAL_95
 
 HEAVY = 1.25  # a standard deviation that exceeds its interval's by this factor has rare extremes
 FEW_COMPOSITES = 5  # a z over fewer composites says little
@@ -117,7 +118,9 @@ def jury_reliability(scope: Scope) -> Reliability:
     """Return the jury's ICC(C,2) with the clinicians' mean and its interval, as in the table."""
     grid, jury = scope.grid, scope.jury
     if jury is None:
-        return Reliability("jury", notes=(note(PlanningCode.NOBODY_ON_JURY),))
+        return Reliability(
+            "jury", notes=(undefined("nobody_on_jury", "no juror has rated in this study"),)
+        )
     pair = columns(grid, jury, scope.options.method)
     both = pair.both
     reason = why_undefined(pair.clinicians[both], pair.scorer[both])
@@ -179,7 +182,7 @@ def _clinician_variation(scope: Scope, jury: PanelColumns) -> Variation:
     held_out = like_for_like(scope.grid, jury, scope.options.method)
     name, raters = "like_for_like", {*jury.members, *scope.clinicians}
     if not held_out.defined:
-        notes = noted(note(NoteCode.NONE_HELD), remarks.simulated(scope.simulated & raters))
+        notes = noted(undefined(*NONE_HELD), remarks.simulated(scope.simulated & raters))
         return Variation(name, notes=notes)
     drawn = scope.resample(held_replicates(scope.grid, jury, held_out, scope.options.method))
     rows = np.isin(np.arange(len(scope.grid.responses)), held_out.rows)
@@ -193,7 +196,8 @@ def _variation_of_resamples(
     finite, counts = drawn[np.isfinite(drawn)], (int(rows.sum()), scope.grid.instances(rows))
     if counts[1] < LEAST_CLUSTERS or len(finite) < 2:
         notes_undefined = noted(
-            note(PlanningCode.INSTANCE_ALONE), remarks.simulated(scope.simulated & raters)
+            undefined("instance_alone", "a single instance does not vary"),
+            remarks.simulated(scope.simulated & raters),
         )
         return Variation(name, NAN, *counts, notes=notes_undefined)
     ends = percentile_interval(finite)
@@ -201,7 +205,17 @@ def _variation_of_resamples(
     notes = _common_notes(scope, counts[1], drawn, raters)
     if sd > HEAVY * robust_sd:
         return Variation(
-            name, robust_sd, *counts, notes=noted(note(PlanningCode.RARE_EXTREMES, sd=sd), *notes)
+            name,
+            robust_sd,
+            *counts,
+            notes=noted(
+                note(
+                    "rare_extremes",
+                    "rare extremes, sd {sd:.3g}: the sd of a normal distribution is used instead",
+                    sd=sd,
+                ),
+                *notes,
+            ),
         )
     return Variation(name, sd, *counts, notes=noted(*notes))
 
@@ -212,8 +226,12 @@ def _grid_of_rows(grid: RatingMatrix, rows: Flags) -> RatingMatrix:
 
 def _why_undefined_reliability(responses: int, icc: float) -> Note | None:
     if responses < LEAST_RESPONSES:
-        return note(PlanningCode.FEW_PAIRED, responses=responses, least=LEAST_RESPONSES)
-    return None if np.isfinite(icc) else note(PlanningCode.READINGS_ALIKE)
+        return undefined("few_paired", _few_paired, responses=responses, least=LEAST_RESPONSES)
+    return (
+        None
+        if np.isfinite(icc)
+        else undefined("readings_alike", "the readings of two clinicians do not vary")
+    )
 
 
 def _clinicians_notes(scope: Scope, instances: int, drawn: Array) -> Iterator[Note | None]:
@@ -221,7 +239,12 @@ def _clinicians_notes(scope: Scope, instances: int, drawn: Array) -> Iterator[No
         axis=0
     )
     if few := int((n_composites < FEW_COMPOSITES).sum()):
-        yield note(PlanningCode.FEW_COMPOSITES, clinicians=few, least=FEW_COMPOSITES)
+        yield note(
+            "few_composites",
+            "{clinicians:clinician} with fewer than {least} composites: their z says little",
+            clinicians=few,
+            least=FEW_COMPOSITES,
+        )
     yield from _common_notes(scope, instances, drawn, set(scope.clinicians))
 
 
@@ -232,3 +255,10 @@ def _common_notes(
     yield remarks.few_instances(instances)
     yield remarks.undefined_resamples(drawn)
     yield remarks.simulated(scope.simulated & raters)
+
+
+def _few_paired(figures: Figures) -> str:
+    have = "response has" if figures["responses"] == 1 else "responses have"
+    return filled(
+        f"{{responses}} {have} two clinicians with a z, and {{least}} are needed", figures
+    )

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
-from calibration.codes import NoteCode, PlanningCode
 from calibration.differences import DETECTABLE
 from calibration.icc import spearman_brown
+from calibration.notes import Figures, Note, counted, filled, note, noted, simulated_in
 from calibration.planning.power import (
     DRAWS,
     LEAST_FOR_POWER,
@@ -17,6 +17,7 @@ from calibration.planning.power import (
     responses_for,
 )
 from calibration.planning.rows import (
+    AIMS,
     EITHER,
     JURY,
     Basis,
@@ -28,6 +29,7 @@ from calibration.planning.rows import (
     PowerRow,
     Reliability,
     Variation,
+    opponent,
 )
 from calibration.planning.sample_size import (
     TargetIcc,
@@ -39,7 +41,19 @@ from calibration.planning.sample_size import (
     zou_n,
 )
 from calibration.remarks import FEW_INSTANCES
-from calibration.values import NAN, NORMAL_95, Note, note, noted, simulated_in
+from calibration.shared_notes import FEW_FOR_POWER
+from calibration.tables.numbers import TERMINAL, fixed, icc_interval
+from calibration.values import NAN, NORMAL_95
+
+BASES = {
+    "assumed": "as assumed",
+    "paper obtained": "as the MedHELM paper obtained",
+    "pilot": "as in the pilot",
+    "low end": "at the low end of the pilot's 95 % interval",
+}
+ICCS = {"clinicians": "single-rater ICC of clinicians", "jury": "ICC(C,2) of the jury"}
+NO_PILOT_ICC = ("no_pilot_icc", "no ICC in the pilot")
+NO_PILOT_INTERVAL = ("no_pilot_interval", "no interval in the pilot")
 
 PAPER = 0.31  # the single-rater ICC that the MedHELM paper obtained, having planned with 0.75
 
@@ -116,15 +130,37 @@ def _impossible(planned: PlannedIcc) -> Note | None:
     """Return why an ICC cannot be planned for, or None."""
     if not math.isfinite(planned.single):
         of_pilot = planned.basis == "pilot"
-        return note(PlanningCode.NO_PILOT_ICC if of_pilot else PlanningCode.NO_PILOT_INTERVAL)
+        return note(*(NO_PILOT_ICC if of_pilot else NO_PILOT_INTERVAL))
     if planned.single >= 1:
-        return note(PlanningCode.ICC_OF_ONE)
-    return note(PlanningCode.PLANNED_BELOW_ZERO, icc=planned.single) if planned.single < 0 else None
+        return note("icc_of_one", "an ICC of 1 has no interval to plan for")
+    return (
+        note(
+            "planned_below_zero",
+            (
+                "{icc:.2f}, below 0: cannot be distinguished from no agreement; --icc 0 plans for "
+                "that"
+            ),
+            icc=planned.single,
+        )
+        if planned.single < 0
+        else None
+    )
 
 
 def _population_note(options: PlanOptions) -> Note | None:
     population = options.population
-    return note(PlanningCode.FINITE_POPULATION, instances=population) if population else None
+    return (
+        note(
+            "finite_population",
+            (
+                "corrected for {instances} instances: it holds for these alone, and the interval of "
+                "calibrate (width_expected) for others too"
+            ),
+            instances=population,
+        )
+        if population
+        else None
+    )
 
 
 def power_rows(
@@ -151,7 +187,8 @@ def _power_from_pilot(variation: Variation, n: int, options: PlanOptions) -> Pow
         compared=variation.b,
         n=n,
         source=note(
-            PlanningCode.FROM_PILOT,
+            "from_pilot",
+            "pilot: {responses} responses to {instances} instances, by 1 / sqrt(n)",
             responses=variation.n_responses,
             instances=variation.n_instances,
         ),
@@ -177,7 +214,7 @@ def _power_by_simulation(row: PlanRow, options: PlanOptions) -> PowerRow:
     return PowerRow(
         compared="another scorer",
         n=n,
-        source=note(PlanningCode.FROM_SIMULATION, draws=DRAWS, **basis),
+        source=note("from_simulation", _from_simulation, draws=DRAWS, **basis),
         difference=scorers.difference if scorers else NAN,
         power=estimate.power if estimate else NAN,
         mc_error=estimate.mc_error if estimate else NAN,
@@ -192,15 +229,25 @@ def _power_by_simulation(row: PlanRow, options: PlanOptions) -> PowerRow:
 def _power_warning(smallest: float, jury: float, n: int) -> Note | None:
     """Return a note where the power is uncertain, or the smallest difference exceeds the ICC."""
     if n < FEW_INSTANCES:
-        return note(PlanningCode.FEW_FOR_POWER, least=FEW_INSTANCES)
-    return note(PlanningCode.BEYOND_NO_AGREEMENT) if smallest > jury else None
+        return note(*FEW_FOR_POWER, least=FEW_INSTANCES)
+    return (
+        note(
+            "beyond_no_agreement", "larger than the difference from a scorer without any agreement"
+        )
+        if smallest > jury
+        else None
+    )
 
 
 def _beyond_population(needed: int | None, options: PlanOptions) -> Note | None:
     population = options.population
     if not (needed and population and needed > population):
         return None
-    return note(PlanningCode.BEYOND_POPULATION, instances=population)
+    return note(
+        "beyond_population",
+        "it takes more than the {instances} instances there are",
+        instances=population,
+    )
 
 
 def protocol(
@@ -219,18 +266,50 @@ def protocol(
         *(
             _pilot_notes(pilot)
             if pilot
-            else [note(PlanningCode.IF_AS_ASSUMED, shared=options.shared)]
+            else [
+                note(
+                    "if_as_assumed",
+                    (
+                        "All of this holds if the ICC is what was assumed, and power for scorers with a "
+                        "shared error of {shared:g}: the correlation of what the clinicians' mean leaves "
+                        "unexplained of the two"
+                    ),
+                    shared=options.shared,
+                )
+            ]
         ),
         _simulated_pilot([*rows, *shown]),
-        note(PlanningCode.CORRECTED_FOR_ALL) if options.population else None,
-        note(PlanningCode.ONE_AN_INSTANCE),
-        note(PlanningCode.PAPER_OBTAINED),
+        note(
+            "corrected_for_all",
+            (
+                "The numbers of responses are corrected for all the instances there are: the interval "
+                "then speaks of these alone, and calibrate prints the wider one, which speaks of "
+                "others too"
+            ),
+        )
+        if options.population
+        else None,
+        note(
+            "one_an_instance",
+            (
+                "Responses are counted one an instance: several to one instance are no independent "
+                "evidence, and the numbers of responses for a width then count instances"
+            ),
+        ),
+        note(
+            "paper_obtained",
+            (
+                "The MedHELM paper planned with a single-rater ICC of 0.75 and obtained 0.31, "
+                "ICC(C,2) 0.47: be prepared for the row with the lower ICC"
+            ),
+        ),
     )
 
 
 def _plan_note(row: PlanRow, options: PlanOptions) -> Note:
     return note(
-        PlanningCode.RESPONSES_PLANNED,
+        "responses_planned",
+        _responses_planned,
         responses=row.n,
         per_response=row.per_response,
         readings=row.readings,
@@ -260,7 +339,8 @@ def _margin_notes(rows: Sequence[NonInferiorityRow], options: PlanOptions) -> It
     for (_, ceiling), kind in by_kind.items():
         few, many = kind[0], kind[-1]
         yield note(
-            PlanningCode.NON_INFERIORITY_SHOWN,
+            "non_inferiority_shown",
+            _non_inferiority_shown,
             margin=few.margin,
             icc=few.icc_single,
             ceiling=ceiling,
@@ -277,12 +357,13 @@ def _margin_notes(rows: Sequence[NonInferiorityRow], options: PlanOptions) -> It
 
 
 def _nothing_to_plan(row: PlanRow) -> Note:
-    return note(PlanningCode.NOTHING_TO_PLAN, scorer=row.scorer, because=_reasons(row))
+    return note("nothing_to_plan", _nothing_to_plan_words, scorer=row.scorer, because=_reasons(row))
 
 
 def _power_note(row: PowerRow) -> Note:
     return note(
-        PlanningCode.DIFFERENCE_FOUND,
+        "difference_found",
+        _difference_found,
         compared=row.compared,
         responses=row.n,
         least=row.mde,
@@ -297,16 +378,24 @@ def _power_note(row: PowerRow) -> Note:
 
 def _reasons(row: PlanRow | PowerRow | Reliability) -> tuple[Note, ...]:
     """Return the notes of a row but for the simulated raters, who are named once for all."""
-    return tuple(remark for remark in row.notes if remark.code is not NoteCode.SIMULATED)
+    return tuple(remark for remark in row.notes if remark.code != "simulated")
 
 
 def _pilot_notes(pilot: Pilot) -> Iterator[Note]:
     """Yield the figures of the pilot, and which of them hold only for a study like it."""
-    yield note(PlanningCode.PILOT_OF, benchmark=pilot.benchmark, jurors=pilot.jurors)
+    yield note(
+        "pilot_of",
+        lambda figures: (
+            f"Pilot: {figures['benchmark']}, jury {', '.join(figures['jurors']) or 'none'}"
+        ),
+        benchmark=pilot.benchmark,
+        jurors=pilot.jurors,
+    )
     for reliability in (pilot.clinicians, pilot.jury):
         if math.isfinite(reliability.icc):
             yield note(
-                PlanningCode.PILOT_ICC,
+                "pilot_icc",
+                _pilot_icc,
                 scorer=reliability.scorer,
                 icc=reliability.icc,
                 low=reliability.low,
@@ -314,11 +403,111 @@ def _pilot_notes(pilot: Pilot) -> Iterator[Note]:
                 instances=reliability.n_instances,
                 because=_reasons(reliability),
             )
-    yield note(PlanningCode.AS_IN_THE_PILOT)
+    yield note(
+        "as_in_the_pilot",
+        (
+            "Power and a jury's ICC hold for as many clinicians a response, and responses an "
+            "instance, as in the pilot"
+        ),
+    )
     if pilot.minutes is not None:
-        yield note(PlanningCode.READING_TIME, readings=pilot.timed, minutes=pilot.minutes)
+        yield note(
+            "reading_time",
+            "Median time of {readings} finished readings: {minutes:.1f} minutes",
+            readings=pilot.timed,
+            minutes=pilot.minutes,
+        )
 
 
 def _simulated_pilot(rows: Sequence[PlanRow | PowerRow]) -> Note | None:
     raters = simulated_in(rows)
-    return note(PlanningCode.PILOT_SIMULATED, raters=raters) if raters else None
+    return (
+        note(
+            "pilot_simulated",
+            "The pilot's figures are of simulated raters: {raters}",
+            raters=raters,
+        )
+        if raters
+        else None
+    )
+
+
+def _from_simulation(figures: Figures) -> str:
+    return filled(
+        "{draws} simulated studies: jury ICC(C,2) {jury:.2f} ({basis}), shared error {shared:g}",
+        figures,
+    )
+
+
+def _responses_planned(figures: Figures) -> str:
+    share = f"{figures['assurance'] * 100:g} %"
+    expected, assured = (
+        fixed(figures[name], 2, TERMINAL) for name in ("width_expected", "width_assured")
+    )
+    text = (
+        f"With {_load(figures)}, the 95 % interval of the {AIMS[figures['icc_of']]} ({{scorer}}), if "
+        f"that is {{icc:z.2f}} {BASES[figures['basis']]}, is expected to be {expected} wide, and in "
+        f"{share} of such studies no wider than {assured}. A width of {{width:g}} takes {{bonett}} "
+        f"responses on average (Bonett), {{zou}} with {share} assurance (Zou), {{exact}} with the "
+        "exact F interval"
+    )
+    return filled(text, figures)
+
+
+def _load(figures: Figures) -> str:
+    text = "{responses} responses rated by {per_response:clinician} each ({readings} readings"
+    if figures["per_clinician"]:
+        text += ", up to {per_clinician} for each of {clinicians} clinicians"
+    if math.isfinite(figures["minutes_per_clinician"]):
+        hours = figures["minutes_per_clinician"] / 60
+        text += f", about {hours:.1f} hours each at {{minutes:.1f}} minutes a response"
+    return filled(text + ")", figures)
+
+
+def _difference_found(figures: Figures) -> str:
+    text = f"Jury against {opponent(figures['compared'])}: {figures['responses']} responses "
+    if math.isfinite(figures["least"]):
+        text += f"find a difference of {figures['least']:.2f} with 80 % power at two-sided 5 %"
+    elif figures["is_known"]:
+        text += "find not even a difference of 1 with 80 % power"
+    else:
+        text += "find a difference of unknown size"
+    if math.isfinite(figures["power"]):
+        text += f", one of {figures['difference']:g} with {figures['power'] * 100:.0f} %"
+        text += f"; for 80 % it takes {figures['needed']}" if figures["needed"] else ""
+    return f"{text} ({'; '.join((figures['source'], *figures['because']))})"
+
+
+def _pilot_icc(figures: Figures) -> str:
+    low, high = figures["low"], figures["high"]
+    between = icc_interval(low, high, 2, TERMINAL) or "- to -"
+    text = (
+        f"The pilot's {ICCS[figures['scorer']]}: {fixed(figures['icc'], 2, TERMINAL)}, 95 % interval "
+        f"{between} over {counted(figures['instances'], 'instance')}"
+    )
+    return "; ".join((text, *figures["because"]))
+
+
+def _nothing_to_plan_words(figures: Figures) -> str:
+    return f"Nothing to plan for {figures['scorer']}: {'; '.join(figures['because'])}"
+
+
+def _non_inferiority_shown(figures: Figures) -> str:
+    power, most, like = figures["power"], figures["most"], figures["like_these"]
+    kind = f" where {figures['ceiling']:.0%} of scores are at the top" if figures["ceiling"] else ""
+    text = (
+        "At a margin of {margin:g} and a single-rater ICC of {icc:.2f}"
+        + kind
+        + ", {responses} responses, each "
+        "read by {per_response} of {clinicians:clinician}, "
+    )
+    if not math.isfinite(power):
+        return filled(text, figures) + "are too few to say how often they show anything"
+    needed = figures["needed"]
+    takes = f"takes {needed} responses" if needed else "cannot be reached by more responses"
+    text += f"show in {power:.0%} of studies that a jury truly as good as a clinician is no worse"
+    if most > figures["clinicians"]:
+        text += f", by {most} clinicians in {figures['power_of_most']:.0%}"
+    if math.isfinite(like):
+        text += f" (for others like these {most} too in {like:.0%})"
+    return filled(text, figures) + f"; {figures['wanted']:.0%} with the former {takes}"

@@ -4,11 +4,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from calibration.values import NAN, Note, Noted
+from calibration.notes import Note, Noted
+from calibration.values import NAN
 
 JURY = "jury"
 EITHER = "clinicians or jury"  # with two clinicians a response both are two columns
 Basis = Literal["assumed", "paper obtained", "pilot", "low end"]
+AIMS = {1: "single-rater ICC", 2: "ICC(C,2)"}  # by how many ratings the ICC is of
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,3 +254,9 @@ class NonInferiorityRow(Noted):
 def icc_of_two_raters(single: float) -> float:
     """Return the ICC(C,2) that a single-rater ICC(C,1) amounts to: 2 r / (1 + r)."""
     return 2 * single / (1 + single)
+
+
+def opponent(compared: str) -> str:
+    """Return what a jury is compared with, as a plan names it."""
+    name = "held-out clinician" if compared == "like_for_like" else compared
+    return name.removeprefix("metric:").removeprefix("juror:")

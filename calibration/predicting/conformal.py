@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calibration.codes import PlanningCode
+from calibration.notes import Figures, Note, filled, note, undefined
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, note
+from calibration.values import NAN
 from data.errors import TooFew
 
 LEAST_FIT = 3  # responses: as few as an ICC takes
@@ -301,8 +301,23 @@ def _why_undefined(n: int, part: Integers, instances: int, level: float) -> Note
     """Return why n responses in some parts have no interval, or None."""
     responses_left = n - int(np.bincount(part).max()) if n else 0
     if responses_left < LEAST_FIT:
-        return note(PlanningCode.FEW_TO_FIT, responses=responses_left, least=LEAST_FIT)
+        return undefined(
+            "few_to_fit",
+            "the map has {responses} rated responses to be fitted on, {least} are needed",
+            responses=responses_left,
+            least=LEAST_FIT,
+        )
     least = least_calibration(level)
     if instances < least:
-        return note(PlanningCode.FEW_TO_CALIBRATE, responses=instances, least=least, level=level)
+        return note(
+            "few_to_calibrate", _few_to_calibrate, responses=instances, least=least, level=level
+        )
     return None
+
+
+def _few_to_calibrate(figures: Figures) -> str:
+    text = (
+        "no interval: {responses:rated instance}, {least} are needed "
+        f"for {100 * figures['level']:g} %"
+    )
+    return filled(text, figures)

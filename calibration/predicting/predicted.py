@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from calibration.codes import PlanningCode
+from calibration.notes import Note, note, noted
 from calibration.predicting.conformal import (
     DIGITS,
     ConformalMap,
@@ -26,7 +26,7 @@ from calibration.predicting.prediction_powered import (
 from calibration.predicting.rows import PredictedRow, row_notes, simulated, unscored, warning
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Array, RubricShape, Scores
-from calibration.values import COMBINED, NAN, AnalysisOptions, Note, note, noted
+from calibration.values import COMBINED, NAN, AnalysisOptions
 from calibration.verdict import Verdicts
 from data.errors import BadInput, TooFew
 
@@ -203,9 +203,16 @@ def _stratified(parts: Sequence[_BenchmarkPrediction]) -> PredictionPowered:
 def _combined_notes(
     parts: Sequence[_BenchmarkPrediction], undefined_benchmarks: Sequence[str]
 ) -> Iterator[Note | None]:
-    yield note(PlanningCode.WEIGHED_BY_RESPONSES)
+    yield note(
+        "weighed_by_responses",
+        "each benchmark weighs by its responses; q and lambda are each benchmark's own",
+    )
     yield (
-        note(PlanningCode.IN_NO_MEAN, benchmarks=undefined_benchmarks)
+        note(
+            "in_no_mean",
+            "left out of all means, without a response that both rated: {benchmarks}",
+            benchmarks=undefined_benchmarks,
+        )
         if undefined_benchmarks
         else None
     )
@@ -213,7 +220,11 @@ def _combined_notes(
         part.row.benchmark for part in parts if np.isnan(part.means.clinicians.error)
     ]
     yield (
-        note(PlanningCode.NO_MEAN_INTERVAL, benchmarks=without_interval)
+        note(
+            "no_mean_interval",
+            "no interval: too few rated instances of {benchmarks}",
+            benchmarks=without_interval,
+        )
         if without_interval
         else None
     )
@@ -298,11 +309,11 @@ def _notes_by_case(
     reason: Note | None, is_simulated: bool
 ) -> dict[tuple[bool, bool], tuple[Note, ...]]:
     """Return the notes of a response by whether it is outside the map and cut at the scale."""
-    always = reason, note(PlanningCode.RATERS_SIMULATED) if is_simulated else None
+    always = reason, note("raters_simulated", "simulated raters") if is_simulated else None
     return {
         (outside, cut): noted(
-            note(PlanningCode.OUTSIDE_MAP) if outside else None,
-            note(PlanningCode.CUT_AT_SCALE) if cut else None,
+            note("outside_map", "outside what the map was fitted on") if outside else None,
+            note("cut_at_scale", "cut at the scale") if cut else None,
             *always,
         )
         for outside in (False, True)

@@ -7,13 +7,15 @@ from typing import Any
 import pandas as pd
 
 from calibration import remarks
-from calibration.codes import NoteCode, PlanningCode
 from calibration.decision import Decision, DecisionKind
+from calibration.headlines import VERDICTS
 from calibration.json_values import json_value
+from calibration.notes import Figures, Note, Noted, note, noted, simulated_in, undefined
 from calibration.predicting.conformal import ConformalMap
 from calibration.predicting.prediction_powered import LEAST_WEIGHED, UNLIKE, RatedSample
 from calibration.scope import AgreementRow, Scope
-from calibration.values import COMBINED, NAN, Note, Noted, note, noted, simulated_in
+from calibration.shared_notes import SIMULATED
+from calibration.values import COMBINED, NAN
 
 NO_AGREEMENT = AgreementRow("", "jury")
 NOTES = ("note", "notes")  # the last keys of a row
@@ -91,7 +93,10 @@ def row_notes(
     yield warning(scope, row.verdict)
     yield fitted.reason
     if fitted.map and fitted.map.is_flat:
-        yield note(PlanningCode.MAP_LEVEL)
+        yield note(
+            "map_level",
+            "the map is flat: every response gets the same value, whatever the jury's score",
+        )
     yield from _mean_notes(sample, row)
     if scope.jury:
         yield remarks.fewer_jurors(scope.jury.needed, len(scope.jury.members))
@@ -102,36 +107,67 @@ def row_notes(
 def warning(scope: Scope, verdict: str) -> Note | None:
     """Return the note that a jury is simulated or not validated, or None."""
     if simulated(scope):
-        return note(PlanningCode.SIMULATED_VALIDATE_NOT)
+        return note(
+            "simulated_validate_not", "NOT VALIDATED: a jury is not validated by simulated raters"
+        )
     return (
         None
         if verdict == DecisionKind.NON_INFERIOR
-        else note(PlanningCode.NOT_VALIDATED, verdict=verdict)
+        else note("not_validated", _not_validated, verdict=verdict)
     )
 
 
 def _mean_notes(sample: RatedSample, row: PredictedRow) -> Iterator[Note | None]:
     if row.unlike:
         yield note(
-            PlanningCode.RATED_UNLIKE,
+            "rated_unlike",
+            (
+                "RATED AND UNRATED DIFFER: the jury gave rated responses {rated:.2f}, others "
+                "{unrated:.2f}, {deviations:.2f} standard deviations apart, and unless the rated were "
+                "drawn at random the corrected mean may be wrong"
+            ),
             rated=sample.jury.mean(),
             unrated=sample.unrated_jury.mean(),
             deviations=abs(row.rated_unrated_difference),
         )
     yield _correction(sample, row)
     yield remarks.few_instances(sample.n_instances)
-    yield note(PlanningCode.ERRORS_OVER_INSTANCES) if sample.has_repeated_instances else None
+    yield (
+        note(
+            "errors_over_instances",
+            "instances have several responses: standard errors are over instances",
+        )
+        if sample.has_repeated_instances
+        else None
+    )
 
 
 def _correction(sample: RatedSample, row: PredictedRow) -> Note | None:
     """Return why the jury corrects nothing, or None where it does."""
     if not row.n_rated:
-        return note(PlanningCode.NONE_OF_BOTH)
+        return undefined("none_of_both", "no response has composites of both jury and clinicians")
     if not row.n_unrated:
-        return note(PlanningCode.ALL_RATED)
+        return note(
+            "all_rated",
+            "every response that the jury rated is rated by clinicians: nothing to correct with",
+        )
     if sample.n_instances < LEAST_WEIGHED:
-        return note(PlanningCode.JURY_LEFT_OUT, least=LEAST_WEIGHED)
-    return None if row.weight else note(PlanningCode.JURY_TELLS_NOTHING)
+        return note(
+            "jury_left_out",
+            "fewer than {least} rated instances: the jury is left out of the mean",
+            least=LEAST_WEIGHED,
+        )
+    return (
+        None
+        if row.weight
+        else note(
+            "jury_tells_nothing",
+            (
+                "lambda is 0: the jury's scores say nothing about the clinicians' mean and are not "
+                "used"
+            ),
+        )
+    )
 
 
 def unscored(composites: pd.DataFrame) -> Note | None:
@@ -140,7 +176,11 @@ def unscored(composites: pd.DataFrame) -> Note | None:
     if without_jury.empty:
         return None
     return note(
-        PlanningCode.JURY_UNSCORED,
+        "jury_unscored",
+        (
+            "the jury scored {scored} of {responses:response}: the others are left out, {rated} "
+            "of them rated by clinicians"
+        ),
         scored=len(composites) - len(without_jury),
         responses=len(composites),
         rated=int(without_jury["clinicians"].notna().sum()),
@@ -207,15 +247,15 @@ def _reasons(
     kind: DecisionKind, rows: Sequence[PredictedRow], row: PredictedRow, verdict: Decision
 ) -> Iterator[Note | None]:
     if kind is DecisionKind.SIMULATED:
-        yield note(NoteCode.SIMULATED, raters=simulated_in(rows))
+        yield note(*SIMULATED, raters=simulated_in(rows))
         return
     yield from verdict.reasons
     for other in (other for other in rows if other is not row and not other.validated):
-        yield note(PlanningCode.UNSHOWN_IN, benchmark=other.benchmark)
+        yield note("unshown_in", "not shown in {benchmark} by itself", benchmark=other.benchmark)
     for other in rows:
-        unlike = other.told(PlanningCode.RATED_UNLIKE)
+        unlike = other.told("rated_unlike")
         yield (
-            note(PlanningCode.OF_BENCHMARK, benchmark=other.benchmark, what=unlike)
+            note("of_benchmark", "in {benchmark}, {what}", benchmark=other.benchmark, what=unlike)
             if unlike
             else None
         )
@@ -224,14 +264,30 @@ def _reasons(
 def _basis(row: PredictedRow) -> Iterator[Note]:
     agreement = row.agreement
     yield note(
-        PlanningCode.BOTH_RATED, responses=agreement.n_responses, instances=agreement.n_instances
+        "both_rated",
+        "{responses:response} of {instances:instance} that both the jury and clinicians rated",
+        responses=agreement.n_responses,
+        instances=agreement.n_instances,
     )
-    yield note(PlanningCode.PREDICTED_FOR, responses=row.n_unrated)
+    yield note(
+        "predicted_for", "{responses:response} that the jury alone rated", responses=row.n_unrated
+    )
 
 
 def _next(kind: DecisionKind, rows: Sequence[PredictedRow], verdict: Decision) -> Note | None:
     if kind is DecisionKind.SIMULATED:
-        return note(NoteCode.DO_RATE_FOR_REAL)
+        return note(
+            "do_rate_for_real",
+            "have clinicians rate a random sample, and a real jury score every response",
+        )
     if kind not in USABLE:
         return verdict.next
-    return note(PlanningCode.DO_RATE_AT_RANDOM) if any(row.unlike for row in rows) else None
+    return (
+        note("do_rate_at_random", "draw the responses that clinicians rate at random")
+        if any(row.unlike for row in rows)
+        else None
+    )
+
+
+def _not_validated(figures: Figures) -> str:
+    return f"NOT VALIDATED: {VERDICTS[figures['verdict']]}"

@@ -16,10 +16,10 @@ from calibration.agreement import (
     why_undefined,
 )
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
-from calibration.codes import NoteCode as Code
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection
 from calibration.icc import UNDEFINED, f_interval
+from calibration.notes import Note, Noted, noted, undefined
 from calibration.other_measures import secondary_rows
 from calibration.other_measures import spearman as spearman_of
 from calibration.protocol import Protocol
@@ -27,7 +27,7 @@ from calibration.resampled_moments import MOST_ROWS, joint_statistic, prepare
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
 from calibration.subgroups import SubgroupRow
-from calibration.values import COMBINED, NAN, AnalysisOptions, Note, Noted, note, noted
+from calibration.values import COMBINED, NAN, AnalysisOptions
 from data.errors import TooFew
 
 IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
@@ -244,7 +244,7 @@ def criterion_rows(scores: Scores, options: AnalysisOptions) -> list[CriterionRo
                 if scope.jury and scope.name in scope_names
             ]
         except TooFew:
-            why = (note(Code.CRITERION_UNRATED),)
+            why = (undefined("criterion_unrated", "no clinician has rated this criterion"),)
             rows += [
                 CriterionRow(benchmark, "jury", notes=why, criterion=name)
                 for benchmark in scope_names

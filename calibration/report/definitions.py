@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from calibration.messages.form import listed
+from calibration.notes import listed
 from calibration.protocol import Protocol
 from calibration.report.content import Content, Study
 from calibration.tables.meanings import TRIED_WORDS

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from calibration.codes import NoteCode as Code
-from calibration.messages import words
-from calibration.messages.form import listed
+from calibration.notes import Figures, listed, note
 from calibration.report.content import Study, Tried
+from calibration.shared_notes import tried_words
 from calibration.tables.numbers import fixed, place, whole
 from calibration.tables.spec import Group, Table, TableNote
-from calibration.values import note
 
 MOST = 25
 
@@ -35,9 +33,10 @@ def ever_tried(entries: Sequence[LedgerEntry]) -> str:
     """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
     real = [one for one in entries if not one.simulated]
     made_up = [one for one in entries if one.simulated]
-    return words(
+    return str(
         note(
-            Code.EVER_TRIED,
+            "ever_tried",
+            _ever_tried,
             juries=different(real),
             ways=len(real),
             simulated_juries=different(made_up),
@@ -93,3 +92,11 @@ def _cells(entry: Tried) -> tuple[str, ...]:
     criterion = entry.criterion or "composite"
     figures = (fixed(entry.icc, 3), whole(entry.n_responses), whole(entry.times))
     return (place(entry.benchmark), criterion, entry.method, *figures, entry.last)
+
+
+def _ever_tried(figures: Figures) -> str:
+    real = f"of real jurors, {tried_words(figures['juries'], figures['ways'])}"
+    if not figures["simulated_ways"]:
+        return real
+    made_up = tried_words(figures["simulated_juries"], figures["simulated_ways"])
+    return f"{real}; with simulated jurors, {made_up}"

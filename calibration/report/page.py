@@ -10,11 +10,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from calibration.codes import NoteCode as Code
 from calibration.decision import LIKE_THESE
-from calibration.messages import words
-from calibration.messages.decisions import INTENDED, MAY, may_not, protocol_facts
-from calibration.messages.form import listed
+from calibration.headlines import INTENDED, MAY, may_not, protocol_facts
+from calibration.notes import Note, listed, simulated_in
 from calibration.report.chart_style import svg
 from calibration.report.content import Content
 from calibration.report.definitions import Fact
@@ -23,12 +21,12 @@ from calibration.report.ledger import juries_tried
 from calibration.report.sections import sections
 from calibration.tables.numbers import fixed, interval, known
 from calibration.tables.spec import Table
-from calibration.values import COMBINED, Note, simulated_in
+from calibration.values import COMBINED
 from calibration.writers.html import REPORT, html_table
 
 MISSED = (
-    *(Code.MISSES_ABOVE, Code.MISSES_REACH, Code.MISSES_WITHIN),
-    Code.NONE_UNSAFE,
+    *("misses_above", "misses_reach", "misses_within"),
+    "none_unsafe",
 )
 NONE_FIXED = "No protocol was fixed: nothing is claimed about the jury."
 SHORT = 12  # characters of a hash on the first page; section 9 has it whole
@@ -77,7 +75,7 @@ def _missed(content: Content) -> Iterator[Fact]:
     """Yield how many unsafe responses the jury misses on critical criteria, or that none is critical."""
     notes = _misses(content)
     for one in notes:
-        yield "Unsafe responses missed", f"{words(one)[:1].upper()}{words(one)[1:]}."
+        yield "Unsafe responses missed", f"{str(one)[:1].upper()}{str(one)[1:]}."
     if not notes:
         yield (
             "Unsafe responses missed",
@@ -98,7 +96,7 @@ def _use(content: Content) -> Iterator[Fact]:
     denied = may_not(
         kind,
         is_limited=bool(notes),
-        keeps_limits=all(one.code is Code.MISSES_WITHIN for one in notes),
+        keeps_limits=all(one.code == "misses_within" for one in notes),
         holds_for_others=decision.scope == LIKE_THESE,
         is_pooled=len(content.benchmarks) > 1,
     )

@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibration import remarks
-from calibration.codes import NoteCode as Code
-from calibration.messages import REASONS, reason
-from calibration.messages.form import counted
+from calibration.notes import Noted, counted, noted, simulated_in
 from calibration.report import figures
 from calibration.report.content import IN_POINTS, Content, Costs, CriterionRow
 from calibration.report.definitions import PLACES, Fact, definitions
@@ -23,7 +21,7 @@ from calibration.tables.meanings import ICC_WORDS, TRIED_SHORT
 from calibration.tables.numbers import known, money, place, whole
 from calibration.tables.response_groups import MARKS
 from calibration.tables.spec import Table, TableSpec, laid_out
-from calibration.values import COMBINED, Noted, noted, simulated_in
+from calibration.values import COMBINED
 
 UNTESTED = (
     "Bias towards single models is not tested, because {}. The jury may favour responses by its own "
@@ -82,13 +80,13 @@ def not_tested(content: Content) -> list[Fact]:
 
 
 def _why(section: str, rows: list[Any]) -> str:
-    notes = (note for row in rows for note in row.notes if note.code in REASONS)
-    why = "; ".join(dict.fromkeys(map(reason, notes))) or "no figure is defined"
+    notes = (note for row in rows for note in row.notes if note.is_reason)
+    why = "; ".join(dict.fromkeys(note.text for note in notes)) or "no figure is defined"
     if section != "self_preference":
         return f"Not estimated: {why}."
-    if all(row.told(Code.NO_FAMILY) for row in rows):
+    if all(row.told("no_family") for row in rows):
         why = "the jurors' model families are not given (`--panel` names them)"
-    if any(row.told(Code.AFTER_UNBLINDING) for row in rows):
+    if any(row.told("after_unblinding") for row in rows):
         why = "it is known only after unblinding who wrote what"
     return UNTESTED.format(why)
 

@@ -1,9 +1,8 @@
 """The tables that compare the jury with clinicians, metrics and itself, each declared once."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from calibration.codes import NoteCode as Code
-from calibration.messages.agreement import QUOTES
 from calibration.tables.numbers import Typeface, known, whole
 from calibration.tables.spec import (
     Column,
@@ -15,6 +14,13 @@ from calibration.tables.spec import (
     probability,
     share,
 )
+
+QUOTES: Mapping[str, str] = {
+    "ICC(C,k)": "Quote first: how reliably the reference, the clinicians' mean, ranks responses",
+    "ICC(A,k)": "where scores count as points, such as at a threshold; raters are a random sample",
+    "ICC(C,1)": "how similarly two clinicians rank responses; the basis for planning more clinicians",
+    "ICC(A,1)": "how far the points of one clinician can replace another's",
+}
 
 INFLUENTIAL = 5
 REPEATS = "intra_rater"
@@ -44,7 +50,7 @@ DIFFERENCES = TableSpec(
         number("Detectable, 80 % power", "detectable", wide=True),
         count("Responses", "n_responses", wide=True),
     ),
-    in_columns=frozenset([Code.BOTH_ICCS, Code.NOT_DETECTABLE]),
+    in_columns=frozenset(["both_iccs", "not_detectable"]),
     tells=("difference",),
 )
 OUTLIERS = TableSpec(
@@ -80,7 +86,7 @@ def _scored(row: Any, face: Typeface) -> str:
         return "1 repeat" if row.n_responses == 1 else f"{whole(row.n_responses, face)} repeats"
     if not known(row.icc) and row.scorer == "like_for_like":
         return ""
-    coverage = row.told(Code.COVERAGE)
+    coverage = row.told("coverage")
     scored = coverage["scored"] if coverage else row.n_responses
     total = coverage["analysed"] if coverage else row.n_responses + row.n_missing
     return f"{whole(scored, face)} of {whole(total, face)}"
@@ -126,7 +132,7 @@ EACH = TableSpec(
         Column("Reads as", _reading, ("icc", "against_others"), is_words=True),
         count("Responses", "n_responses"),
     ),
-    in_columns=frozenset([Code.CLINICIAN_UNCLEAR, Code.CLINICIAN_AGAINST]),
+    in_columns=frozenset(["clinician_unclear", "clinician_against"]),
     named=str,
 )
 CRITERIA = TableSpec(
@@ -143,7 +149,7 @@ CRITERIA = TableSpec(
         between("Limits of agreement", "limits_low", "limits_high", wide=True),
         SCORED,
     ),
-    in_columns=frozenset([Code.BCA]),
+    in_columns=frozenset(["bca"]),
 )
 HELD = TableSpec(
     "ICC with the mean of the other clinicians: the jury's minus a held-out clinician's",
@@ -159,7 +165,7 @@ HELD = TableSpec(
         count("Instances", "n_instances"),
         count("Clinicians", "n_clinicians"),
     ),
-    in_columns=frozenset([Code.HELD_ICCS]),
+    in_columns=frozenset(["held_iccs"]),
 )
 INFLUENCE = TableSpec(
     "Largest changes of the jury's ICC when one response or instance is left out",

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from calibration.codes import NoteCode as Code
 from calibration.error_values import BenchmarkErrors, ErrorGroup, PickedFor, PickedResponse, Quote
-from calibration.messages.form import counted
+from calibration.notes import counted
 from calibration.tables.numbers import PAGE, TERMINAL, Typeface, fixed, known
 from calibration.tables.spec import Table, TableSpec, between, count, laid_out, number, signed
 
@@ -73,7 +72,7 @@ ERRORS = TableSpec(
         count("Marks", "n_marks", wide=True),
         count("Critical or major", "n_grave", wide=True),
     ),
-    in_columns=frozenset({Code.MARKS_WITHOUT_JURY}),
+    in_columns=frozenset({"marks_without_jury"}),
     named=named,
     wanted=_is_shown,
 )

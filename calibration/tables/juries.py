@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from calibration.codes import NoteCode as Code
+from calibration.notes import Noted
 from calibration.tables.numbers import Typeface, fixed, icc_interval
 from calibration.tables.spec import (
     Column,
@@ -19,7 +19,6 @@ from calibration.tables.spec import (
     probability,
     text,
 )
-from calibration.values import Noted
 
 LEGEND = (
     "Expected: ICC on new responses, corrected for choosing the best; quote its interval.",
@@ -38,7 +37,7 @@ COMPARISON = TableSpec(
         count("Comparisons", "n_tried"),
         count("Responses", "n_responses"),
     ),
-    in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.NOT_DETECTABLE]),
+    in_columns=frozenset(["both_iccs", "only_both", "not_detectable"]),
     named=str,
 )
 LEDGER = TableSpec(
@@ -93,7 +92,7 @@ RANKING = TableSpec(
         Column("Best value", _best_value, ("on_front",), is_words=True, wide=True),
         count("Responses", "n_responses"),
     ),
-    in_columns=frozenset([Code.UNDEFINED_RESAMPLES]),
+    in_columns=frozenset(["undefined_resamples"]),
     named=str,
 )
 

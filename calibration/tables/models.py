@@ -5,13 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from calibration.codes import NoteCode as Code
-from calibration.messages import words
-from calibration.messages.form import counted
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from calibration.notes import Note, Noted, counted
 from calibration.tables.numbers import PAGE, Typeface, fixed, interval, known, whole
 from calibration.tables.spec import Column, Table, TableNote, TableSpec, count, laid_out, number
-from calibration.values import NAN, Note, Noted
+from calibration.values import NAN
 
 BY = {
     "clinicians": "by clinicians",
@@ -106,7 +104,7 @@ def detectable_tables(rows: Sequence[DetectableRow], face: Typeface = PAGE) -> t
 
 def jury_calls_table(jurors: Sequence[Noted], notes: Iterable[Note]) -> Table:
     """Return a table of what each juror's calls cost, with the notes on the jury as a whole."""
-    below = tuple(TableNote(words(one)) for one in notes)
+    below = tuple(TableNote(str(one)) for one in notes)
     return replace(laid_out(JURY_CALLS, jurors), notes=below)
 
 
@@ -184,7 +182,7 @@ def _categories(names: Sequence[str]) -> TableSpec:
 def _lines(rows: Sequence[CategoryRow], names: Sequence[str]) -> list[CategoryLine]:
     """Return a line a model; of its notes, whose scores are made up."""
     means = {(row.model, row.category): row.mean for row in rows}
-    notes = {row.model: tuple(filter(None, [row.told(Code.SIMULATED)])) for row in rows}
+    notes = {row.model: tuple(filter(None, [row.told("simulated")])) for row in rows}
     return [
         CategoryLine(model, tuple(means.get((model, name), NAN) for name in names), notes=own)
         for model, own in notes.items()
@@ -208,7 +206,7 @@ MODELS = TableSpec(
         number("SD over opponents", "win_rate_sd", wide=True),
         number("SD over benchmarks", "macro_average_sd", wide=True),
     ),
-    in_columns=frozenset([Code.NOT_DETECTED, Code.RATED_BY_CLINICIANS]),
+    in_columns=frozenset(["not_detected", "rated_by_clinicians"]),
     named=str,
 )
 MODELS_ON_SOME = replace(

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from calibration.codes import MonitoringCode
-from calibration.messages import words
 from calibration.monitoring.rows import CaseMix, CusumRow, PeriodRow
+from calibration.notes import Note, Noted, note
 from calibration.tables.numbers import PAGE, Typeface, fixed, known
 from calibration.tables.spec import (
     Column,
@@ -20,7 +19,6 @@ from calibration.tables.spec import (
     probability,
     text,
 )
-from calibration.values import Note, Noted, note
 
 STATES = {"baseline": "baseline", "watched": "", "left out": "left out"}
 SHARE = ("benchmark", "baseline", "now", "n_now")
@@ -44,10 +42,10 @@ PERIODS = TableSpec(
     ),
     in_columns=frozenset(
         {
-            MonitoringCode.SCORED_OF,
-            MonitoringCode.FEW_OF_PERIOD,
-            MonitoringCode.LEFT_OUT_FEW,
-            MonitoringCode.LEFT_OUT_NOT_OVER,
+            "scored_of",
+            "few_of_period",
+            "left_out_few",
+            "left_out_not_over",
         }
     ),
     named=str,
@@ -162,7 +160,11 @@ def mix_table(mix: CaseMix, face: Typeface = PAGE) -> Table:
         "Case mix: were other responses rated?", "figure", "Figure", columns, named=str
     )
     shares = (
-        note(MonitoringCode.SHARE_OF_BENCHMARK, **{name: getattr(one, name) for name in SHARE})
+        note(
+            "share_of_benchmark",
+            "{benchmark}: {baseline:.0%} of responses then, {now:.0%} now ({n_now:response})",
+            **{name: getattr(one, name) for name in SHARE},
+        )
         for one in (mix.shares if len(mix.shares) > 1 else ())
     )
     return _also(laid_out(spec, _mix_lines(mix), face), (*shares, *mix.notes))
@@ -178,7 +180,7 @@ def comparison_table(lines: Sequence[ComparedLine], first: str, second: str) -> 
 
 def _also(table: Table, notes: Iterable[Note]) -> Table:
     """Return a table with notes below it that are of no single row."""
-    more = tuple(TableNote(words(one), code=one.code) for one in notes)
+    more = tuple(TableNote(str(one), code=one.code) for one in notes)
     return replace(table, notes=(*table.notes, *more))
 
 

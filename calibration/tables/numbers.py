@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from calibration.values import COMBINED, Noted
+from calibration.notes import Noted
+from calibration.values import COMBINED
 
 MINUS, DASH, THIN = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{NARROW NO-BREAK SPACE}"
 NAMES = {

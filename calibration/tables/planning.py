@@ -4,18 +4,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calibration.messages.planning import AIMS, opponent
+from calibration.notes import Noted
 from calibration.planning.rows import (
+    AIMS,
     EITHER,
     NonInferiorityRow,
     PanelSizeRow,
     PlanOptions,
     PlanRow,
     PowerRow,
+    opponent,
 )
 from calibration.tables.numbers import TERMINAL, Typeface, fixed, icc_interval, interval, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
-from calibration.values import Noted
 
 PANEL_SIZES = TableSpec(
     "How reliable the mean of so many raters is, each kind among itself",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from calibration.messages.form import counted
+from calibration.notes import counted
 from calibration.routing.values import Harm, Routed, RoutedResponse, RoutingRule, RuleFound, Why
 from calibration.tables.numbers import TERMINAL, Typeface, chance, fixed, interval
 from calibration.tables.spec import Group, Table, TableNote

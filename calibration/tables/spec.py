@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from calibration.codes import AnyCode
-from calibration.codes import NoteCode as Code
-from calibration.messages import general
-from calibration.messages.form import quoted
+from calibration.notes import Note, Noted, quoted
 from calibration.tables.numbers import (
     COMPARISONS,
     NAMES,
@@ -25,28 +22,27 @@ from calibration.tables.numbers import (
     scorer,
     whole,
 )
-from calibration.values import Note, Noted
 
 FEW_LOST = 0.05  # of the resamples: with fewer lost an interval means what it says
 FEW_NOTES = 6  # so many are read at a glance
-IN_EVERY_TABLE = (Code.SIMULATED, Code.COVERAGE)  # the caption and a column say it
+IN_EVERY_TABLE = ("simulated", "coverage")  # the caption and a column say it
 QUIET = (  # they only add figures
-    Code.BCA,
-    Code.PAIRS_INTERVAL,
-    Code.MIXED_MODEL,
-    Code.HELD_ICCS,
-    Code.CORRECTED,
-    Code.HELD_ON,
-    Code.POPULATION_FEW,
-    Code.POPULATION_UNDEFINED,
-    Code.PAIRS_TOO_FEW,
-    Code.SHARED_AC2,
-    Code.SINGLE_SCORES,
-    Code.GIVEN_AGAIN,
-    Code.GIVEN_AGAIN_EACH,
-    Code.OWN_MEANS,
+    "bca",
+    "pairs_interval",
+    "mixed_model",
+    "held_iccs",
+    "corrected",
+    "held_on",
+    "population_few",
+    "population_undefined",
+    "pairs_too_few",
+    "shared_ac2",
+    "single_scores",
+    "given_again",
+    "given_again_each",
+    "own_means",
 )
-FRAGILE = (Code.FRAGILE_PAIRS, Code.FRAGILE_REPEATS)
+FRAGILE = ("fragile_pairs", "fragile_repeats")
 Cell = Callable[[Any, Typeface], str]
 
 
@@ -68,7 +64,7 @@ class TableNote:
 
     text: str
     is_quiet: bool = False
-    code: AnyCode | None = None
+    code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +122,7 @@ class TableSpec:
     about: str
     first: str
     columns: tuple[Column, ...]
-    in_columns: frozenset[AnyCode] = frozenset()
+    in_columns: frozenset[str] = frozenset()
     tells: tuple[str, ...] = ()
     wanted: Callable[[Any], bool] = lambda _: True
     most: int | None = None
@@ -290,15 +286,13 @@ def share(heading: str, part: str, of: str, *, wide: bool = False) -> Column:
     )
 
 
-def table_notes(
-    rows: Sequence[RowNotes], left_out: Collection[AnyCode] = ()
-) -> tuple[TableNote, ...]:
+def table_notes(rows: Sequence[RowNotes], left_out: Collection[str] = ()) -> tuple[TableNote, ...]:
     """Return each note once, with the rows it holds for, or alone where it holds for all."""
     holds: dict[str, dict[tuple[str, str], Note]] = {}
     for row in rows:
         for note in row.notes:
             if note.code not in IN_EVERY_TABLE and note.code not in left_out:
-                holds.setdefault(general(note), {})[row.group, row.name] = note
+                holds.setdefault(note.general or str(note), {})[row.group, row.name] = note
     everybody = [*dict.fromkeys((row.group, row.name) for row in rows)]
     return tuple(_note(words, own, everybody) for words, own in holds.items())
 
@@ -311,7 +305,7 @@ def parted(notes: Sequence[TableNote]) -> tuple[list[TableNote], list[TableNote]
 
 def is_quiet(note: Note) -> bool:
     """Tell whether a note only adds figures, and warns of nothing."""
-    if note.code is Code.UNDEFINED_RESAMPLES:
+    if note.code == "undefined_resamples":
         return bool(note["lost"] <= FEW_LOST * note["resamples"])
     return note.code in QUIET
 

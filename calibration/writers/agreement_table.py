@@ -6,13 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibration.messages import told
-from calibration.messages.form import listed
+from calibration.notes import listed, simulated_in, told
 from calibration.scope import AgreementRow
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import all_simulated, known
 from calibration.tables.spec import Table, laid_out
-from calibration.values import simulated_in
 from calibration.writers.latex import latex_table
 from data.safe_text import guarded_name, visible
 

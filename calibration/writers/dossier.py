@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from calibration.dossier import Dossier, DossierItem, ItemStatus
-from calibration.messages.dossier import (
+from calibration.dossier_words import (
     MISSING,
     SIMULATED,
     SIMULATED_WHY,
@@ -15,7 +15,7 @@ from calibration.messages.dossier import (
     counts_words,
     evidence_words,
 )
-from calibration.messages.form import listed
+from calibration.notes import listed
 from calibration.writers.agreement_table import table_markdown
 from calibration.writers.html import REPORT, html_table
 from data.safe_text import in_markdown

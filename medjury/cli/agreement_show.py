@@ -5,16 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from calibration.codes import NoteCode as Code
-from calibration.messages import words
-from calibration.messages.form import listed, quoted
+from calibration.notes import listed, quoted, simulated_in
 from calibration.remarks import few_resamples
 from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.response_groups import DETECTION, SUBGROUPS, by_threshold, threshold
 from calibration.tables.spec import Table, TableSpec, laid_out
-from calibration.values import simulated_in
 from medjury.cli.output import (
     counted,
     room,
@@ -28,7 +25,7 @@ from medjury.cli.output import (
 from medjury.services.calibrate import Calibration
 
 FEW_NOTES = 3  # that change how the table is read; --notes has all
-ELSEWHERE = (Code.SHARED_INSTANCES, Code.INCLUDES_ZERO)  # of F alone; the decision says it
+ELSEWHERE = ("shared_instances", "includes_zero")  # of F alone; the decision says it
 ABOUT = (
     "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees. Like "
     "for like is a difference: the jury's ICC with the other clinicians minus a held-out clinician's."
@@ -125,7 +122,7 @@ def _show_benchmark(
         for note in telling_notes[:FEW_NOTES]:
             say(f"  {note.text}", json_to)
     if few := few_resamples(calibration.question.options.reps):
-        say(f"  {words(few)}", json_to)
+        say(f"  {few!s}", json_to)
     if shown.by_benchmark or shown.notes or shown.details:
         say("", json_to)
 

@@ -132,7 +132,7 @@ def print_comparison(
 def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
     """Return what `medjury analyse juries --json` writes; undefined is None."""
     from calibration.json_values import decision_json, json_value
-    from calibration.messages import told
+    from calibration.notes import told
 
     ranking, question = ranked.ranking, ranked.question
     options = question.options
@@ -174,7 +174,6 @@ def comparison_json(compared: "ComparedJuries") -> dict[str, Any]:
 
 def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
     """Print the best jury of each size, the first of all, the best for their cost, and the notes."""
-    from calibration.messages import words
     from calibration.tables.juries import RANKING, legend
 
     ranking, top = ranked.ranking, ranked.question.top
@@ -191,7 +190,7 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
         if rows:
             say("", json_to)
             show_fitted(RANKING, rows, f"{ranked.benchmark}: {about} {manner}", json_to)
-    for line in (*legend(front), *map(words, ranked.notes)):
+    for line in (*legend(front), *map(str, ranked.notes)):
         say(f"  {line}", json_to)
 
 

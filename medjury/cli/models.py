@@ -207,7 +207,6 @@ def _show(tables: "Sequence[Table]", json_to: Path | None, *, notes: bool = True
 def _print_costs(
     of_models: Sequence[ModelCost], of_jury: JuryCost | None, json_to: Path | None
 ) -> None:
-    from calibration.messages import words
     from calibration.tables.models import model_cost_spec
     from calibration.tables.numbers import TERMINAL
     from calibration.tables.spec import laid_out
@@ -223,4 +222,4 @@ def _print_costs(
     formula = "" if bound is None else f"; by the paper's formula ${bound:.4f}"
     say(f"the jury's {of_jury.calls} recorded calls cost {spent}{more}{formula}", json_to)
     for note in of_jury.notes:
-        say(f"  {words(note)}", json_to)
+        say(f"  {note!s}", json_to)

@@ -151,7 +151,7 @@ def monitor(
 
 def show_monitored(monitoring: Monitored, to: Path | None = None) -> None:
     """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
-    from calibration.messages import sentence
+    from calibration.notes import sentence
     from calibration.tables.monitoring import ANCHOR, REPORTS
 
     judged, causes = monitoring.judged, monitoring.causes
@@ -184,7 +184,7 @@ def _periods(judged: "Judged", to: Path | None) -> None:
 
 
 def _mix(mix: "CaseMix", to: Path | None) -> None:
-    from calibration.messages import told
+    from calibration.notes import told
     from calibration.tables.monitoring import mix_table
     from calibration.tables.numbers import TERMINAL
 

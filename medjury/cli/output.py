@@ -17,9 +17,9 @@ from medjury.cli.options import is_quiet
 
 if TYPE_CHECKING:
     from calibration.decision import Decision
+    from calibration.notes import Noted
     from calibration.tables.spec import Table as Laid
     from calibration.tables.spec import TableSpec
-    from calibration.values import Noted
 
 console = Console(highlight=False, markup=False, soft_wrap=True)
 progress_console = Console(stderr=True)

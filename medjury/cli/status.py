@@ -6,15 +6,14 @@ from pathlib import Path
 
 import typer
 
-from calibration.messages import sentence
-from calibration.messages.steps import STATES, TITLES
+from calibration.notes import sentence
 from medjury.cli.commands import PROGRAM
 from medjury.cli.files import write_json
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, hint, say, show
 from medjury.services.status import StudyStatus
 from medjury.services.status import status as status_of
-from medjury.services.steps import NextStep, next_of, steps_of
+from medjury.services.steps import STATES, TITLES, NextStep, next_of, steps_of
 
 HEAD_SHOWN = 12
 STEPS = {

@@ -261,7 +261,7 @@ def check_protocol(
 
 def _say_protocol(fixed: "Protocol", json_to: Path | None) -> None:
     """Print a protocol, a line for each thing it fixes."""
-    from calibration.messages.decisions import protocol_facts
+    from calibration.headlines import protocol_facts
 
     for name, words in protocol_facts(fixed):
         say(f"{name}: {words}", json_to)

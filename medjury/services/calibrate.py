@@ -14,10 +14,10 @@ from calibration.adjudicated import (
     with_independent,
 )
 from calibration.clinicians import ClinicianRow
-from calibration.codes import NoteCode as Code
 from calibration.decision import NOTHING_RATED, Decision, DecisionKind
 from calibration.detection import NOTHING, Detection, all_misses, detection, untested
 from calibration.json_values import decision_json
+from calibration.notes import note
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import ReliabilityRow, clinician_reliability
 from calibration.scope import (
@@ -31,7 +31,7 @@ from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
 from calibration.test_retest import has_replicates
-from calibration.values import AnalysisOptions, note
+from calibration.values import AnalysisOptions
 from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import Unrated
 from data.queries.frames import adjudicated_frame
@@ -226,7 +226,13 @@ def _left_out(row: AgreementRow, options: AnalysisOptions) -> AgreementRow:
     """Return a row with a note on the clinicians that were left out on purpose."""
     if not options.without:
         return row
-    return replace(row, notes=(note(Code.LEFT_OUT, clinicians=options.without), *row.notes))
+    return replace(
+        row,
+        notes=(
+            note("left_out", "left out on purpose: {clinicians}", clinicians=options.without),
+            *row.notes,
+        ),
+    )
 
 
 def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Verdicts:
@@ -357,7 +363,7 @@ def _with_more(
     if question.wants_check:
         from calibration.pingouin_check import pingouin_check
 
-        own = [row for row in calibration.rows if not row.told(Code.INDEPENDENT_READINGS)]
+        own = [row for row in calibration.rows if not row.told("independent_readings")]
         check = pingouin_check(calibration.scores, ready.options, own)
         warnings = (*calibration.warnings, *([check.warning] if check and check.differs else []))
         calibration = replace(calibration, checked=check, warnings=warnings)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from calibration.codes import MonitoringCode, NoteCode
 from calibration.json_values import json_value
-from calibration.messages import words
-from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
+from calibration.notes import Note, Noted, note, noted
+from calibration.shared_notes import SIMULATED
+from calibration.values import COMBINED, AnalysisOptions
 from data.errors import BadInput
 from data.queries import benchmarks
 from data.queries.jury import juror_profiles
@@ -71,13 +71,13 @@ class ReportRow(Noted):
     @property
     def changes(self) -> tuple[Note, ...]:
         """Return what is different from the report before it."""
-        since = self.told(MonitoringCode.CHANGED_SINCE)
+        since = self.told("changed_since")
         return since["changes"] if since else ()
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `analyse monitor --json` has it."""
         figures: dict[str, Any] = json_value(self)
-        changed = [words(change) for change in self.changes]
+        changed = [str(change) for change in self.changes]
         return figures | {"changed": changed, "simulated": bool(self.simulated)}
 
 
@@ -192,16 +192,22 @@ def _row(report: Report, last: Report | None, benchmark: str | None) -> ReportRo
         fingerprint=report.fingerprint,
         notes=noted(
             _simulated(row),
-            note(MonitoringCode.CHANGED_SINCE, changes=changes) if changes else None,
+            note(
+                "changed_since",
+                lambda figures: f"since the one before: {', '.join(figures['changes'])}",
+                changes=changes,
+            )
+            if changes
+            else None,
         ),
     )
 
 
 def _simulated(row: Mapping[str, Any]) -> Note | None:
     """Return who behind a report's figure is not real."""
-    own = (entry["raters"] for entry in row["notes"] if entry["code"] == NoteCode.SIMULATED)
+    own = (entry["raters"] for entry in row["notes"] if entry["code"] == "simulated")
     raters = {name for names in own for name in names}
-    return note(NoteCode.SIMULATED, raters=sorted(raters)) if raters else None
+    return note(*SIMULATED, raters=sorted(raters)) if raters else None
 
 
 def _changed(last: Report, report: Report, benchmark: str | None) -> Iterator[Note]:
@@ -214,7 +220,7 @@ def _changed(last: Report, report: Report, benchmark: str | None) -> Iterator[No
     yield from _options(old, new, sorted({*old, *new} - {"jurors"}))
     if last.fingerprint != report.fingerprint:
         n = [jury_row(body, benchmark)["n_responses"] for body in (was, now)]
-        yield note(MonitoringCode.RATINGS_CHANGED, was=n[0], now=n[1])
+        yield note("ratings_changed", "ratings ({was} -> {now} responses)", was=n[0], now=n[1])
 
 
 def _options(
@@ -223,25 +229,33 @@ def _options(
     for name in names:
         if was.get(name) != now.get(name):
             yield note(
-                MonitoringCode.OPTION_CHANGED, option=name, was=was.get(name), now=now.get(name)
+                "option_changed",
+                "{option} {was} -> {now}",
+                option=name,
+                was=was.get(name),
+                now=now.get(name),
             )
 
 
 def _rubrics(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Note]:
     for name in sorted({*was, *now}):
         if name not in was:
-            yield note(MonitoringCode.BENCHMARK_NEW, benchmark=name)
+            yield note("benchmark_new", "benchmark {benchmark} is new", benchmark=name)
         elif name not in now:
-            yield note(MonitoringCode.BENCHMARK_GONE, benchmark=name)
+            yield note("benchmark_gone", "benchmark {benchmark} is gone", benchmark=name)
         elif was[name]["sha256"] != now[name]["sha256"]:
-            yield note(MonitoringCode.RUBRIC_CHANGED, benchmark=name)
+            yield note("rubric_changed", "rubric of {benchmark}", benchmark=name)
 
 
 def _jurors(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Note]:
     before, after = set(was.get("jury", ())), set(now.get("jury", ()))
-    yield from (note(MonitoringCode.JUROR_JOINED, juror=name) for name in sorted(after - before))
-    yield from (note(MonitoringCode.JUROR_LEFT, juror=name) for name in sorted(before - after))
+    yield from (
+        note("juror_joined", "juror {juror} joined", juror=name) for name in sorted(after - before)
+    )
+    yield from (
+        note("juror_left", "juror {juror} left", juror=name) for name in sorted(before - after)
+    )
     for name in sorted(before & after):
         old, new = (body.get("jurors", {}).get(name, {}).get("sha256") for body in (was, now))
         if old != new:
-            yield note(MonitoringCode.JUROR_SETTINGS, juror=name)
+            yield note("juror_settings", "settings of juror {juror}", juror=name)

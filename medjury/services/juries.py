@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
-from calibration.values import COMBINED, AnalysisOptions, Note, note
+from calibration.notes import Figures, Note, note
+from calibration.shared_notes import juries_words, tried_words
+from calibration.values import COMBINED, AnalysisOptions
 from data.errors import BadInput, NoStudy, TooFew, Unknown
 from data.queries.costs import JurorCost, juror_costs
 from data.queries.ledger import comparisons_besides, compositions_tried, fingerprint
@@ -87,11 +88,23 @@ class RankedJuries:
     @property
     def notes(self) -> list[Note]:
         """Return what must be known beside its tables, which themselves mark what is simulated."""
-        before = note(Code.TRIED_BEFORE, juries=self.juries_before, ways=self.ways_before)
+        before = note(
+            "tried_before", _tried_before_words, juries=self.juries_before, ways=self.ways_before
+        )
         unknown = self.ranking.n_unknown_cost
-        without = [note(Code.COST_UNKNOWN, juries=unknown)] if unknown else []
-        prices = [note(Code.MADE_UP_PRICES, jurors=self.made_up)] if self.made_up else []
-        own = [remark for remark in self.ranking.notes if remark.code is not Code.SIMULATED]
+        without = [note("cost_unknown", _cost_unknown, juries=unknown)] if unknown else []
+        prices = (
+            [
+                note(
+                    "made_up_prices",
+                    "US dollars at made-up prices of {jurors}; nothing was spent on them",
+                    jurors=self.made_up,
+                )
+            ]
+            if self.made_up
+            else []
+        )
+        own = [remark for remark in self.ranking.notes if remark.code != "simulated"]
         return [before, *without, *prices, *own]
 
 
@@ -224,7 +237,6 @@ def _scope(
     executor: Executor | None,
 ) -> "Scope":
     """Return the benchmark asked for, or all combined, or the only one."""
-    from calibration.messages import reason
     from calibration.scope import scopes, why_undefined_scope
 
     of_jurors = replace(options, jurors=tuple(jurors), executor=executor)
@@ -233,7 +245,7 @@ def _scope(
     if name not in every:
         raise Unknown(f"no benchmark {name}: this study has {', '.join(every)}")
     if why := why_undefined_scope(scores, every[name]):
-        raise TooFew(f"{name}: {reason(why)}; name another benchmark")
+        raise TooFew(f"{name}: {why.text}; name another benchmark")
     return replace(every[name], tick=_Shares(tick, options.reps))
 
 
@@ -367,3 +379,14 @@ def _unnoted(engine: Engine, entries: Sequence[Evaluation]) -> str:
     except NoStudy as error:
         return str(error)
     return ""
+
+
+def _tried_before_words(figures: Figures) -> str:
+    before = "tried on this study before, other than these: "
+    before += tried_words(figures["juries"], figures["ways"]) if figures["ways"] else "none"
+    return f"{before}; these are now in the ledger"
+
+
+def _cost_unknown(figures: Figures) -> str:
+    number = figures["juries"]
+    return f"{number} {juries_words(number)} with a juror of unknown cost: not considered for best value"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.messages.form import counted, listed, quoted
+from calibration.notes import counted, listed, quoted
 from data.person import is_blind
 from data.queries import benchmarks
 from data.queries.descriptions import consents, description_versions

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from calibration.codes import NoteCode as Code
-from calibration.values import Note, Noted, note, noted
+from calibration.notes import Note, Noted, note, noted
+from calibration.shared_notes import SIMULATED
 from data.errors import BadFile, BadRow, Unknown
 from data.files import read_user_toml
 from data.importers.table import TableFile
@@ -91,7 +91,7 @@ def model_costs(prices: Mapping[str, float], rows: Sequence["ModelRow"]) -> tupl
     """Return a row a model: its cost, None where not given, and its win rates; none without costs."""
     rate = {(row.model, row.by): row.win_rate for row in rows}
     scorings = dict.fromkeys(row.by for row in rows)
-    missing = (note(Code.NO_COST_GIVEN),)
+    missing = (note("no_cost_given", "no cost given"),)
     return tuple(
         ModelCost(
             name,
@@ -123,16 +123,24 @@ def jury_cost(
         usd_unknown=sum(calls.unknown for calls in recorded),
         paper_usd=bound,
         notes=noted(
-            note(Code.NO_RECORDED_CALL, jurors=absent) if absent else None,
+            note("no_recorded_call", "no recorded call of {jurors}: rated elsewhere", jurors=absent)
+            if absent
+            else None,
             why,
-            note(Code.TOKENS_UNKNOWN, jurors=silent) if silent else None,
+            note(
+                "tokens_unknown",
+                "input tokens are unknown for calls whose answer did not report them: {jurors}",
+                jurors=silent,
+            )
+            if silent
+            else None,
             *_simulated({*jurors} & {*simulated}),
         ),
     )
 
 
 def _simulated(jurors: Collection[str]) -> tuple[Note, ...]:
-    return (note(Code.SIMULATED, raters=sorted(jurors)),) if jurors else ()
+    return (note(*SIMULATED, raters=sorted(jurors)),) if jurors else ()
 
 
 def _bound(
@@ -142,17 +150,26 @@ def _bound(
     if not recorded:
         return None, None
     if panel is None:
-        return None, note(Code.BOUND_NEEDS_PANEL)
+        return None, note(
+            "bound_needs_panel",
+            "the paper's bound needs the jurors' prices: choose a panel as the jury",
+        )
     if len(recorded) < len({*jurors}):
-        return None, note(Code.BOUND_NEEDS_CALLS)
+        return None, note("bound_needs_calls", "no bound: not all jurors have recorded calls")
     if lost := [calls.juror for calls in recorded if calls.tokens_in is None]:
-        return None, note(Code.BOUND_NEEDS_TOKENS, jurors=lost)
+        return None, note(
+            "bound_needs_tokens",
+            "no bound: calls of {jurors} do not record their input tokens",
+            jurors=lost,
+        )
     priced = {juror.name: rates(juror, now()) for juror in panel.juror}
     shares = [
         PaperShare(calls.tokens_in or 0, calls.calls, priced.get(calls.juror)) for calls in recorded
     ]
     usd = upper_bound(shares).usd
-    return usd, None if usd is not None else note(Code.BOUND_NEEDS_PRICE)
+    return usd, None if usd is not None else note(
+        "bound_needs_price", "no bound: the price of a juror is unknown"
+    )
 
 
 def _csv(path: Path) -> Iterator[tuple[str, str, object]]:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json, json_value
-from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
-from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
+from calibration.notes import Note, Noted, note, noted, told
+from calibration.values import COMBINED, AnalysisOptions
 from data.database import one_moment
 from data.errors import BadInput
 from data.queries.frames import clinician_dates, juror_ratings
@@ -132,7 +131,7 @@ class Judged:
     def why(self) -> Note:
         """Return the reason that decides, whoever is simulated."""
         reasons = self.decision.reasons
-        return next(remark for remark in reasons if remark.code is not NoteCode.SIMULATED)
+        return next(remark for remark in reasons if remark.code != "simulated")
 
     @property
     def title(self) -> str:
@@ -184,7 +183,7 @@ class Monitored:
             "detectable": json_value(watched.detectable),
             "fallen": judged.has_fallen,
             "judged": judged.is_judged,
-            "reason": words(judged.why),
+            "reason": str(judged.why),
             "newest": watched.judged.period,
             "alarm": watched.alarm.period if watched.alarm else None,
             "fall": _fall(watched),
@@ -194,7 +193,14 @@ class Monitored:
             "periods": json_value(judged.periods),
             "cusum": json_value(watched.rows),
             "anchor": json_value(causes.anchor),
-            "case_mix": json_value(causes.mix or Noted(notes=(note(MonitoringCode.MIX_OF_ONE),))),
+            "case_mix": json_value(
+                causes.mix
+                or Noted(
+                    notes=(
+                        note("mix_of_one", "nothing to compare: the newest period is the baseline"),
+                    )
+                )
+            ),
             "jurors": json_value(causes.jurors),
         }
 
@@ -307,7 +313,7 @@ def _scope(
     *_, scope = scopes(seated, replace(options, jurors=tuple(jury)))
     if why := why_undefined_scope(scores, scope):
         hint = "; --benchmark NAME watches one by itself" if len(scores.benchmarks) > 1 else ""
-        raise BadInput(f"{scope.name} is {words(why)}{hint}")
+        raise BadInput(f"{scope.name} is {why!s}{hint}")
     return scope
 
 
@@ -419,9 +425,23 @@ def _remarks(rows: Sequence[PeriodRow]) -> Iterator[Note]:
     """Yield what holds of all periods: scored at one time, the jury cannot have changed."""
     days = [day for row in rows for day in (row.jury_first, row.jury_last) if day]
     if len(rows) > 1 and days and max(days) - min(days) < WEEK:
-        yield note(MonitoringCode.SCORED_AT_ONCE, day=max(days))
+        yield note(
+            "scored_at_once",
+            (
+                "the jury scored all periods within a week, by {day}: a fall between them is no "
+                "change of the model"
+            ),
+            day=max(days),
+        )
     if len(rows) == 1:
-        yield note(MonitoringCode.ONE_PERIOD, period=rows[0].period)
+        yield note(
+            "one_period",
+            (
+                "all responses are of one period ({period}): ratings imported without rated_at carry "
+                "the day of the import"
+            ),
+            period=rows[0].period,
+        )
 
 
 def _remember(engine: Engine, study: MonitoredStudy, options: AnalysisOptions) -> str:

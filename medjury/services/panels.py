@@ -7,9 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Engine
 
-from calibration.codes import MonitoringCode
-from calibration.messages.form import counted
-from calibration.values import Note, Noted, note, noted
+from calibration.notes import Note, Noted, counted, note, noted
 from data.errors import BadInput
 from data.queries.costs import study_spending
 from data.queries.families import OwnFamily, own_family
@@ -22,6 +20,15 @@ from jury.panel import NOTICE_DAYS, Juror, Panel, read_panel, shipped
 from jury.probe import ProbeRow, probe
 from jury.references import reference_windows
 from jury.window import WINDOW_MARGIN, WindowSource, WindowUse
+
+MODEL_ENDED = (
+    "model_ended",
+    "juror {juror} ({model}) ended on {day}: no new response can be scored by it",
+)
+MODEL_ENDS = (
+    "model_ends",
+    ("juror {juror} ({model}) ends on {day}: validate its successor while both can be asked"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,5 +234,5 @@ def _notice(name: str, model: str | None, day: date | None, left: int | None) ->
     """Say of a model that it has ended, or will within 90 days."""
     if left is None or left > NOTICE_DAYS:
         return None
-    code = MonitoringCode.MODEL_ENDS if left > 0 else MonitoringCode.MODEL_ENDED
-    return note(code, juror=name, model=model, day=day)
+    code = MODEL_ENDS if left > 0 else MODEL_ENDED
+    return note(*code, juror=name, model=model, day=day)

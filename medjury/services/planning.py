@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.json_values import json_value
-from calibration.messages import reason, sentence, words
+from calibration.notes import Note, sentence
 from calibration.planning.non_inferiority import non_inferiority_rows
 from calibration.planning.pilot import (
     clinicians_reliability,
@@ -31,7 +31,7 @@ from calibration.planning.sample_size import single_rater_icc
 from calibration.reliability import assumed_panel_sizes, panel_sizes
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
-from calibration.values import AnalysisOptions, Note
+from calibration.values import AnalysisOptions
 from data.errors import BadInput
 from data.queries.export import READINGS, reading_rows
 from data.schema import State
@@ -166,7 +166,7 @@ def to_json(plan: StudyPlan) -> dict[str, Any]:
     return {
         "assumed": assumption | {"pilot": json_value(plan.pilot)} | json_value(plan.options),
         "rows": json_value(plan.rows),
-        "power": [json_value(row) | {"source": words(row.source)} for row in plan.power],
+        "power": [json_value(row) | {"source": str(row.source)} for row in plan.power],
         "non_inferiority": json_value(plan.non_inferiority),
         "reliability": json_value(plan.reliability),
         "sentences": list(plan.told),
@@ -189,7 +189,7 @@ def _scope(scores: Scores, jury: Sequence[str], analysis: AnalysisOptions) -> Sc
         raise BadInput(f"--benchmark {benchmark}: the study has {', '.join(by_name)}")
     scope = by_name[benchmark] if benchmark is not None else list(by_name.values())[-1]
     if why := why_undefined_scope(scores, scope):
-        raise BadInput(f"no pilot in {scope.name}: {reason(why)}; --benchmark names one by itself")
+        raise BadInput(f"no pilot in {scope.name}: {why.text}; --benchmark names one by itself")
     return scope
 
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
 from calibration.json_values import decision_json
-from calibration.messages import told
+from calibration.notes import told
 from calibration.predicting.predicted import predictions
 from calibration.predicting.rows import PredictedRow, decide
 from calibration.predicting.rows import to_json as row_to_json

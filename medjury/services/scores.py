@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from calibration.messages.form import counted
+from calibration.notes import counted
 from data.database import one_moment
 from data.errors import BadInput, Unknown, Unrated
 from data.queries import benchmarks, simulated_raters

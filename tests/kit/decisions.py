@@ -1,11 +1,11 @@
 """Decisions of studies whose jury is as good, better or worse, and the rows they are made from."""
 
 from calibration.json_values import decision_json
+from calibration.notes import simulated_in
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT, HELD
 from calibration.tables.spec import laid_out
-from calibration.values import simulated_in
 from calibration.verdict import JuryClaim, decide, decisions
 from kit.scores import DOCTORS, study
 from kit.studies import table_rows

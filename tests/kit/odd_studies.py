@@ -10,6 +10,7 @@ import pandas as pd
 from calibration.decision import Decision
 from calibration.details import StudyContext, details
 from calibration.detection import LimitOutcome, Misses
+from calibration.notes import Note, Noted
 from calibration.protocol import Protocol
 from calibration.reliability import clinician_reliability
 from calibration.remarks import few_resamples
@@ -17,7 +18,7 @@ from calibration.report.content import criterion_rows
 from calibration.scope import AgreementRow, CliniciansRow, LikeForLikeRow
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
-from calibration.values import NAN, AnalysisOptions, Note, Noted
+from calibration.values import NAN, AnalysisOptions
 from calibration.verdict import JuryClaim, decisions
 from kit.scores import DOCTORS, JURORS, study, without
 

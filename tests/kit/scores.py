@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import PanelColumns
-from calibration.messages import told
 from calibration.monitoring.cusum import fisher_z, independent_se
 from calibration.monitoring.periods import next_start
 from calibration.monitoring.rows import PeriodRow
+from calibration.notes import Noted, told
 from calibration.rating_matrix import RatingMatrix, Repeats
 from calibration.scope import Scope
 from calibration.scores import RubricShape, Scores
-from calibration.values import AnalysisOptions, Noted
+from calibration.values import AnalysisOptions
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 
