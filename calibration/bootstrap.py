@@ -1,6 +1,5 @@
 """The bootstrap over instances: resample them with all their responses and read off intervals."""
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -159,64 +158,3 @@ def percentile_interval(values: Array, confidence: float = 0.95) -> Interval:
     tail = (1 - confidence) / 2
     low, high = np.quantile(finite, [tail, 1 - tail])
     return Interval(float(low), float(high))
-
-
-def bca_interval(
-    statistic: Statistic, values: Array, clusters: int, confidence: float = 0.95
-) -> Interval:
-    """Return the bias-corrected and accelerated interval of one number over clusters.
-
-    Parameters
-    ----------
-    statistic : from counts (B, clusters) to shape (B,)
-    values : its replicates, from `replicates`
-    clusters : how many there are; the jackknife leaves each out in turn
-    confidence : of the interval
-
-    Returns
-    -------
-    Interval
-        NaN where BCa is undefined: all replicates on one side of the statistic, a
-        jackknife value that is undefined, no replicate, or a single cluster.
-
-    References
-    ----------
-    Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 14. The
-    computation is `scipy.stats.bootstrap`, given cluster numbers as the sample.
-    """
-    from scipy import stats  # as slow to load as all else that a table takes
-
-    def of_numbers(drawn: Array, axis: int = -1) -> Array:
-        numbers = np.moveaxis(drawn, axis, -1)
-        return statistic(_count(numbers, clusters)).reshape(numbers.shape[:-1])
-
-    finite = values[np.isfinite(values)]
-    if len(finite) < 2 or clusters < LEAST_CLUSTERS:
-        return UNDEFINED
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scipy warns where it answers NaN, which we return
-        ends = stats.bootstrap(  # type: ignore[call-overload]  # stubs: no earlier result, no ints
-            (np.arange(clusters),),
-            of_numbers,
-            n_resamples=0,
-            batch=max(1, CELLS // clusters),
-            vectorized=True,
-            method="BCa",
-            confidence_level=confidence,
-            bootstrap_result=_EarlierBootstrap(finite),
-        ).confidence_interval
-    return Interval(float(ends.low), float(ends.high))
-
-
-@dataclass(frozen=True, eq=False)
-class _EarlierBootstrap:
-    """Replicates in the form in which scipy takes an earlier bootstrap."""
-
-    bootstrap_distribution: Array
-
-
-def _count(drawn: Array, clusters: int) -> Counts:
-    tables = drawn.reshape(-1, drawn.shape[-1]).astype(np.int64)
-    shifted = tables + clusters * np.arange(len(tables))[:, None]
-    counts = np.bincount(shifted.ravel(), minlength=len(tables) * clusters)
-    return counts.reshape(len(tables), clusters).astype(np.float64)

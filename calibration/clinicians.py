@@ -5,15 +5,14 @@ A jury can be no worse than a clinician only where clinicians agree: an active c
 seed nor number of resamples moves them.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from calibration.agreement import PanelColumns
 from calibration.icc import UNDEFINED, Interval
+from calibration.intervals import difference_interval, jackknife_error, jackknife_interval, left_out
 from calibration.like_for_like import (
     LEAST_CLINICIANS,
     HeldReplicates,
@@ -26,9 +25,6 @@ from calibration.rating_matrix import RatingMatrix, without_variance
 from calibration.resampled_moments import ResampleBatch, ResponseBlock, joint_statistic, prepare
 from calibration.scores import Array
 from calibration.values import NAN, Method
-
-MOST_GROUPS = 200  # more instances are left out some at a time: the interval hardly changes
-LARGEST = 1 - 1e-12  # of an ICC on Fisher's scale
 
 
 @dataclass(frozen=True)
@@ -82,6 +78,9 @@ class Yardstick:
     difference : its own 95 % interval
     corrected : that at the level that was asked for
     without : one a clinician, where there are three or more
+    error : standard error of the difference over instances, NaN where it is undefined
+    resamples, undefined : instances, or groups of them, that were left out in turn; of how many
+        the difference is undefined without them
     """
 
     jury: Interval = UNDEFINED
@@ -89,104 +88,9 @@ class Yardstick:
     difference: Interval = UNDEFINED
     corrected: Interval = UNDEFINED
     without: tuple[Without, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Jackknife:
-    """An ICC of two raters with the jackknife of its Fisher's z, z being of a single rater's ICC."""
-
-    icc: float
-    z: float
-    about: Array
-    error: float
-    t: float
-
-    @property
-    def ends(self) -> Interval:
-        """Return the two ends, back on the scale of the ICC."""
-        low, high = (
-            2 * single / (1 + abs(single))
-            for single in np.tanh([self.z - self.t * self.error, self.z + self.t * self.error])
-        )
-        return Interval(float(low), float(high))
-
-
-def jackknife_interval(icc: float, deleted: Array, confidence: float = 0.95) -> Interval:
-    """Return the delete-one jackknife interval of an ICC of two raters, on Fisher's z scale.
-
-    Parameters
-    ----------
-    icc : from -1 to 1, mirrored below 0 as `like_for_like.pooled_icc` has it
-    deleted : shape (m,), the ICC without each instance (or group of instances) in turn
-    confidence : of the interval
-
-    Returns
-    -------
-    Interval
-        z -+ t s, taken back, of z = atanh(r) with r = ICC / (2 - |ICC|) the consistency of a single
-        rater; s is the jackknife's standard error and t the quantile with Satterthwaite's degrees
-        of freedom, from the fourth moment of the values left out, at least 2 and at most m - 1.
-        NaN where the ICC or any of `deleted` is.
-
-    References
-    ----------
-    Efron & Stein (1981), Annals of Statistics 9, 586. Satterthwaite (1946), Biometrics
-    Bulletin 2, 110.
-    """
-    found = _jackknife(icc, deleted, confidence)
-    return found.ends if found else UNDEFINED
-
-
-def _jackknife(icc: float, deleted: Array, confidence: float) -> _Jackknife | None:
-    m = len(deleted)
-    if m < 2 or not (math.isfinite(icc) and np.isfinite(deleted).all()):
-        return None
-    iccs = np.array([icc, *deleted])
-    z = np.arctanh(np.clip(iccs / (2 - np.abs(iccs)), -LARGEST, LARGEST))
-    about = z[1:] - z[1:].mean()
-    spread = float((about**2).mean())
-    kurtosis = float((about**4).mean()) / spread**2 if spread > 0 else 1.0
-    freedom = float(np.clip(2 * m / (kurtosis - 1) if kurtosis > 1 else m - 1, 2, m - 1))
-    t = float(special.stdtrit(freedom, (1 + confidence) / 2))
-    return _Jackknife(icc, float(z[0]), about, math.sqrt((m - 1) * spread), t)
-
-
-def difference_interval(
-    iccs: tuple[float, float], deleted: tuple[Array, Array], confidence: float = 0.95
-) -> Interval:
-    """Return the interval of the difference of two ICCs, the first minus the second.
-
-    Parameters
-    ----------
-    iccs, deleted : of each, as for `jackknife_interval`, without the same instances in turn
-
-    Returns
-    -------
-    Interval
-        The two jackknife intervals put together, with the correlation of their z. NaN where
-        either is undefined.
-
-    References
-    ----------
-    Zou (2007), Psychological Methods 12, 399: square-and-add.
-    """
-    first, second = (
-        _jackknife(icc, values, confidence) for icc, values in zip(iccs, deleted, strict=True)
-    )
-    if first is None or second is None:
-        return UNDEFINED
-    size = math.sqrt(float(first.about @ first.about) * float(second.about @ second.about))
-    correlation = float(first.about @ second.about) / size if size > 0 else 0.0
-    a, b = first.ends, second.ends
-
-    def half(one: float, other: float) -> float:
-        return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
-
-    difference = first.icc - second.icc
-    return Interval(
-        difference - half(first.icc - a.low, b.high - second.icc),
-        difference + half(a.high - first.icc, second.icc - b.low),
-    )
+    error: float = NAN
+    resamples: int = 0
+    undefined: int = 0
 
 
 def yardstick(
@@ -206,16 +110,21 @@ def yardstick(
     """
     if not held.defined:
         return Yardstick()
-    values = _values(grid, jury, held, method)[:, :2].T
-    iccs, deleted = (float(values[0, 0]), float(values[1, 0])), (values[0, 1:], values[1, 1:])
-    of_jury, of_clinician = map(jackknife_interval, iccs, deleted)
-    of_difference = difference_interval(iccs, deleted)
-    corrected = difference_interval(iccs, deleted, level)
+    of_jury, of_clinician = held_iccs(grid, jury, held, method)[:, :2].T
     without: tuple[Without, ...] = ()
     if len(held.defined) >= LEAST_CLINICIANS:
         names = [comparison.clinician for comparison in held.defined]
         without = tuple(_without(grid, jury, name, method) for name in names)
-    return Yardstick(of_jury, of_clinician, of_difference, corrected, without)
+    return Yardstick(
+        jackknife_interval(of_jury, mirrored=True),
+        jackknife_interval(of_clinician, mirrored=True),
+        difference_interval(of_jury, of_clinician, mirrored=True),
+        difference_interval(of_jury, of_clinician, level, mirrored=True),
+        without,
+        jackknife_error(of_jury - of_clinician),
+        len(of_jury) - 1,
+        int((~np.isfinite(of_jury - of_clinician)[1:]).sum()),
+    )
 
 
 def _without(grid: RatingMatrix, jury: PanelColumns, clinician: str, method: Method) -> Without:
@@ -224,10 +133,8 @@ def _without(grid: RatingMatrix, jury: PanelColumns, clinician: str, method: Met
     held = like_for_like(rest, jury, method)
     if not held.defined:
         return Without(clinician, NAN, NAN)
-    clinicians = _values(rest, jury, held, method)[:, 1]
-    return Without(
-        clinician, held.difference, jackknife_interval(clinicians[0], clinicians[1:]).low
-    )
+    of_clinician = held_iccs(rest, jury, held, method)[:, 1]
+    return Without(clinician, held.difference, jackknife_interval(of_clinician, mirrored=True).low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,18 +150,14 @@ class _Iccs:
         return self.of.iccs(sums, stack)
 
 
-def _values(grid: RatingMatrix, jury: PanelColumns, held: LikeForLike, method: Method) -> Array:
+def held_iccs(grid: RatingMatrix, jury: PanelColumns, held: LikeForLike, method: Method) -> Array:
     """Return the ICCs of the jury, of a clinician and of each, (1 + m, 2 + clinicians).
 
     The first row is of all instances, the others without each (or each group) in turn.
     """
     prepared = prepare(grid, method)
     statistic = joint_statistic(prepared, [_Iccs(held_replicates(grid, jury, held, method))])
-    groups = min(grid.n_clusters, MOST_GROUPS)
-    mixed = np.random.default_rng(0).permutation(grid.n_clusters)
-    counts = np.ones((1 + groups, grid.n_clusters))
-    counts[1 + np.arange(grid.n_clusters) % groups, mixed] = 0.0
-    return statistic(counts)
+    return statistic(left_out(grid.n_clusters))
 
 
 def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterator[ClinicianRow]:
@@ -269,16 +172,16 @@ def clinician_rows(benchmark: str, grid: RatingMatrix, method: Method) -> Iterat
     own = grid.of_columns(grid.of_kind("clinician"))
     everyone = PanelColumns(own.raters, 1)
     held = like_for_like(own, everyone, method)
-    values = _values(own, everyone, held, method)[:, 2:].T if held.defined else np.empty((0, 1))
-    for compared, (icc, *deleted) in zip(held.defined, values, strict=True):
-        interval = jackknife_interval(float(icc), np.array(deleted))
+    iccs = held_iccs(own, everyone, held, method)[:, 2:].T if held.defined else np.empty((0, 1))
+    for compared, values in zip(held.defined, iccs, strict=True):
+        icc, interval = float(values[0]), jackknife_interval(values, mirrored=True)
         name, against = compared.clinician, interval.high < 0
         unclear = not against and not interval.low > 0
-        about = {"clinician": name, "icc": float(icc), "low": interval.low, "high": interval.high}
+        about = {"clinician": name, "icc": icc, "low": interval.low, "high": interval.high}
         yield ClinicianRow(
             benchmark,
             name,
-            float(icc),
+            icc,
             interval.low,
             interval.high,
             len(compared.rows),

@@ -294,14 +294,14 @@ def population_interval(
     grid: RatingMatrix,
     jury: PanelColumns,
     held: LikeForLike,
-    drawn: Array,
+    error: float,
     confidence: float = 0.95,
 ) -> Population:
     """Return the interval of like for like over random clinicians and random instances.
 
     The clinicians' part is the delete-one-clinician jackknife with t quantiles of one degree of
-    freedom fewer than there are clinicians; the instances' part is the standard deviation of the
-    bootstrap with normal quantiles. The half width is the root of the sum of both squares. The
+    freedom fewer than there are clinicians; the instances' part is the standard error of the
+    jackknife over instances with normal quantiles. The half width is the root of the sum of both squares. The
     jackknife holds some of the instances' variance too, so that the interval is too wide where
     all clinicians are alike: about twice that over these clinicians.
 
@@ -309,21 +309,21 @@ def population_interval(
     ----------
     grid, jury : as for `like_for_like`
     held : its answer
-    drawn : its replicates over instances
+    error : its standard error over instances
     confidence : of the interval
 
     Returns
     -------
     Population
         Undefined with fewer than 3 clinicians that can be held out, where leaving one out leaves
-        nothing to compare, or where no two replicates are finite.
+        nothing to compare, or where `error` is NaN.
 
     References
     ----------
     Arvesen (1969), Annals of Mathematical Statistics 40, 2076: the jackknife of U-statistics.
     Zou & Donner (2008), Statistics in Medicine 27, 1693: adding squared half widths.
     """
-    clinicians, finite = len(held.defined), drawn[np.isfinite(drawn)]
+    clinicians = len(held.defined)
     if clinicians < LEAST_CLINICIANS:
         few = {"clinicians": clinicians, "least": LEAST_CLINICIANS}
         return Population(
@@ -339,7 +339,7 @@ def population_interval(
     left_out = np.array(
         [_without(grid, comparison.clinician, jury, held) for comparison in held.defined]
     )
-    if not np.isfinite(left_out).all() or len(finite) < 2:
+    if not (np.isfinite(left_out).all() and math.isfinite(error)):
         return Population(
             reason=note(
                 "population_undefined",
@@ -352,7 +352,7 @@ def population_interval(
     spread = (clinicians - 1) / clinicians * ((left_out - left_out.mean()) ** 2).sum()
     upper = (1 + confidence) / 2
     of_clinicians = special.stdtrit(clinicians - 1, upper) ** 2 * spread
-    of_instances = special.ndtri(upper) ** 2 * finite.var(ddof=1)
+    of_instances = (special.ndtri(upper) * error) ** 2
     half = math.sqrt(of_clinicians + of_instances)
     return Population(Interval(held.difference - half, held.difference + half))
 

@@ -179,15 +179,5 @@ def _features(grid: RatingMatrix, prepared: Prepared, pairs: ClinicianPairs) -> 
     return sparse.csr_array((data, (place, np.tile(grid.clusters[rows], 6))), shape=shape)
 
 
-def over_pairs(pairs: ClinicianPairs, *, reps: int, seed: int) -> Array:
-    """Return the mean ICC of pairs drawn with replacement, shape (reps,)."""
-    iccs = np.array([pair.icc for pair in pairs.defined])
-    if len(iccs) < 2:
-        return np.full(reps, np.nan)
-    drawn = np.random.default_rng(seed).integers(0, len(iccs), size=(reps, len(iccs)))
-    mean: Array = iccs[drawn].mean(axis=1)
-    return mean
-
-
 def _flat_raters(figures: Figures) -> str:
     return f"{' and '.join(map(quoted, figures['raters']))} without variance"

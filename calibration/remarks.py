@@ -25,9 +25,7 @@ RANKS_AGAINST = (
     "the whole interval is below 0: it ranks responses against the clinicians' order",
 )
 
-LEAST_PAIRS = 6  # resamples of fewer pairs say little more than their least and greatest ICC
 LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
-MANY = 0.05  # of the resamples
 LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
 FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
 MOST_LOST = 0.01  # share of undefined resamples above which an interval decides nothing
@@ -140,18 +138,6 @@ def incomplete(readings: int) -> Note | None:
     return note("incomplete", _incomplete, readings=readings) if readings else None
 
 
-def members_left_out(resamples: int, reps: int) -> Note | None:
-    """Warn of an interval for which many resamples made the jury smaller."""
-    if not resamples > MANY * reps:
-        return None
-    return note(
-        "smaller_jury",
-        "in {resamples} of {reps} resamples a juror without variance is left out",
-        resamples=resamples,
-        reps=reps,
-    )
-
-
 def undefined_resamples(values: Array) -> Note | None:
     """Count the resamples in which the statistic does not exist."""
     lost = int((~np.isfinite(values)).sum())
@@ -164,15 +150,6 @@ def few_resamples(reps: int) -> Note | None:
         note("few_resamples", "{resamples:resample}: too few for an interval", resamples=reps)
         if reps < LEAST_RESAMPLES
         else None
-    )
-
-
-def bca(interval: Interval) -> Note | None:
-    """Give the bias-corrected interval beside the percentile one, when it is defined."""
-    if not np.isfinite(interval.low):
-        return None
-    return note(
-        "bca", "BCa bootstrap {low:z.3f} to {high:z.3f}", low=interval.low, high=interval.high
     )
 
 
@@ -191,7 +168,7 @@ def only_clinician(name: str) -> Note:
     )
 
 
-def pairs(clinician_pairs: ClinicianPairs, min_shared: int, interval: Interval) -> Iterator[Note]:
+def pairs(clinician_pairs: ClinicianPairs, min_shared: int) -> Iterator[Note]:
     """Yield notes on the pairs that a mean is of, and on those left out."""
     if not clinician_pairs.defined and clinician_pairs.undefined:
         yield undefined("no_pair", "no pair of clinicians has an ICC")
@@ -218,16 +195,9 @@ def pairs(clinician_pairs: ClinicianPairs, min_shared: int, interval: Interval) 
             pairs=clinician_pairs.too_few,
             min_shared=min_shared,
         )
-    if len(clinician_pairs.defined) >= LEAST_PAIRS and np.isfinite(interval.low):
-        yield note(
-            "pairs_interval",
-            "bootstrap over pairs {low:z.3f} to {high:z.3f}",
-            low=interval.low,
-            high=interval.high,
-        )
 
 
-def held(like_for_like: LikeForLike, boot: Interval) -> Iterator[Note]:
+def held(like_for_like: LikeForLike, ends: Interval) -> Iterator[Note]:
     """Yield notes on the leave-one-clinician-out comparisons and how far they reach."""
     sizes = [len(comparison.rows) for comparison in like_for_like.defined]
     yield note(
@@ -236,7 +206,7 @@ def held(like_for_like: LikeForLike, boot: Interval) -> Iterator[Note]:
         clinicians=len(sizes),
         least=min(sizes),
     )
-    if boot.low <= 0 <= boot.high:
+    if ends.low <= 0 <= ends.high:
         yield note("includes_zero", "the interval includes 0: neither is shown to agree better")
 
 

@@ -319,19 +319,3 @@ def joint_statistic(prepared: Prepared, statistics: Sequence[Summed]) -> Statist
         return np.column_stack([statistic.value(total, stack) for total, statistic in parts])
 
     return of
-
-
-@dataclass(frozen=True, eq=False)
-class LeftOut:
-    """Whether any of some raters has no variance in a resample, 1 or 0: shape (B,)."""
-
-    raters: Integers
-
-    def sums(self, part: ResponseBlock) -> Array:
-        """Return nothing: a resample's sds are known without its responses."""
-        return np.zeros(())
-
-    def value(self, sums: Array, stack: ResampleBatch) -> Array:
-        """Return 1 for each resample in which a rater has no variance."""
-        lost: Array = (stack.by.defined[:, self.raters] == 0).any(axis=1).astype(np.float64)
-        return lost

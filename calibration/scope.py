@@ -29,7 +29,7 @@ from data.errors import BadInput, TooFew, Unknown
 class AgreementRow(Noted):
     """One scorer on one benchmark: a row of `analyse calibrate --json`. None: does not apply.
 
-    `low, high` is the interval that is shown: of like for like the jackknife's, else the bootstrap's.
+    `low, high` is the 95 % interval of the jackknife over instances.
     """
 
     benchmark: str
@@ -195,9 +195,9 @@ def scopes(
     if not (all_composites.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
     names, all_repeats = _scope_names(scores), repeats(scores, options.criterion)
-    loops, progress = 1 + bool(all_repeats), report or _silent
+    progress = report or _silent
     for place, name in enumerate(names):
-        advance = _Progress(progress, place, len(names), loops * options.reps)
+        advance = _Progress(progress, place, len(names), max(options.reps, 1))
         yield _scope(scores, (all_composites, all_repeats), name, jury, options, advance)
         progress((place + 1) / len(names))
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,22 +17,21 @@ from calibration.agreement import (
     unscaled,
     why_no_icc,
 )
-from calibration.bootstrap import LEAST_CLUSTERS, bca_interval, percentile_interval
 from calibration.clinicians import clinician_rows, yardstick
 from calibration.criterion_scores import same_scores_given
 from calibration.crossed import MixedModel, clinicians_mixed_model
 from calibration.icc import UNDEFINED, Interval, f_interval
+from calibration.intervals import jackknife_interval, left_out
 from calibration.like_for_like import (
     LikeForLike,
     Population,
-    held_replicates,
     like_for_like,
     population_interval,
 )
 from calibration.notes import Figures, Note, filled, note, noted, quoted, told, undefined
 from calibration.other_measures import spearman as spearman_of
-from calibration.pairs import ClinicianPairs, clinician_pairs, over_pairs, pair_replicates
-from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, joint_statistic, prepare
+from calibration.pairs import ClinicianPairs, clinician_pairs, pair_replicates
+from calibration.resampled_moments import Summed, joint_statistic, prepare
 from calibration.scope import (
     AgreementRow,
     CliniciansRow,
@@ -49,7 +48,6 @@ from calibration.values import NAN, AnalysisOptions, Method
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
 COUNTS = [name for name in FIGURES if name.startswith("n_")]
-MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
 ERROR = 0.05  # of all intervals of single benchmarks together
 BOTH = ("the clinicians", "the jury")
 
@@ -114,11 +112,10 @@ def agreement_table(
 
         icc : ICC(3,2), consistency; for like_for_like the difference of two ICCs; for
             intra_rater ICC(A,1) of first and repeated composites
-        low, high : the 95 % interval that is shown: of like_for_like the jackknife's over
-            instances, else the bootstrap's
-        f_low, f_high : exact 95 % interval, for independent responses
-        boot_low, boot_high : percentile 95 % interval over instances with everything
-            recomputed in each resample; the jury's note has the BCa interval too
+        low, high : 95 % interval, of the jackknife over instances (`intervals`), with
+            everything computed anew without each; intra_rater's of the bootstrap
+        f_low, f_high : exact 95 % interval for independent, normal responses, which scores are
+            not: it is not shown
         n_responses, n_instances, n_clinicians, n_pairs : what the number rests on
         n_missing : responses of the analysed set without this scorer's composite; for
             like_for_like those that no comparison uses, for intra_rater the repeats
@@ -167,55 +164,30 @@ def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
     """Yield the rows of a scope, in the order of the contract."""
     pairs = clinician_pairs(scope.grid, scope.options.min_shared)
     held = like_for_like(scope.grid, scope.jury, scope.options.method) if scope.jury else None
-    drawn = _drawn(scope, pairs, held)
+    without = _without_each(scope, pairs)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
-        row = _scorer_row(scope, scorer, panel, drawn.scorers[:, place])
-        yield _with_left_out(row, drawn.left_out) if scorer == "jury" else row
-    yield clinicians_row(scope, pairs, drawn.pairs)
+        yield _scorer_row(scope, scorer, panel, without[:, place])
+    yield clinicians_row(scope, pairs, without[:, -1])
     if scope.jury and held:
-        yield like_for_like_row(scope, scope.jury, held, drawn.held)
+        yield like_for_like_row(scope, scope.jury, held)
     if scope.repeats:
         yield intra_rater_row(scope)
 
 
-@dataclass(frozen=True, eq=False)
-class _ScopeReplicates:
-    """Replicates of all that a scope's rows resample; empty where something is undefined.
-
-    `left_out` is 1 where a juror that has variance in the study has none in the resample.
-    """
-
-    scorers: Array
-    pairs: Array = field(default_factory=lambda: np.empty(0))
-    held: Array = field(default_factory=lambda: np.empty(0))
-    left_out: Array = field(default_factory=lambda: np.empty(0))
-
-
-def _drawn(scope: Scope, pairs: ClinicianPairs, held: LikeForLike | None) -> _ScopeReplicates:
-    """Return the replicates of scorers, pairs and like for like, on the same resamples."""
-    grid, method = scope.grid, scope.options.method
-    alone: dict[str, Summed] = {}
-    if pairs.defined:
-        alone["pairs"] = pair_replicates(grid, pairs)
-    if scope.jury and held and held.defined:
-        alone["held"] = held_replicates(grid, scope.jury, held, method)
-    if scope.jury and len(scope.jury.members) > 1 and method == "paper":
-        flat = unscaled(grid, scope.jury.members)
-        varied = [name for name in scope.jury.members if name not in flat]
-        alone["left_out"] = LeftOut(grid.columns(varied))
-    singles, every = (*scope.jurors, *scope.metrics), [*alone.values()]
+def _without_each(scope: Scope, pairs: ClinicianPairs) -> Array:
+    """Return the ICC of every scorer, then of pairs, without each instance: (1 + m, scorers + 1)."""
+    grid, method, weights = scope.grid, scope.options.method, left_out(scope.grid.n_clusters)
+    singles, summed = (*scope.jurors, *scope.metrics), list[Summed]()
     if scope.scorers:
-        every = [scorer_replicates(grid, scope.jury, singles, method), *every]
-    if not every:
-        return _ScopeReplicates(np.empty((0, 0)))
-    replicates = scope.resample(joint_statistic(prepare(grid, method), every), most_rows=MOST_ROWS)
-    first = len(scope.scorers)
-    return _ScopeReplicates(
-        replicates[:, :first], **dict(zip(alone, replicates[:, first:].T, strict=True))
-    )
+        summed.append(scorer_replicates(grid, scope.jury, singles, method))
+    if pairs.defined:
+        summed.append(pair_replicates(grid, pairs))
+    values = joint_statistic(prepare(grid, method), summed)(weights) if summed else None
+    undefined_pairs = np.full((len(weights), int(not pairs.defined)), np.nan)
+    return undefined_pairs if values is None else np.hstack([values, undefined_pairs])
 
 
-def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) -> AgreementRow:
+def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, without: Array) -> AgreementRow:
     pair = columns(scope.grid, panel, scope.options.method)
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
@@ -225,23 +197,19 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) ->
     # A scorer without variance has no column; its scores, and the clinicians', are there all the same.
     rows = panel.present(scope.grid) if reason else both
     instances = scope.grid.instances(rows)
-    boot = UNDEFINED if reason else instance_interval(drawn, instances)
+    ends = UNDEFINED if reason else jackknife_interval(without)
     clinicians = _contributing(scope, rows, rated=bool(reason))
-    resamples = None if reason else remarks.undefined_resamples(drawn)
-    wants_bca = scope.options.further and scorer == "jury" and np.isfinite(boot.low)
-    corrected = _jury_bca(scope, drawn) if wants_bca else None
     spearman = NAN if reason else spearman_of(x, y)
-    high = boot.high if np.isfinite(boot.high) else exact.high
     return AgreementRow(
         benchmark=scope.name,
         scorer=scorer,
         icc=icc,
-        low=boot.low,
-        high=boot.high,
+        low=ends.low,
+        high=ends.high,
         f_low=exact.low,
         f_high=exact.high,
-        boot_low=boot.low,
-        boot_high=boot.high,
+        boot_low=ends.low,
+        boot_high=ends.high,
         n_responses=int(rows.sum()),
         n_instances=instances,
         n_clinicians=len(clinicians),
@@ -249,17 +217,9 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) ->
         spearman=spearman,
         notes=noted(
             *_scorer_notes(scope, panel, both, clinicians, reason),
-            *(reason, remarks.negative(icc, high, spearman), resamples, corrected),
+            *(reason, remarks.negative(icc, ends.high, spearman)),
         ),
     )
-
-
-def _with_left_out(row: AgreementRow, left_out: Array) -> AgreementRow:
-    """Return the jury's row, with a note where many of its resamples are of a smaller jury."""
-    smaller = remarks.members_left_out(int(np.nansum(left_out)), len(left_out))
-    if smaller is None or not np.isfinite(row.boot_low):
-        return row
-    return replace(row, notes=(*row.notes, smaller))
 
 
 def _why_undefined(
@@ -285,16 +245,6 @@ def _unscored(scope: Scope, scorer: str, panel: PanelColumns) -> Note | None:
         return undefined(*NO_JURY_SCORE, needed=panel.needed)
     kind, name = scorer.split(":", 1)
     return undefined(*NO_SCORE, kind=kind, name=name)
-
-
-def _jury_bca(scope: Scope, drawn: Array) -> Note | None:
-    clusters = scope.grid.n_clusters
-    if clusters > MOST_JACKKNIFED:
-        return note(
-            "no_bca", "no BCa interval for more than {most} instances", most=MOST_JACKKNIFED
-        )
-    statistic = scorer_replicates(scope.grid, scope.jury, (), scope.options.method)
-    return remarks.bca(bca_interval(lambda counts: statistic(counts)[:, 0], drawn, clusters))
 
 
 def _scorer_notes(
@@ -339,25 +289,20 @@ def _contributing(scope: Scope, rows: Flags, *, rated: bool = False) -> tuple[st
     )
 
 
-def instance_interval(drawn: Array, instances: int) -> Interval:
-    """Return the percentile interval, undefined where one instance alone has the scores."""
-    return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
-
-
-def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) -> CliniciansRow:
+def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, without: Array) -> CliniciansRow:
     """Return the row of clinicians compared with each other in pairs."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), clinician_pairs.shared)
-    boot = instance_interval(drawn, grid.instances(rows))
+    ends = jackknife_interval(without)
     model = clinicians_mixed_model(grid) if _wants_model(scope, clinician_pairs) else None
     return CliniciansRow(
         benchmark=scope.name,
         scorer="clinicians",
         icc=clinician_pairs.icc,
-        low=boot.low,
-        high=boot.high,
-        boot_low=boot.low,
-        boot_high=boot.high,
+        low=ends.low,
+        high=ends.high,
+        boot_low=ends.low,
+        boot_high=ends.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
         n_clinicians=len(clinician_pairs.clinicians or scope.clinicians),
@@ -368,8 +313,7 @@ def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) 
             scope.analysed,
             remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
             remarks.few_instances(grid.instances(rows)),
-            remarks.negative_pairs(clinician_pairs, boot.high, model) if model else None,
-            remarks.undefined_resamples(drawn),
+            remarks.negative_pairs(clinician_pairs, ends.high, model) if model else None,
             remarks.simulated(scope.simulated & set(scope.clinicians)),
         ),
     )
@@ -386,35 +330,28 @@ def _pair_notes(
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
         return
-    across = UNDEFINED
-    if scope.options.further:
-        drawn = over_pairs(clinician_pairs, reps=scope.options.reps, seed=scope.options.seed)
-        across = percentile_interval(drawn)
-    yield from remarks.pairs(clinician_pairs, scope.options.min_shared, across)
+    yield from remarks.pairs(clinician_pairs, scope.options.min_shared)
     if model:
         yield remarks.mixed_model(model)
 
 
-def like_for_like_row(
-    scope: Scope, jury: PanelColumns, held: LikeForLike, drawn: Array
-) -> LikeForLikeRow:
+def like_for_like_row(scope: Scope, jury: PanelColumns, held: LikeForLike) -> LikeForLikeRow:
     """Return the row of the leave-one-clinician-out comparison."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), held.rows)
-    boot = instance_interval(drawn, grid.instances(rows))
     level = 1 - ERROR / scope.n_side_by_side
     jury_icc, clinician_icc = held.iccs
     measured = yardstick(grid, jury, held, scope.options.method, level)
     ends = measured.corrected if scope.n_side_by_side > 1 else UNDEFINED
-    over = population_interval(grid, jury, held, drawn) if held.defined else Population()
+    over = population_interval(grid, jury, held, measured.error) if held.defined else Population()
     return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
         icc=held.difference,
         low=measured.difference.low,
         high=measured.difference.high,
-        boot_low=boot.low,
-        boot_high=boot.high,
+        boot_low=measured.difference.low,
+        boot_high=measured.difference.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
         n_clinicians=len(held.defined) or len(scope.clinicians),
@@ -430,22 +367,21 @@ def like_for_like_row(
         corrected_high=ends.high,
         population_low=over.ends.low,
         population_high=over.ends.high,
-        undefined_resamples=int((~np.isfinite(drawn)).sum()),
-        resamples=len(drawn),
+        undefined_resamples=measured.undefined,
+        resamples=measured.resamples,
         notes=noted(
-            *_held_notes(scope, jury, held, boot),
+            *_held_notes(scope, jury, held, measured.difference),
             remarks.corrected(scope.n_side_by_side, level, ends),
             over.reason,
             scope.analysed,
             remarks.few_instances(grid.instances(rows)),
-            remarks.undefined_resamples(drawn),
             remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
         ),
     )
 
 
 def _held_notes(
-    scope: Scope, jury: PanelColumns, held: LikeForLike, boot: Interval
+    scope: Scope, jury: PanelColumns, held: LikeForLike, ends: Interval
 ) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
@@ -466,7 +402,7 @@ def _held_notes(
             jury=of_jury,
             clinician=of_clinician,
         )
-        yield from remarks.held(held, boot)
+        yield from remarks.held(held, ends)
     if held.undefined:
         left_out = [(clinician.clinician, clinician.reason) for clinician in held.undefined]
         yield note("not_held", _not_held, clinicians=left_out)

@@ -27,8 +27,6 @@ FEW_LOST = 0.05  # of the resamples: with fewer lost an interval means what it s
 FEW_NOTES = 6  # so many are read at a glance
 IN_EVERY_TABLE = ("simulated", "coverage")  # the caption and a column say it
 QUIET = (  # they only add figures
-    "bca",
-    "pairs_interval",
     "mixed_model",
     "held_iccs",
     "corrected",
