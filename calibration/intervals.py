@@ -48,6 +48,7 @@ class _Jackknife:
     def ends(self) -> Interval:
         """Return the two ends, back on the scale of the ICC."""
         r = np.tanh([self.z - self.t * self.error, self.z + self.t * self.error])
+        r = np.clip(r, -LARGEST, LARGEST)
         low, high = 2 * r / (1 + (np.abs(r) if self.mirrored else r))
         return Interval(float(low), float(high))
 

@@ -48,6 +48,7 @@ from calibration.values import NAN, AnalysisOptions, Method
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
 COUNTS = [name for name in FIGURES if name.startswith("n_")]
+MOST_AT_END, LEAST_AWAY = 2 / 3, 60  # share of scores at one end; responses that are not there
 ERROR = 0.05  # of all intervals of single benchmarks together
 BOTH = ("the clinicians", "the jury")
 
@@ -197,7 +198,8 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, without: Array) 
     # A scorer without variance has no column; its scores, and the clinicians', are there all the same.
     rows = panel.present(scope.grid) if reason else both
     instances = scope.grid.instances(rows)
-    ends = UNDEFINED if reason else jackknife_interval(without)
+    crowded = _at_one_end(scope, rows)
+    ends = UNDEFINED if reason or crowded else jackknife_interval(without)
     clinicians = _contributing(scope, rows, rated=bool(reason))
     spearman = NAN if reason else spearman_of(x, y)
     return AgreementRow(
@@ -217,9 +219,33 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, without: Array) 
         spearman=spearman,
         notes=noted(
             *_scorer_notes(scope, panel, both, clinicians, reason),
-            *(reason, remarks.negative(icc, ends.high, spearman)),
+            *(reason, None if reason else crowded, remarks.negative(icc, ends.high, spearman)),
         ),
     )
+
+
+def _at_one_end(scope: Scope, rows: Flags) -> Note | None:
+    """Say that no interval covers where nearly all that clinicians gave is at one end, or return None.
+
+    That is over two thirds of their composites, with fewer than 60 responses of another mean: in
+    studies drawn from MentalBench 95 % intervals of every method hold in 57 to 90 % of cases then.
+    """
+    given = scope.grid.composites[np.ix_(rows, scope.grid.of_kind("clinician"))]
+    if not given.size or np.isnan(given).all():
+        return None
+    for end in (np.nanmax(given), np.nanmin(given)):
+        share = float((given == end).sum() / (~np.isnan(given)).sum())
+        others = int(((given != end) & ~np.isnan(given)).any(axis=1).sum())
+        if MOST_AT_END < share < 1 and others < LEAST_AWAY:
+            return note(
+                "at_one_end",
+                "no interval: {share:.0%} of the clinicians' scores are {end:.3g}, and no method covers "
+                "with {others:response} of other scores: read AC2 and what is detected",
+                share=share,
+                end=end,
+                others=others,
+            )
+    return None
 
 
 def _why_undefined(

@@ -10,7 +10,7 @@ from calibration.tables.numbers import TERMINAL, chance
 from calibration.tables.spec import laid_out
 from calibration.values import NAN
 
-FEW = note("few_instances", "words", least=20)
+FEW = note("few_instances", "few_instances", least=20)
 
 
 def test_a_p_is_never_shown_as_0() -> None:
@@ -29,6 +29,6 @@ def test_a_name_that_parts_a_list_stands_in_quotation_marks_in_a_note(name: str)
     table = laid_out(DISTRIBUTIONS, rows)
     assert table.groups[0].rows[0][0] == name
     assert [one.text for one in table.notes] == [f'accuracy, "{name}": {FEW!s}']
-    left_out = note("no_variance", "words", raters=(name, "dr-b"))
+    left_out = note("no_variance", "left out, no variance: {raters}", raters=(name, "dr-b"))
     assert str(left_out) == f'left out, no variance: "{name}", dr-b'
     assert laid_out(AGREEMENT, []).notes == ()

@@ -2,12 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from calibration import bootstrap
 from calibration.bootstrap import (
     BootstrapPlan,
-    bca_interval,
     draw_counts,
     percentile_interval,
     replicates,
@@ -70,33 +68,8 @@ def test_the_mean_has_its_textbook_standard_error():
     assert drawn.std() == pytest.approx(values.std() / np.sqrt(200), rel=0.03)
 
 
-def test_bca_is_scipys_bca_of_the_same_resamples():
-    values = np.random.default_rng(1).exponential(size=30)
-    counts = np.concatenate(list(draw_counts(30, reps=999, seed=0)))
-    drawn = mean_of(values)(counts)
-
-    class Drawn:
-        bootstrap_distribution = drawn
-
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=0, batch=10, method="BCa", bootstrap_result=Drawn()
-    ).confidence_interval
-    ours = bca_interval(mean_of(values), drawn, clusters=30)
-
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    assert ours != percentile_interval(drawn)
-
-
-def test_bca_of_a_constant_is_undefined():
-    values = np.ones(10)
-
-    assert math.isnan(bca_interval(mean_of(values), np.ones(99), clusters=10).low)
-    assert math.isnan(bca_interval(mean_of(values), np.full(99, np.nan), clusters=10).low)
-
-
 def test_a_single_cluster_has_replicates_and_intervals_that_are_undefined():
     drawn = replicates(mean_of(np.ones(1)), BootstrapPlan(1, 8, reps=20))
 
     assert np.isnan(drawn).all()
     assert len(drawn) == 20
-    assert math.isnan(bca_interval(mean_of(np.ones(1)), np.arange(20.0), clusters=1).low)

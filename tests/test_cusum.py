@@ -154,13 +154,13 @@ def test_a_period_that_is_not_over_is_looked_at_once_it_is():
     rows = [row(0, 0.6), replace(row(1, 0.1), over=False)]
     found = watch(rows, KNOWN)
     assert [one.role for one in found.rows] == ["watched", "left out"]
-    assert found.rows[1].notes == (note("left_out_not_over", "words"),)
+    assert found.rows[1].notes == (note("left_out_not_over", "left_out_not_over"),)
 
 
 def test_where_there_are_not_enough_periods_there_is_no_cusum_and_it_is_said():
     found = watch([row(0, 0.6), row(1, 0.1)], TargetOptions(periods=3))
     assert found.rows == ()
-    assert found.reason == note("no_cusum_yet", "words", periods=2, baseline=3)
+    assert found.reason == note("no_cusum_yet", "no_cusum_yet", periods=2, baseline=3)
 
 
 def test_of_a_report_only_periods_that_end_after_it_are_watched():

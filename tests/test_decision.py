@@ -25,11 +25,11 @@ from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, NAN
 from calibration.verdict import JuryClaim, decide, decisions
 
-ONLY = note("only_clinician", "words", clinician="dr")
+ONLY = note("only_clinician", "only_clinician", clinician="dr")
 
 
 def made_up(*names):
-    return (note("simulated", "words", raters=names),)
+    return (note("simulated", "simulated", raters=names),)
 
 
 def codes(decision):
@@ -98,7 +98,7 @@ def test_a_verdict_that_hangs_on_one_clinician_is_none_and_names_them(figures):
     found = judged(without=left_out(b=figures))
     assert (found.kind, found.hangs_on) == (DecisionKind.INCONCLUSIVE, ("b",))
     assert "hangs on b" in found.headline
-    assert found.next == note("do_more_raters", "words", clinicians=("b",))
+    assert found.next == note("do_more_raters", "do_more_raters", clinicians=("b",))
 
 
 def test_who_keeps_clinicians_from_agreeing_is_named_too():
@@ -142,14 +142,14 @@ def test_without_a_margin_fixed_for_it_nothing_is_claimed():
             assert why in codes(found)
     full = rows()[1]
     scored = [AgreementRow("b", "jury", n_responses=97), full]
-    assert decide(scored).next == note("do_fix_margin", "words")
+    assert decide(scored).next == note("do_fix_margin", "do_fix_margin")
 
 
 def test_before_the_planned_responses_are_rated_nothing_is_claimed():
     found = decide([AgreementRow("b", "jury", n_responses=97), rows()[1]], at(responses=98))
     assert (found.kind, found.next) == (
         DecisionKind.TOO_FEW,
-        note("do_rate_planned", "words", more=1),
+        note("do_rate_planned", "do_rate_planned", more=1),
     )
     assert "before_planned" in codes(found)
     assert decide(rows(), at(responses=97)).kind is DecisionKind.NON_INFERIOR
@@ -228,53 +228,63 @@ def test_what_to_do_next_follows_from_what_is_lacking():
     scored = AgreementRow("b", "jury", n_responses=97)
     some = AgreementRow("b", "jury", n_responses=97, n_missing=300)
     wide = rows(-0.3, 0.3, 0.0)[1]
-    assert decide([scored, wide], at()).next == note("do_more_responses", "words", responses=9 * 97)
+    assert decide([scored, wide], at()).next == note(
+        "do_more_responses", "do_more_responses", responses=9 * 97
+    )
     assert decide([some, rows(low=-0.3)[1]], at()).next == note(
-        "do_run_jury_on", "words", responses=300
+        "do_run_jury_on", "do_run_jury_on", responses=300
     )
-    assert decide(rows(low=-0.3), at()).next == note("do_more_responses", "words", responses=4 * 97)
+    assert decide(rows(low=-0.3), at()).next == note(
+        "do_more_responses", "do_more_responses", responses=4 * 97
+    )
     few = rows(instances=12)[1]
-    assert decide([scored, few], at()).next == note("do_more_instances", "words", instances=8)
-    assert decide([some, few], at()).next == note("do_run_jury_on", "words", responses=300)
-    assert decide([scored, rows()[1]], at(misses=[missed(0.1, 0.5)])).next == note(
-        "do_more_unsafe", "words"
+    assert decide([scored, few], at()).next == note(
+        "do_more_instances", "do_more_instances", instances=8
     )
-    assert decide(rows(notes=made_up("j")), at()).next == note("do_real_raters", "words")
-    assert decide(rows(), at()).next == note("do_export", "words")
+    assert decide([some, few], at()).next == note("do_run_jury_on", "do_run_jury_on", responses=300)
+    assert decide([scored, rows()[1]], at(misses=[missed(0.1, 0.5)])).next == note(
+        "do_more_unsafe", "do_more_unsafe"
+    )
+    assert decide(rows(notes=made_up("j")), at()).next == note("do_real_raters", "do_real_raters")
+    assert decide(rows(), at()).next == note("do_export", "do_export")
 
 
 def test_a_study_too_small_to_show_even_an_equal_jury_is_sent_for_ratings_not_for_juries():
     scored = AgreementRow("b", "jury", n_responses=51)
     for icc in (-0.15, -0.1, -0.098):
         small = replace(rows(icc - 0.4, icc + 0.4, icc)[1], n_responses=51)
-        needed = note("do_more_for_an_equal", "words", responses=16 * 51)
+        needed = note("do_more_for_an_equal", "do_more_for_an_equal", responses=16 * 51)
         assert decide([scored, small], at()).next == needed
     precise = rows(-0.19, -0.05, -0.12)[1]
-    assert decide([scored, precise], at()).next == note("do_other_jury", "words")
+    assert decide([scored, precise], at()).next == note("do_other_jury", "do_other_jury")
 
 
 def test_a_benchmark_that_falls_short_of_its_corrected_interval_alone_takes_more_responses():
     found = judged(low=-0.08, icc=0.0, corrected_low=-0.12, corrected_high=0.3, looked=3)
-    assert found.next == note("do_more_responses", "words", responses=140)
+    assert found.next == note("do_more_responses", "do_more_responses", responses=140)
 
 
 def test_a_study_of_one_clinician_is_sent_for_a_second_however_much_the_jury_has_to_score():
     jury = AgreementRow("b", "jury", n_responses=30, n_missing=200)
     alone = LikeForLikeRow("b", "like_for_like", notes=(ONLY,))
-    assert decide([jury, alone], at()).next == note("do_second_clinician", "words")
+    assert decide([jury, alone], at()).next == note("do_second_clinician", "do_second_clinician")
 
 
 def test_an_interval_without_resamples_and_one_of_equal_scores_are_told_apart():
-    assert judged(low=NAN, high=NAN).next == note("do_varied", "words")
-    assert judged(undefined_resamples=300).next == note("do_varied", "words")
+    assert judged(low=NAN, high=NAN).next == note("do_varied", "do_varied")
+    assert judged(undefined_resamples=300).next == note("do_varied", "do_varied")
 
 
 @pytest.mark.parametrize(
     "notes",
     [
         (),
-        (note("undefined_resamples", "words", lost=3, resamples=2000),),
-        (note("no_variance", "words", raters=("0 of 2000 resamples undefined and left out",)),),
+        (note("undefined_resamples", "undefined_resamples", lost=3, resamples=2000),),
+        (
+            note(
+                "no_variance", "no_variance", raters=("0 of 2000 resamples undefined and left out",)
+            ),
+        ),
     ],
 )
 def test_undefined_resamples_are_counted_by_their_field_whatever_the_notes_say(notes):
@@ -289,8 +299,8 @@ NOTES = st.lists(
     st.sampled_from(
         [
             *made_up("gpt"),
-            note("analysed", "words", analysed=9, in_study=10),
-            note("no_variance", "words", raters=("dr; simulated raters: nobody",)),
+            note("analysed", "analysed", analysed=9, in_study=10),
+            note("no_variance", "no_variance", raters=("dr; simulated raters: nobody",)),
             ONLY,
         ]
     ),

@@ -146,7 +146,7 @@ def test_a_juror_without_an_anchor_has_a_row_that_says_so_and_without_any_there_
     one = readings[(readings["rater"] == "j0") | (readings["replicate"] == 0)]
     rows, _, _ = judged((scores, one))
     assert [row.n_responses for row in rows] == [10, 0, 0]
-    assert rows[1].notes == (note("no_anchor", "words", days=7),)
+    assert rows[1].notes == (note("no_anchor", "no_anchor", days=7),)
     rows, _, found = judged((scores, readings[readings["replicate"] == 0]), alarm=True)
     assert (rows, found.anchored) == ([], False)
     assert "no anchor: without responses scored again it is not known" in found.said[0]

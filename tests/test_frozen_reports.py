@@ -59,11 +59,11 @@ def test_what_changed_between_two_reports_is_told_by_codes() -> None:
     )
     _, row = report_rows([first, second])
     assert row.changes == (
-        note("rubric_changed", "words", benchmark="kept"),
-        note("benchmark_new", "words", benchmark="new"),
-        note("benchmark_gone", "words", benchmark="old"),
-        note("juror_joined", "words", juror="claude"),
-        note("option_changed", "words", option="criterion", was=None, now="clarity"),
+        note("rubric_changed", "rubric_changed", benchmark="kept"),
+        note("benchmark_new", "benchmark_new", benchmark="new"),
+        note("benchmark_gone", "benchmark_gone", benchmark="old"),
+        note("juror_joined", "juror_joined", juror="claude"),
+        note("option_changed", "option_changed", option="criterion", was=None, now="clarity"),
     )
     assert row.to_json()["changed"][:2] == ["rubric of kept", "benchmark new is new"]
 

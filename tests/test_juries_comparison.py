@@ -64,14 +64,19 @@ def test_a_difference_that_is_shown_is_claimed_of_the_jury_that_has_it(figures, 
 @pytest.mark.parametrize(
     ("notes", "figures", "kind", "why"),
     [
-        ([note("simulated", "words", raters=["sim"])], {}, DecisionKind.SIMULATED, "made_up"),
+        ([note("simulated", "simulated", raters=["sim"])], {}, DecisionKind.SIMULATED, "made_up"),
         (
-            [note("too_few_responses", "words", responses=2, least=3)],
+            [note("too_few_responses", "too_few_responses", responses=2, least=3)],
             {"difference": NAN, "low": NAN, "high": NAN, "p": NAN},
             DecisionKind.UNDEFINED,
             "too_few_responses",
         ),
-        ([note("too_few_for_p", "words", instances=19)], {}, DecisionKind.TOO_FEW, "few_to_trust"),
+        (
+            [note("too_few_for_p", "too_few_for_p", instances=19)],
+            {},
+            DecisionKind.TOO_FEW,
+            "few_to_trust",
+        ),
         (
             [],
             {"low": NAN, "high": NAN, "p": NAN},
@@ -108,10 +113,12 @@ chances = st.floats(0, 1) | st.just(NAN)
 notes_on_it = st.lists(
     st.sampled_from(
         [
-            note("simulated", "words", raters=["sim"]),
-            note("too_few_for_p", "words", instances=12),
-            note("no_test", "words"),
-            note("only_both", "words", first="jury", of_first=60, second="jury:c", of_second=30),
+            note("simulated", "simulated", raters=["sim"]),
+            note("too_few_for_p", "too_few_for_p", instances=12),
+            note("no_test", "no_test"),
+            note(
+                "only_both", "only_both", first="jury", of_first=60, second="jury:c", of_second=30
+            ),
         ]
     ),
     max_size=3,

@@ -23,7 +23,7 @@ from calibration.juries.recommendation import (
 from calibration.notes import note
 
 NAN = math.nan
-SIMULATED = note("simulated", "words", raters=["sim"])
+SIMULATED = note("simulated", "simulated", raters=["sim"])
 
 
 def row(jurors: str, icc: float, low: float = 0.3, usd: float | None = None, **other) -> JuryRow:
@@ -125,9 +125,9 @@ def test_a_jury_that_is_shown_to_agree_goes_before_one_of_which_more_is_expected
 def test_a_study_too_small_to_show_that_a_jury_agrees_is_sent_for_more_responses():
     found = recommendation(ranked((row("a", 0.3, -0.1), 0.3, 1), honest=0.3))
     assert found.kind is DecisionKind.INCONCLUSIVE
-    assert found.next == note("do_more_to_choose", "words", responses=107)
+    assert found.next == note("do_more_to_choose", "do_more_to_choose", responses=107)
     none = recommendation(ranked((row("a", -0.02, -0.4), -0.02, 1), honest=-0.02))
-    assert none.next == note("do_other_jurors", "words")
+    assert none.next == note("do_other_jurors", "do_other_jurors")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,9 @@ def test_a_study_too_small_to_show_that_a_jury_agrees_is_sent_for_more_responses
     ],
 )
 def test_too_little_data_is_said_to_be_too_little(change, why):
-    lost = note("undefined_resamples", "words", lost=change.get("lost", 20), resamples=2000)
+    lost = note(
+        "undefined_resamples", "undefined_resamples", lost=change.get("lost", 20), resamples=2000
+    )
     instances = change.get("instances", 20)
     one = row("a", 0.6, change.get("low", 0.3), notes=(lost,), n_instances=instances)
     found = recommendation(ranked((one, 0.6, 1), honest=0.6))

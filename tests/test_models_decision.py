@@ -179,7 +179,7 @@ def test_simulated_raters_are_no_evidence_that_a_model_leads():
     scores, authors = model_study(QUALITY, n=60, rated=60, simulated=["dr_a"])
     decision = compared(scores, authors, by=[CLINICIANS]).decision
     assert decision.kind is DecisionKind.SIMULATED
-    assert decision.reasons[0] == note("simulated", "words", raters=["dr_a"])
+    assert decision.reasons[0] == note("simulated", "simulated", raters=["dr_a"])
 
 
 def test_a_handle_that_reads_like_a_note_makes_no_study_simulated():
@@ -251,7 +251,7 @@ def test_a_model_without_scores_is_left_out_and_named():
     lost = scores.ratings["response_id"].str.endswith("-gamma")
     decision = compared(without(scores, lost), authors).decision
     assert decision.kind is DecisionKind.TOLD_APART
-    assert decision.reasons[-1] == note("not_ranked", "words", models=["gamma"])
+    assert decision.reasons[-1] == note("not_ranked", "not_ranked", models=["gamma"])
 
 
 def _rows(by, macro, win_rates, gaps, notes=(), lacking=()):
@@ -277,8 +277,8 @@ def _rows(by, macro, win_rates, gaps, notes=(), lacking=()):
 
 
 SHARES = some.sampled_from([n / 20 for n in range(21)])
-SIMULATED = (note("simulated", "words", raters=["robot"]),)
-IN_DOUBT = (note("not_random", "words", benchmarks=[("notes", 0.5)]),)
+SIMULATED = (note("simulated", "simulated", raters=["robot"]),)
+IN_DOUBT = (note("not_random", "not_random", benchmarks=[("notes", 0.5)]),)
 
 
 @some.composite

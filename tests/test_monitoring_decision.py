@@ -52,7 +52,7 @@ def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
     assert decision.headline.startswith(
         "Agreement is below the floor of 0.40; there is no earlier period"
     )
-    assert decision.next == note("do_compare_juries", "words")
+    assert decision.next == note("do_compare_juries", "do_compare_juries")
 
 
 def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
@@ -107,17 +107,17 @@ def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
 
 
 def test_a_period_the_jury_left_unscored_is_no_all_clear():
-    why = note("too_few_responses", "words", responses=0, least=3)
+    why = note("too_few_responses", "too_few_responses", responses=0, least=3)
     lost = row(3, NAN, 0, too_few=True, n_missing=30, notes=(why,))
     decision = decided([row(0, 0.6), lost], TargetOptions())
     assert decision.kind is DecisionKind.UNDEFINED
     assert decision.reasons[0]["why"] == why
     assert decision.sentences[0].startswith("The ICC of p3 cannot be judged: no response has")
-    assert decision.next == note("do_score_rest_of", "words", period="p3", responses=30)
+    assert decision.next == note("do_score_rest_of", "do_score_rest_of", period="p3", responses=30)
 
 
 def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
-    few = note("few_of_period", "words", instances=5, least=20)
+    few = note("few_of_period", "few_of_period", instances=5, least=20)
     decision = decided(
         [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))],
         TargetOptions(),
@@ -138,8 +138,8 @@ def test_an_alarm_stands_though_the_newest_period_is_good():
     assert decision.sentences[0].endswith("an unchanged jury raises an alarm in 5 % of years.")
     assert codes(decision) == ["alarm", "newest_period"]
     assert "an alarm stands until monitoring is restarted" in decision.sentences[1]
-    assert decision.next == note("do_score_again", "words")
-    assert decided(rows, anchored=True).next == note("do_validate_again", "words")
+    assert decision.next == note("do_score_again", "do_score_again")
+    assert decided(rows, anchored=True).next == note("do_validate_again", "do_validate_again")
 
 
 def test_simulated_raters_decide_nothing_whatever_they_would_show():
@@ -174,7 +174,9 @@ def periods(drawn):
             boot=(icc - reach, icc + reach),
             too_few=n < 20,
             unfilled=n < 10,
-            notes=(note("few_of_period", "words", instances=n, least=20),) if n < 20 else (),
+            notes=(note("few_of_period", "few_of_period", instances=n, least=20),)
+            if n < 20
+            else (),
         )
         for place, (icc, reach, n) in enumerate(drawn)
     ]

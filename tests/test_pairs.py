@@ -8,7 +8,7 @@ import pingouin
 import pytest
 
 from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
-from calibration.pairs import clinician_pairs, over_pairs, pair_replicates
+from calibration.pairs import clinician_pairs, pair_replicates
 from calibration.rating_matrix import RatingMatrix
 
 
@@ -118,22 +118,6 @@ def test_two_shared_responses_can_make_any_icc_below_one():
     assert found.icc < 0
     assert clinician_pairs(grid, min_shared=3).defined == ()
     assert math.isnan(clinician_pairs(grid, min_shared=3).icc)
-
-
-def test_the_bootstrap_over_pairs_draws_pairs():
-    found = clinician_pairs(make_grid(seed=3))
-
-    drawn = over_pairs(found, reps=4000, seed=0)
-
-    iccs = np.array([pair.icc for pair in found.defined])
-    assert drawn.mean() == pytest.approx(found.icc, abs=0.02)
-    assert drawn.std() == pytest.approx(iccs.std() / np.sqrt(len(iccs)), rel=0.05)
-
-
-def test_one_pair_has_no_bootstrap_over_pairs():
-    found = clinician_pairs(make_grid(raters=2))
-
-    assert np.isnan(over_pairs(found, reps=10, seed=0)).all()
 
 
 def test_an_exchangeable_pair_finds_the_true_reliability():

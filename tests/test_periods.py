@@ -168,8 +168,8 @@ def test_the_last_period_is_marked_while_it_may_still_grow():
         ("2025-03", False, True),
     ]
     assert found[2].notes[1:] == (
-        note("few_of_period", "words", instances=10, least=20),
-        note("not_over", "words"),
+        note("few_of_period", "few_of_period", instances=10, least=20),
+        note("not_over", "not_over"),
     )
     assert (found[0].start, found[0].end) == (date(2025, 1, 1), date(2025, 1, 31))
 

@@ -30,7 +30,7 @@ POWER = [
 ]
 
 
-ALIKE = note("readings_alike", "words")
+ALIKE = note("readings_alike", "readings_alike")
 
 
 def planned(run: Run, *arguments: str) -> dict[str, Any]:
@@ -207,7 +207,9 @@ def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
 def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
     rows: list[PlanRow] = plan_rows(list(pilot_iccs(pilot_of(0.4, 0.6, -0.2), 3)), PlanOptions())
     assert [row.n is None for row in rows] == [False, True, False, True]
-    assert rows[1].told("planned_below_zero") == note("planned_below_zero", "words", icc=-0.2)
+    assert rows[1].told("planned_below_zero") == note(
+        "planned_below_zero", "planned_below_zero", icc=-0.2
+    )
     assert rows[1].icc_single == -0.2
 
 

@@ -83,7 +83,7 @@ def test_single_responses_are_those_of_the_raw_composites():
     assert table["jury"].to_numpy() == pytest.approx(jury[names].to_numpy())
     assert found.rows[0].q == pytest.approx(fitted.radius)
     assert table["clinician_scale"].to_numpy() == pytest.approx(fitted.map(jury[names].to_numpy()))
-    uncut = ~table["notes"].map(lambda notes: note("cut_at_scale", "words") in notes)
+    uncut = ~table["notes"].map(lambda notes: note("cut_at_scale", "cut_at_scale") in notes)
     low, high = fitted.interval(jury[names].to_numpy())
     assert uncut.sum() > 20
     assert table["low"].to_numpy()[uncut] == pytest.approx(low[uncut])
@@ -213,7 +213,7 @@ def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
 
     row = found.responses.set_index("response_id").loc["aci-r3"]
 
-    assert row["notes"][0] == note("outside_map", "words")
+    assert row["notes"][0] == note("outside_map", "outside_map")
     assert row["clinician_scale"] == found.responses["clinician_scale"].max()
 
 

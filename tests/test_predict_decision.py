@@ -12,11 +12,11 @@ from calibration.notes import note
 from calibration.predicting.rows import USABLE, PredictedRow, decide
 from calibration.values import COMBINED, NAN
 
-SIMULATED = note("simulated", "words", raters=("Smith, John",))
+SIMULATED = note("simulated", "simulated", raters=("Smith, John",))
 REAL_NOTES = [
-    note("weighed_by_responses", "words"),
-    note("no_variance", "words", raters=("dr_c; simulated raters: nobody",)),
-    note("rated_unlike", "words", rated=4.0, unrated=3.0, deviations=0.9),
+    note("weighed_by_responses", "weighed_by_responses"),
+    note("no_variance", "no_variance", raters=("dr_c; simulated raters: nobody",)),
+    note("rated_unlike", "rated_unlike", rated=4.0, unrated=3.0, deviations=0.9),
 ]
 KINDS = [
     *(
@@ -37,8 +37,8 @@ def verdict_of(kind: DecisionKind) -> Decision:
         estimate=0.01,
         low=-0.05,
         high=0.07,
-        reasons=(note("all_above", "words", margin=0.1),),
-        next=note("do_see_notes", "words"),
+        reasons=(note("all_above", "all_above", margin=0.1),),
+        next=note("do_see_notes", "do_see_notes"),
     )
 
 
@@ -119,8 +119,8 @@ def test_figures_reasons_and_next_step_are_the_verdicts() -> None:
 
 
 def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do() -> None:
-    unlike = note("rated_unlike", "words", rated=4.0, unrated=3.0, deviations=0.9)
+    unlike = note("rated_unlike", "rated_unlike", rated=4.0, unrated=3.0, deviations=0.9)
     found = decide(*study_of(GOOD, rated_unrated_difference=0.9, notes=(unlike,)))
-    assert found.reasons[-1] == note("of_benchmark", "words", benchmark="b", what=unlike)
-    assert found.next == note("do_rate_at_random", "words")
+    assert found.reasons[-1] == note("of_benchmark", "of_benchmark", benchmark="b", what=unlike)
+    assert found.next == note("do_rate_at_random", "do_rate_at_random")
     assert "if the responses that clinicians rated are a random sample" in found.headline

@@ -16,15 +16,14 @@ LOUD = noted(
     remarks.negative(-0.2, -0.1, -0.3),
     remarks.no_variance(["dr_a"]),
     remarks.undefined_resamples(np.array([np.nan] * 10 + [0.5] * 90)),
-    note("fragile_pairs", "words", fragile=5, pairs=5, least=10),
-    note("no_variance", "words", raters=("compared, each on 7 responses or more",)),
+    note("fragile_pairs", "fragile_pairs", fragile=5, pairs=5, least=10),
+    note("no_variance", "no_variance", raters=("compared, each on 7 responses or more",)),
 )
 QUIET = noted(
-    remarks.bca(ENDS),
     remarks.corrected(5, 0.99, ENDS),
     remarks.undefined_resamples(np.array([np.nan] + [0.5] * 99)),
-    note("held_on", "words", clinicians=4, least=7),
-    note("held_iccs", "words", jury=0.495, clinician=0.394),
+    note("held_on", "held_on", clinicians=4, least=7),
+    note("held_iccs", "held_iccs", jury=0.495, clinician=0.394),
 )
 
 

@@ -33,14 +33,14 @@ def rows():
     return table_rows(study(benchmarks=("aci", "mtsamples"), n=24))
 
 
-FEW = note("few_instances", "words", least=20)
-OWN = note("one_instance", "words")
+FEW = note("few_instances", "few_instances", least=20)
+OWN = note("one_instance", "one_instance")
 FEW_WORDS, OWN_WORDS = str(FEW), str(OWN)
 
 
 def hostile(name):
     """Return one row of a scorer whose name is made to break a format, in a note too."""
-    told = note("alone_has_criterion", "words", benchmarks=(name,))
+    told = note("alone_has_criterion", "alone_has_criterion", benchmarks=(name,))
     return [AgreementRow(name, f"juror:{name}", n_responses=3, notes=(told,))]
 
 
@@ -151,7 +151,7 @@ def test_numbers_are_written_one_way(written, expected):
 
 
 def test_no_metric_is_called_simulated_but_the_clinicians_that_it_is_held_against_are():
-    made_up = (note("simulated", "words", raters=("dr1",)),)
+    made_up = (note("simulated", "simulated", raters=("dr1",)),)
     metric = AgreementRow("b", "metric:rouge-l", notes=made_up)
     assert marked("rouge-l", metric) == "rouge-l (simulated clinicians)"
     assert marked("Jury", AgreementRow("b", "jury", notes=made_up)) == "Jury (simulated)"

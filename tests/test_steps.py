@@ -102,7 +102,13 @@ def test_clinicians_who_can_sign_in_are_counted_before_they_have_work() -> None:
 
 def test_what_was_computed_takes_the_place_of_what_was_counted() -> None:
     between = note(
-        "agreement_of_clinicians", "words", icc=0.6, low=0.5, high=0.7, pairs=3, responses=4
+        "agreement_of_clinicians",
+        "agreement_of_clinicians",
+        icc=0.6,
+        low=0.5,
+        high=0.7,
+        pairs=3,
+        responses=4,
     )
     shown = study_home.answered(steps_of(KEPT), HomeFigures(NOTHING_RATED, clinicians=between))
     answers = {step.step: sentence(step.answer) for step in shown}

@@ -63,9 +63,9 @@ def _statistics(content: Content) -> Iterator[Fact]:
     yield "ICC", ICC
     yield (
         "Intervals",
-        f"Bootstrap 95 %: {study.reps} resamples of instances with all their responses, everything "
-        f"recomputed in each, z included; percentile interval; seed {study.seed}. F 95 %: exact "
-        "for independent, normal responses.",
+        "ICCs, 95 %: the jackknife over instances with all their responses, everything computed anew "
+        "without each, on Fisher's z, with Satterthwaite's degrees of freedom. Other intervals: "
+        f"{study.reps} bootstrap resamples of instances, percentiles, seed {study.seed}.",
     )
     yield "Like for like", LIKE
     yield "Margin", _margin(content.protocol)

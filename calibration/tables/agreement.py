@@ -116,7 +116,6 @@ AGREEMENT = TableSpec(
     (
         number("ICC(C,2)", "icc", 3),
         icc_between("95 %", "low", "high"),
-        icc_between("F 95 %", "f_low", "f_high", wide=True),
         number("Spearman", "spearman", wide=True),
         SCORED,
         count("Instances", "n_instances", wide=True),

@@ -142,9 +142,8 @@ def _statistics(calibration: "Calibration") -> Iterator[str]:
         "nothing. It has no lower bound and is not cut at 0."
     )
     yield (
-        f"Intervals are 95 %: by {options.reps} bootstrap resamples of instances with everything "
-        "computed anew in each (percentile), and the exact F interval, which takes responses for "
-        "independent."
+        "Intervals of ICCs are 95 %: the jackknife over instances on Fisher's z, with everything "
+        "computed anew without each instance and Satterthwaite's degrees of freedom."
     )
     yield LIKE
     yield (
