@@ -1,13 +1,11 @@
 """How far a scorer (a jury, one juror or a metric) agrees with the clinicians' mean.
 
-The ICC of two columns, why there may be none, and the same ICC in every bootstrap resample. Where
-the raters are few, the resampled sums come from matrix products alone: a panel's mean on a
-response is linear in what a resample decides, each rater's mean and sd, so that its sums of
-squares and products are quadratic forms (`PairOfPanels`).
+The ICC of two columns, why there may be none, and the same ICC under any weights of the instances:
+without each in turn (the jackknife), or as often as a bootstrap draws them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,10 +20,8 @@ from calibration.rating_matrix import (
     z_within_raters,
 )
 from calibration.resampled_moments import (
-    ROUNDING,
     Moments,
     Prepared,
-    RaterScales,
     ResampleBatch,
     ResponseBlock,
     icc_of_moments,
@@ -38,7 +34,6 @@ from calibration.scores import Array, Flags, Integers
 from calibration.shared_notes import SAME_SCORE, TOO_FEW_RESPONSES
 from calibration.values import Method
 
-FEW = 5  # raters in both panels; the products grow by the square of them
 LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think
 
 
@@ -187,93 +182,14 @@ def _flat(column: Array) -> bool:
     return bool(np.ptp(column) <= FLAT * np.abs(column).max())
 
 
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """A panel's column as U k: `basis` is U, shape (n, 2 raters), 0 where it has no column."""
-
-    members: Integers
-    basis: Array
-
-    def weights(self, by: RaterScales) -> Array:
-        """Return k for every resample, shape (B, 2 raters)."""
-        factor = by.factor[:, self.members]
-        return np.hstack([factor, -factor * by.mean[:, self.members]])
 
 
-@dataclass(frozen=True, eq=False)
-class PairOfPanels:
-    """Two columns over the responses that have both, summed by cluster: see `pair_of_panels`."""
-
-    x: Linear
-    y: Linear
-    features: Array
-
-    @property
-    def members(self) -> Integers:
-        """Return every rater whose variance the columns need."""
-        return np.concatenate([self.x.members, self.y.members])
-
-    def moments(self, counts: Array, by: RaterScales) -> Moments:
-        """Return the weighted sums of both columns, shape (B,), from counts (B, clusters).
-
-        Right only for resamples that leave every member some variance.
-        """
-        sums = counts @ self.features
-        of_x, of_y = self.x.weights(by), self.y.weights(by)
-        cut, width = of_x.shape[1], of_x.shape[1] + of_y.shape[1]
-        square = sums[:, 1 + width :].reshape(len(sums), width, width)
-        on_x = np.einsum("ba,bac->bc", of_x, square[:, :cut])
-        on_y = np.einsum("ba,bac->bc", of_y, square[:, cut:, cut:])
-        size = np.sqrt(np.einsum("baa->ba", square))
-        x = np.einsum("ba,ba->b", of_x, sums[:, 1 : 1 + cut])
-        y = np.einsum("ba,ba->b", of_y, sums[:, 1 + cut : 1 + width])
-        xx = np.einsum("ba,ba->b", on_x[:, :cut], of_x)
-        yy = np.einsum("ba,ba->b", on_y, of_y)
-        return Moments(
-            n=sums[:, 0],
-            x=x,
-            y=y,
-            xx=_without_noise(xx, x, sums[:, 0], of_x, size[:, :cut]),
-            yy=_without_noise(yy, y, sums[:, 0], of_y, size[:, cut:]),
-            xy=np.einsum("ba,ba->b", on_x[:, cut:], of_y),
-        )
 
 
-def _without_noise(square: Array, total: Array, n: Array, weights: Array, size: Array) -> Array:
-    """Return a sum of squares; where the variance is cancellation error, that of no variance."""
-    even = total**2 / np.maximum(n, 1.0)
-    terms = np.einsum("ba,ba->b", np.abs(weights), size)
-    return np.where(square - even > ROUNDING * terms**2, square, even)
 
 
-def pair_of_panels(
-    prepared: Prepared, x: Integers, y: Integers, rows: Flags
-) -> PairOfPanels | None:
-    """Return two panels' columns ready for resampling; None if their raters are too many.
-
-    Parameters
-    ----------
-    prepared : of the grid
-    x, y : columns of the two panels' raters; those who take no part are left out
-    rows : shape (n,), the responses that may count; those without either column do not
-    """
-    x, y = x[prepared.usable[x]], y[prepared.usable[y]]
-    if not len(x) or not len(y) or len(x) + len(y) > FEW:
-        return None
-    both = rows & (prepared.has_value[:, x].any(axis=1)) & (prepared.has_value[:, y].any(axis=1))
-    first, second = _linear(prepared, x, both), _linear(prepared, y, both)
-    basis = np.hstack([both[:, None].astype(np.float64), first.basis, second.basis])
-    products = (basis[:, 1:, None] * basis[:, None, 1:]).reshape(len(basis), -1)
-    by_response = np.hstack([basis, products])
-    features = np.zeros((int(prepared.clusters.max()) + 1, by_response.shape[1]))
-    np.add.at(features, prepared.clusters, by_response)
-    return PairOfPanels(first, second, features)
 
 
-def _linear(prepared: Prepared, members: Integers, rows: Flags) -> Linear:
-    has_score = prepared.has_value[:, members]
-    share = has_score * (rows / np.maximum(has_score.sum(axis=1), 1.0))[:, None]
-    return Linear(members, np.hstack([prepared.values[:, members] * share, share]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,22 +206,14 @@ class ScorerReplicates:
     jury: Integers
     jury_present: Array
     singles: Integers
-    pairs: tuple[PairOfPanels | None, ...]
 
     def __call__(self, counts: Counts) -> Array:
         """Return the ICC of every scorer in every resample; NaN where undefined."""
         return joint_statistic(self.prepared, [self])(counts)
 
-    @property
-    def few(self) -> list[PairOfPanels]:
-        """Return the columns' matrix products; empty where a column has too many raters for them."""
-        few = [pair for pair in self.pairs if pair is not None]
-        return few if len(few) == len(self.pairs) else []
 
     def sums(self, part: ResponseBlock) -> Array:
         """Return the sums of every scorer's column with the clinicians', (6, B, scorers)."""
-        if self.few:
-            return np.zeros(())
         data, clinical = part.prepared, part.column(self.clinicians)
         weights = part.weights * (clinical.count > 0)
         alone = moments_of_raters(weights, clinical.mean, data, self.singles).stacked
@@ -316,27 +224,11 @@ class ScorerReplicates:
         whole = moments(shared, jury.mean, clinical.mean).stacked
         return np.concatenate([whole[:, :, None], alone], axis=2)
 
+
+
     def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the ICCs from the sums over all responses."""
-        few = self.few
-        if not few:
-            return self._icc(sums, stack.by)
-        members = np.unique(np.concatenate([pair.members for pair in few]))
-        whole: Flags = np.all(stack.by.defined[:, members] > 0, axis=1)
-        iccs = np.empty((len(stack.counts), len(few)))
-        iccs[whole] = self._by_products(stack.counts[whole], stack.by.of(whole), few)
-        if not whole.all():
-            iccs[~whole] = replace(self, pairs=(None,))(stack.counts[~whole])
-        return iccs
-
-    def _by_products(self, counts: Counts, by: RaterScales, few: list[PairOfPanels]) -> Array:
-        """Return the ICCs where every rater has some variance, and the raters are few."""
-        restandardise = self.prepared.method == "published"
-        return np.column_stack(
-            [icc_of_moments(pair.moments(counts, by), restandardise=restandardise) for pair in few]
-        )
-
-    def _icc(self, sums: Array, by: RaterScales) -> Array:
+        by = stack.by
         # A rater without variance in a resample has factor 0, and so no ICC.
         alone = np.where(by.defined[:, self.singles] > 0, by.factor[:, self.singles], np.nan)
         scaled = np.ones((len(alone), int(len(self.jury) > 0)))  # the jury's column is z already
@@ -352,16 +244,12 @@ def scorer_replicates(
     members = jury.members if jury else ()
     present = jury.present(grid) if jury else np.zeros(len(grid.responses), dtype=np.bool_)
     data, clinicians = prepare(grid, method), grid.of_kind("clinician")
-    every = np.ones(len(grid.responses), dtype=np.bool_)
-    panels = [(grid.columns(members), present)] if members else []
-    panels += [(np.array([single]), every) for single in grid.columns(singles)]
     return ScorerReplicates(
         prepared=data,
         clinicians=clinicians,
         jury=grid.columns(members),
         jury_present=present.astype(np.float64),
         singles=grid.columns(singles),
-        pairs=tuple(pair_of_panels(data, own, clinicians, rows) for own, rows in panels),
     )
 
 
