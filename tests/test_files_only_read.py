@@ -36,6 +36,7 @@ from calibration.report import charts
 from calibration.report.chart_comparisons import chart_heatmap, chart_jury_costs, chart_ranking
 from calibration.report.page import page
 from calibration.scope import AgreementRow
+from calibration.shared_notes import ALONE_HAS_CRITERION
 from calibration.writers.agreement_table import latex, markdown
 from data.database import open_study
 from data.errors import BadFile
@@ -69,9 +70,13 @@ def laid(tmp_path: Path) -> Iterator[Trap]:
 def table_of(laid: Trap) -> list[AgreementRow]:
     """Return the rows of an agreement table: each name is benchmark, juror, clinician and in a note."""
     return [
-        AgreementRow(one, f"juror:{one}", n_responses=3, notes=(note(code, benchmarks=(one,)),))
+        AgreementRow(
+            one,
+            f"juror:{one}",
+            n_responses=3,
+            notes=(note(*ALONE_HAS_CRITERION, benchmarks=(one,)),),
+        )
         for one in [*laid.names(), NUL, HALF]
-        for code in ["alone_has_criterion"]
     ]
 
 

@@ -9,6 +9,7 @@ from kit.studies import table_rows
 
 from calibration.notes import note
 from calibration.scope import AgreementRow
+from calibration.shared_notes import ALONE_HAS_CRITERION
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import (
     TERMINAL,
@@ -40,7 +41,7 @@ FEW_WORDS, OWN_WORDS = str(FEW), str(OWN)
 
 def hostile(name):
     """Return one row of a scorer whose name is made to break a format, in a note too."""
-    told = note("alone_has_criterion", "alone_has_criterion", benchmarks=(name,))
+    told = note(*ALONE_HAS_CRITERION, benchmarks=(name,))
     return [AgreementRow(name, f"juror:{name}", n_responses=3, notes=(told,))]
 
 
