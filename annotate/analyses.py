@@ -33,9 +33,10 @@ from annotate.results import (
     ShownRanking,
 )
 from annotate.vega import specification
+from calibration.drift import DRIFTS
 from calibration.json_values import json_row, json_value
 from calibration.juries.recommendation import recommended_jurors
-from calibration.notes import sentence, simulated_in
+from calibration.notes import simulated_in
 from calibration.report.chart_monitoring import chart_falls, chart_periods
 from calibration.report.figures import Figure, intervals
 from calibration.report.ledger import juries_tried
@@ -299,7 +300,8 @@ def monitoring_details(engine: Engine, options: MonitoringOptions) -> Monitoring
     found = _monitored(engine, options)
     shown = [laid_out(ANCHOR, found.anchor)] if found.anchor else []
     shown += [mix_table(found.mix)] if found.mix else []
-    sentences = tuple(map(sentence, found.evidence))
+    why = DRIFTS[found.drift]
+    sentences = (f"{why[0].upper()}{why[1:]}.",)
     ends = laid_out(JURORS, found.jurors)
     return MonitoringBehind(sentences, shown, ends, bool(found.anchor))
 
@@ -307,7 +309,9 @@ def monitoring_details(engine: Engine, options: MonitoringOptions) -> Monitoring
 def _monitored(engine: Engine, options: MonitoringOptions, tick: Tick | None = None) -> Monitored:
     """Return what is found over time, computed once for an unchanged study."""
     key = (engine.url, version(engine), options)
-    return cached(_monitored_studies, key, lambda: monitor(engine, options, tick))
+    return cached(
+        _monitored_studies, key, lambda: monitor(engine, options, *([tick] if tick else []))
+    )
 
 
 def _monitoring_charts(found: Monitored) -> Iterator[Chart]:

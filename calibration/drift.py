@@ -27,7 +27,7 @@ from calibration.clustered_intervals import clustered_mean
 from calibration.differences import holm
 from calibration.icc import UNDEFINED, Interval
 from calibration.jackknife import fisher_z
-from calibration.notes import Note, Noted, note, noted, undefined
+from calibration.notes import Noted, note, noted, undefined
 from calibration.rating_matrix import mean_of_given, required_criteria
 from calibration.resampled_moments import icc_of_moments, moments
 from calibration.scope import Scope
@@ -41,16 +41,15 @@ LEAST_EXPLAINED = 0.5  # share of the fall that a reason must explain to be name
 LEAST_EFFECTIVE = 10
 MIN_GAP = timedelta(days=7)  # replicates made within a week show a juror's noise, not its drift
 DRIFTS = {
-    "model": "and the data point to the model: its scores of the same responses have changed",
-    "case_mix": "and the data point to the case mix: other responses were rated",
-    "model_and_case_mix": "and both have changed: the model and the case mix",
-    "neither": "and neither model nor case mix shows why: the clinicians may have changed, or chance",
-    "unknown": "and the case mix does not show why",
+    "none": "agreement has not measurably fallen since the baseline",
+    "not_compared": "no earlier period to compare the newest one with",
+    "model": "the data point to the model: its scores of the same responses have changed",
+    "case_mix": "the data point to the case mix: other responses were rated",
+    "model_and_case_mix": "both have changed: the model and the case mix",
+    "neither": "neither model nor case mix shows why: the clinicians may have changed, or it is chance",
+    "unknown": "the case mix does not show why agreement is lower, and whether the model has changed is "
+    "not known without responses scored again: run the jury with more verdicts of each juror",
 }
-UNANCHORED = (
-    "; no anchor: without responses scored again it is not known whether the model has changed; a "
-    "jury run with more verdicts of each juror scores them again"
-)
 SCORE_KEYS = ["response_id", "rater", "pass_", "replicate"]
 
 
@@ -116,89 +115,27 @@ class CaseMix(Noted):
     icc_reweighted: float = NAN
 
 
-def drift_of(
-    anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool
-) -> tuple[str, tuple[Note, ...]]:
-    """Return what a fall in agreement comes from, and the evidence as notes in reading order.
+def drift_of(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> str:
+    """Return what a fall in agreement comes from, a key of `DRIFTS`.
 
     Agreement has fallen where there is an alarm, or the whole interval of the change from the
     baseline is below 0. The model has changed where, on the anchor, the shift of a juror has
     p_holm below 0.05 or the whole interval of the jury's change in ICC is below 0. The case mix
     explains a fall if shares of benchmarks moved by 0.1 or more, and weighted back they account
     for half of it, on Fisher's z.
-
-    Parameters
-    ----------
-    anchor : rows of `anchor_rows`
-    mix : of `case_mix`; None where there is nothing to compare with
-    alarm : whether falls below the target have raised one
-
-    Returns
-    -------
-    str and notes
-        "none" (agreement has not fallen), "not_compared" (there is nothing earlier), "model",
-        "case_mix", "model_and_case_mix", "neither", or "unknown" (it has fallen, there is no
-        anchor, and the case mix does not explain it).
     """
-    changes = _juror_changes(anchor)
     if not (alarm or (mix is not None and mix.change_high < 0)):
-        if mix is None or not np.isfinite(mix.change_high):
-            earlier = "no earlier period to compare the newest one with"
-            return "not_compared", (note("nothing_earlier", earlier), *changes)
-        lower = "agreement has not measurably fallen since the baseline"
-        return "none", (note("not_lower", lower), *changes)
-    moved = _moved_shares(mix) if mix is not None else []
-    anchored = any(row.n_responses for row in anchor)
-    drift = "_and_".join(["model"] * bool(changes) + ["case_mix"] * bool(moved))
-    drift = drift or ("neither" if anchored else "unknown")
-    fallen = "agreement has fallen" if alarm else "the ICC is lower than in the baseline"
-    words = f"{fallen}, {DRIFTS[drift]}{'' if anchored else UNANCHORED}"
-    summary = note("drift", words, drift=drift, alarm=alarm, anchored=anchored)
-    return drift, (summary, *changes, *moved)
-
-
-def _juror_changes(anchor: Sequence[AnchorRow]) -> list[Note]:
-    """Return a note for each way in which the jurors have changed on their anchor."""
-    shifted = [
-        note(
-            "juror_moved",
-            "{juror:scorer} moved by {shift:+.2f} points ({low:+.2f} to {high:+.2f}) on "
-            "{responses} responses scored again",
-            juror=row.scorer,
-            shift=row.shift,
-            low=row.low,
-            high=row.high,
-            responses=row.n_responses,
-        )
-        for row in anchor
-        if row.scorer != "jury" and row.p_holm < LEVEL
-    ]
-    fallen = [
-        note(
-            "anchor_icc_fell",
-            "its ICC on {responses} responses scored again went from {first:z.2f} to {latest:z.2f}",
-            responses=row.n_clinical,
-            first=row.icc_first,
-            latest=row.icc_latest,
-        )
-        for row in anchor[-1:]  # the jury, or its only juror
-        if row.change_high < 0
-    ]
-    return [*shifted, *fallen]
-
-
-def _moved_shares(mix: CaseMix) -> list[Note]:
-    """Return a note where moved shares of benchmarks account for half of a fall."""
-    iccs = np.array([mix.icc_baseline, mix.icc_now, mix.icc_reweighted])
-    before, after, weighted = fisher_z(np.where(iccs < 1, iccs, NAN))
-    explained = before > after and weighted - after >= LEAST_EXPLAINED * (before - after)
-    words = (
-        "{moved:.0%} of the responses are of other benchmarks than in the baseline; weighted to its "
-        "shares the ICC would be {weighted:z.2f} instead of {icc:z.2f}"
-    )
-    figures = {"moved": mix.moved, "weighted": mix.icc_reweighted, "icc": mix.icc_now}
-    is_moved = mix.moved >= MOVED_SHARE and explained
-    return [note("shares_explain", words, **figures)] if is_moved else []
+        is_compared = mix is not None and np.isfinite(mix.change_high)
+        return "none" if is_compared else "not_compared"
+    moved = any(row.scorer != "jury" and row.p_holm < LEVEL for row in anchor)
+    causes = ["model"] * (moved or any(row.change_high < 0 for row in anchor[-1:]))
+    if mix is not None and mix.moved >= MOVED_SHARE:
+        iccs = np.array([mix.icc_baseline, mix.icc_now, mix.icc_reweighted])
+        before, after, weighted = fisher_z(np.where(iccs < 1, iccs, NAN))
+        is_explained = before > after and weighted - after >= LEAST_EXPLAINED * (before - after)
+        causes += ["case_mix"] * bool(is_explained)
+    none = "neither" if any(row.n_responses for row in anchor) else "unknown"
+    return "_and_".join(causes) or none
 
 
 def weighted_icc(weights: Array, x: Array, y: Array, *, restandardise: bool) -> Array:

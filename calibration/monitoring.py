@@ -8,7 +8,7 @@ the target has an error of its own, so it is simulated, with a fixed seed.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -54,10 +54,7 @@ MOST_FACTOR = 1.6  # how many times more a short window must show than a year
 MOST_OF_ONE = 0.8  # of what raises an alarm, the most that one period can add
 FLOOR_SHARE = 0.1  # of the false alarms, for the floor; the rest is for the target
 YEARS = 3  # limits are simulated for so many; later years have the last one
-STUDIES, YEAR_PERIODS = (
-    20_000,
-    260_000,
-)  # at most so many studies, and periods of a year in them all
+STUDIES, CELLS_OF_YEAR = 20_000, 260_000  # simulated at most: studies, and periods of a year
 
 
 @dataclass(frozen=True)
@@ -241,7 +238,11 @@ def error_of_interval(low: float | None, high: float | None, n: int) -> float:
 
 
 def period_rows(
-    scope: Scope, jury: PanelColumns, rated: Mapping[str, date], options: MonitoringOptions
+    scope: Scope,
+    jury: PanelColumns,
+    rated: Mapping[str, date],
+    options: MonitoringOptions,
+    tick: Callable[[float], None] = lambda share: None,
 ) -> list[PeriodRow]:
     """Return the jury's agreement in each calendar period, in the order of time.
 
@@ -251,6 +252,7 @@ def period_rows(
     jury : whose members have columns in the scope's grid
     rated : response_id -> the day that puts it into a period, for the whole analysed set
     options : MonitoringOptions
+    tick : told the share of the periods done, from above 0 to 1
 
     Returns
     -------
@@ -261,10 +263,12 @@ def period_rows(
     """
     pair = columns(scope.grid, jury, scope.options.method)
     days = [rated[name] for name in scope.grid.responses]
-    return [
-        _period_row(scope, jury, pair, options, *period)
-        for period in calendar(days, scope.grid.clusters, options)
-    ]
+    rows: list[PeriodRow] = []
+    periods = calendar(days, scope.grid.clusters, options)
+    for period in periods:
+        rows.append(_period_row(scope, jury, pair, options, *period))
+        tick(len(rows) / len(periods))
+    return rows
 
 
 def _period_row(
@@ -281,7 +285,7 @@ def _period_row(
     reason, instances, rated = why_undefined(x, y), grid.instances(both), grid.instances(rows)
     statistic = period_icc(scope, jury, rows)
     plan = BootstrapPlan(rated, len(both), analysis.reps, analysis.seed)
-    drawn = np.empty(0) if reason else replicates(statistic, plan, scope.tick)
+    drawn = np.empty(0) if reason else replicates(statistic, plan)
     interval = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
     icc = column_icc(x, y, analysis.method)
     given = ~np.isnan(grid.composites[:, grid.of_kind("clinician")][both])
@@ -379,7 +383,7 @@ def limits(target_periods: float, year: int, rate: float, years: int = YEARS) ->
     studies (5,000 by week) a rate of 5 % is right to some 0.2 (0.3) percentage points.
     """
     random = np.random.default_rng(0)
-    studies = min(STUDIES, YEAR_PERIODS // year)
+    studies = min(STUDIES, CELLS_OF_YEAR // year)
     target = random.normal(size=(studies, 1)) / np.sqrt(target_periods)
     periods = np.hstack([random.normal(size=(studies, year)) for _ in range(years)])
     ones = np.ones(year * years)
@@ -399,26 +403,21 @@ def watch(rows: Sequence[PeriodRow], options: MonitoringOptions) -> Watched:
     Where there are no more periods than the baseline needs, only the floor is watched.
     """
     year, rate = A_YEAR[options.every], options.false_alarms
-    usable = [
-        row
-        for row in rows
-        if row.over and not row.too_few and math.isfinite(row.fisher_z) and math.isfinite(row.se)
-    ]
-    series = _precision(usable)
-    before = min(options.baseline, len(usable))
+    series = _series(rows)
+    before = min(options.baseline, len(series))
     if options.target is not None:
-        before = sum(row.end < (options.target_since or date.min) for row in usable)
-    target = _target(*series, before, options)
-    reason = None if usable[before:] else _why_unwatched(rows, usable, options)
+        ends = [rows[place].end for place in series.index]
+        before = sum(end < (options.target_since or date.min) for end in ends)
+    centre, variance, worth = _target(series, before, options)
+    reason = None if len(series) > before else _why_unwatched(rows, len(series), options)
     is_exact = options.target is not None and not options.target_se
     own_rate = rate * (1 if is_exact else 1 - FLOOR_SHARE)
-    floor = (finite_z(options.floor), np.zeros(len(usable)), np.inf)
-    scans = {} if reason else {"target": _scan(series, before, target, year, own_rate)}
-    scans["floor"] = _scan(series, 0, floor, year, rate * FLOOR_SHARE)
-    shown = _with_scans(rows, usable, scans)
-    at = {row.period: row for row in shown}
-    judged = next((row for row in reversed(shown) if not row.unfilled), shown[-1])
-    centre, variance, _ = target
+    floor, exact = finite_z(options.floor), np.zeros(len(series))
+    scans = {"floor": _scan(series, floor, exact, np.inf, year, rate * FLOOR_SHARE)}
+    if reason is None:
+        target = _scan(series[before:], centre, variance, worth, year, own_rate)
+        scans = {"target": target} | scans
+    shown = _with_scans(rows, series, scans)
     error = float(np.sqrt(variance[-1])) if variance.any() else NAN
     low, high = icc_of_fisher(centre + NORMAL_95 * error * np.array([-1, 1])).tolist()
     return Watched(
@@ -428,38 +427,42 @@ def watch(rows: Sequence[PeriodRow], options: MonitoringOptions) -> Watched:
         target_low=low,
         target_high=high,
         reason=reason,
-        baseline=tuple(at[row.period] for row in usable[:before]),
-        judged=judged,
-        **_first_fall(series, [at[row.period] for row in usable], scans, year, judged),
+        baseline=tuple(shown[place] for place in series.index[:before]),
+        **_first_fall(shown, series, scans, year),
     )
 
 
-def _precision(usable: Sequence[PeriodRow]) -> tuple[Array, Array, Array]:
-    """Return z, weights (responses minus 2), and the factor of the errors as known at each end.
+def _series(rows: Sequence[PeriodRow]) -> pd.DataFrame:
+    """Return z, weight and factor of the rows that can be compared, by their places.
 
-    The factor is the variance of z relative to that of independent normal responses, 1 / weight:
-    the mean of (jackknife SE)^2 * weight * (m - 2) / m over the periods to date, m instances each,
-    plus half that mean's standard error, since from few periods of scores that hardly vary it is
-    too small by chance. It is never below 1. (The delete-one jackknife's variance is about
-    m / (m - 2) times too large.)
+    A weight is responses minus 2. The factor, as known at the end of each period, is the variance of
+    z relative to that of independent normal responses, 1 / weight: the mean of
+    (jackknife SE)^2 * weight * (m - 2) / m over the periods to date, m instances each, plus half that
+    mean's standard error, since from few periods of scores that hardly vary it is too small by
+    chance. It is never below 1. (The delete-one jackknife's variance is m / (m - 2) times too large.)
     """
-    weights = np.array([row.n_responses - 2.0 for row in usable])
-    spread = np.array([row.se**2 * (1 - 2 / row.n_instances) for row in usable]) * weights
-    counts = np.arange(1, len(usable) + 1)
+    usable = {
+        place: (row.fisher_z, row.n_responses - 2.0, row.se**2 * (1 - 2 / row.n_instances))
+        for place, row in enumerate(rows)
+        if row.over and not row.too_few and math.isfinite(row.fisher_z) and math.isfinite(row.se)
+    }
+    series = pd.DataFrame.from_dict(usable, "index", np.float64, ["z", "weight", "factor"])
+    spread = (series["factor"] * series["weight"]).to_numpy()
+    counts = np.arange(1, len(series) + 1)
     mean = np.cumsum(spread) / counts
     square = np.maximum(np.cumsum(spread**2) / counts - mean**2, 0.0)
     error = np.sqrt(square / np.maximum(counts - 1, 1))
-    z = np.array([row.fisher_z for row in usable])
-    return z, weights, np.maximum(mean + error / 2, 1.0)
+    return series.assign(factor=np.maximum(mean + error / 2, 1.0))
 
 
 def _target(
-    z: Array, weights: Array, factor: Array, before: int, options: MonitoringOptions
+    series: pd.DataFrame, before: int, options: MonitoringOptions
 ) -> tuple[float, Array, float]:
     """Return the target on z, its variance at each watched end, and of how many periods it is worth.
 
     The last is rounded to two digits, so that a limit does not change with each response.
     """
+    z, weights, factor = series.to_numpy().T
     own, rest = factor[before:] if len(z) > before else factor[-1:], weights[before:]
     if options.target is not None:
         variance = options.target_se**2
@@ -474,84 +477,69 @@ def _target(
 
 
 def _scan(
-    series: tuple[Array, Array, Array],
-    start: int,
-    aim: tuple[float, Array, float],
-    year: int,
-    rate: float,
+    series: pd.DataFrame, centre: float, variance: Array, worth: float, year: int, rate: float
 ) -> pd.DataFrame:
-    """Return scan, window, limit and the aim's variance, a row for each period from `start` on.
+    """Return the scan of falls below a centre, its window, limit, and whether that is reached.
 
-    `aim` is target or floor: its z, its variance at each end, and of how many periods it is worth.
+    `variance` is the centre's at each end; `worth` is how many periods it is as exact as.
     """
-    z, weights, factor = (values[start:] for values in series)
-    centre, variance, worth = aim
+    z, weights, factor = series.to_numpy().T
     years = np.minimum(np.arange(len(z)) // year, YEARS - 1)
     by_year = np.array(limits(worth, year, rate, int(years.max(initial=0)) + 1))
     most = MOST_OF_ONE * by_year.min() * window_factor(SHORTEST, year) * math.sqrt(SHORTEST)
     falls = np.minimum(centre - z, most * np.sqrt(factor / weights))
     scan, windows = scan_falls(falls, weights, factor, variance, year)
     figures = {"scan": scan, "window": windows, "limit": by_year[years], "variance": variance}
-    return pd.DataFrame(figures, index=range(start, start + len(z)))
+    return series.assign(**figures, alarm=scan >= by_year[years])
 
 
 def _with_scans(
-    rows: Sequence[PeriodRow], usable: Sequence[PeriodRow], scans: Mapping[str, pd.DataFrame]
+    rows: Sequence[PeriodRow], series: pd.DataFrame, scans: Mapping[str, pd.DataFrame]
 ) -> list[PeriodRow]:
     """Return the rows with their roles, the scan of falls below the target, and alarms."""
-    alarms = {place for scan in scans.values() for place in scan.index[scan.scan >= scan.limit]}
-    places = {row.period: place for place, row in enumerate(usable)}
-    to_target = scans["target"].to_dict("index") if "target" in scans else {}
+    alarms = {place for scan in scans.values() for place in scan.index[scan["alarm"]]}
+    if "target" not in scans:
+        return [replace(row, alarm=place in alarms) for place, row in enumerate(rows)]
+    target: Mapping[Any, Mapping[Any, Any]] = scans["target"].to_dict("index")
     shown = []
-    for row in rows:
-        place = places.get(row.period, -1)
-        look: Mapping[Any, Any] = to_target.get(place, {})
-        role = "watched" if look else "baseline" if place >= 0 else "left out"
-        none = not to_target or place >= 0 or row.too_few or not row.over
-        lost = note("left_out", "left out of the scan: its ICC has no z, or that has no error")
-        shown.append(
-            replace(
-                row,
-                role=role if to_target else "",
-                scan=look["scan"] if look.get("window") else None,
-                limit=look.get("limit"),
-                alarm=place in alarms,
-                notes=noted(*row.notes, None if none else lost),
-            )
-        )
+    for place, row in enumerate(rows):
+        role = "baseline" if place in series.index else "left out"
+        if role == "left out" and row.over and not row.too_few:
+            lost = note("left_out", "left out of the scan: its ICC has no z, or that has no error")
+            row = replace(row, notes=(*row.notes, lost))
+        row = replace(row, role=role, alarm=place in alarms)
+        if look := target.get(place):
+            scan = look["scan"] if look["window"] else None
+            row = replace(row, role="watched", scan=scan, limit=look["limit"])
+        shown.append(row)
     return shown
 
 
 def _first_fall(
-    series: tuple[Array, Array, Array],
-    usable: Sequence[PeriodRow],
-    scans: Mapping[str, pd.DataFrame],
-    year: int,
-    judged: PeriodRow,
+    rows: Sequence[PeriodRow], series: pd.DataFrame, scans: Mapping[str, pd.DataFrame], year: int
 ) -> dict[str, Any]:
-    """Return the first fall that raised an alarm; of two in one period, that below the target."""
-    reached = {below: scan[scan.scan >= scan.limit] for below, scan in scans.items()}
-    firsts = [(int(scan.index[0]), below) for below, scan in reached.items() if len(scan)]
+    """Return the first fall that raised an alarm, of two in one period that below the target."""
+    judged = next((row for row in reversed(rows) if not row.unfilled), rows[-1])
+    firsts = [
+        (scan.index[scan["alarm"]][0], name) for name, scan in scans.items() if any(scan["alarm"])
+    ]
     if not firsts:
         own = {"icc": judged.icc, "low": judged.boot_low, "high": judged.boot_high}
-        return {"below": "", "fell": (judged,)} | own
+        return {"judged": judged, "below": "", "fell": (judged,)} | own
     place, below = min(firsts, key=lambda first: first[0])
     look: Mapping[Any, Any] = scans[below].to_dict("index")[place]
-    z, weights, factor = series
-    window = slice(place - look["window"] + 1, place + 1)
-    total = weights[window].sum()
-    variance = factor[place] / total
-    error = np.sqrt(look["variance"] + variance)
-    half, reach = NORMAL_95 * np.sqrt(variance), look["limit"] * error
-    reach *= window_factor(look["window"], year)
-    ends = icc_of_fisher(weights[window] @ z[window] / total + np.array([0, -half, half, reach]))
+    window = series.loc[:place][-look["window"] :]
+    z, weights, _ = window.to_numpy().T
+    variance = look["factor"] / weights.sum()
+    half, error = NORMAL_95 * np.sqrt(variance), np.sqrt(look["variance"] + variance)
+    reach = look["limit"] * window_factor(look["window"], year) * error
+    ends = icc_of_fisher(weights @ z / weights.sum() + np.array([0, -half, half, reach]))
     figures = dict(zip(("icc", "low", "high", "most"), ends.tolist(), strict=True))
-    return figures | {"below": below, "fell": tuple(usable[window])}
+    fell = tuple(rows[place] for place in window.index)
+    return {"judged": judged, "below": below, "fell": fell} | figures
 
 
-def _why_unwatched(
-    rows: Sequence[PeriodRow], usable: Sequence[PeriodRow], options: MonitoringOptions
-) -> Note:
+def _why_unwatched(rows: Sequence[PeriodRow], usable: int, options: MonitoringOptions) -> Note:
     if options.target is not None:
         words = "not watched yet: no completed period since then has enough instances"
         return note("not_watched_since", words)
@@ -560,7 +548,7 @@ def _why_unwatched(
         "not_watched_yet",
         "not watched yet: {baseline:completed period} with enough instances and one more are needed; "
         "of {periods}, {not_over} are not over. Compared with a frozen report, one after it is enough",
-        periods=len(usable) + waiting,
+        periods=usable + waiting,
         baseline=options.baseline,
         not_over=waiting,
     )
@@ -598,7 +586,7 @@ def decide(watched: Watched, mix: CaseMix | None, simulated: Sequence[str] = ())
     words, ends = _ends(watched.target_low, watched.target_high)
     target = note(
         "target",
-        f"target ICC {{icc:z.2f}}{words}, {{source}}",
+        f"target ICC {{icc:z.2f}}{words}, source: {{source}}",
         icc=watched.target_icc,
         **ends,
         source=watched.options.source,
@@ -679,23 +667,18 @@ def _reasons(kind: DecisionKind, watched: Watched, mix: CaseMix | None) -> Itera
 
 
 def _alarm(watched: Watched) -> Note:
-    code, words = "alarm", "below the target of {target:z.2f}"
-    if watched.below == "floor":
-        code, words = "shown_below_floor", "below the floor of {floor:z.2f}"
+    figures = {name: getattr(watched, name) for name in ("icc", "low", "high", "most")}
+    aims = {"target": watched.target_icc, "floor": watched.options.floor}
     return note(
-        code,
+        "shown_below_floor" if watched.below == "floor" else "alarm",
         "falls reached their limit in {period}: over {periods:period} to then the ICC is {icc:z.2f} "
         "(95 % {low:z.2f} to {high:z.2f}; corrected for all looks of a year at most {most:z.2f}), "
-        f"{words}; an unchanged jury raises an alarm in {{percent:g}} % of years",
+        f"below the {watched.below} of {{{watched.below}:z.2f}}; an unchanged jury raises an alarm in "
+        "{percent:g} % of years",
         period=watched.fell[-1].period,
         periods=len(watched.fell),
-        icc=watched.icc,
-        low=watched.low,
-        high=watched.high,
-        most=watched.most,
-        target=watched.target_icc,
-        floor=watched.options.floor,
         percent=round(100 * watched.options.false_alarms, 1),
+        **figures | aims,
     )
 
 

@@ -154,8 +154,7 @@ def test_a_juror_without_an_anchor_has_a_row_that_says_so_and_without_any_there_
     assert [row.n_responses for row in rows] == [10, 0, 0]
     assert rows[1].notes == (note("no_anchor", "words", days=7),)
     rows, _, found = judged((scores, readings[readings["replicate"] == 0]), alarm=True)
-    assert rows == []
-    assert "no anchor: without responses scored again it is not known" in str(found[1][0])
+    assert (rows, found) == ([], "unknown")
 
 
 def test_the_jurys_shift_is_the_mean_of_its_jurors():
@@ -206,17 +205,17 @@ def test_weights_that_rest_on_a_handful_of_responses_give_no_figure():
 
 
 def test_where_nothing_fell_nothing_is_blamed_but_a_moved_juror_is_named():
-    _, _, found = judged(drifting(n=60, shift=0.6))
-    assert found[0] == "none"
-    assert any(str(one).startswith("j0 moved by +0.") for one in found[1])
+    rows, _, found = judged(drifting(n=60, shift=0.6))
+    assert found == "none"
+    assert rows[0].p_holm < 0.05 < rows[0].low < rows[0].shift
 
 
 def test_with_one_period_only_nothing_is_claimed():
-    assert drift_of([], None, alarm=False)[0] == "not_compared"
+    assert drift_of([], None, alarm=False) == "not_compared"
 
 
 def count(runs=24, **planted):
-    return [judged(drifting(n=100, seed=seed, **planted), reps=200)[2][0] for seed in range(runs)]
+    return [judged(drifting(n=100, seed=seed, **planted), reps=200)[2] for seed in range(runs)]
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.calibrate\.json\.details\.missing\[\d+\]\.icc_(highest|lowest) is gone",
     r"\.calibrate\.json\.details\.other_measures\[\d+\]\.(icc_absolute(_low|_high)?|kendall) is gone",
     r"\.route\.json\.(baseline|learned) is gone",
-    r"\.monitor\.json\.(cusum|detectable|limit|reason|drift\.said) is gone",
+    r"\.monitor\.json\.(cusum|detectable|limit|reason|drift\.(said|notes)) is gone",
     r"\.monitor\.json\.periods\[\d+\]\.(benchmark|joined|jury_first|jury_last) is gone",
     r"\.monitor\.json\.periods\[\d+\]\.notes.*",  # less what columns say
     r"\.monitor\.json\.(target\.notes|decision\.reasons)\[\d+\]\.code: 'no_cusum_\w+' became 'not_watched_\w+'",

@@ -141,6 +141,7 @@ def monitor(
 
 def show_monitored(monitoring: "Monitored", to: Path | None = None) -> None:
     """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
+    from calibration.drift import DRIFTS
     from calibration.notes import sentence
     from calibration.tables.monitoring import ANCHOR, REPORTS, mix_table, periods_table
     from calibration.tables.numbers import TERMINAL
@@ -153,8 +154,9 @@ def show_monitored(monitoring: "Monitored", to: Path | None = None) -> None:
         show_fitted(ANCHOR, monitoring.anchor, ANCHOR.caption, to)
     if monitoring.mix:
         show_table(mix_table(monitoring.mix, TERMINAL), to)
-    evidence = monitoring.evidence if monitoring.mix or monitoring.anchor else ()
-    for note in (*evidence, *(note for row in monitoring.jurors for note in row.notes)):
+    if monitoring.mix or monitoring.anchor:
+        say(f"Drift: {DRIFTS[monitoring.drift]}.", to)
+    for note in (note for row in monitoring.jurors for note in row.notes):
         say(sentence(note), to)
     if monitoring.reports:
         show_fitted(REPORTS, monitoring.reports, REPORTS.caption, to)

@@ -27,7 +27,6 @@ from calibration.monitoring import (
     FREQUENCY,
     PeriodRow,
     Watched,
-    calendar,
     decide,
     error_of_interval,
     period_label,
@@ -55,19 +54,12 @@ Tick = Callable[[float], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Monitored(Watched):
-    """All that `medjury analyse monitor` finds.
+    """All that `medjury analyse monitor` finds: whether agreement has fallen, and what speaks for why.
 
-    Attributes
-    ----------
-    benchmark : its name, or "combined"
-    simulated : who of the jury and the clinicians is no real rater
-    decision : whether agreement has fallen
-    mix : the judged period against the baseline or the first; None where it is that one
-    anchor, drift, evidence : what a change may come from
-    remarks : on all periods together
-    jurors : when their models end
-    reports : frozen ones, the oldest first
-    unnoted : why the ledger was not told of the jury, or ""
+    `simulated` are those of the jury and the clinicians who are no real raters; `mix` is the judged
+    period against the baseline or the first, None where it is that one; `drift` as in
+    `calibration.drift`; `remarks` are on all periods together; `unnoted` says why the ledger was
+    not told of the jury.
     """
 
     benchmark: str
@@ -77,7 +69,6 @@ class Monitored(Watched):
     mix: CaseMix | None
     anchor: tuple[AnchorRow, ...]
     drift: str
-    evidence: tuple[Note, ...]
     remarks: tuple[Note, ...]
     jurors: tuple[JurorEnd, ...]
     reports: tuple[ReportRow, ...]
@@ -96,45 +87,40 @@ class Monitored(Watched):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `analyse monitor --json` has it; what is undefined is None."""
-        options, fall = self.options, ("icc", "low", "high", "most")
-        target = {name: getattr(self, f"target_{name}") for name in fall[:3]}
-        target |= {"source": options.source, "note": told(noted(self.reason))}
-        figures = {
-            "benchmark": self.benchmark,
-            "scorer": "jury",
-            "jury": self.jury,
-            "simulated": self.simulated,
-            "method": options.analysis.method,
-            "every": options.every,
-            "since": options.since,
-            "least": options.least,
-            "threshold": options.floor,
-            "false_alarms": options.false_alarms,
-            "fallen": self.has_fallen,
-            "judged": math.isfinite(self.icc),
-            "newest": self.judged.period,
-            "alarm": self.alarm.period if self.alarm else None,
-            "fall": {name: getattr(self, name) for name in fall}
-            | {"of": self.below, "periods": [row.period for row in self.fell]}
-            if self.below
-            else None,
-            "target": target | {"notes": noted(self.reason)},
-            "drift": {
-                "drift": self.drift,
-                "anchored": bool(self.anchor),
-                "notes": self.evidence,
-            },
-            "periods": self.periods,
-            "anchor": self.anchor,
-            "case_mix": self.mix,
-            "jurors": self.jurors,
-        }
+        options, ends = self.options, ("icc", "low", "high")
+        target = {name: getattr(self, f"target_{name}") for name in ends}
+        reason = {"note": told(noted(self.reason)), "notes": noted(self.reason)}
+        fall = {name: getattr(self, name) for name in (*ends, "most")} | {"of": self.below}
+        alone = ("benchmark", "jury", "simulated", "periods", "anchor", "jurors")
+        figures: dict[str, Any] = json_value(
+            {name: getattr(self, name) for name in alone}
+            | {
+                "scorer": "jury",
+                "method": options.analysis.method,
+                "every": options.every,
+                "since": options.since,
+                "least": options.least,
+                "threshold": options.floor,
+                "false_alarms": options.false_alarms,
+                "fallen": self.has_fallen,
+                "judged": math.isfinite(self.icc),
+                "newest": self.judged.period,
+                "alarm": self.alarm.period if self.alarm else None,
+                "fall": fall | {"periods": [row.period for row in self.fell]}
+                if self.below
+                else None,
+                "target": target | {"source": options.source} | reason,
+                "drift": {"drift": self.drift, "anchored": bool(self.anchor)},
+                "case_mix": self.mix,
+            }
+        )
         reports = [row.to_json() for row in self.reports]
-        rest: dict[str, Any] = json_value(figures)
-        return rest | {"decision": decision_json(self.decision), "reports": reports}
+        return figures | {"decision": decision_json(self.decision), "reports": reports}
 
 
-def monitor(engine: Engine, options: MonitoringOptions, tick: Tick | None = None) -> Monitored:
+def monitor(
+    engine: Engine, options: MonitoringOptions, tick: Tick = lambda share: None
+) -> Monitored:
     """Judge agreement by its periods, and note in the ledger that the jury was looked at.
 
     Raises
@@ -154,19 +140,16 @@ def monitor(engine: Engine, options: MonitoringOptions, tick: Tick | None = None
     if (jury := scope.jury) is None:
         raise BadInput(f"{scope.name} has no jury")
     rated = {name: one.last.date() for name, one in clinician_dates(engine).items()}
-    days = [rated[name] for name in scope.grid.responses]
-    many = len(calendar(days, scope.grid.clusters, options))
-    if not many:
-        raise BadInput(f"--since {options.since}: clinicians have rated no response since then")
     with threadpool_limits(1):
-        ticked = replace(scope, tick=_share_done(tick, many * analysis.reps))
-        watched = watch(period_rows(ticked, jury, rated, options), options)
-        mix = _mix(scope, watched, days)
+        rows = period_rows(scope, jury, rated, options, tick)
+        if not rows:
+            raise BadInput(f"--since {options.since}: clinicians have rated no response since then")
+        watched = watch(rows, options)
+        mix = _mix(scope, watched, [rated[name] for name in scope.grid.responses])
         own = anchors(again, scores.rubrics)
         elsewhere = {benchmark for benchmark, raters, _ in scope.elsewhere if raters}
         seen = {*scope.composites["benchmark"].unique(), *elsewhere}
         anchor = anchor_rows(scope, jury, jurors, own[own["benchmark"].isin(seen)])
-    drift, evidence = drift_of(anchor, mix, watched.below == "target")
     simulated = tuple(sorted(scope.simulated & {*jurors, *scope.clinicians}))
     return Monitored(
         **vars(watched),
@@ -176,8 +159,7 @@ def monitor(engine: Engine, options: MonitoringOptions, tick: Tick | None = None
         decision=decide(watched, mix, simulated),
         mix=mix,
         anchor=tuple(anchor),
-        drift=drift,
-        evidence=evidence,
+        drift=drift_of(anchor, mix, watched.below == "target"),
         remarks=tuple(_remarks(watched.periods, again[again["rater"].isin(scope.jurors)], scope)),
         jurors=tuple(
             juror_ends(jurors, juror_profiles(engine, jurors), options.panel, options.today)
@@ -222,18 +204,6 @@ def _scope(
         hint = "; --benchmark NAME watches one by itself" if len(scores.benchmarks) > 1 else ""
         raise BadInput(f"{scope.name} is {why!s}{hint}")
     return scope
-
-
-def _share_done(tick: Tick | None, resamples: int) -> Callable[[int], None]:
-    done = 0
-
-    def ticked(more: int) -> None:
-        nonlocal done
-        done += more
-        if tick is not None:
-            tick(done / resamples)
-
-    return ticked
 
 
 def _mix(scope: Scope, watched: Watched, days: Sequence[date]) -> CaseMix | None:
