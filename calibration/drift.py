@@ -61,20 +61,18 @@ class AnchorRow(Noted):
     ----------
     scorer : "juror:NAME", or "jury" for the mean of jurors that all have both
     shift, low, high : latest minus first in points, with a 95 % interval over instances
-    p, p_holm : two-sided, of shift 0; corrected for the jurors of the jury
+    p_holm : two-sided p of shift 0, corrected for the jurors of the jury
     icc_one : ICC(A,1) of first and latest
     icc_first, icc_latest : ICC(C,2) with the clinicians on the same n_clinical responses
     change_low, change_high : 95 % interval of latest minus first of these two, over instances
     """
 
-    benchmark: str
     scorer: str
     n_responses: int
     n_instances: int
     shift: float
     low: float
     high: float
-    p: float
     p_holm: float
     icc_one: float
     n_clinical: int
@@ -251,7 +249,7 @@ def anchor_rows(
         _anchor_row(scope, jury, f"juror:{name}", (name,), own[own["rater"] == name])
         for name in jurors
     ]
-    adjusted = holm(np.array([row.p for row in rows]))
+    adjusted = holm(np.array([row.p_holm for row in rows]))
     rows = [replace(row, p_holm=float(p)) for row, p in zip(rows, adjusted, strict=True)]
     if len(jurors) == 1:
         return rows
@@ -273,14 +271,12 @@ def _anchor_row(
     simulated = remarks.simulated(scope.simulated & set(members))
     notes = noted(lost if clinical < LEAST_RESPONSES else None, simulated)
     return AnchorRow(
-        benchmark=scope.name,
         scorer=scorer,
         n_responses=len(pair),
         n_instances=len(np.unique(clusters)),
         shift=shift,
         low=ends.low,
         high=ends.high,
-        p=p,
         p_holm=p,
         icc_one=icc_one(pair),
         n_clinical=clinical,
