@@ -33,10 +33,11 @@ from annotate.results import (
     ShownRanking,
 )
 from annotate.vega import specification
+from calibration.drift import DRIFTS
 from calibration.json_values import json_row, json_value
 from calibration.juries.recommendation import recommended_jurors
-from calibration.notes import sentence, simulated_in, told
-from calibration.report.chart_monitoring import chart_cusum, chart_periods
+from calibration.notes import simulated_in
+from calibration.report.chart_monitoring import chart_falls, chart_periods
 from calibration.report.figures import Figure, intervals
 from calibration.report.ledger import juries_tried
 from calibration.report.page import in_points, sensitivity
@@ -48,7 +49,7 @@ from calibration.tables.models import detectable_tables, jury_calls_table, model
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
-from calibration.values import NAN
+from calibration.values import NAN, MonitoringOptions
 from data.errors import BadInput, NotAllowed, Unrated
 from data.person import is_blind
 from data.queries import simulated_raters
@@ -65,7 +66,7 @@ from medjury.services.juries import (
     rank_juries,
 )
 from medjury.services.models import ModelsRequest
-from medjury.services.monitoring import Causes, Judged, MonitoringQuestion, causes, judge
+from medjury.services.monitoring import Monitored, monitor
 from medjury.services.reports import FORMATS, content_of, report_text
 
 if TYPE_CHECKING:
@@ -80,13 +81,13 @@ OF_ICC = (
     "Points are ICC(C,2) of the jury with the clinicians, lines the bootstrap interval over "
     "instances. Baseline periods make the target."
 )
-OF_CUSUM = (
-    "Falls below the target added up over the latest periods, at most a year, and where they raise "
-    "an alarm. The limit is set by the false alarms a year that are allowed; an alarm stands until "
-    "watching begins anew."
+OF_FALLS = (
+    "The largest fall below the target over a window of the latest periods, at most a year, and where "
+    "it raises an alarm. The limit is set by the false alarms a year that are allowed; an alarm stands "
+    "until watching begins anew."
 )
 
-_judgements: OrderedDict[Key, Judged] = OrderedDict()
+_monitored_studies: OrderedDict[Key, Monitored] = OrderedDict()
 
 
 def agreement(engine: Engine, question: AgreementQuestion, tick: Tick | None = None) -> Answer:
@@ -286,57 +287,45 @@ def _jury_table(engine: Engine, request: CostsRequest) -> Table:
 
 
 def monitoring(
-    engine: Engine, question: MonitoringQuestion, tick: Tick | None = None
+    engine: Engine, options: MonitoringOptions, tick: Tick | None = None
 ) -> MonitoringAnswer:
     """Return the decision, the charts, and the table of periods."""
-    judged = _judged(engine, question, tick)
-    rows = judged.periods, judged.watched.rows, judged.remarks
-    table = periods_table(*rows, title=judged.title)
-    return MonitoringAnswer(
-        judged.decision, [*_monitoring_charts(judged)], table, judged.study.jury
-    )
+    found = _monitored(engine, options, tick)
+    table = periods_table(found.periods, found.remarks, title=found.title)
+    return MonitoringAnswer(found.decision, [*_monitoring_charts(found)], table, found.jury)
 
 
-def monitoring_details(engine: Engine, question: MonitoringQuestion) -> MonitoringBehind:
+def monitoring_details(engine: Engine, options: MonitoringOptions) -> MonitoringBehind:
     """Return what a change may come from, and when the jurors' models end."""
-    judged = causes(engine, _judged(engine, question))
-    sentences = [*map(sentence, judged.drift.notes)]
-    if judged.mix and not judged.mix.is_defined:
-        sentences.append(f"Case mix: {told(judged.mix.notes)}.")
-    return MonitoringBehind(
-        tuple(sentences),
-        [*_cause_tables(judged)],
-        laid_out(JURORS, judged.jurors),
-        bool(judged.anchor),
+    found = _monitored(engine, options)
+    shown = [laid_out(ANCHOR, found.anchor)] if found.anchor else []
+    shown += [mix_table(found.mix)] if found.mix else []
+    why = DRIFTS[found.drift]
+    sentences = (f"{why[0].upper()}{why[1:]}.",)
+    ends = laid_out(JURORS, found.jurors)
+    return MonitoringBehind(sentences, shown, ends, bool(found.anchor))
+
+
+def _monitored(engine: Engine, options: MonitoringOptions, tick: Tick | None = None) -> Monitored:
+    """Return what is found over time, computed once for an unchanged study."""
+    key = (engine.url, version(engine), options)
+    return cached(
+        _monitored_studies, key, lambda: monitor(engine, options, *([tick] if tick else []))
     )
 
 
-def _judged(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Judged:
-    """Return a judgement, computed once for an unchanged study."""
-    key = (engine.url, version(engine), question)
-    return cached(_judgements, key, lambda: judge(engine, question, tick))
-
-
-def _monitoring_charts(judged: Judged) -> Iterator[Chart]:
-    watched, question = judged.watched, judged.question
-    summary = ", ".join(f"{row.period} {fixed(row.icc)}" for row in judged.periods)
-    words = f"ICC by {question.every}, floor {question.floor:.2f}: {summary}"
-    target = watched.target_icc if watched.rows else NAN
-    drawn = chart_periods(judged.periods, watched.rows, question.floor, target)
+def _monitoring_charts(found: Monitored) -> Iterator[Chart]:
+    options = found.options
+    summary = ", ".join(f"{row.period} {fixed(row.icc)}" for row in found.periods)
+    words = f"ICC by {options.every}, floor {options.floor:.2f}: {summary}"
+    target = NAN if found.reason else found.target_icc
+    drawn = chart_periods(found.periods, options.floor, target)
     yield _monitoring_chart("agreement-over-time", drawn, OF_ICC, words)
-    summed = sum(row.role == "watched" for row in watched.rows)
-    if summed:
-        state = f"alarm in {watched.alarm.period}" if watched.alarm else "no alarm"
-        words = f"CUSUM of {summed} periods, limit {fixed(watched.limit)}: {state}"
-        yield _monitoring_chart("cusum", chart_cusum(watched.rows), OF_CUSUM, words)
+    if not found.reason:
+        state = f"alarm in {found.alarm.period}" if found.alarm else "no alarm"
+        words = f"Falls below the target by period: {state}"
+        yield _monitoring_chart("falls", chart_falls(found.periods), OF_FALLS, words)
 
 
 def _monitoring_chart(name: str, drawn: alt.TopLevelMixin, caption: str, words: str) -> Chart:
     return Chart(name, "", specification(drawn), caption, words)
-
-
-def _cause_tables(judged: Causes) -> Iterator[Table]:
-    if judged.anchor:
-        yield laid_out(ANCHOR, judged.anchor)
-    if judged.mix and judged.mix.is_defined:
-        yield mix_table(judged.mix)

@@ -1,6 +1,7 @@
 """The values that all statistics share: the options of an analysis, and its constants."""
 
 from dataclasses import dataclass, field
+from datetime import date
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,7 @@ POWER_80 = NormalDist().inv_cdf(0.8)  # 0.841621
 COMBINED = "combined"  # what the agreement table calls all benchmarks at once
 
 Method = Literal["paper", "published"]
+PeriodLength = Literal["week", "month", "quarter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,44 @@ class AnalysisOptions:
     reading: Literal["independent", "adjudicated"] = "independent"
     executor: "Executor | None" = field(default=None, compare=False, repr=False)
     further: bool = field(default=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringOptions:
+    """The options of watching agreement over time.
+
+    Attributes
+    ----------
+    today : the period that this day is in is not over
+    analysis : its min_shared and references are not used
+    panel : a panel of the user's, which may know when its jurors' models end
+    every, least : the calendar period, and the instances it needs
+    since : responses before this day are in no period, but count for z
+    floor : the lowest acceptable ICC
+    false_alarms : share of years in which an unchanged jury may raise an alarm
+    baseline : periods whose mean is the target, where neither a report nor an ICC is given
+    baseline_report : the frozen report that gives the target
+    target, target_se : a known ICC, and the standard error of its Fisher's z, 0 where it is exact
+    target_since : with a target, only periods that end on this day or later are watched
+    """
+
+    today: date
+    analysis: AnalysisOptions = field(default_factory=AnalysisOptions)
+    panel: str | None = None
+    every: PeriodLength = "month"
+    least: int = 20
+    since: date | None = None
+    floor: float = 0.4
+    false_alarms: float = 0.05
+    baseline: int = 3
+    baseline_report: int | None = None
+    target: float | None = None
+    target_se: float = 0.0
+    target_since: date | None = None
+
+    @property
+    def source(self) -> str:
+        """Return where the target comes from."""
+        if self.baseline_report is not None:
+            return f"report {self.baseline_report}"
+        return "baseline" if self.target is None else "given"

@@ -1,58 +1,57 @@
-"""The CUSUM: worked examples, its properties, and limits held against a normal integral."""
+"""The scan of falls: worked examples, its properties, and limits held against a normal integral."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from kit.scores import row
+from kit.scores import row, watching
 from scipy import integrate, stats
 
-from calibration.monitoring.cusum import (
-    detectable_fall,
-    falling_cusum,
-    fisher_z,
+from calibration.monitoring import (
+    finite_z,
     independent_se,
     limits,
+    scan_falls,
+    watch,
     window_factor,
 )
-from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
 from calibration.notes import note
 
 NAN = math.nan
 ZERO, ONE = np.zeros(4), np.ones(4)
-KNOWN = TargetOptions(None, 0.6, None, "given")
+KNOWN = watching(target=0.6)
 
 
 def test_falls_add_up_over_the_window_that_shows_them_most():
-    # Errors 1, 4 periods a year: the last 2 ask for sqrt(4/2), 3 for sqrt(4/3), 4 for 1; so the sum
+    # Errors 1, 4 periods a year: the last 2 ask for sqrt(4/2), 3 for sqrt(4/3), 4 for 1; so the scan
     # is that of the falls of the window by sqrt(4). Of 1 -2 3 2: -1, then 1, then 3 + 2 = 5.
-    found = falling_cusum(np.array([1.0, -2, 3, 2]), ONE, ONE, ZERO, 4)
+    scan, windows = scan_falls(np.array([1.0, -2, 3, 2]), ONE, ONE, ZERO, 4)
 
-    assert found.sums[1:] == pytest.approx([-0.5, 1, 2.5])
-    assert found.windows.tolist() == [0, 2, 3, 2]
-
-
-def test_one_period_alone_has_no_sum():
-    assert falling_cusum(np.array([99.0]), ONE[:1], ONE[:1], ZERO[:1], 12).sums == [-np.inf]
+    assert scan[1:] == pytest.approx([-0.5, 1, 2.5])
+    assert windows.tolist() == [0, 2, 3, 2]
 
 
-def test_weights_are_responses_and_the_targets_error_is_in_the_sum():
+def test_one_period_alone_has_no_scan():
+    assert scan_falls(np.array([99.0]), ONE[:1], ONE[:1], ZERO[:1], 12)[0] == [-np.inf]
+
+
+def test_weights_are_responses_and_the_targets_error_is_in_the_scan():
     # Mean of 1 and 4 with weights 3 and 1: 7/4; its variance 2 / 4, the target's 1/2.
-    found = falling_cusum(
+    scan, _ = scan_falls(
         np.array([1.0, 4]), np.array([3.0, 1]), np.array([9.0, 2]), np.array([9.0, 0.5]), 2
     )
-    assert found.sums[1] == pytest.approx(7 / 4)
+    assert scan[1] == pytest.approx(7 / 4)
 
 
 def test_a_common_shift_and_scale_change_nothing():
     falls = np.random.default_rng(0).normal(size=(3, 20))
     weights = np.linspace(0.5, 1, 20)
-    own = falling_cusum(falls, weights, np.ones(20), np.ones(20), 12)
-    twice = falling_cusum(2 * falls, weights, np.full(20, 4.0), np.full(20, 4.0), 12)
-    alone = falling_cusum(falls[1], weights, np.ones(20), np.ones(20), 12)
-    assert twice.sums == pytest.approx(own.sums)
-    assert alone.sums == pytest.approx(own.sums[1])
+    own = scan_falls(falls, weights, np.ones(20), np.ones(20), 12)[0]
+    twice = scan_falls(2 * falls, weights, np.full(20, 4.0), np.full(20, 4.0), 12)[0]
+    alone = scan_falls(falls[1], weights, np.ones(20), np.ones(20), 12)[0]
+    assert twice == pytest.approx(own)
+    assert alone == pytest.approx(own[1])
 
 
 def test_a_short_window_must_show_a_fall_of_more_errors_but_never_much_more():
@@ -82,128 +81,105 @@ def test_the_limit_of_three_periods_a_year_is_that_of_an_integral():
     assert found == pytest.approx(0.95, abs=0.004)
 
 
-def test_fewer_false_alarms_ask_for_more_and_an_exact_target_finds_smaller_falls():
+def test_fewer_false_alarms_ask_for_more():
     assert limits(3.0, 12, 0.01, 1)[0] > limits(3.0, 12, 0.05, 1)[0] > limits(3.0, 12, 0.1, 1)[0]
-    falls = [detectable_fall(periods, 12, 0.05) for periods in (1.0, 3.0, 12.0, np.inf)]
-    assert falls == sorted(falls, reverse=True)
-
-
-def test_the_detectable_fall_is_found_in_four_of_five_years():
-    random = np.random.default_rng(1)
-    target, periods = random.normal(size=(4000, 1)) / 2, random.normal(size=(4000, 12))
-    falls = target - periods + detectable_fall(4.0, 12, 0.05)
-    ones = np.ones(12)
-    sums = falling_cusum(falls, ones, ones, ones / 4, 12).sums
-    assert (sums >= limits(4.0, 12, 0.05, 1)[0]).any(axis=1).mean() == pytest.approx(0.8, abs=0.02)
 
 
 def test_the_baseline_is_the_mean_weighted_by_responses_and_is_not_watched():
     rows = [row(0, 0.6, 20), row(1, 0.4, 80), row(2, 0.5, 20), row(3, 0.2, 20)]
-    found = watch(rows, TargetOptions(periods=2))
+    found = watch(rows, watching(baseline=2))
     z = (18 * rows[0].fisher_z + 78 * rows[1].fisher_z) / 96
 
-    assert float(fisher_z(found.target_icc)) == pytest.approx(z)
+    assert finite_z(found.target_icc) == pytest.approx(z)
     assert found.target_low < found.target_icc < found.target_high
-    assert [one.role for one in found.rows] == ["baseline", "baseline", "watched", "watched"]
+    assert [one.role for one in found.periods] == ["baseline", "baseline", "watched", "watched"]
     fall = z - (rows[2].fisher_z + rows[3].fisher_z) / 2
     error = math.sqrt(1 / 96 + 1 / 36)
-    assert found.rows[2].cusum is None
-    assert found.rows[3].cusum == pytest.approx(fall / error / 1.6)
-    assert found.rows[3].step == pytest.approx((z - rows[3].fisher_z) * math.sqrt(18))
+    assert found.periods[2].scan is None
+    assert found.periods[3].scan == pytest.approx(fall / error / 1.6)
 
 
 def test_an_error_smaller_than_chance_alone_is_not_believed():
-    small, large = (watch([row(0, 0.6, se=se)] * 2, KNOWN).rows[1].se for se in (0.01, 0.9))
-    assert small == pytest.approx(1 / math.sqrt(18))
-    assert large == pytest.approx(0.9 * math.sqrt(18 / 20))
+    scans = [watch([row(0, 0.3, se=se)] * 2, KNOWN).periods[1].scan for se in (0.01, 0.1, 0.9)]
+    assert scans[0] == scans[1] > scans[2]
 
 
 def test_a_reports_own_error_makes_its_target_less_certain():
     rows = [row(n, 0.3) for n in range(4)]
     exact, report = (
-        watch(rows, TargetOptions(None, 0.6, None, "x", se)) for se in (0.0, independent_se(60))
+        watch(rows, watching(target=0.6, target_se=se)) for se in (0.0, independent_se(60))
     )
-    assert exact.rows[3].cusum > report.rows[3].cusum
+    assert exact.periods[3].scan > report.periods[3].scan
     assert math.isnan(exact.target_low)
     assert report.target_low < 0.6 < report.target_high
-    assert report.detectable.icc < exact.detectable.icc < 0.6
 
 
 @pytest.mark.parametrize("every", ["week", "month", "quarter"])
 @pytest.mark.parametrize("rate", [0.01, 0.2])
 def test_one_period_alone_is_never_a_fall_however_low(every, rate):
     rows = [*(row(n, 0.6) for n in range(8)), row(8, -900.0), row(9, 0.6)]
-    for normal in (KNOWN, TargetOptions(periods=3)):
-        assert watch(rows, normal, AlarmRule(rate, every=every)).alarm is None
+    options = watching(false_alarms=rate, every=every)
+    for target in (0.6, None):
+        assert watch(rows, replace(options, target=target)).alarm is None
     lower = [*rows, *(row(n, -0.9) for n in (10, 11, 12, 13))]
-    assert watch(lower, KNOWN, AlarmRule(rate, every=every)).alarm
+    assert watch(lower, replace(options, target=0.6)).alarm
 
 
 def test_too_few_undefined_and_perfect_periods_are_left_out_with_the_reason():
     rows = [row(0, 0.6), row(1, NAN), row(2, 1.0), row(3, 0.6, 5, too_few=True), row(4, 0.5)]
     found = watch(rows, KNOWN)
-    assert [one.role for one in found.rows] == ["watched", *["left out"] * 3, "watched"]
-    assert [one.notes[0].code for one in found.rows[1:4]] == [
-        "left_out_no_z",
-        "left_out_no_z",
-        "left_out_few",
+    assert [one.role for one in found.periods] == ["watched", *["left out"] * 3, "watched"]
+    assert [[one.code for one in row.notes] for row in found.periods[1:4]] == [
+        ["left_out"],
+        ["left_out"],
+        [],
     ]
 
 
 def test_a_period_that_is_not_over_is_looked_at_once_it_is():
     rows = [row(0, 0.6), replace(row(1, 0.1), over=False)]
     found = watch(rows, KNOWN)
-    assert [one.role for one in found.rows] == ["watched", "left out"]
-    assert found.rows[1].notes == (note("left_out_not_over", "left_out_not_over"),)
+    assert [one.role for one in found.periods] == ["watched", "left out"]
 
 
-def test_where_there_are_not_enough_periods_there_is_no_cusum_and_it_is_said():
-    found = watch([row(0, 0.6), row(1, 0.1)], TargetOptions(periods=3))
-    assert found.rows == ()
-    assert found.reason == note("no_cusum_yet", "no_cusum_yet", periods=2, baseline=3)
+def test_where_there_are_not_enough_periods_none_is_watched_and_it_is_said():
+    found = watch([row(0, 0.6), row(1, 0.1)], watching())
+    assert [one.role for one in found.periods] == ["", ""]
+    assert found.reason == note("not_watched_yet", "not_watched_yet", periods=2, baseline=3, not_over=0)
 
 
 def test_of_a_report_only_periods_that_end_after_it_are_watched():
     rows = [row(place, 0.6) for place in range(4)]
-    found = watch(rows, TargetOptions(None, 0.5, rows[2].start, "report 1"))
-    assert [one.role for one in found.rows] == ["baseline"] * 2 + ["watched"] * 2
+    found = watch(rows, watching(target=0.5, target_since=rows[2].start))
+    assert [one.role for one in found.periods] == ["baseline"] * 2 + ["watched"] * 2
     assert found.target_icc == pytest.approx(0.5)
 
 
 def test_the_newest_filled_period_is_judged_and_an_unfilled_one_only_if_it_is_alone():
     little = row(3, -0.9, 4, too_few=True, unfilled=True)
-    assert watch([row(0, 0.6), little], TargetOptions()).judged.period == "p0"
-    assert watch([little], TargetOptions()).judged is little
-
-
-def test_earlier_periods_are_those_before_the_judged_one_with_an_icc_that_counts():
-    rows = [row(0, 0.6), row(1, NAN), row(2, 0.9, 4, too_few=True), row(3, 0.5), row(4, 0.4)]
-    last = row(5, 0.1, 3, too_few=True, unfilled=True)
-    found = watch([*rows, last], TargetOptions())
-    assert found.judged.period == "p4"
-    assert [one.period for one in found.earlier] == ["p0", "p3"]
-    assert watch(rows[:1], TargetOptions()).earlier == ()
+    assert watch([row(0, 0.6), little], watching()).judged.period == "p0"
+    assert watch([little], watching()).judged.period == "p3"
 
 
 def test_an_alarm_names_the_periods_of_the_fall_and_what_they_have_together():
     rows = [*(row(n, 0.7) for n in range(3)), *(row(n, 0.1, 40) for n in range(3, 9))]
     found = watch(rows, KNOWN)
-    assert found.fall.of == "target"
-    assert found.fell[0] is rows[3]
+    assert found.below == "target"
+    assert found.fell[0].period == "p3"
     assert found.alarm is found.fell[-1]
-    assert found.fall.icc == pytest.approx(0.1)
-    assert found.fall.low < 0.1 < found.fall.high < found.fall.most < 0.6
-    assert [one.alarm for one in found.rows].index(True) == rows.index(found.alarm)
+    assert found.icc == pytest.approx(0.1)
+    assert found.low < 0.1 < found.high < found.most < 0.6
+    assert [one.alarm for one in found.periods].index(True) == found.periods.index(found.alarm)
 
 
 def test_the_floor_is_watched_from_the_first_period_without_any_target():
-    found = watch([row(n, -0.5, 40) for n in range(3)], TargetOptions(periods=3))
-    assert (found.rows, found.fall.of, found.is_below_target) == ((), "floor", False)
-    assert watch([row(n, 0.35, 40) for n in range(3)], TargetOptions(periods=3)).fall is None
+    found = watch([row(n, -0.5, 40) for n in range(3)], watching())
+    assert (found.reason is None, found.below) == (False, "floor")
+    assert watch([row(n, 0.35, 40) for n in range(3)], watching()).alarm is None
 
 
 def test_earlier_looks_stay_as_they_were_when_a_period_is_added():
     random = np.random.default_rng(2)
     rows = [row(n, 0.6 + 0.2 * random.normal(), se=0.3 * random.random()) for n in range(11)]
-    first, then = (watch(rows[:many], TargetOptions(periods=3)).rows for many in (10, 11))
-    assert [one.cusum for one in first] == [one.cusum for one in then[:10]]
+    first, then = (watch(rows[:many], watching()).periods for many in (10, 11))
+    assert [one.scan for one in first] == [one.scan for one in then[:10]]

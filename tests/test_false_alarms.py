@@ -6,18 +6,17 @@ table of all that was tried.
 
 import numpy as np
 import pytest
+from kit.scores import watching
 from kit.watched_years import Plan, alarms
-
-from calibration.monitoring.watch import AlarmRule, TargetOptions
 
 pytestmark = pytest.mark.not_quick
 
-FIRST_THREE = TargetOptions(periods=3)
+FIRST_THREE = watching()
 
 
-def share(plan, studies, normal=None, rule=None):
+def share(plan, studies, normal=None):
     """Return in which share of studies there was an alarm within the year."""
-    return float(np.mean(alarms(plan, studies, normal, rule) > 0))
+    return float(np.mean(alarms(plan, studies, normal) > 0))
 
 
 def test_an_unchanged_jury_seldom_and_a_collapsed_one_soon_raises_an_alarm():
@@ -31,7 +30,7 @@ def test_a_higher_rate_of_false_alarms_finds_more_and_finds_it_sooner():
     plan = Plan(then=0.3)
     often, seldom = (
         np.where(found > 0, found, 13)
-        for found in (alarms(plan, 30, rule=AlarmRule(rate)) for rate in (0.2, 0.01))
+        for found in (alarms(plan, 30, rate=rate) for rate in (0.2, 0.01))
     )
     assert (often <= seldom).all()
     assert often.mean() < seldom.mean()
@@ -72,7 +71,7 @@ def test_a_fall_from_60_to_40_is_found_within_a_year_in_four_studies_of_five():
         (Plan(instances=7, per=3, before=3), FIRST_THREE),
         (Plan(instances=40, before=3), FIRST_THREE),
         (Plan(report=100), None),
-        (Plan(before=1), TargetOptions(periods=1)),
+        (Plan(before=1), watching(baseline=1)),
     ],
 )
 def test_ceilings_shared_instances_and_uncertain_targets_raise_hardly_more(plan, normal):
@@ -91,8 +90,3 @@ def test_ceilings_shared_instances_and_uncertain_targets_raise_hardly_more(plan,
 )
 def test_an_uncertain_target_finds_as_little_as_the_docs_say(plan, normal, least, most):
     assert least <= share(plan, 250, normal) <= most
-
-
-@pytest.mark.slow
-def test_the_fall_called_detectable_is_found_in_four_studies_of_five():
-    assert share(Plan(then=0.12, before=3), 250, FIRST_THREE) == pytest.approx(0.8, abs=0.08)

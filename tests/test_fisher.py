@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.monitoring.cusum import fisher_z, icc_of_fisher, independent_se, jackknife_se
+from calibration.monitoring import finite_z, icc_of_fisher, independent_se, jackknife_error
 from calibration.resampled_moments import icc_of_moments, moments
 
 
@@ -31,25 +31,25 @@ def draw(icc, n, per=1, seed=0):
 
 def test_an_icc_of_six_tenths_is_a_z_of_nearly_half():
     # ICC(C,1) = .6 / 1.4 = 3/7; atanh(3/7) = ln(10/4) / 2.
-    assert float(fisher_z(0.6)) == pytest.approx(math.log(2.5) / 2)
-    assert float(fisher_z(0.4)) == pytest.approx(math.log(1.25 / 0.75) / 2)
-    assert float(fisher_z(0.0)) == 0
+    assert finite_z(0.6) == pytest.approx(math.log(2.5) / 2)
+    assert finite_z(0.4) == pytest.approx(math.log(1.25 / 0.75) / 2)
+    assert finite_z(0.0) == 0
 
 
 def test_z_scored_columns_have_the_z_of_their_correlation():
     x, y = draw(0.5, 30)
     r = stats.pearsonr(x, y).statistic
-    assert float(fisher_z(2 * r / (1 + r))) == pytest.approx(math.atanh(r))
+    assert finite_z(2 * r / (1 + r)) == pytest.approx(math.atanh(r))
 
 
 @pytest.mark.parametrize("icc", [-486491.0, -1.2, -0.1, 0.0, 0.43, 0.999])
 def test_z_goes_there_and_back_however_low_the_icc(icc):
-    assert float(icc_of_fisher(fisher_z(icc))) == pytest.approx(icc, rel=1e-6)
+    assert float(icc_of_fisher(finite_z(icc))) == pytest.approx(icc, rel=1e-6)
 
 
 @pytest.mark.parametrize("icc", [1.0, math.nan, -math.inf])
 def test_without_a_finite_z_there_is_none(icc):
-    assert math.isnan(fisher_z(icc))
+    assert math.isnan(finite_z(icc))
 
 
 def test_the_error_of_independent_responses_is_that_of_half_the_log_of_an_f_ratio():
@@ -69,24 +69,26 @@ def test_the_jackknife_is_what_leaving_each_instance_out_by_hand_gives():
         left.append(math.atanh(2 * cov[0, 1] / (cov[0, 0] + cov[1, 1])))
     expected = math.sqrt(11 / 12 * np.square(np.array(left) - np.mean(left)).sum())
 
-    assert jackknife_se(icc_statistic(x, y, clusters), 12) == pytest.approx(expected)
+    assert jackknife_error(icc_statistic(x, y, clusters), 12) == pytest.approx(expected)
 
 
 def test_shift_scale_and_order_of_both_columns_change_no_error():
     x, y = draw(0.6, 30)
     order = np.random.default_rng(1).permutation(30)
-    own = jackknife_se(icc_statistic(x, y, np.arange(30)), 30)
-    assert jackknife_se(icc_statistic(3 * x + 5, 3 * y - 2, np.arange(30)), 30) == pytest.approx(
+    own = jackknife_error(icc_statistic(x, y, np.arange(30)), 30)
+    assert jackknife_error(icc_statistic(3 * x + 5, 3 * y - 2, np.arange(30)), 30) == pytest.approx(
         own
     )
-    assert jackknife_se(icc_statistic(x[order], y[order], np.arange(30)), 30) == pytest.approx(own)
+    assert jackknife_error(icc_statistic(x[order], y[order], np.arange(30)), 30) == pytest.approx(
+        own
+    )
 
 
 def test_a_single_instance_or_one_that_all_hangs_on_has_no_error():
     x, y = draw(0.6, 4)
-    assert math.isnan(jackknife_se(icc_statistic(x, y, np.zeros(4, int)), 1))
+    assert math.isnan(jackknife_error(icc_statistic(x, y, np.zeros(4, int)), 1))
     flat = np.array([0.0, 0.0, 0.0, 1.0])
-    assert math.isnan(jackknife_se(icc_statistic(flat, flat + x, np.arange(4)), 4))
+    assert math.isnan(jackknife_error(icc_statistic(flat, flat + x, np.arange(4)), 4))
 
 
 @pytest.mark.slow
@@ -96,7 +98,7 @@ def test_the_jackknife_is_as_large_as_z_really_varies(per, low, high):
     random = [draw(0.6, n, per, seed) for seed in range(800)]
     clusters = np.arange(n) // per
     statistics = [icc_statistic(x, y, clusters) for x, y in random]
-    true = np.std([float(fisher_z(one(np.ones((1, 40)))[0])) for one in statistics])
-    found = np.mean([jackknife_se(one, 40) for one in statistics])
+    true = np.std([(finite_z(one(np.ones((1, 40)))[0])) for one in statistics])
+    found = np.mean([jackknife_error(one, 40) for one in statistics])
     assert low < found / true < high
     assert (true > 1.1 * independent_se(n)) == (per > 1)  # dependent responses vary more

@@ -51,7 +51,7 @@ def test_while_agreement_holds_it_ends_with_zero(run: Run, studied: Callable[...
     assert code == 0
     assert (body["fallen"], body["judged"], body["alarm"]) == (False, True, None)
     assert [one["period"] for one in body["periods"]] == [f"2025-0{m}" for m in range(1, 6)]
-    assert [one["role"] for one in body["cusum"]] == ["baseline"] * 3 + ["watched"] * 2
+    assert [one["role"] for one in body["periods"]] == ["baseline"] * 3 + ["watched"] * 2
     assert body["drift"]["drift"] == "none"
     assert body["decision"]["kind"] == "steady"
 
@@ -83,7 +83,7 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     assert code == 1
     assert body["fallen"]
     assert body["alarm"] in ("2025-05", "2025-06")
-    assert str(body["alarm"]) in str(body["reason"])
+    assert str(body["alarm"]) in body["decision"]["reasons"][0]["words"]
     assert body["drift"]["drift"] == "model"
     assert [one["scorer"] for one in body["anchor"]] == ["juror:gpt", "juror:claude", "jury"] or [
         one["scorer"] for one in body["anchor"]
@@ -93,7 +93,7 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     said = run("analyse", "monitor", *QUICK)[1]
     first, second, *_ = said.splitlines()
     assert first == "Agreement has fallen."
-    assert second.startswith("  The CUSUM of falls reached its limit in 2025-0")
+    assert second.startswith("  Falls reached their limit in 2025-0")
     assert "the data point to the model" in said
 
 
@@ -105,30 +105,16 @@ def test_two_months_of_a_collapsed_jury_are_a_fall_and_one_is_not(
     assert (code, body["alarm"]) == (1, "2025-05")
     assert (body["fall"]["of"], body["fall"]["periods"]) == ("target", ["2025-04", "2025-05"])
     assert body["fall"]["icc"] == body["decision"]["estimate"] < body["fall"]["most"]
-    last = body["cusum"][-1]
-    assert last["cusum"] >= last["limit"] == body["limit"]
-    assert [one["alarm"] for one in body["cusum"]] == [False] * 4 + [True]
+    last = body["periods"][-1]
+    assert last["scan"] >= last["limit"]
+    assert [one["alarm"] for one in body["periods"]] == [False] * 4 + [True]
 
 
-def test_the_rate_of_false_alarms_is_the_users_and_what_can_be_found_is_said(
-    run: Run, studied: Callable[..., None]
-) -> None:
+def test_the_rate_of_false_alarms_is_the_users(run: Run, studied: Callable[..., None]) -> None:
     studied(5, 20, 5)
     often, seldom = (monitor(run, "--false-alarms", rate)[1] for rate in ("0.2", "0.01"))
     assert (often["false_alarms"], seldom["false_alarms"]) == (0.2, 0.01)
-    assert often["limit"] < seldom["limit"]
-    assert often["detectable"]["icc"] > seldom["detectable"]["icc"]
-    assert often["detectable"] | {"icc": 0} == {
-        "icc": 0,
-        "responses": 20,
-        "periods": 12,
-        "power": 0.8,
-    }
-    said = " ".join(run("analyse", "monitor", *QUICK)[1].split())
-    assert re.search(
-        r"ith 20 responses a period, a fall to \d\.\d\d would be found within 12 periods in 80 %",
-        said,
-    )
+    assert often["periods"][-1]["limit"] < seldom["periods"][-1]["limit"]
 
 
 def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
@@ -137,7 +123,7 @@ def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
     studied(2, 20, 2)
     code, body = monitor(run, "--min-icc", "0.999")
     assert code == 1
-    assert "below the floor of 1.00" in str(body["reason"])
+    assert "below the floor of 1.00" in body["decision"]["reasons"][0]["words"]
     assert body["decision"]["headline"] == "Agreement is below the floor of 1.00."
     assert monitor(run, "--min-icc", "-1", "--min-instances", "20")[0] == 0
 
@@ -179,7 +165,7 @@ def test_reports_are_listed_with_what_changed_and_can_be_the_target(
     _, body = monitor(run, "--baseline-report", "1")
     assert body["target"]["icc"] == pytest.approx(first["icc"])
     assert body["target"]["note"] == (
-        "no trend check (CUSUM) yet: no completed period since then has enough instances"
+        "not watched yet: no completed period since then has enough instances"
     )
     assert run("analyse", "monitor", "--baseline-report", "7")[2].startswith("medjury: no report 7")
     assert run("analyse", "monitor", "--baseline-report", "1", "--method", "published")[0] == 2

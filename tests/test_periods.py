@@ -4,20 +4,10 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from kit.scores import scope_of, study, without
+from kit.scores import scope_of, study, watching, without
 
 from calibration.agreement import column_icc, columns
-from calibration.monitoring.periods import (
-    DayRange,
-    PeriodOptions,
-    label_of,
-    next_start,
-    period_icc,
-    period_rows,
-    periods,
-    start_of,
-)
-from calibration.monitoring.watch import TargetOptions, watch
+from calibration.monitoring import calendar, period_icc, period_label, period_rows, watch
 from calibration.notes import note
 from calibration.scope import scopes
 from calibration.table import agreement_table
@@ -32,7 +22,7 @@ def scope(scores, method="paper", reps=200):
 
 def rated(names, day):
     """Return the days of responses: day(place) of each."""
-    return {name: DayRange(day(place), day(place)) for place, name in enumerate(names)}
+    return {name: day(place) for place, name in enumerate(names)}
 
 
 def monthly(names, a_month):
@@ -55,37 +45,40 @@ def monthly(names, a_month):
     ],
 )
 def test_a_day_belongs_to_its_calendar_period(every, day, start, after, label):
-    assert start_of(day, every) == start
-    assert next_start(start, every) == after
-    assert label_of(start, every) == label
+    ((first, last, _),) = calendar([day], np.zeros(1, int), watching(every=every))
+    assert first.start_time.date() == start
+    assert (first + 1).start_time.date() == after
+    assert period_label(first, last) == label
 
 
 def test_periods_with_too_few_are_joined_with_the_next_and_none_is_lost():
     days = [date(2025, 1, 3)] * 2 + [date(2025, 2, 1)] * 3 + [date(2025, 4, 2)] * 4
     days += [date(2025, 5, 1)]
-    found = periods(days, np.arange(10), "month", 4)
+    found = calendar(days, np.arange(10), watching(least=4))
 
-    assert [(one.label, one.joined, one.n_instances) for one in found] == [
-        ("2025-01 to 2025-02", 2, 5),
-        ("2025-03 to 2025-04", 2, 4),
-        ("2025-05", 1, 1),
+    assert [(period_label(first, last), rows.sum()) for first, last, rows in found] == [
+        ("2025-01 to 2025-02", 5),
+        ("2025-03 to 2025-04", 4),
+        ("2025-05", 1),
     ]
-    assert np.sum([one.rows for one in found], axis=0).tolist() == [1] * 10
+    assert np.sum([rows for *_, rows in found], axis=0).tolist() == [1] * 10
 
 
 def test_instances_are_counted_not_responses():
-    found = periods([date(2025, 1, 1)] * 6, np.arange(6) // 3, "month", 3)
-    assert [one.n_instances for one in found] == [2]
+    days = [date(2025, 1, 1)] * 6 + [date(2025, 2, 1)]
+    found = calendar(days, np.array([0, 0, 0, 1, 1, 1, 2]), watching(least=3))
+    assert [rows.sum() for *_, rows in found] == [7]
 
 
 def test_the_order_of_the_responses_makes_no_difference():
     random = np.random.default_rng(0)
     days = [date(2025, 1, 1) + timedelta(days=int(d)) for d in random.integers(0, 300, 60)]
     order = random.permutation(60)
-    first = periods(days, np.arange(60), "week", 5)
-    again = periods([days[i] for i in order], np.arange(60)[order], "week", 5)
-    assert [one.label for one in first] == [one.label for one in again]
-    assert all((a.rows[order] == b.rows).all() for a, b in zip(first, again, strict=True))
+    weekly = watching(every="week", least=5)
+    first = calendar(days, np.arange(60), weekly)
+    again = calendar([days[i] for i in order], np.arange(60)[order], weekly)
+    assert [one[:2] for one in first] == [one[:2] for one in again]
+    assert all((a[2][order] == b[2]).all() for a, b in zip(first, again, strict=True))
 
 
 @pytest.mark.parametrize("method", ["paper", "published"])
@@ -94,7 +87,7 @@ def test_one_period_of_all_is_the_jurys_row_of_calibrate_to_the_last_digit(metho
     scores = study(n=30, per=per)
     own = scope(scores, method)
     (found,) = period_rows(
-        own, own.jury, PeriodOptions(rated(own.grid.responses, lambda _: TODAY), TODAY)
+        own, own.jury, rated(own.grid.responses, lambda _: TODAY), watching(today=TODAY)
     )
     table = agreement_table(scores, method=method, reps=200).set_index("scorer").loc["jury"]
 
@@ -109,10 +102,10 @@ def test_one_period_of_all_is_the_jurys_row_of_calibrate_to_the_last_digit(metho
 @pytest.mark.parametrize("method", ["paper", "published"])
 def test_a_periods_icc_is_that_of_its_rows_with_z_over_everything(method):
     own = scope(study(n=80), method)
-    asking = PeriodOptions(monthly(own.grid.responses, 40), TODAY)
+    days = monthly(own.grid.responses, 40)
     pair = columns(own.grid, own.jury, method)
 
-    found = period_rows(own, own.jury, asking)
+    found = period_rows(own, own.jury, days, watching(today=TODAY))
 
     for place, one in enumerate(found):
         rows = np.zeros(80, dtype=bool)
@@ -148,7 +141,7 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
     unscored = scores.ratings["response_id"].isin(names[20:]) & (scores.ratings["kind"] == "juror")
     own = scope(without(scores, unscored))
     first, second = period_rows(
-        own, own.jury, PeriodOptions(monthly(own.grid.responses, 20), TODAY)
+        own, own.jury, monthly(own.grid.responses, 20), watching(today=TODAY)
     )
     assert (first.n_missing, first.too_few) == (0, False)
     assert (second.n_missing, second.n_responses, second.too_few) == (20, 0, True)
@@ -160,14 +153,14 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
 def test_the_last_period_is_marked_while_it_may_still_grow():
     own = scope(study(n=50))
     found = period_rows(
-        own, own.jury, PeriodOptions(monthly(own.grid.responses, 20), date(2025, 3, 20))
+        own, own.jury, monthly(own.grid.responses, 20), watching(today=date(2025, 3, 20))
     )
     assert [(one.period, one.over, one.too_few) for one in found] == [
         ("2025-01", True, False),
         ("2025-02", True, False),
         ("2025-03", False, True),
     ]
-    assert found[2].notes[1:] == (
+    assert found[2].notes == (
         note("few_of_period", "few_of_period", instances=10, least=20),
         note("not_over", "not_over"),
     )
@@ -176,19 +169,12 @@ def test_the_last_period_is_marked_while_it_may_still_grow():
 
 def test_since_leaves_out_periods_and_changes_no_other():
     own = scope(study(n=60))
-    asking = PeriodOptions(monthly(own.grid.responses, 20), TODAY)
-    later = PeriodOptions(asking.rated, TODAY, since=date(2025, 2, 1))
-    assert period_rows(own, own.jury, later) == period_rows(own, own.jury, asking)[1:]
-
-
-def test_the_days_on_which_the_jury_scored_stand_beside_the_period():
-    own = scope(study(n=20))
-    one = DayRange(date(2025, 6, 1), date(2025, 6, 3))
-    asking = PeriodOptions(
-        monthly(own.grid.responses, 20), TODAY, scored={own.grid.responses[3]: one}
+    days = monthly(own.grid.responses, 20)
+    every, later = (
+        period_rows(own, own.jury, days, watching(since=since))
+        for since in (None, date(2025, 2, 1))
     )
-    (found,) = period_rows(own, own.jury, asking)
-    assert (found.jury_first, found.jury_last) == one
+    assert later == every[1:]
 
 
 def falling(seed, drop, months=40, n=20):
@@ -198,9 +184,7 @@ def falling(seed, drop, months=40, n=20):
     quality = np.sqrt(r) * random.normal(size=months * n)
     table = quality[:, None] + np.sqrt(1 - r)[:, None] * random.normal(size=(months * n, 2))
     own = scope_of(table, 1, reps=0)
-    return period_rows(
-        own, own.jury, PeriodOptions(monthly(own.grid.responses, n), date(2030, 1, 1))
-    )
+    return period_rows(own, own.jury, monthly(own.grid.responses, n), watching())
 
 
 @pytest.mark.slow
@@ -208,18 +192,16 @@ def test_a_planted_fall_from_60_to_40_is_found_in_about_a_year_of_months():
     found = []
     for seed in range(60):
         rows = falling(seed, 0.4)
-        alarm = watch(rows[6:], TargetOptions(None, 0.6, None, "given")).alarm
-        found.append([one.period for one in rows[6:]].index(alarm) + 1 if alarm else 35)
+        alarm = watch(rows[6:], watching(target=0.6)).alarm
+        periods = [row.period for row in rows[6:]]
+        found.append(periods.index(alarm.period) + 1 if alarm else 35)
     assert 8 <= np.mean(found) <= 16
     assert 7 <= np.median(found) <= 13
 
 
 @pytest.mark.slow
 def test_while_nothing_falls_hardly_any_study_is_alarmed_in_three_years():
-    alarms = [
-        bool(watch(falling(seed, 0.6), TargetOptions(None, 0.6, None, "given")).alarm)
-        for seed in range(60)
-    ]
+    alarms = [bool(watch(falling(seed, 0.6), watching(target=0.6)).alarm) for seed in range(60)]
     assert np.mean(alarms) < 0.15
 
 
@@ -233,7 +215,7 @@ def test_the_interval_of_a_period_holds_the_truth_about_as_often_as_it_says():
             size=(120, 2)
         )
         own = scope_of(table, 1, reps=400)
-        row = period_rows(own, own.jury, PeriodOptions(monthly(own.grid.responses, 40), TODAY))[1]
+        row = period_rows(own, own.jury, monthly(own.grid.responses, 40), watching(today=TODAY))[1]
         held.append(row.boot_low <= true <= row.boot_high)
         assert row.se > 0
     assert 0.88 <= np.mean(held) <= 0.98

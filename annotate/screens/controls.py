@@ -3,22 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import jury_panels
 from annotate.results import AgreementQuestion
-from calibration.values import AnalysisOptions, Method
+from calibration.values import AnalysisOptions, Method, MonitoringOptions, PeriodLength
 from data import queries
 from data.person import Person
 from jury.panel import read_panel
 from medjury.services.models import ModelsRequest
-from medjury.services.monitoring import FLOOR, MonitoringQuestion
-
-if TYPE_CHECKING:
-    from calibration.monitoring.periods import PeriodLength
 
 ALL, WHOLE, EVERY_JUROR, SOME = (
     "all combined",
@@ -28,7 +24,7 @@ ALL, WHOLE, EVERY_JUROR, SOME = (
 )
 METHODS, KEPT = ("paper", "published"), ("all", "sound")
 READINGS = ("independent", "adjudicated")
-PERIODS: Mapping[str, "PeriodLength"] = {"month": "month", "quarter": "quarter", "week": "week"}
+PERIODS: Mapping[str, PeriodLength] = {"month": "month", "quarter": "quarter", "week": "week"}
 FIRST_PERIODS = (3, 6, 12)
 RATES = {"5 %": 0.05, "1 %": 0.01, "2 %": 0.02, "10 %": 0.1}
 TITLE = "What is watched, and compared with what"
@@ -84,14 +80,14 @@ def of_models(engine: Engine, person: Person) -> tuple[Jury, ModelsRequest]:
     return jury, ModelsRequest(AnalysisOptions(jurors=jury.jurors, criterion=criterion))
 
 
-def of_monitoring(engine: Engine, person: Person) -> MonitoringQuestion:
+def of_monitoring(engine: Engine, person: Person) -> MonitoringOptions:
     """Ask for period, floor, target, start and false alarms, and for what is watched."""
     targets = _targets(person, engine)
     with st.expander(TITLE), st.container(key="controls"):
         every, least, target, since, alarms = st.columns(5)
         period = chosen(every, "Period", [*PERIODS], "every")
         floor = least.number_input(
-            "Smallest acceptable ICC", -1.0, 1.0, FLOOR, 0.05, key="least_icc", bind="query-params"
+            "Smallest acceptable ICC", -1.0, 1.0, 0.4, 0.05, key="least_icc", bind="query-params"
         )
         against = chosen(target, "Compared with", [*targets], "target")
         day = since.date_input(
@@ -101,15 +97,15 @@ def of_monitoring(engine: Engine, person: Person) -> MonitoringQuestion:
         places = st.columns(4)
         jury = panel_or_one(places[1], engine, person)
         benchmark, criterion = benchmark_and_criterion(engine, person, places)
-        options = AnalysisOptions(
+        analysis = AnalysisOptions(
             jurors=jury.jurors,
             benchmark=benchmark,
             criterion=criterion,
             method=method_of(places[3]),
         )
-    return MonitoringQuestion(
+    return MonitoringOptions(
         today=datetime.now(UTC).date(),
-        options=options,
+        analysis=analysis,
         panel=jury.panel,
         every=PERIODS[period],
         since=day if isinstance(day, date) else None,

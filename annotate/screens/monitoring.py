@@ -69,7 +69,7 @@ def show(engine: Engine, person: Person) -> None:
     question = controls.of_monitoring(engine, person)
     say_frozen(engine, person)
     figures = st.container()  # they take a while: a report just frozen is listed before them
-    show_reports(engine, person, question.options)
+    show_reports(engine, person, question.analysis)
     first: Future[MonitoringAnswer] = worker.ask(person, engine, FIRST, question)
     details: Future[MonitoringBehind] = worker.ask(person, engine, THEN, question)
     with top:

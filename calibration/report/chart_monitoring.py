@@ -1,4 +1,4 @@
-"""Charts of agreement over time: the ICC of each period, and the falls added up.
+"""Charts of agreement over time: the ICC of each period, and the falls that are scanned for.
 
 A chart carries only what it draws. What was found is told by shape and words too, never by colour
 alone.
@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from calibration.json_values import json_value
-from calibration.monitoring.rows import CusumRow, PeriodRow
+from calibration.monitoring import PeriodRow
 from calibration.report.chart_style import ACCENT, INK, SOFT, Row, of_rows, styled_as_one
 
 WIDTH, HEIGHT = 560, 210
@@ -21,22 +21,17 @@ SHAPES = {"baseline": "square", "watched": "circle", "too few": "diamond"}  # by
 ROOM = 1.12
 
 
-def chart_periods(
-    periods: Sequence[PeriodRow], cusum: Sequence[CusumRow], floor: float, target: float
-) -> alt.TopLevelMixin:
+def chart_periods(periods: Sequence[PeriodRow], floor: float, target: float) -> alt.TopLevelMixin:
     """Draw the ICC of every period with its interval, the floor, and the target.
 
     Parameters
     ----------
     periods
         In their order; undefined figures leave a gap.
-    cusum
-        A period without a row there is drawn as watched.
     target
         NaN where there is none.
     """
-    roles = {row.period: row.role for row in cusum}
-    shown = [_cut(_drawn(row, roles.get(row.period, ""))) for row in periods]
+    shown = [_cut(_drawn(row)) for row in periods]
     kinds = {row["kind"] for row in shown}
     x = _periods_axis()
     y = alt.Y(
@@ -55,16 +50,16 @@ def chart_periods(
     return styled_as_one(marks + _level(floor, f"floor {floor:.2f}") + _aim(target))
 
 
-def chart_cusum(cusum: Sequence[CusumRow]) -> alt.TopLevelMixin:
-    """Draw the falls added up, with the limit at which they raise an alarm, a step a year.
+def chart_falls(periods: Sequence[PeriodRow]) -> alt.TopLevelMixin:
+    """Draw the largest fall at each end, with the limit at which it raises an alarm, a step a year.
 
     Only the watched of the periods are drawn.
     """
-    rows = [_summed(row) for row in cusum if row.role == "watched"]
-    figures = [row[name] for row in rows for name in ("cusum", "limit") if row[name] is not None]
+    rows = [_fallen(row) for row in periods if row.role == "watched"]
+    figures = [row[name] for row in rows for name in ("fall", "limit") if row[name] is not None]
     ends = [min(0.0, *figures), max(figures) * ROOM]
     x = _periods_axis()
-    y = alt.Y("cusum:Q", title="Falls added up", scale=alt.Scale(domain=ends, nice=False))
+    y = alt.Y("fall:Q", title="Fall, standard errors", scale=alt.Scale(domain=ends, nice=False))
     base = of_rows(rows).properties(width=WIDTH, height=HEIGHT - 60)
     states = ["no alarm", "alarm"]
     kept = {
@@ -116,8 +111,8 @@ def _aim(target: float) -> alt.LayerChart:
     return found
 
 
-def _drawn(row: PeriodRow, role: str) -> dict[str, Any]:
-    kind = "too few" if row.too_few else "baseline" if role == "baseline" else "watched"
+def _drawn(row: PeriodRow) -> dict[str, Any]:
+    kind = "too few" if row.too_few else "baseline" if row.role == "baseline" else "watched"
     figures = {"icc": row.icc, "low": row.boot_low, "high": row.boot_high}
     return {
         "period": row.period,
@@ -127,10 +122,9 @@ def _drawn(row: PeriodRow, role: str) -> dict[str, Any]:
     }
 
 
-def _summed(row: CusumRow) -> dict[str, Any]:
-    total, limit = (math.nan if one is None else one for one in (row.cusum, row.limit))
-    state = "alarm" if total >= limit else "no alarm"
-    return {"period": row.period, "cusum": row.cusum, "limit": row.limit, "state": state}
+def _fallen(row: PeriodRow) -> dict[str, Any]:
+    state = "alarm" if (row.scan or 0.0) >= (row.limit or math.inf) else "no alarm"
+    return {"period": row.period, "fall": row.scan, "limit": row.limit, "state": state}
 
 
 def _ends(rows: Sequence[Row], floor: float) -> list[float]:

@@ -122,11 +122,11 @@ MEANINGS = {
     "Gap": Meaning("Mean of the jury's score minus the clinicians', in points.", ERRORS),
     "95 %, gap": Meaning("95 % interval of the gap, between instances.", ERRORS),
     "Spread": Meaning("How far the clinicians' scores of a response lie apart, in points.", ERRORS),
-    "CUSUM": Meaning(
-        "Running sum of how far agreement has fallen below its start; it grows where a fall lasts.",
+    "Fall": Meaning(
+        "Largest fall below the target over a window of the latest periods, in standard errors.",
         MONITOR,
     ),
-    "Alarm at": Meaning("The CUSUM at which a fall is called one.", MONITOR),
+    "Alarm at": Meaning("The fall at which an alarm is raised.", MONITOR),
     "Sensitivity": Meaning(
         "Of the responses that clinicians call unsafe, the share the jury calls so too.", UNSAFE
     ),

@@ -1,9 +1,9 @@
 """The tables of agreement over time: periods, anchor, case mix, reports, and when models end."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from calibration.monitoring.rows import CaseMix, CusumRow, PeriodRow
 from calibration.notes import Note, Noted, note
 from calibration.tables.numbers import PAGE, Typeface, fixed, known
 from calibration.tables.spec import (
@@ -20,8 +20,6 @@ from calibration.tables.spec import (
     text,
 )
 
-STATES = {"baseline": "baseline", "watched": "", "left out": "left out"}
-SHARE = ("benchmark", "baseline", "now", "n_now")
 PERIODS = TableSpec(
     "Agreement by period",
     "period",
@@ -36,18 +34,11 @@ PERIODS = TableSpec(
         count("Clinicians", "n_clinicians", wide=True),
         number("ICC(C,2)", "icc"),
         icc_between("95 %", "boot_low", "boot_high"),
-        number("CUSUM", "cusum"),
+        number("Fall", "scan"),
         number("Alarm at", "limit", wide=True),
-        text("State", "state"),
+        Column("State", lambda row, _: _state(row), ("role", "too_few", "alarm"), is_words=True),
     ),
-    in_columns=frozenset(
-        {
-            "scored_of",
-            "few_of_period",
-            "left_out_few",
-            "left_out_not_over",
-        }
-    ),
+    in_columns=frozenset({"scored_of", "few_of_period"}),
     named=str,
 )
 REPORTS = TableSpec(
@@ -72,23 +63,6 @@ JURORS = TableSpec(
     (text("Model", "model"), text("Ends", "ends"), count("Days left", "days_left")),
     named=str,
 )
-
-
-@dataclass(frozen=True)
-class PeriodLine(Noted):
-    """A period with what the CUSUM has of it: a line of the table of periods."""
-
-    period: str
-    n_responses: int
-    n_missing: int
-    n_instances: int
-    n_clinicians: int
-    icc: float
-    boot_low: float
-    boot_high: float
-    cusum: float | None
-    limit: float | None
-    state: str
 
 
 @dataclass(frozen=True)
@@ -135,22 +109,19 @@ ANCHOR = TableSpec(
 
 
 def periods_table(
-    periods: Sequence[PeriodRow],
-    cusum: Sequence[CusumRow],
+    periods: Sequence[Any],
     remarks: Iterable[Note] = (),
     *,
     title: str = "Agreement by period",
     face: Typeface = PAGE,
     narrow: bool = False,
 ) -> Table:
-    """Return the agreement of each period with its place in the CUSUM; `remarks` are on all."""
-    watched = {row.period: row for row in cusum}
-    lines = [_line(row, watched.get(row.period)) for row in periods]
-    return _also(laid_out(PERIODS, lines, face, caption=title, narrow=narrow), remarks)
+    """Return rows of `calibration.monitoring` as a table; `remarks` are on all."""
+    return _also(laid_out(PERIODS, periods, face, caption=title, narrow=narrow), remarks)
 
 
-def mix_table(mix: CaseMix, face: Typeface = PAGE) -> Table:
-    """Return the case mix of the baseline and now, with the shares of several benchmarks below."""
+def mix_table(mix: Any, face: Typeface = PAGE) -> Table:
+    """Return a case mix of `calibration.drift`, with the shares of several benchmarks below."""
     columns = (
         number(mix.baseline, "then"),
         number(mix.now, "now"),
@@ -163,11 +134,17 @@ def mix_table(mix: CaseMix, face: Typeface = PAGE) -> Table:
         note(
             "share_of_benchmark",
             "{benchmark}: {baseline:.0%} of responses then, {now:.0%} now ({n_now:response})",
-            **{name: getattr(one, name) for name in SHARE},
+            **{name: one[name] for name in ("benchmark", "baseline", "now", "n_now")},
         )
         for one in (mix.shares if len(mix.shares) > 1 else ())
     )
-    return _also(laid_out(spec, _mix_lines(mix), face), (*shares, *mix.notes))
+    lines = (
+        MixLine("Clinicians' mean, points", mix.mean_baseline, mix.mean_now),
+        MixLine("Clinicians' SD, points", mix.sd_baseline, mix.sd_now),
+        MixLine("ICC(C,2)", mix.icc_baseline, mix.icc_now, mix.change_low, mix.change_high),
+        MixLine("ICC with the baseline's shares", None, mix.icc_reweighted),
+    )
+    return _also(laid_out(spec, lines, face), (*shares, *mix.notes))
 
 
 def comparison_table(lines: Sequence[ComparedLine], first: str, second: str) -> Table:
@@ -184,34 +161,10 @@ def _also(table: Table, notes: Iterable[Note]) -> Table:
     return replace(table, notes=(*table.notes, *more))
 
 
-def _line(row: PeriodRow, cusum: CusumRow | None) -> PeriodLine:
-    figures = {
-        one.name: getattr(row, one.name) for one in fields(PeriodLine) if hasattr(row, one.name)
-    }
-    figures |= {"notes": (*row.notes, *(cusum.notes if cusum else ()))}
-    own = (cusum.cusum, cusum.limit) if cusum else (None, None)
-    return PeriodLine(**figures, cusum=own[0], limit=own[1], state=_state(row, cusum))
-
-
-def _state(row: PeriodRow, cusum: CusumRow | None) -> str:
+def _state(row: Any) -> str:
     if row.too_few:
         return "too few"
-    if cusum is None:
-        return ""
-    return "ALARM" if cusum.alarm else STATES[cusum.role]
-
-
-def _mix_lines(mix: CaseMix) -> tuple[MixLine, ...]:
-    change = mix.change_low, mix.change_high
-    return (
-        MixLine(
-            "Clinicians' mean, points", mix.mean_baseline, mix.mean_now, mix.mean_low, mix.mean_high
-        ),
-        MixLine("Clinicians' SD, points", mix.sd_baseline, mix.sd_now),
-        MixLine("ICC(C,2)", mix.icc_baseline, mix.icc_now, *change),
-        MixLine("ICC with the baseline's shares", None, mix.icc_reweighted),
-        MixLine("ICC of the baseline with the current spread", None, mix.icc_spread),
-    )
+    return "ALARM" if row.alarm else str(row.role).replace("watched", "")
 
 
 def _signed(value: float | None, face: Typeface) -> str:

@@ -37,17 +37,9 @@ from medjury.cli.output import (
     show_fitted,
     show_table,
 )
-from medjury.services.monitoring import (
-    FALSE_ALARMS,
-    FLOOR,
-    LEAST_INSTANCES,
-    Monitored,
-    MonitoringQuestion,
-)
 
 if TYPE_CHECKING:
-    from calibration.monitoring.rows import CaseMix
-    from medjury.services.monitoring import Judged
+    from medjury.services.monitoring import Monitored
 
 FALLEN = 1
 NO_REPORT = "no report frozen yet: `medjury analyse calibrate --freeze` keeps one to compare with"
@@ -67,13 +59,11 @@ ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
 
 def monitor(
     context: typer.Context,
-    min_icc: Annotated[
-        float, typer.Option(help="Smallest acceptable ICC.", callback=finite)
-    ] = FLOOR,
+    min_icc: Annotated[float, typer.Option(help="Smallest acceptable ICC.", callback=finite)] = 0.4,
     false_alarms: Annotated[
         float,
         typer.Option(min=0.01, max=0.2, help="Accepted probability of a false alarm per year."),
-    ] = FALSE_ALARMS,
+    ] = 0.05,
     every: Annotated[Every, typer.Option(help="Calendar period.")] = "month",
     since: Annotated[
         str | None, typer.Option(metavar="DATE", help="Show and watch periods from this day on.")
@@ -81,7 +71,7 @@ def monitor(
     least: Annotated[
         int,
         typer.Option("--min-instances", min=3, help="Smallest number of instances in a period."),
-    ] = LEAST_INSTANCES,
+    ] = 20,
     baseline: Annotated[
         int | None,
         typer.Option(min=1, help="Number of first periods that set the target; by default 3."),
@@ -111,11 +101,11 @@ def monitor(
     db: Db = None,
 ) -> None:
     """Follow the jury's agreement with clinicians over time; exit 1 when it has fallen."""
-    from calibration.values import AnalysisOptions
+    from calibration.values import AnalysisOptions, MonitoringOptions
     from medjury.services.monitoring import monitor as monitored
 
     _check(min_icc, target, (baseline, baseline_report, target))
-    options = AnalysisOptions(
+    analysis = AnalysisOptions(
         jurors=named_jurors(panel, jurors),
         min_jurors=min_jurors,
         benchmark=benchmark,
@@ -124,74 +114,54 @@ def monitor(
         reps=reps,
         seed=seed,
     )
-    question = MonitoringQuestion(
+    options = MonitoringOptions(
         today=datetime.now(UTC).date(),
-        options=options,
+        analysis=analysis,
         panel=panel,
         every=every,
         least=least,
         since=_day(since),
         floor=min_icc,
         false_alarms=false_alarms,
-        baseline=baseline,
+        baseline=baseline or 3,
         baseline_report=baseline_report,
         target=target,
     )
     engine = study_of(context, db)
     with progress("resampling", 1.0) as at:
-        monitoring = monitored(engine, question, at)
-    say_unnoted(monitoring.judged.unnoted)
+        monitoring = monitored(engine, options, at)
+    say_unnoted(monitoring.unnoted)
     show_monitored(monitoring, STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to)
     if metrics_to is not None:
         write_openmetrics(openmetrics(monitoring), metrics_to)
     write_json(monitoring.to_json(), json_to)
-    if monitoring.judged.has_fallen:
+    if monitoring.has_fallen:
         raise typer.Exit(FALLEN)
 
 
-def show_monitored(monitoring: Monitored, to: Path | None = None) -> None:
+def show_monitored(monitoring: "Monitored", to: Path | None = None) -> None:
     """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
+    from calibration.drift import DRIFTS
     from calibration.notes import sentence
-    from calibration.tables.monitoring import ANCHOR, REPORTS
+    from calibration.tables.monitoring import ANCHOR, REPORTS, mix_table, periods_table
+    from calibration.tables.numbers import TERMINAL
 
-    judged, causes = monitoring.judged, monitoring.causes
-    show_decision(judged.decision, to)
-    say(f"jury: {', '.join(judged.study.jury)}", to)
-    _periods(judged, to)
-    if causes.anchor:
-        show_fitted(ANCHOR, causes.anchor, ANCHOR.caption, to)
-    if causes.mix:
-        _mix(causes.mix, to)
-    for note in causes.drift.notes if causes.mix or causes.anchor else ():
+    show_decision(monitoring.decision, to)
+    say(f"jury: {', '.join(monitoring.jury)}", to)
+    rows, title = (monitoring.periods, monitoring.remarks), monitoring.title
+    show_table(fitting(partial(periods_table, *rows, title=title, face=TERMINAL), to), to)
+    if monitoring.anchor:
+        show_fitted(ANCHOR, monitoring.anchor, ANCHOR.caption, to)
+    if monitoring.mix:
+        show_table(mix_table(monitoring.mix, TERMINAL), to)
+    if monitoring.mix or monitoring.anchor:
+        say(f"Drift: {DRIFTS[monitoring.drift]}.", to)
+    for note in (note for row in monitoring.jurors for note in row.notes):
         say(sentence(note), to)
-    for row in causes.jurors:
-        for note in row.notes:
-            say(sentence(note), to)
     if monitoring.reports:
         show_fitted(REPORTS, monitoring.reports, REPORTS.caption, to)
     else:
         say(NO_REPORT, to)
-
-
-def _periods(judged: "Judged", to: Path | None) -> None:
-    """Print the table of periods, without its wide columns where they have no room."""
-    from calibration.tables.monitoring import periods_table
-    from calibration.tables.numbers import TERMINAL
-
-    rows = judged.periods, judged.watched.rows, judged.remarks
-    lay_out = partial(periods_table, *rows, title=judged.title, face=TERMINAL)
-    show_table(fitting(lay_out, to), to)
-
-
-def _mix(mix: "CaseMix", to: Path | None) -> None:
-    from calibration.notes import told
-    from calibration.tables.monitoring import mix_table
-    from calibration.tables.numbers import TERMINAL
-
-    if mix.is_defined:
-        show_table(mix_table(mix, TERMINAL), to)
-    else:
-        say(f"case mix: {told(mix.notes)}", to)
 
 
 def _check(min_icc: float, target: float | None, targets: tuple[float | None, ...]) -> None:
@@ -257,40 +227,34 @@ def write_openmetrics(text: str, to: Path) -> None:
 
 
 def _families(monitoring: "Monitored") -> Iterable[Gauge]:
-    judged, watched = monitoring.judged, monitoring.judged.watched
-    newest = watched.judged
+    newest = monitoring.judged
     labels = {
-        "benchmark": judged.benchmark,
+        "benchmark": monitoring.benchmark,
         "scorer": "jury",
-        "simulated": "true" if judged.study.simulated else "false",
+        "simulated": "true" if monitoring.simulated else "false",
     }
-    looks = [row for row in watched.rows if row.period == newest.period and row.role == "watched"]
     yield from (
-        Gauge(f"medjury_{name}", about, [(labels, float(value))])
+        Gauge(f"medjury_{name}", about, [(labels, math.nan if value is None else float(value))])
         for name, about, value in (
             ("icc", "ICC(C,2) of the jury with the clinicians, newest period.", newest.icc),
             ("icc_low", "Lower end of its 95 % interval.", newest.boot_low),
             ("icc_high", "Upper end of its 95 % interval.", newest.boot_high),
-            ("icc_threshold", "Floor: the least ICC that is wanted.", judged.question.floor),
-            ("icc_target", "ICC the CUSUM compares with.", watched.target_icc),
+            ("icc_threshold", "Floor: the least ICC that is wanted.", monitoring.options.floor),
+            ("icc_target", "Target ICC.", monitoring.target_icc),
             ("period_responses", "Responses the ICC rests on.", newest.n_responses),
             ("period_instances", "Instances of these responses.", newest.n_instances),
             ("period_missing", "Responses the jury has no score for.", newest.n_missing),
-            ("cusum_alarm", "1 if the CUSUM has reached its limit.", watched.is_below_target),
-            ("fallen", "1 if agreement has fallen.", judged.has_fallen),
-            ("judged", "0 if the ICC is undefined and nothing can be said.", judged.is_judged),
+            ("fall", "Largest fall below the target, in standard errors.", newest.scan),
+            ("fall_limit", "Fall that raises an alarm.", newest.limit),
+            ("alarm", "1 if a fall has reached its limit.", bool(monitoring.below)),
+            ("fallen", "1 if agreement has fallen.", monitoring.has_fallen),
+            (
+                "judged",
+                "0 if the ICC is undefined and nothing can be said.",
+                math.isfinite(monitoring.icc),
+            ),
         )
     )
-    cusums, limits = ([_known(getattr(row, name)) for row in looks] for name in ("cusum", "limit"))
-    yield Gauge("medjury_cusum", "Falls added up.", [(labels, value) for value in cusums])
-    yield Gauge(
-        "medjury_cusum_limit", "Where they raise an alarm.", [(labels, value) for value in limits]
-    )
-    yield from _times(monitoring, labels)
-
-
-def _times(monitoring: "Monitored", labels: Mapping[str, str]) -> Iterator[Gauge]:
-    newest = monitoring.judged.watched.judged
     yield Gauge(
         "medjury_period_end_timestamp_seconds",
         "End of the newest period that is judged.",
@@ -300,30 +264,19 @@ def _times(monitoring: "Monitored", labels: Mapping[str, str]) -> Iterator[Gauge
     yield Gauge(
         "medjury_report_timestamp_seconds",
         "When the newest report was frozen.",
-        [
-            ({"report": f"{report.report}"}, report.at.timestamp())
-            for report in monitoring.reports[-1:]
-        ],
+        [({"report": f"{row.report}"}, row.at.timestamp()) for row in monitoring.reports[-1:]],
         "seconds",
     )
     yield Gauge(
         "medjury_juror_end_timestamp_seconds",
         "Day from which the model of a juror cannot be asked.",
-        [
-            ({"juror": juror.juror}, _midnight(juror.ends))
-            for juror in monitoring.causes.jurors
-            if juror.ends
-        ],
+        [({"juror": row.juror}, _midnight(row.ends)) for row in monitoring.jurors if row.ends],
         "seconds",
     )
 
 
 def _midnight(day: date) -> float:
     return datetime.combine(day, time(), UTC).timestamp()
-
-
-def _known(value: float | None) -> float:
-    return math.nan if value is None else value
 
 
 def _number(value: float) -> str:

@@ -1,10 +1,10 @@
 """Frozen reports: keeping a calibration as it is, and what each found and changed over time."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 JURY = "jury"
 FIGURES = ("method", "k", "reps", "seed", "rows", "references")
 OPTIONS = ("benchmark", "criterion", "min_shared", "min_jurors", "references")
+SHOWN = ("benchmark", "icc", "boot_low", "boot_high", "n_responses", "n_instances")
 NO_ROW: Mapping[str, Any] = {
     **dict.fromkeys(("benchmark", "icc", "boot_low", "boot_high")),
     **dict.fromkeys(("n_responses", "n_instances"), 0),
@@ -149,15 +150,18 @@ def keep_report(
 
 def _made_with(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]:
     """Return what a report holds beside the figures: on what, by whom and with what."""
-    profiles = juror_profiles(engine, jury)
+    profiles = {
+        juror: {
+            "profile": dict(profile),
+            "sha256": sha256(json.dumps(dict(profile), sort_keys=True).encode()).hexdigest(),
+        }
+        for juror, profile in sorted(juror_profiles(engine, jury).items())
+    }
     return {
         "name": name,
         "version": version("medjury"),
         "jury": sorted(jury),
-        "jurors": {
-            juror: {"profile": dict(profile), "sha256": _sha256(profile)}
-            for juror, profile in sorted(profiles.items())
-        },
+        "jurors": profiles,
         "rubrics": {
             benchmark.name: {
                 "name": benchmark.rubric.name,
@@ -169,93 +173,62 @@ def _made_with(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]
     }
 
 
-def _sha256(profile: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(dict(profile), sort_keys=True).encode()).hexdigest()
-
-
 def _row(report: Report, last: Report | None, benchmark: str | None) -> ReportRow:
     row, body = jury_row(report.body, benchmark), report.body
     changes = tuple(_changed(last, report, benchmark)) if last else ()
+    known = (entry["raters"] for entry in row["notes"] if entry["code"] == "simulated")
+    raters = sorted({name for names in known for name in names})
+    words = f"since the one before: {', '.join(map(str, changes))}"
     return ReportRow(
         report=report.id,
         at=report.at,
         name=body.get("name", ""),
-        benchmark=row["benchmark"],
-        icc=row["icc"],
-        boot_low=row["boot_low"],
-        boot_high=row["boot_high"],
-        n_responses=row["n_responses"],
-        n_instances=row["n_instances"],
+        **{name: row[name] for name in SHOWN},
         jury=tuple(body.get("jury", ())),
         method=body.get("method"),
         version=body.get("version"),
         fingerprint=report.fingerprint,
         notes=noted(
-            _simulated(row),
-            note(
-                "changed_since",
-                lambda figures: f"since the one before: {', '.join(figures['changes'])}",
-                changes=changes,
-            )
-            if changes
-            else None,
+            note(*SIMULATED, raters=raters) if raters else None,
+            note("changed_since", lambda _: words, changes=changes) if changes else None,
         ),
     )
-
-
-def _simulated(row: Mapping[str, Any]) -> Note | None:
-    """Return who behind a report's figure is not real."""
-    own = (entry["raters"] for entry in row["notes"] if entry["code"] == "simulated")
-    raters = {name for names in own for name in names}
-    return note(*SIMULATED, raters=sorted(raters)) if raters else None
 
 
 def _changed(last: Report, report: Report, benchmark: str | None) -> Iterator[Note]:
     """Yield what differs between a report and the one before it."""
     was, now = last.body, report.body
-    yield from _rubrics(was.get("rubrics", {}), now.get("rubrics", {}))
-    yield from _jurors(was, now)
-    yield from _options(was, now, ("method", "version"))
-    old, new = was.get("options", {}), now.get("options", {})
-    yield from _options(old, new, sorted({*old, *new} - {"jurors"}))
+    old, new = was.get("rubrics", {}), now.get("rubrics", {})
+    for name in sorted({*old, *new}):
+        if name not in old:
+            yield note("benchmark_new", "benchmark {benchmark} is new", benchmark=name)
+        elif name not in new:
+            yield note("benchmark_gone", "benchmark {benchmark} is gone", benchmark=name)
+        elif old[name]["sha256"] != new[name]["sha256"]:
+            yield note("rubric_changed", "rubric of {benchmark}", benchmark=name)
+    before, after = set(was.get("jury", ())), set(now.get("jury", ()))
+    for name in sorted(after - before):
+        yield note("juror_joined", "juror {juror} joined", juror=name)
+    for name in sorted(before - after):
+        yield note("juror_left", "juror {juror} left", juror=name)
+    for name in sorted(before & after):
+        marks = [body.get("jurors", {}).get(name, {}).get("sha256") for body in (was, now)]
+        if marks[0] != marks[1]:
+            yield note("juror_settings", "settings of juror {juror}", juror=name)
+    chosen = [
+        {name: body.get(name) for name in ("method", "version")}
+        | {
+            name: value
+            for name, value in sorted(body.get("options", {}).items())
+            if name != "jurors"
+        }
+        for body in (was, now)
+    ]
+    for name in {**chosen[0], **chosen[1]}:
+        first, then = (options.get(name) for options in chosen)
+        if first != then:
+            words = "{option} {was} -> {now}"
+            yield note("option_changed", words, option=name, was=first, now=then)
     if last.fingerprint != report.fingerprint:
         n = [jury_row(body, benchmark)["n_responses"] for body in (was, now)]
         yield note("ratings_changed", "ratings ({was} -> {now} responses)", was=n[0], now=n[1])
-
-
-def _options(
-    was: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]
-) -> Iterator[Note]:
-    for name in names:
-        if was.get(name) != now.get(name):
-            yield note(
-                "option_changed",
-                "{option} {was} -> {now}",
-                option=name,
-                was=was.get(name),
-                now=now.get(name),
-            )
-
-
-def _rubrics(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Note]:
-    for name in sorted({*was, *now}):
-        if name not in was:
-            yield note("benchmark_new", "benchmark {benchmark} is new", benchmark=name)
-        elif name not in now:
-            yield note("benchmark_gone", "benchmark {benchmark} is gone", benchmark=name)
-        elif was[name]["sha256"] != now[name]["sha256"]:
-            yield note("rubric_changed", "rubric of {benchmark}", benchmark=name)
-
-
-def _jurors(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Note]:
-    before, after = set(was.get("jury", ())), set(now.get("jury", ()))
-    yield from (
-        note("juror_joined", "juror {juror} joined", juror=name) for name in sorted(after - before)
-    )
-    yield from (
-        note("juror_left", "juror {juror} left", juror=name) for name in sorted(before - after)
-    )
-    for name in sorted(before & after):
-        old, new = (body.get("jurors", {}).get(name, {}).get("sha256") for body in (was, now))
-        if old != new:
-            yield note("juror_settings", "settings of juror {juror}", juror=name)

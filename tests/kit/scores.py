@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import PanelColumns
-from calibration.monitoring.cusum import fisher_z, independent_se
-from calibration.monitoring.periods import next_start
-from calibration.monitoring.rows import PeriodRow
+from calibration.monitoring import PeriodRow, finite_z, independent_se
 from calibration.notes import Noted, told
 from calibration.rating_matrix import RatingMatrix, Repeats
 from calibration.scope import Scope
 from calibration.scores import RubricShape, Scores
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, MonitoringOptions
 
 CRITERIA = ("accuracy", "completeness", "clarity")
 
@@ -141,32 +139,30 @@ NAN = float("nan")
 
 def row(place, icc, n=20, *, se=NAN, boot=(NAN, NAN), **other):
     """Return the row of the period number `place`, a month from January 2025 on."""
-    start = date(2025, 1, 1)
-    for _ in range(place):
-        start = next_start(start, "month")
-    z = float(fisher_z(icc))
+    start, after = (date(2025 + n // 12, n % 12 + 1, 1) for n in (place, place + 1))
     values = {
-        "benchmark": "aci",
         "period": f"p{place}",
         "start": start,
-        "end": date.fromordinal(next_start(start, "month").toordinal() - 1),
-        "joined": 1,
+        "end": date.fromordinal(after.toordinal() - 1),
         "over": True,
         "too_few": False,
         "unfilled": False,
         "icc": icc,
         "boot_low": boot[0],
         "boot_high": boot[1],
-        "fisher_z": z,
+        "fisher_z": finite_z(icc),
         "se": independent_se(n) if np.isnan(se) else se,
         "n_responses": n,
         "n_instances": n,
         "n_clinicians": 2,
         "n_missing": 0,
-        "jury_first": None,
-        "jury_last": None,
     }
     return PeriodRow(**values | other)
+
+
+def watching(**other):
+    """Return options of watching by month, on a day when every period is over."""
+    return MonitoringOptions(**{"today": date(2100, 1, 1)} | other)
 
 
 def note_of(row: Noted) -> str:

@@ -2,23 +2,15 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 
 import numpy as np
 
-from calibration.monitoring.cusum import jackknife_se
-from calibration.monitoring.periods import (
-    DayRange,
-    PeriodOptions,
-    next_start,
-    period_icc,
-    period_rows,
-)
-from calibration.monitoring.rows import PeriodRow
-from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
-from kit.scores import scope_of
+from calibration.monitoring import PeriodRow, jackknife_error, period_icc, period_rows, watch
+from calibration.values import MonitoringOptions
+from kit.scores import scope_of, watching
 
 MARKS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "exact": lambda score: score,
@@ -45,32 +37,31 @@ class Plan:
     marks: str = "exact"
     report: int = 0
 
-    def rows(self, seed: int) -> tuple[list[PeriodRow], TargetOptions]:
+    def rows(self, seed: int) -> tuple[list[PeriodRow], MonitoringOptions]:
         """Return its periods as medjury computes them, and what they are compared with."""
         random = np.random.default_rng(seed)
-        many, a_period = self.before + self.after, self.instances * self.per
+        a_period = self.instances * self.per
         r = np.repeat(
             [latent(self.marks, one) for one in (self.icc, self.then)],
             [self.before * a_period, self.after * a_period],
         )
         scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
-        days, day = {}, date(2025, 1, 1)
-        for period in range(many):
-            own = scope.grid.responses[period * a_period : (period + 1) * a_period]
-            days |= dict.fromkeys(own, DayRange(day, day))
-            day = next_start(day, "month")
-        rows = period_rows(scope, scope.jury, PeriodOptions(days, date(2100, 1, 1), least=3))
+        days = {
+            name: date(2025 + place // a_period // 12, place // a_period % 12 + 1, 1)
+            for place, name in enumerate(scope.grid.responses)
+        }
+        rows = period_rows(scope, scope.jury, days, watching(least=3))
         return rows, self._normal(random)
 
-    def _normal(self, random: np.random.Generator) -> TargetOptions:
+    def _normal(self, random: np.random.Generator) -> MonitoringOptions:
         if not self.report:
-            return TargetOptions(None, self.icc, None, "given")
+            return watching(target=self.icc)
         r = np.full(self.report, latent(self.marks, self.icc))
         scope = scope_of(_pairs(self, r, random), 1, per=self.per, reps=0)
         whole = period_icc(scope, scope.jury, np.ones(self.report, dtype=bool))
         instances = self.report // self.per
         icc = float(whole(np.ones((1, instances)))[0])
-        return TargetOptions(None, icc, None, "report 1", jackknife_se(whole, instances))
+        return watching(target=icc, target_se=jackknife_error(whole, instances))
 
 
 @lru_cache
@@ -97,13 +88,13 @@ def _pairs(plan: Plan, r: np.ndarray, random: np.random.Generator) -> np.ndarray
 
 
 def alarms(
-    plan: Plan, studies: int, normal: TargetOptions | None = None, rule: AlarmRule | None = None
+    plan: Plan, studies: int, normal: MonitoringOptions | None = None, rate: float = 0.05
 ) -> np.ndarray:
     """Return in which watched month each study had its alarm, counted from 1; 0 for none."""
     found = []
     for seed in range(studies):
         rows, known = plan.rows(seed)
-        watched = watch(rows, normal or known, rule)
-        place = rows.index(watched.alarm) + 1 if watched.alarm else 0
+        watched = watch(rows, replace(normal or known, false_alarms=rate))
+        place = watched.periods.index(watched.alarm) + 1 if watched.alarm else 0
         found.append(max(place - len(watched.baseline), 0) if place else 0)
     return np.array(found)

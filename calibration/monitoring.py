@@ -1,0 +1,722 @@
+"""A jury's agreement with the clinicians in each week, month or quarter, and whether it has fallen.
+
+A month of 20 responses says little by itself. Falls are therefore looked for by a scan of windows:
+at the end of each period, the mean of Fisher's z over the latest 2, 3, ... periods, up to a year, is
+compared with the target, in standard errors, and the largest of these falls is held against a limit.
+The limit is a quantile of the largest of many correlated normal values. It has no closed form when
+the target has an error of its own, so it is simulated, with a fixed seed.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from calibration import remarks
+from calibration.agreement import (
+    Columns,
+    PanelColumns,
+    column_icc,
+    columns,
+    unscaled,
+    why_undefined,
+)
+from calibration.bootstrap import (
+    CELLS,
+    LEAST_CLUSTERS,
+    BootstrapPlan,
+    Counts,
+    Statistic,
+    percentile_interval,
+    replicates,
+)
+from calibration.decision import Decision, DecisionKind
+from calibration.drift import CaseMix
+from calibration.icc import UNDEFINED
+from calibration.jackknife import fisher_z
+from calibration.notes import Note, Noted, note, noted
+from calibration.resampled_moments import icc_of_moments, moments, panel_column, prepare, scale
+from calibration.scope import Scope
+from calibration.scores import Array, Flags, Integers
+from calibration.shared_notes import SIMULATED
+from calibration.values import NAN, NORMAL_95, MonitoringOptions
+
+FREQUENCY = {"week": "W-SUN", "month": "M", "quarter": "Q"}
+A_YEAR = {"week": 52, "month": 12, "quarter": 4}
+SHORTEST = 2  # periods of a window: one alone is never a fall
+MOST_FACTOR = 1.6  # how many times more a short window must show than a year
+MOST_OF_ONE = 0.8  # of what raises an alarm, the most that one period can add
+FLOOR_SHARE = 0.1  # of the false alarms, for the floor; the rest is for the target
+YEARS = 3  # limits are simulated for so many; later years have the last one
+STUDIES, CELLS_OF_YEAR = 20_000, 260_000  # simulated at most: studies, and periods of a year
+
+
+@dataclass(frozen=True)
+class PeriodRow(Noted):
+    """A jury's agreement with the clinicians in one period, and the scan at its end.
+
+    Attributes
+    ----------
+    period, start, end : label, first and last day
+    over : False while ratings may still be added to it
+    too_few : fewer instances with both columns than are needed: left out of the scan
+    unfilled : clinicians have not yet rated as many instances; only the last can be that
+    icc, boot_low, boot_high : ICC(C,2) with its percentile 95 % interval over instances
+    fisher_z, se : Fisher's z of the ICC, and its jackknife standard error over instances
+    n_missing : responses of the period that the jury has no score for
+    role : "baseline", "watched", "left out", or "" where nothing is compared with a target
+    scan, limit : the largest fall below the target over a window of the latest periods, in standard
+        errors, and where it raises an alarm; None where not watched, or before the second period
+    alarm : whether the scan of falls below the target, or that below the floor, is at its limit
+    """
+
+    period: str
+    start: date
+    end: date
+    over: bool
+    too_few: bool
+    unfilled: bool
+    icc: float
+    boot_low: float
+    boot_high: float
+    fisher_z: float
+    se: float
+    n_responses: int
+    n_instances: int
+    n_clinicians: int
+    n_missing: int
+    role: str = ""
+    scan: float | None = None
+    limit: float | None = None
+    alarm: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Watched:
+    """The periods compared with the target and with the floor.
+
+    Attributes
+    ----------
+    target_icc, target_low, target_high : NaN without a target; without an interval where it is exact
+    reason : why nothing is compared with a target, or None
+    baseline : the periods that the target comes from, or those before its report
+    judged : the newest period with enough rated instances; the newest of all where none has
+    below : "target" or "floor", whichever the first alarm shows agreement to be below, else ""
+    fell : the periods of the fall, the last of which raised the alarm; without one, the judged one
+    icc, low, high : of the periods of the fall together, else of the judged one
+    most : upper end for the fall that holds for all looks of a year; NaN without an alarm
+    """
+
+    options: MonitoringOptions
+    periods: tuple[PeriodRow, ...]
+    target_icc: float
+    target_low: float
+    target_high: float
+    reason: Note | None
+    baseline: tuple[PeriodRow, ...]
+    judged: PeriodRow
+    below: str
+    fell: tuple[PeriodRow, ...]
+    icc: float
+    low: float
+    high: float
+    most: float = NAN
+
+    @property
+    def alarm(self) -> PeriodRow | None:
+        """Return the first period at whose end a fall is shown."""
+        return self.fell[-1] if self.below else None
+
+
+def calendar(
+    days: Sequence[date], clusters: Integers, options: MonitoringOptions
+) -> list[tuple[pd.Period, pd.Period, Flags]]:
+    """Return the first and last calendar period of each period, and its responses, shape (n,).
+
+    `days` are those of n responses, `clusters` (n,) their instances. A period with fewer than
+    `least` instances is joined with those after it until there are as many; the last may have
+    fewer. Days before `since` are in none.
+    """
+    shown = np.array([day >= (options.since or date.min) for day in days], dtype=np.bool_)
+    if not shown.any():
+        return []
+    own = pd.PeriodIndex(pd.to_datetime(list(days)), freq=FREQUENCY[options.every])
+    found, first, last = [], own[shown].min(), own[shown].max()
+    for period in pd.period_range(first, last):
+        rows = np.asarray((own >= first) & (own <= period)) & shown
+        if len(np.unique(clusters[rows])) >= options.least or period == last:
+            found.append((first, period, rows))
+            first = period + 1
+    return found
+
+
+def period_label(first: pd.Period, last: pd.Period) -> str:
+    """Return "2026-W09" (ISO 8601), "2026-03", "2026-Q1", or "2026-03 to 2026-05"."""
+    form = {"W": "%G-W%V", "M": "%Y-%m", "Q": f"%Y-Q{first.quarter}"}[first.freqstr[0]]
+    label = first.start_time.strftime(form)
+    return label if first == last else f"{label} to {period_label(last, last)}"
+
+
+def period_icc(scope: Scope, jury: PanelColumns, rows: Flags) -> Statistic:
+    """Return the ICC of some responses in resamples of their instances, all others counting once.
+
+    Every mean, sd and z is computed anew in each resample. `rows` has shape (n,), the responses of
+    the scope's grid; the statistic takes counts (B, m) over their m instances in the order of their
+    numbers and returns shape (B,), NaN where undefined.
+    """
+    grid, method = scope.grid, scope.options.method
+    analysed = prepare(grid, method)
+    own = analysed.of(rows)
+    instances = np.unique(own.clusters)
+    members = grid.of_kind("clinician"), grid.columns(jury.members)
+    present = jury.present(grid)[rows].astype(np.float64)
+
+    def icc(counts: Counts) -> Array:
+        all_counts = np.ones((len(counts), grid.n_clusters))
+        all_counts[:, instances] = counts
+        scales = scale(analysed, all_counts)
+        clinicians, scorer = (panel_column(own, scales, columns) for columns in members)
+        weights = all_counts[:, own.clusters] * ((clinicians.count > 0) * (scorer.count > 0))
+        sums = moments(weights * present, scorer.mean, clinicians.mean)
+        return icc_of_moments(sums, restandardise=method == "published")
+
+    return icc
+
+
+def jackknife_error(statistic: Statistic, clusters: int) -> float:
+    """Return the standard error of Fisher's z by leaving each instance out in turn.
+
+    NaN with fewer than 2 instances, or where the ICC without one of them has no z.
+    (Efron & Tibshirani 1993, An Introduction to the Bootstrap, section 11.2.)
+    """
+    if clusters < LEAST_CLUSTERS:
+        return NAN
+    size = max(1, CELLS // clusters)
+    iccs = [
+        statistic(1.0 - np.eye(min(size, clusters - start), clusters, start))
+        for start in range(0, clusters, size)
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = fisher_z(np.concatenate(iccs))
+        return float(np.sqrt((clusters - 1) / clusters * np.square(z - z.mean()).sum()))
+
+
+def finite_z(icc: float) -> float:
+    """Return Fisher's z of an ICC(C,2), NaN where it is not finite."""
+    return float(fisher_z(np.array(icc))) if -math.inf < icc < 1 else NAN
+
+
+def icc_of_fisher(z: Array | float) -> Array:
+    """Return the ICC(C,2) of Fisher's z, 1 - exp(-2 z). NaN stays NaN."""
+    icc: Array = -np.expm1(-2 * np.asarray(z, dtype=np.float64))
+    return icc
+
+
+def independent_se(n: int) -> float:
+    """Return the standard error of Fisher's z for n independent normal responses; NaN if n < 3.
+
+    z is half the logarithm of F = MS_rows / MS_error, with n - 1 and n - 1 degrees of freedom, so
+    var z = trigamma((n - 1) / 2) / 2.
+    """
+    return math.sqrt(float(special.polygamma(1, (n - 1) / 2)) / 2) if n > 2 else NAN
+
+
+def error_of_interval(low: float | None, high: float | None, n: int) -> float:
+    """Return the standard error of Fisher's z behind a 95 % interval of an ICC(C,2).
+
+    Half the interval's width on z divided by 1.96, but not less than that of n independent
+    responses, which is also returned where the interval is undefined.
+    """
+    ends = fisher_z(np.array([low, high], dtype=np.float64))
+    return float(np.fmax((ends[1] - ends[0]) / 2 / NORMAL_95, independent_se(n)))
+
+
+def period_rows(
+    scope: Scope,
+    jury: PanelColumns,
+    rated: Mapping[str, date],
+    options: MonitoringOptions,
+    tick: Callable[[float], None] = lambda share: None,
+) -> list[PeriodRow]:
+    """Return the jury's agreement in each calendar period, in the order of time.
+
+    Parameters
+    ----------
+    scope : one benchmark, or all combined
+    jury : whose members have columns in the scope's grid
+    rated : response_id -> the day that puts it into a period, for the whole analysed set
+    options : MonitoringOptions
+    tick : told the share of the periods done, from above 0 to 1
+
+    Returns
+    -------
+    list of PeriodRow
+        With method "paper" z is within each rater over the whole analysed set, not within the
+        period: over the two or three ratings of a clinician in a week z is noise. NaN where
+        undefined, with the reason in its notes.
+    """
+    pair = columns(scope.grid, jury, scope.options.method)
+    days = [rated[name] for name in scope.grid.responses]
+    rows: list[PeriodRow] = []
+    periods = calendar(days, scope.grid.clusters, options)
+    for period in periods:
+        rows.append(_period_row(scope, jury, pair, options, *period))
+        tick(len(rows) / len(periods))
+    return rows
+
+
+def _period_row(
+    scope: Scope,
+    jury: PanelColumns,
+    pair: Columns,
+    options: MonitoringOptions,
+    first: pd.Period,
+    last: pd.Period,
+    rows: Flags,
+) -> PeriodRow:
+    grid, analysis, both = scope.grid, scope.options, rows & pair.both
+    x, y = pair.clinicians[both], pair.scorer[both]
+    reason, instances, rated = why_undefined(x, y), grid.instances(both), grid.instances(rows)
+    statistic = period_icc(scope, jury, rows)
+    plan = BootstrapPlan(rated, len(both), analysis.reps, analysis.seed)
+    drawn = np.empty(0) if reason else replicates(statistic, plan)
+    interval = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
+    icc = column_icc(x, y, analysis.method)
+    given = ~np.isnan(grid.composites[:, grid.of_kind("clinician")][both])
+    clinicians = [scope.clinicians[place] for place in np.flatnonzero(given.any(axis=0))]
+    raters = (*clinicians, *jury.members)
+    is_over, least = last.end_time.date() < options.today, options.least
+    too_few = "too few: {instances:instance}, and {least} are needed"
+    few = note("few_of_period", too_few, instances=instances, least=least)
+    return PeriodRow(
+        period=period_label(first, last),
+        start=first.start_time.date(),
+        end=last.end_time.date(),
+        over=is_over,
+        too_few=instances < least,
+        unfilled=rated < least,
+        icc=icc,
+        boot_low=interval.low,
+        boot_high=interval.high,
+        fisher_z=finite_z(icc),
+        se=NAN if reason else jackknife_error(statistic, rated),
+        n_responses=len(x),
+        n_instances=instances,
+        n_clinicians=len(clinicians),
+        n_missing=int((rows & ~jury.present(grid)).sum()),
+        notes=noted(
+            few if instances < least else None,
+            None if is_over else note("not_over", "not over: ratings may still be added"),
+            reason,
+            remarks.no_variance(unscaled(grid, raters) if analysis.method == "paper" else ()),
+            remarks.undefined_resamples(drawn),
+            remarks.simulated(scope.simulated & {*raters}),
+        ),
+    )
+
+
+def scan_falls(
+    falls: Array, weights: Array, factor: Array, target_variance: Array, year: int
+) -> tuple[Array, Integers]:
+    """Return the largest fall over a window of the latest periods, and that window's length.
+
+    For the last w periods with weights a, fall d = sum(a * falls) / sum(a), and
+    S_t = max over w of d / sqrt(target_variance_t + factor_t / sum(a)) / window_factor(w, year).
+
+    Parameters
+    ----------
+    falls : shape (..., periods), target minus value; leading axes are independent series
+    weights : shape (periods,), above 0; a period's variance is factor / weight
+    factor, target_variance : shape (periods,), as known at the end of each; 0 for a known target
+    year : periods of a year, and the longest window; the shortest has 2
+
+    Returns
+    -------
+    two of shape (..., periods) : -inf and 0 before the second period
+
+    References
+    ----------
+    Lai (1995), Journal of the Royal Statistical Society B 57, 613, for limits on windows. Haybittle
+    (1971), British Journal of Radiology 44, 793, for a maximum of the limit at early looks.
+    """
+    total, total_weight = np.cumsum(falls * weights, axis=-1), np.cumsum(weights)
+    largest = np.full(total.shape, -np.inf)
+    windows = np.zeros(total.shape, dtype=np.int64)
+    for length in range(SHORTEST, min(year, len(total_weight)) + 1):
+        ends = slice(length - 1, None)
+        window_weight = _window_sums(total_weight, length)
+        error = np.sqrt(target_variance[ends] + factor[ends] / window_weight)
+        fall = _window_sums(total, length) / window_weight / error / window_factor(length, year)
+        windows[..., ends][fall > largest[..., ends]] = length
+        largest[..., ends] = np.maximum(largest[..., ends], fall)
+    return largest, windows
+
+
+def window_factor(window: int, year: int) -> float:
+    """Return how many times larger a fall over a window must be, in its errors, than over a year.
+
+    sqrt(year / window), with which lasting falls are found soonest, and at most 1.6, so that a
+    large fall is found although it is short.
+    """
+    return min(math.sqrt(year / window), MOST_FACTOR)
+
+
+def _window_sums(cumulated: Array, length: int) -> Array:
+    sums = cumulated[..., length - 1 :].copy()
+    sums[..., 1:] -= cumulated[..., :-length]
+    return sums
+
+
+@lru_cache(maxsize=64)
+def limits(target_periods: float, year: int, rate: float, years: int = YEARS) -> tuple[float, ...]:
+    """Return the limit of the scan in each year of watching, at which an alarm is raised.
+
+    The target is as exact as the mean of `target_periods`, infinite for a known one. `rate` is the
+    share of unchanged juries without an earlier alarm that have one in a year of `year` periods. From
+    normal periods with equal errors, the target's error being the same in all; with 20,000 simulated
+    studies (5,000 by week) a rate of 5 % is right to some 0.2 (0.3) percentage points.
+    """
+    random = np.random.default_rng(0)
+    studies = min(STUDIES, CELLS_OF_YEAR // year)
+    target = random.normal(size=(studies, 1)) / np.sqrt(target_periods)
+    periods = np.hstack([random.normal(size=(studies, year)) for _ in range(years)])
+    ones = np.ones(year * years)
+    scan, _ = scan_falls(target - periods, ones, ones, ones / target_periods, year)
+    without_alarm, year_limits = np.ones(studies, dtype=np.bool_), []
+    for begin in range(0, years * year, year):
+        largest = scan[:, begin : begin + year].max(axis=1)
+        year_limits.append(float(np.quantile(largest[without_alarm], 1 - rate)))
+        without_alarm &= largest < year_limits[-1]
+    return tuple(year_limits)
+
+
+def watch(rows: Sequence[PeriodRow], options: MonitoringOptions) -> Watched:
+    """Compare the periods, at least one, with the target and with the floor.
+
+    The target of a baseline is the mean of its periods' z, weighted by their responses minus 2.
+    Where there are no more periods than the baseline needs, only the floor is watched.
+    """
+    year, rate = A_YEAR[options.every], options.false_alarms
+    series = _series(rows)
+    before = min(options.baseline, len(series))
+    if options.target is not None:
+        ends = [rows[place].end for place in series.index]
+        before = sum(end < (options.target_since or date.min) for end in ends)
+    centre, variance, worth = _target(series, before, options)
+    reason = None if len(series) > before else _why_unwatched(rows, len(series), options)
+    is_exact = options.target is not None and not options.target_se
+    own_rate = rate * (1 if is_exact else 1 - FLOOR_SHARE)
+    floor, exact = finite_z(options.floor), np.zeros(len(series))
+    scans = {"floor": _scan(series, floor, exact, np.inf, year, rate * FLOOR_SHARE)}
+    if reason is None:
+        target = _scan(series[before:], centre, variance, worth, year, own_rate)
+        scans = {"target": target} | scans
+    shown = _with_scans(rows, series, scans)
+    error = float(np.sqrt(variance[-1])) if variance.any() else NAN
+    low, high = icc_of_fisher(centre + NORMAL_95 * error * np.array([-1, 1])).tolist()
+    return Watched(
+        options=options,
+        periods=tuple(shown),
+        target_icc=float(icc_of_fisher(centre)),
+        target_low=low,
+        target_high=high,
+        reason=reason,
+        baseline=tuple(shown[place] for place in series.index[:before]),
+        **_first_fall(shown, series, scans, year),
+    )
+
+
+def _series(rows: Sequence[PeriodRow]) -> pd.DataFrame:
+    """Return z, weight and factor of the rows that can be compared, by their places.
+
+    A weight is responses minus 2. The factor, as known at the end of each period, is the variance of
+    z relative to that of independent normal responses, 1 / weight: the mean of
+    (jackknife SE)^2 * weight * (m - 2) / m over the periods to date, m instances each, plus half that
+    mean's standard error, since from few periods of scores that hardly vary it is too small by
+    chance. It is never below 1. (The delete-one jackknife's variance is m / (m - 2) times too large.)
+    """
+    usable = {
+        place: (row.fisher_z, row.n_responses - 2.0, row.se**2 * (1 - 2 / row.n_instances))
+        for place, row in enumerate(rows)
+        if row.over and not row.too_few and math.isfinite(row.fisher_z) and math.isfinite(row.se)
+    }
+    series = pd.DataFrame.from_dict(usable, "index", np.float64, ["z", "weight", "factor"])
+    spread = (series["factor"] * series["weight"]).to_numpy()
+    counts = np.arange(1, len(series) + 1)
+    mean = np.cumsum(spread) / counts
+    square = np.maximum(np.cumsum(spread**2) / counts - mean**2, 0.0)
+    error = np.sqrt(square / np.maximum(counts - 1, 1))
+    return series.assign(factor=np.maximum(mean + error / 2, 1.0))
+
+
+def _target(
+    series: pd.DataFrame, before: int, options: MonitoringOptions
+) -> tuple[float, Array, float]:
+    """Return the target on z, its variance at each watched end, and of how many periods it is worth.
+
+    The last is rounded to two digits, so that a limit does not change with each response.
+    """
+    z, weights, factor = series.to_numpy().T
+    own, rest = factor[before:] if len(z) > before else factor[-1:], weights[before:]
+    if options.target is not None:
+        variance = options.target_se**2
+        worth = own[-1] / rest.mean() / variance if variance and len(rest) else np.inf
+        return finite_z(options.target), np.full(len(own), variance), float(f"{worth:.2g}")
+    if not before:
+        return NAN, np.full(len(own), NAN), NAN
+    total = weights[:before].sum()
+    worth = total / (rest if len(rest) else weights[:before]).mean()
+    centre = float(weights[:before] @ z[:before] / total)
+    return centre, own / total, float(f"{worth:.2g}")
+
+
+def _scan(
+    series: pd.DataFrame, centre: float, variance: Array, worth: float, year: int, rate: float
+) -> pd.DataFrame:
+    """Return the scan of falls below a centre, its window, limit, and whether that is reached.
+
+    `variance` is the centre's at each end; `worth` is how many periods it is as exact as.
+    """
+    z, weights, factor = series.to_numpy().T
+    years = np.minimum(np.arange(len(z)) // year, YEARS - 1)
+    by_year = np.array(limits(worth, year, rate, int(years.max(initial=0)) + 1))
+    most = MOST_OF_ONE * by_year.min() * window_factor(SHORTEST, year) * math.sqrt(SHORTEST)
+    falls = np.minimum(centre - z, most * np.sqrt(factor / weights))
+    scan, windows = scan_falls(falls, weights, factor, variance, year)
+    figures = {"scan": scan, "window": windows, "limit": by_year[years], "variance": variance}
+    return series.assign(**figures, alarm=scan >= by_year[years])
+
+
+def _with_scans(
+    rows: Sequence[PeriodRow], series: pd.DataFrame, scans: Mapping[str, pd.DataFrame]
+) -> list[PeriodRow]:
+    """Return the rows with their roles, the scan of falls below the target, and alarms."""
+    alarms = {place for scan in scans.values() for place in scan.index[scan["alarm"]]}
+    if "target" not in scans:
+        return [replace(row, alarm=place in alarms) for place, row in enumerate(rows)]
+    target: Mapping[Any, Mapping[Any, Any]] = scans["target"].to_dict("index")
+    shown = []
+    for place, row in enumerate(rows):
+        role = "baseline" if place in series.index else "left out"
+        if role == "left out" and row.over and not row.too_few:
+            lost = note("left_out", "left out of the scan: its ICC has no z, or that has no error")
+            row = replace(row, notes=(*row.notes, lost))
+        row = replace(row, role=role, alarm=place in alarms)
+        if look := target.get(place):
+            scan = look["scan"] if look["window"] else None
+            row = replace(row, role="watched", scan=scan, limit=look["limit"])
+        shown.append(row)
+    return shown
+
+
+def _first_fall(
+    rows: Sequence[PeriodRow], series: pd.DataFrame, scans: Mapping[str, pd.DataFrame], year: int
+) -> dict[str, Any]:
+    """Return the first fall that raised an alarm, of two in one period that below the target."""
+    judged = next((row for row in reversed(rows) if not row.unfilled), rows[-1])
+    firsts = [
+        (scan.index[scan["alarm"]][0], name) for name, scan in scans.items() if any(scan["alarm"])
+    ]
+    if not firsts:
+        own = {"icc": judged.icc, "low": judged.boot_low, "high": judged.boot_high}
+        return {"judged": judged, "below": "", "fell": (judged,)} | own
+    place, below = min(firsts, key=lambda first: first[0])
+    look: Mapping[Any, Any] = scans[below].to_dict("index")[place]
+    window = series.loc[:place][-look["window"] :]
+    z, weights, _ = window.to_numpy().T
+    variance = look["factor"] / weights.sum()
+    half, error = NORMAL_95 * np.sqrt(variance), np.sqrt(look["variance"] + variance)
+    reach = look["limit"] * window_factor(look["window"], year) * error
+    ends = icc_of_fisher(weights @ z / weights.sum() + np.array([0, -half, half, reach]))
+    figures = dict(zip(("icc", "low", "high", "most"), ends.tolist(), strict=True))
+    fell = tuple(rows[place] for place in window.index)
+    return {"judged": judged, "below": below, "fell": fell} | figures
+
+
+def _why_unwatched(rows: Sequence[PeriodRow], usable: int, options: MonitoringOptions) -> Note:
+    if options.target is not None:
+        words = "not watched yet: no completed period since then has enough instances"
+        return note("not_watched_since", words)
+    waiting = sum(not row.over and not row.too_few for row in rows)
+    return note(
+        "not_watched_yet",
+        "not watched yet: {baseline:completed period} with enough instances and one more are needed; "
+        "of {periods}, {not_over} are not over. Compared with a frozen report, one after it is enough",
+        periods=usable + waiting,
+        baseline=options.baseline,
+        not_over=waiting,
+    )
+
+
+def decide(watched: Watched, mix: CaseMix | None, simulated: Sequence[str] = ()) -> Decision:
+    """Return whether the jury's agreement has fallen.
+
+    Parameters
+    ----------
+    watched : Watched
+    mix : the judged period compared with the baseline or the first period, unless it is that
+    simulated : simulated raters behind the figures
+
+    Returns
+    -------
+    Decision
+        Of subject "monitoring", with the ICC of the periods of the alarm, else of the judged one.
+        "simulated" where any rater is, else "fallen" at an alarm, which stands until watching begins
+        anew; else of the judged period "undefined" or "too_few"; "no_baseline" without an earlier
+        period or target; "inconclusive" where it is below the floor, or the whole interval of its
+        change from the baseline is below 0; "steady" where it is watched.
+    """
+    kind, row = _kind(watched, mix), watched.alarm or watched.judged
+    rests_on = note(
+        "period_rests_on",
+        "{responses:response} to {instances:instance} of {period}, rated by {clinicians:clinician}; "
+        "{missing} without a score of the jury",
+        period=row.period,
+        responses=row.n_responses,
+        instances=row.n_instances,
+        clinicians=row.n_clinicians,
+        missing=row.n_missing,
+    )
+    words, ends = _ends(watched.target_low, watched.target_high)
+    target = note(
+        "target",
+        f"target ICC {{icc:z.2f}}{words}, source: {{source}}",
+        icc=watched.target_icc,
+        **ends,
+        source=watched.options.source,
+    )
+    decision = Decision(
+        "monitoring",
+        kind,
+        estimate=watched.icc,
+        low=watched.low,
+        high=watched.high,
+        reasons=noted(*_reasons(kind, watched, mix)),
+        basis=noted(rests_on, None if watched.reason else target),
+        next=_next(kind, watched),
+    )
+    if not simulated:
+        return decision
+    return replace(
+        decision,
+        kind=DecisionKind.SIMULATED,
+        reasons=(note(*SIMULATED, raters=simulated), *decision.reasons),
+        next=note("do_real_study", "import ratings by real clinicians and scores of real jurors"),
+    )
+
+
+def _kind(watched: Watched, mix: CaseMix | None) -> DecisionKind:
+    row, floor = watched.judged, watched.options.floor
+    if watched.below:
+        return DecisionKind.FALLEN
+    if not math.isfinite(row.icc):
+        return DecisionKind.UNDEFINED
+    if row.too_few:
+        return DecisionKind.TOO_FEW
+    earlier = any(
+        before.end < row.start and not before.too_few and math.isfinite(before.icc)
+        for before in watched.periods
+    )
+    if watched.reason and not earlier:
+        return DecisionKind.NO_BASELINE
+    if row.icc < floor or (mix is not None and mix.change_high < 0):
+        return DecisionKind.INCONCLUSIVE
+    return DecisionKind.NO_BASELINE if watched.reason else DecisionKind.STEADY
+
+
+def _ends(low: float, high: float) -> tuple[str, dict[str, float | None]]:
+    """Return the words of an interval, and its figures; "" and None where it is undefined."""
+    if not math.isfinite(low):
+        return "", {"low": None, "high": None}
+    return " (95 % {low:z.2f} to {high:z.2f})", {"low": low, "high": high}
+
+
+def _reasons(kind: DecisionKind, watched: Watched, mix: CaseMix | None) -> Iterator[Note | None]:
+    row = watched.judged
+    if kind is DecisionKind.FALLEN:
+        yield _alarm(watched)
+        return
+    if kind is DecisionKind.UNDEFINED:
+        why = next((remark for remark in row.notes if remark.is_reason), "it is undefined")
+        words = "the ICC of {period} cannot be judged: {why}"
+        yield note("newest_undefined", words, period=row.period, why=why)
+    if mix is not None and kind is DecisionKind.INCONCLUSIVE and mix.change_high < 0:
+        yield note(
+            "lower_than_baseline",
+            "the ICC of {now}, {icc:z.2f}, is lower than that of {baseline}, {icc_baseline:z.2f}: "
+            "change {change:+.2f} ({low:+.2f} to {high:+.2f})",
+            now=mix.now,
+            icc=mix.icc_now,
+            baseline=mix.baseline,
+            icc_baseline=mix.icc_baseline,
+            change=mix.change,
+            low=mix.change_low,
+            high=mix.change_high,
+        )
+    if kind is not DecisionKind.UNDEFINED:
+        yield _to_floor(row, watched.options.floor)
+        yield row.told("few_of_period")
+    quiet = "falls below the target {target:z.2f} have raised no alarm"
+    yield watched.reason or note("no_alarm", quiet, target=watched.target_icc)
+
+
+def _alarm(watched: Watched) -> Note:
+    figures = {name: getattr(watched, name) for name in ("icc", "low", "high", "most")}
+    aims = {"target": watched.target_icc, "floor": watched.options.floor}
+    return note(
+        "shown_below_floor" if watched.below == "floor" else "alarm",
+        "falls reached their limit in {period}: over {periods:period} to then the ICC is {icc:z.2f} "
+        "(95 % {low:z.2f} to {high:z.2f}; corrected for all looks of a year at most {most:z.2f}), "
+        f"below the {watched.below} of {{{watched.below}:z.2f}}; an unchanged jury raises an alarm in "
+        "{percent:g} % of years",
+        period=watched.fell[-1].period,
+        periods=len(watched.fell),
+        percent=round(100 * watched.options.false_alarms, 1),
+        **figures | aims,
+    )
+
+
+def _to_floor(row: PeriodRow, floor: float) -> Note:
+    words, ends = _ends(row.boot_low, row.boot_high)
+    if row.icc >= floor:
+        code, then = "not_below_floor", "not below the floor of {floor:z.2f}"
+    elif row.boot_high < floor:
+        code, then = "below_floor", "and its whole interval is below the floor of {floor:z.2f}"
+    else:
+        how = "with an interval that reaches above it" if words else "without an interval"
+        code, then = "below_floor_maybe", f"below the floor of {{floor:z.2f}}, {how}"
+    said = f"the ICC of {{period}} is {{icc:z.2f}}{words}, {then}"
+    return note(code, said, period=row.period, icc=row.icc, **ends, floor=floor)
+
+
+def _next(kind: DecisionKind, watched: Watched) -> Note | None:
+    """Return the next useful action."""
+    row, few = watched.judged, watched.judged.told("few_of_period")
+    if kind is DecisionKind.FALLEN:
+        return note(
+            "do_validate_again",
+            "run the jury on earlier responses again, to distinguish a changed juror from a "
+            "changed case mix, and do not rely on it until it is validated again",
+        )
+    if kind is DecisionKind.NO_BASELINE and row.icc < watched.options.floor:
+        compare = "compare other juries of the jurors already run, or run other jurors"
+        return note("do_compare_juries", compare)
+    if kind is DecisionKind.NO_BASELINE and watched.options.source == "baseline":
+        freeze = "freeze a report on as many responses as there are, to compare later periods with"
+        return note("do_freeze", freeze)
+    if kind in (DecisionKind.NO_BASELINE, DecisionKind.INCONCLUSIVE):
+        return note("do_look_again", "look again when another period has enough instances")
+    if kind is DecisionKind.STEADY:
+        return None
+    if row.n_missing and not row.unfilled:
+        rest = "run the jury on the {responses:response} of {period} that it has not scored"
+        return note("do_score_rest_of", rest, period=row.period, responses=row.n_missing)
+    more = "have clinicians rate responses to {instances:more instance}"
+    lacking = few["least"] - few["instances"] if few else 0
+    return note("do_rate_more_of", more, period=row.period, instances=lacking) if few else None
