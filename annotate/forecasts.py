@@ -42,7 +42,7 @@ from medjury.services.errors import csv_of as csv_of_examples
 from medjury.services.measuring import Scored, measure_study
 from medjury.services.planning import plan_from_assumption, plan_from_pilot
 from medjury.services.points import PointsQuestion, points_agreement, tables_of
-from medjury.services.predicting import PredictQuestion, csv_of, predict
+from medjury.services.predicting import csv_of, predict
 from medjury.services.study_files import files_of, write_package
 
 
@@ -110,7 +110,7 @@ def predicted(
     BadInput, Unknown, TooFew
         As `medjury.services.predicting.predict`.
     """
-    result = predict(engine, PredictQuestion(question.options, question.level), tick)
+    result = predict(engine, question.options, question.level, tick)
     level = question.level
     means = means_table(result.rows, level, PAGE)
     others = single_table(result.rows, level, PAGE), validation_table(result.rows, PAGE)

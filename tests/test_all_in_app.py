@@ -47,7 +47,7 @@ from data.store import add_people
 from data.store.jury_runs import keep_panel
 from jury.panel import Panel, panel_toml
 from medjury.services.measuring import METRICS
-from medjury.services.routing_rules import kept_rules
+from medjury.services.routing import kept_rules
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 SEATED = {"provider": "openai", "family": "stub", "base_url": "http://127.0.0.1:9/v1"}
