@@ -11,11 +11,11 @@ from annotate.results import (
     RoutedByAnswer,
     RoutedByQuestion,
     RoutingAnswer,
-    RoutingQuestion,
     RulesAnswer,
     RulesAsked,
     RuleToKeep,
 )
+from calibration.routing.values import RouteQuestion
 from calibration.tables.numbers import PAGE
 from calibration.tables.routing import (
     changed_line,
@@ -30,8 +30,6 @@ from data.csv_files import csv_bytes
 from data.errors import Conflict
 from data.queries.ledger import fingerprint
 from medjury.services.routing import (
-    RouteQuestion,
-    StudyRoutes,
     changed_since,
     csv_of,
     csv_of_decided,
@@ -43,7 +41,7 @@ from medjury.services.routing import (
 )
 
 
-def routed(engine: Engine, question: RoutingQuestion) -> RoutingAnswer:
+def routed(engine: Engine, question: RouteQuestion) -> RoutingAnswer:
     """Return what the jury may pass at the bound, the rule, and a row a response as CSV.
 
     Raises
@@ -51,7 +49,7 @@ def routed(engine: Engine, question: RoutingQuestion) -> RoutingAnswer:
     BadInput, Unknown, TooFew
         As `medjury.services.routing.route`.
     """
-    result = _routes(engine, question)
+    result = route(engine, question)
     found = result.found
     silent = ", ".join(result.silent)
     return RoutingAnswer(
@@ -80,7 +78,7 @@ def kept_now(engine: Engine, asked: RuleToKeep) -> str:
     BadInput, Unknown, TooFew
         As `medjury.services.routing.route` and `keep_as`.
     """
-    result = _routes(engine, asked.question)
+    result = route(engine, asked.question)
     if fingerprint(result.scores.ratings) != asked.fingerprint:
         raise Conflict("ratings have changed since this rule was shown: route again, then keep it")
     return keep_as(engine, asked.actor, asked.name, result).sha256
@@ -121,17 +119,4 @@ def routed_by(engine: Engine, asked: RoutedByQuestion) -> RoutedByAnswer:
         changed_line(changed) if changed else "",
         bool(rule.simulated),
         csv_bytes(*csv_of_decided(decided)),
-    )
-
-
-def _routes(engine: Engine, question: RoutingQuestion) -> StudyRoutes:
-    return route(
-        engine,
-        RouteQuestion(
-            question.harm,
-            question.bound,
-            question.confidence,
-            question.jurors,
-            benchmark=question.benchmark,
-        ),
     )

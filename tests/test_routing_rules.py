@@ -12,13 +12,12 @@ from kit.studies import HEAD, Run, bring_in
 from sqlalchemy import Engine, text
 
 from calibration.routing.routes import Candidates, route_by
-from calibration.routing.values import Harm, RoutedBenchmark, RoutingRule, Why
+from calibration.routing.values import Harm, RoutedBenchmark, RouteQuestion, RoutingRule, Why
 from data.errors import BadInput, NotAllowed
 from data.person import OPERATOR, Person
 from data.queries.record import verify
 from data.schema import Role
 from medjury.services.routing import (
-    RouteQuestion,
     keep,
     kept_rule,
     route,

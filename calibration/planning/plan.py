@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from calibration.icc import spearman_brown
-from calibration.notes import Note, counted, listed, note, noted, simulated_in
+from calibration.notes import Note, counted, filled, listed, note, noted, simulated_in
 from calibration.planning.rows import (
     AIMS,
     EITHER,
@@ -20,7 +20,6 @@ from calibration.planning.rows import (
     PlanRow,
     Reliability,
 )
-from calibration.scores import Array
 from calibration.tables.numbers import TERMINAL, fixed, icc_interval
 from calibration.values import NAN
 from data.errors import BadInput
@@ -29,6 +28,10 @@ PAPER = 0.31  # the single-rater ICC that the MedHELM paper obtained, having pla
 ROUNDING = 1e-9  # a rounding error must not add a response
 LEAST_FOR_WIDTH = 4  # of fewer responses the F interval has no mean width
 STUDIES = 4000  # evenly spaced quantiles of a study's estimate
+FOR_THESE = (
+    "corrected for the {instances} instances there are: the interval then speaks of these alone, and "
+    "calibrate prints the wider one, which speaks of others too"
+)
 BASES = {
     "assumed": "as assumed",
     "paper obtained": "as the MedHELM paper obtained",
@@ -82,12 +85,7 @@ def _row(row: PlanRow, options: PlanOptions) -> PlanRow:
     readings, clinicians = n * options.per_response, options.clinicians
     per_clinician = math.ceil(readings / clinicians) if clinicians else None
     expected, assured = f_width(single, n, columns, of, options.assurance)
-    for_these = note(
-        "finite_population",
-        "corrected for {instances} instances: it holds for these alone, and the interval of "
-        "calibrate (width_expected) for others too",
-        instances=population,
-    )
+    for_these = note("finite_population", FOR_THESE, instances=population)
     return replace(
         row,
         icc_panel=spearman_brown(single, columns),
@@ -188,12 +186,9 @@ def f_width(
     error = (1 - panel) * stats.f.ppf(likely, below, above)
     low = 1 - error * stats.f.ppf(0.975, above, below)
     high = 1 - error / stats.f.ppf(0.975, below, above)
-    widths = _stepped(high, of / k) - _stepped(low, of / k)
+    least, most = (of / k * icc / (1 + (of / k - 1) * icc) for icc in (low, high))
+    widths = most - least
     return float(widths.mean()), float(np.quantile(widths, assurance))
-
-
-def _stepped(icc: Array, times: float) -> Array:
-    return np.asarray(times * icc / (1 + (times - 1) * icc))
 
 
 def finite_population_n(n: int, population: int) -> int:
@@ -230,11 +225,7 @@ def protocol(
     if raters := simulated_in(rows):
         yield f"The pilot's figures are of simulated raters: {listed(raters)}."
     if options.population:
-        yield (
-            "The numbers of responses are corrected for all the instances there are: the interval "
-            "then speaks of these alone, and calibrate prints the wider one, which speaks of "
-            "others too."
-        )
+        yield f"Numbers of responses are {filled(FOR_THESE, {'instances': options.population})}."
     yield (
         "Responses are counted one an instance: several to one instance are no independent "
         "evidence, and the numbers of responses for a width then count instances."

@@ -30,6 +30,25 @@ class Harm:
     criterion: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RouteQuestion:
+    """What is harmful, at what bound, and whose scores decide; None is every juror and benchmark.
+
+    Attributes
+    ----------
+    bound : the largest share of harmful ones among the passed, in (0, 1)
+    confidence : with which the bound holds, in (0, 1)
+    jurors, benchmark, min_jurors : as `calibration.values.AnalysisOptions`
+    """
+
+    harm: Harm
+    bound: float
+    confidence: float = 0.9
+    jurors: tuple[str, ...] | None = None
+    benchmark: str | None = None
+    min_jurors: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routed:
     """The jury's low score as a rule at a bound, and how many responses it passes.

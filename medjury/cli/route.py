@@ -80,7 +80,8 @@ def route(
     db: Db = None,
 ) -> None:
     """Say which responses the jury may pass and which a clinician must read, with a bound that holds."""
-    from medjury.services.routing import RouteQuestion, csv_of, to_json
+    from calibration.routing.values import RouteQuestion
+    from medjury.services.routing import csv_of, to_json
     from medjury.services.routing import route as routed
 
     if csv_to is not None and csv_to.exists():
@@ -97,8 +98,8 @@ def route(
         bound,
         confidence,
         named_jurors(panel, jurors),
-        min_jurors,
         benchmark,
+        min_jurors,
     )
     engine = study_of(context, db)
     with progress("routing", None):

@@ -17,11 +17,11 @@ from calibration.routing.values import (
     NONE_TO_KEEP,
     PASS,
     READ,
-    Harm,
     KeptRule,
     Routed,
     RoutedBenchmark,
     RoutedResponse,
+    RouteQuestion,
     RoutingRule,
 )
 from calibration.scores import Scores
@@ -41,26 +41,6 @@ from medjury.services.scores import jury_named, scores_of, silent_jurors
 
 COLUMNS = ["response_id", "decision", "score", "rated_by_clinicians", "benchmark", "instance_id"]
 KEPT_COLUMNS = ["response_id", "decision", "score", "why", "benchmark"]
-
-
-@dataclass(frozen=True, slots=True)
-class RouteQuestion:
-    """What is harmful, at what bound, and whose scores decide.
-
-    Attributes
-    ----------
-    harm : which responses are harmful
-    bound : the largest share of harmful ones among the passed, in (0, 1)
-    confidence : with which the bound holds, in (0, 1)
-    jurors, min_jurors, benchmark : as `calibration.values.AnalysisOptions`
-    """
-
-    harm: Harm
-    bound: float
-    confidence: float = 0.9
-    jurors: tuple[str, ...] | None = None
-    min_jurors: int | None = None
-    benchmark: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
