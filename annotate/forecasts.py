@@ -24,15 +24,14 @@ from annotate.results import (
 from calibration.tables.errors import ABOUT, RULE
 from calibration.tables.numbers import PAGE
 from calibration.tables.planning import (
-    margin_table,
+    AT_MARGIN,
     means_table,
     panel_size_table,
     plan_table,
-    power_table,
     single_table,
     validation_table,
 )
-from calibration.tables.spec import Table
+from calibration.tables.spec import Table, laid_out
 from calibration.values import AnalysisOptions
 from data.csv_files import csv_bytes
 from data.queries import benchmarks
@@ -41,9 +40,9 @@ from medjury.services.calibrate import Tick
 from medjury.services.errors import ErrorsQuestion, study_errors
 from medjury.services.errors import csv_of as csv_of_examples
 from medjury.services.measuring import Scored, measure_study
-from medjury.services.planning import Assumption, plan_from_assumption, plan_from_pilot
+from medjury.services.planning import plan_from_assumption, plan_from_pilot
 from medjury.services.points import PointsQuestion, points_agreement, tables_of
-from medjury.services.predicting import PredictQuestion, csv_of, predict
+from medjury.services.predicting import csv_of, predict
 from medjury.services.study_files import files_of, write_package
 
 
@@ -59,11 +58,10 @@ def planned(engine: Engine, question: PlanQuestion) -> PlanAnswer:
     plan = (
         plan_from_pilot(engine, AnalysisOptions(benchmark=question.benchmark), options)
         if question.icc is None
-        else plan_from_assumption(Assumption(question.icc), options)
+        else plan_from_assumption(options, question.icc)
     )
     tables = [plan_table(plan.rows, options, PAGE)]
-    tables += [power_table(plan.power, PAGE)] if plan.power else []
-    tables += [margin_table(plan.non_inferiority, PAGE)] if plan.non_inferiority else []
+    tables += [laid_out(AT_MARGIN, plan.non_inferiority, PAGE)] if plan.non_inferiority else []
     return PlanAnswer((*tables, panel_size_table(plan.reliability, PAGE)), plan.told)
 
 
@@ -112,7 +110,7 @@ def predicted(
     BadInput, Unknown, TooFew
         As `medjury.services.predicting.predict`.
     """
-    result = predict(engine, PredictQuestion(question.options, question.level), tick)
+    result = predict(engine, question.options, question.level, tick)
     level = question.level
     means = means_table(result.rows, level, PAGE)
     others = single_table(result.rows, level, PAGE), validation_table(result.rows, PAGE)

@@ -9,7 +9,7 @@ from calibration.error_values import BenchmarkErrors, Example
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
 from calibration.notes import Note
 from calibration.planning.rows import PlanOptions
-from calibration.routing.values import Harm
+from calibration.routing.values import RouteQuestion
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 
@@ -232,17 +232,6 @@ class PredictionsAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class RoutingQuestion:
-    """What is harmful, at what bound, and whose scores decide; None is every juror and benchmark."""
-
-    harm: Harm
-    bound: float
-    confidence: float
-    jurors: tuple[str, ...] | None = None
-    benchmark: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class RoutingAnswer:
     """What came of routing: in a sentence, the rule, what is to be known, a row a response as CSV.
 
@@ -267,7 +256,7 @@ class RuleToKeep:
 
     actor: str
     name: str
-    question: RoutingQuestion
+    question: RouteQuestion
     fingerprint: str
 
 

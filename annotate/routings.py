@@ -3,20 +3,21 @@
 The worker process runs this, never the server: it loads pandas and scipy. What it returns is light.
 """
 
+from dataclasses import replace
+
 from sqlalchemy import Engine
 
 from annotate.results import (
     RoutedByAnswer,
     RoutedByQuestion,
     RoutingAnswer,
-    RoutingQuestion,
     RulesAnswer,
     RulesAsked,
     RuleToKeep,
 )
+from calibration.routing.values import RouteQuestion
 from calibration.tables.numbers import PAGE
 from calibration.tables.routing import (
-    KeptRow,
     changed_line,
     headline,
     kept_details,
@@ -28,18 +29,19 @@ from calibration.tables.routing import (
 from data.csv_files import csv_bytes
 from data.errors import Conflict
 from data.queries.ledger import fingerprint
-from medjury.services.routing import RouteQuestion, StudyRoutes, csv_of, route
-from medjury.services.routing_rules import (
+from medjury.services.routing import (
     changed_since,
+    csv_of,
+    csv_of_decided,
     keep_as,
     kept_rule,
     kept_rules,
+    route,
     route_study,
 )
-from medjury.services.routing_rules import csv_of as csv_of_decided
 
 
-def routed(engine: Engine, question: RoutingQuestion) -> RoutingAnswer:
+def routed(engine: Engine, question: RouteQuestion) -> RoutingAnswer:
     """Return what the jury may pass at the bound, the rule, and a row a response as CSV.
 
     Raises
@@ -47,8 +49,8 @@ def routed(engine: Engine, question: RoutingQuestion) -> RoutingAnswer:
     BadInput, Unknown, TooFew
         As `medjury.services.routing.route`.
     """
-    result = _routes(engine, question)
-    found = result.routes.found
+    result = route(engine, question)
+    found = result.found
     silent = ", ".join(result.silent)
     return RoutingAnswer(
         found.certified,
@@ -60,7 +62,7 @@ def routed(engine: Engine, question: RoutingQuestion) -> RoutingAnswer:
             *work_lines(found, result.unread, result.hours),
             *result.told,
         ),
-        csv_bytes(*csv_of(result.routes)),
+        csv_bytes(*csv_of(result)),
         bool(result.simulated),
         fingerprint(result.scores.ratings),
     )
@@ -74,9 +76,9 @@ def kept_now(engine: Engine, asked: RuleToKeep) -> str:
     Conflict
         If a rule of this name is kept, or ratings have come since the rule was shown.
     BadInput, Unknown, TooFew
-        As `medjury.services.routing.route` and `medjury.services.routing_rules.keep_as`.
+        As `medjury.services.routing.route` and `keep_as`.
     """
-    result = _routes(engine, asked.question)
+    result = route(engine, asked.question)
     if fingerprint(result.scores.ratings) != asked.fingerprint:
         raise Conflict("ratings have changed since this rule was shown: route again, then keep it")
     return keep_as(engine, asked.actor, asked.name, result).sha256
@@ -92,9 +94,7 @@ def rules(engine: Engine, asked: RulesAsked) -> RulesAnswer:
     """
     people = dict(asked.people)
     kept = [
-        KeptRow(
-            one.name, one.rule, one.at, people.get(one.by, one.by), changed_since(engine, one.rule)
-        )
+        replace(one, by=people.get(one.by, one.by), changed=changed_since(engine, one.rule))
         for one in reversed(kept_rules(engine))
     ]
     return RulesAnswer(tuple(one.name for one in kept), kept_table(kept))
@@ -113,24 +113,10 @@ def routed_by(engine: Engine, asked: RoutedByQuestion) -> RoutedByAnswer:
     rule = kept_rule(engine, asked.name).rule
     changed = changed_since(engine, rule)
     decided = route_study(engine, rule)
-    responses = [one for one, _ in decided]
     return RoutedByAnswer(
-        kept_headline(asked.name, rule, responses),
-        kept_details(rule, responses),
+        kept_headline(asked.name, rule, decided),
+        kept_details(rule, decided),
         changed_line(changed) if changed else "",
         bool(rule.simulated),
         csv_bytes(*csv_of_decided(decided)),
-    )
-
-
-def _routes(engine: Engine, question: RoutingQuestion) -> StudyRoutes:
-    return route(
-        engine,
-        RouteQuestion(
-            question.harm,
-            question.bound,
-            question.confidence,
-            question.jurors,
-            benchmark=question.benchmark,
-        ),
     )

@@ -26,7 +26,6 @@ from annotate.results import (
     PlanQuestion,
     PredictionsQuestion,
     RoutedByQuestion,
-    RoutingQuestion,
     RulesAsked,
     RuleToKeep,
     Whole,
@@ -35,7 +34,7 @@ from annotate.screens import agreement_routing, study_files, study_import
 from annotate.screens import study as study_screen
 from annotate.uploads import Upload
 from calibration.planning.rows import PlanOptions
-from calibration.routing.values import NONE_TO_KEEP, Harm
+from calibration.routing.values import NONE_TO_KEEP, Harm, RouteQuestion
 from calibration.values import AnalysisOptions
 from data import queries
 from data.database import open_study
@@ -47,7 +46,7 @@ from data.store import add_people
 from data.store.jury_runs import keep_panel
 from jury.panel import Panel, panel_toml
 from medjury.services.measuring import METRICS
-from medjury.services.routing_rules import kept_rules
+from medjury.services.routing import kept_rules
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 SEATED = {"provider": "openai", "family": "stub", "base_url": "http://127.0.0.1:9/v1"}
@@ -196,7 +195,7 @@ def test_a_rule_that_the_app_keeps_is_the_command_s_and_what_was_not_shown_is_no
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
     fill(run, tmp_path, rated=80)
-    question = RoutingQuestion(Harm("low", 2.0), 0.3, 0.9)
+    question = RouteQuestion(Harm("low", 2.0), 0.3, 0.9)
     shown = routings.routed(engine, question)
     rule = RuleToKeep("account 7", "ward", question, shown.fingerprint)
     sha256 = routings.kept_now(engine, rule)

@@ -20,20 +20,12 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.calibrate\.json\.details\.severity\[\d+\]\.shrunken is gone",
     r"\.calibrate\.json\.details\.missing\[\d+\]\.icc_(highest|lowest) is gone",
     r"\.calibrate\.json\.details\.other_measures\[\d+\]\.(icc_absolute(_low|_high)?|kendall) is gone",
+    r"\.plan\.json\.(power|assumed\.(difference|shared|pilot\.varied)) is gone",
+    r"\.plan\.json\.rows\[\d+\]\.n_(bonett|zou) is gone",
+    r"\.plan\.json\.sentences has \d+ for \d+",
     r"\.route\.json\.(baseline|learned) is gone",
-    r"\.monitor\.json\.(cusum|detectable|limit|reason|drift\.(said|notes)) is gone",
-    r"\.monitor\.json\.periods\[\d+\]\.(benchmark|joined|jury_first|jury_last) is gone",
-    r"\.monitor\.json\.periods\[\d+\]\.notes?\b.*",  # less what columns say
-    r"\.monitor\.json\.(target\.notes|decision\.reasons)\[\d+\]\.code: 'no_cusum_\w+' became 'not_watched_\w+'",
-    r"\.monitor\.json\.decision\.(basis has 2 for 3|next\.\w+ is gone)",
-    r"\.monitor\.json\.case_mix(: .* became None|\.(mean_(change|low|high)|sd_(ratio|low|high)|icc_spread) is gone)",
-    r"\.monitor\.json\.anchor\[\d+\]\.(benchmark|p|first_day|latest_day|mean_first|mean_latest|change) is gone",
     r"\.calibrate\.json\.details\.missing\[\d+\]\.notes has 1 for 2",  # the note on those bounds
-    r"\.route\.json\.more_rated_responses: .*",  # by the tests as they are made; it was too few
-    # of the jackknife, where they were of the bootstrap; nothing is undefined in it
-    r"\.(calibrate|published)\.json\.rows\[\d+\]\.(boot_)?(low|high): .*",
-    r"\.(calibrate|published)\.json\.rows\[\d+\]\.population_(low|high): .*",
-    r"\.(calibrate|published)\.json\.rows\[\d+\]\.(undefined_)?resamples: .*",
+    r"\.route\.json\.more_rated_responses is gone",
 )
 
 

@@ -74,7 +74,7 @@ def test_between_knots_is_a_straight_line_and_beyond_them_a_constant_that_is_fla
 def test_a_jury_that_ranks_against_the_clinicians_gives_everyone_their_mean():
     found = isotonic_map(np.arange(1.0, 6), np.array([5.0, 4, 3, 3, 1]))
 
-    assert found.is_flat
+    assert np.ptp(found.values) <= 1e-9
     assert found.values == pytest.approx(np.full(5, 3.2))
 
 

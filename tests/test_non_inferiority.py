@@ -10,15 +10,19 @@ from kit.verdict_studies import Design, drawn, loading, points, verdicts
 from calibration.like_for_like import like_for_like
 from calibration.planning import non_inferiority
 from calibration.planning.non_inferiority import (
-    PlannedStudy,
     _IccsOfStudies,
     latent_icc,
     non_inferiority_rows,
-    verdict_power,
+    with_power,
 )
-from calibration.planning.plan import assumed_iccs, plan_rows
-from calibration.planning.rows import PlanOptions
-from data.errors import BadInput
+from calibration.planning.plan import assumed_rows
+from calibration.planning.rows import NonInferiorityRow, PlanOptions
+
+
+def planned(single, responses, margin=0.1, clinicians=2, per_response=2, ceiling=0.0):
+    """Return what a study shows at a margin."""
+    row = NonInferiorityRow("assumed", single, per_response, clinicians, ceiling, margin, responses)
+    return with_power(row)
 
 
 def closed_form_sd(rho, n):
@@ -42,7 +46,7 @@ def alike(monkeypatch):
 @pytest.mark.usefixtures("alike")
 @pytest.mark.parametrize("rho", [0.4, 0.7])
 def test_the_spread_between_studies_is_that_of_the_closed_form(rho):
-    found = verdict_power(PlannedStudy(rho, 300), 0.1)
+    found = planned(rho, 300)
     assert found.sd == pytest.approx(closed_form_sd(rho, 300), rel=0.08)
 
 
@@ -65,16 +69,16 @@ def test_the_power_is_how_often_the_verdict_itself_says_no_worse(design, beside)
     random = np.random.default_rng(3)
     found = verdicts(drawn(design, loading(design, 0.0), random) for _ in range(200))
     readers, top = design.readers or design.clinicians, 0.7 if design.ceiling else 0.0
-    told = verdict_power(PlannedStudy(0.4, 300, design.clinicians, readers, top), 0.1)
+    told = planned(0.4, 300, 0.1, design.clinicians, readers, top)
     assert told.power == pytest.approx(found["non_inferior"] / 200, abs=beside)
     if design.clinicians > 2:
         share = found["clinicians_like_these"] / 200
-        assert told.like_these == pytest.approx(share, abs=0.08)
+        assert told.power_like_these == pytest.approx(share, abs=0.08)
 
 
 def test_more_responses_readers_a_wider_margin_and_no_ceiling_show_more():
     def power(margin=0.1, **changed):
-        return verdict_power(PlannedStudy(0.4, **{"responses": 300} | changed), margin).power
+        return planned(0.4, margin=margin, **{"responses": 300} | changed).power
 
     assert power() < power(responses=600)
     assert power() < power(0.15)
@@ -83,23 +87,21 @@ def test_more_responses_readers_a_wider_margin_and_no_ceiling_show_more():
 
 
 def test_clinicians_who_differ_and_few_of_them_show_it_for_others_like_them_less_often():
-    few, many = (
-        verdict_power(PlannedStudy(0.4, 600, clinicians, clinicians), 0.1) for clinicians in (3, 6)
-    )
-    assert math.isnan(verdict_power(PlannedStudy(0.4, 600), 0.1).like_these)
-    assert few.like_these < many.like_these - 0.2
-    assert few.like_these <= few.power
-    assert many.like_these <= many.power
+    few, many = (planned(0.4, 600, 0.1, clinicians, clinicians) for clinicians in (3, 6))
+    assert math.isnan(planned(0.4, 600).power_like_these)
+    assert few.power_like_these < many.power_like_these - 0.2
+    assert few.power_like_these <= few.power
+    assert many.power_like_these <= many.power
 
 
 def test_a_margin_above_half_of_what_clinicians_agree_is_never_shown_however_many_responses():
-    found = verdict_power(PlannedStudy(0.1, 2000), 0.1)  # 2 r / (1 + r) is 0.18, below twice 0.1
-    assert (found.power, found.needed) == (0.0, None)
+    found = planned(0.1, 2000)  # 2 r / (1 + r) is 0.18, below twice 0.1
+    assert (found.power, found.n_for_power) == (0.0, None)
 
 
 def test_as_many_responses_as_are_needed_show_it_as_often_as_wanted():
-    needed = verdict_power(PlannedStudy(0.5, 300), 0.1, assured=0.8).needed
-    assert 0.72 < verdict_power(PlannedStudy(0.5, needed), 0.1).power < 0.88
+    needed = planned(0.5, 300).n_for_power
+    assert 0.72 < planned(0.5, needed).power < 0.88
 
 
 @pytest.mark.parametrize("clinicians", [2, 4])
@@ -124,22 +126,20 @@ def test_scores_at_a_ceiling_have_the_icc_that_is_planned_for():
 
 def test_a_plan_has_a_row_for_each_number_of_clinicians_and_each_kind_of_scores():
     options = PlanOptions(per_response=2, responses=60, margin=0.1)
-    planned = plan_rows([*assumed_iccs(0.3, None, 2)][:1], options)
-    rows = non_inferiority_rows(planned, options)
+    rows_for_width = assumed_rows(0.3, None, options)[:1]
+    rows = non_inferiority_rows(rows_for_width, options)
     assert [(row.clinicians, row.ceiling) for row in rows] == [
         (number, top) for top in (0.0, 0.7) for number in (2, 3, 4, 6)
     ]
     own = PlanOptions(per_response=2, responses=60, margin=0.1, clinicians=5, ceiling=0.5)
-    assert [(row.clinicians, row.ceiling) for row in non_inferiority_rows(planned, own)] == [
+    assert [(row.clinicians, row.ceiling) for row in non_inferiority_rows(rows_for_width, own)] == [
         (5, 0.5)
     ]
-    assert [row.ceiling for row in non_inferiority_rows(planned, options, 0.6)] == [0.6] * 4
-    assert [row.ceiling for row in non_inferiority_rows(planned, options, 0.1)] == [0.0] * 4
+    assert [row.ceiling for row in non_inferiority_rows(rows_for_width, options, 0.6)] == [0.6] * 4
+    assert [row.ceiling for row in non_inferiority_rows(rows_for_width, options, 0.1)] == [0.0] * 4
 
 
-def test_too_few_responses_have_no_power_and_wrong_studies_are_refused():
-    assert math.isnan(verdict_power(PlannedStudy(0.4, 3), 0.1).power)
-    with pytest.raises(BadInput, match="two clinicians"):
-        PlannedStudy(0.4, 100, 1, 1)
-    with pytest.raises(BadInput, match="single-rater ICC of 1"):
-        PlannedStudy(1.0, 100)
+def test_too_few_responses_have_no_power():
+    row = planned(0.4, 3)
+    assert math.isnan(row.power)
+    assert row.told("few_for_power")

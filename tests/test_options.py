@@ -51,7 +51,6 @@ UNKNOWN = [
     (["analyse", "predict", "--jurors", "nobody"], "no ratings by a juror nobody"),
     (["analyse", "calibrate", "--criterion", "nope"], "criterion nope"),
     (["analyse", "calibrate", "--min-jurors", "9"], "the jury has 2 jurors"),
-    (["study", "plan", "--pilot", "--shared-error", ".3"], "--shared-error is assumed"),
 ]
 
 

@@ -1,6 +1,5 @@
 """What a pilot says: its figures by definition, by other statistics, and in simulated pilots."""
 
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -9,15 +8,12 @@ from kit.scores import rows_of, scope_of, study
 
 from calibration.bootstrap import draw_counts
 from calibration.crossed import clinicians_mixed_model
-from calibration.differences import difference_rows
 from calibration.notes import told
 from calibration.planning.pilot import (
-    PairedReadings,
     clinicians_reliability,
     jury_reliability,
-    variations,
+    paired_correlation,
 )
-from calibration.planning.rows import Variation
 from calibration.rating_matrix import z_within_raters
 from calibration.resampled_moments import prepare
 from calibration.scope import scopes
@@ -57,9 +53,9 @@ def test_every_resample_takes_every_z_anew():
     table[7, :4] = np.nan
     table[8, 1:4] = np.nan
     scope = scope_of(table, 4, per=2)
-    statistic = PairedReadings(prepare(scope.grid, "paper"), scope.grid.of_kind("clinician"))
     counts = next(draw_counts(20, reps=20, seed=1))
-    drawn = statistic(counts)
+    prepared = prepare(scope.grid, "paper")
+    drawn = paired_correlation(prepared, scope.grid.of_kind("clinician"), counts)
     for own, value in zip(counts.astype(int), drawn, strict=True):
         rows = np.repeat(np.arange(40), own[scope.grid.clusters])
         assert value == pytest.approx(by_definition(table[rows, :4]))
@@ -105,63 +101,15 @@ def test_the_jurys_icc_and_interval_are_those_of_the_table():
     assert (found.n_responses, found.n_instances) == (row.n_responses, row.n_instances)
 
 
-def test_the_spread_of_a_difference_is_about_that_of_the_differences_calibrate_tests():
-    scope = scope_of(readings(30), 4)
-    rows = {row.b: row for row in difference_rows(scope)}
-    found = {one.b: one for one in variations(scope)}
-    assert set(found) == {"juror:j0", "juror:j1", "like_for_like"}
-    unshown = {name: row for name, row in rows.items() if row.low <= 0}  # else no power is told
-    assert unshown
-    for name, row in unshown.items():
-        least = row.told("not_detectable")["least"]
-        assert 0.5 < least / (2.8 * found[name].sd) < 1.5  # a jackknife's, and a bootstrap's
-
-
-def test_only_the_responses_of_both_scorers_count():
-    table = readings()
-    table[:30, 5] = np.nan
-    scope = scope_of(table, 4)
-    jury = replace(scope.jury, needed=1)
-    found = {one.b: one for one in variations(replace(scope, jury=jury))}
-    assert (found["juror:j0"].n_responses, found["juror:j1"].n_responses) == (80, 50)
-
-
-def test_rare_extremes_do_not_make_the_spread():
-    juror = variations(scope_of(readings(8, seed=6), 4, reps=1000))[0]
-    assert juror.told("rare_extremes")["sd"] == pytest.approx(17.2, rel=0.01)
-    assert juror.sd < 0.5
-
-
-def test_a_larger_study_varies_less_by_the_root_of_its_responses():
-    assert Variation("metric:m", 0.2, 50, 25).at(200) == pytest.approx(0.1)
-    assert np.isnan(Variation("metric:m").at(200))
-
-
-@pytest.mark.slow
-def test_the_scaled_spread_is_that_of_larger_studies():
-    def juror(seed, n):
-        scope = scope_of(readings(n, 0.6, seed=seed), 4, reps=400)
-        return next(one.sd for one in variations(scope) if one.b == "juror:j0")
-
-    small = np.mean([juror(seed, 100) for seed in range(20)]) / 2
-    large = np.mean([juror(seed, 400) for seed in range(10)])
-    assert 0.85 * small < large < 1.02 * small  # scaling errs, if at all, to more responses
-
-
 def test_what_cannot_be_told_is_undefined_with_a_reason():
     alone = scope_of(readings(per=1), 4)
     found = clinicians_reliability(alone)
     assert np.isnan([found.icc, found.low, found.high]).all()
     assert "undefined: 0 responses have two clinicians with a z" in told(found.notes)
-    last = variations(alone)[-1]
-    assert last.b == "like_for_like"
-    assert [one.code for one in last.notes] == ["none_held"]
-    assert np.isnan(last.sd)
 
 
-def test_without_a_jury_there_is_no_difference_to_plan_for():
+def test_without_a_jury_there_is_no_reliability_of_one():
     scope = scope_of(readings()[:, :4], 4)
-    assert variations(scope) == []
     assert jury_reliability(scope).told("nobody_on_jury")
 
 
@@ -171,7 +119,6 @@ def test_one_instance_has_no_interval():
         assert np.isfinite(found.icc)
         assert np.isnan([found.low, found.high]).all()
         assert found.told("one_instance")
-    assert all(np.isnan(one.sd) for one in variations(scope))
 
 
 def test_few_composites_few_instances_and_simulated_raters_are_told():
@@ -181,4 +128,3 @@ def test_few_composites_few_instances_and_simulated_raters_are_told():
     assert "fewer than 20 instances" in told(found.notes)
     assert found.simulated == ("dr0",)
     assert jury_reliability(scope).simulated == ("dr0", "j1")
-    assert all(one.simulated == ("dr0", "j1") for one in variations(scope))

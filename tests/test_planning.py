@@ -10,8 +10,8 @@ from kit.studies import HEAD, Run
 from sqlmodel import Session, select
 
 from calibration.notes import note
-from calibration.planning.plan import pilot_iccs, plan_rows, power_rows
-from calibration.planning.rows import Pilot, PlanOptions, PlanRow, Reliability, Variation
+from calibration.planning.plan import pilot_rows
+from calibration.planning.rows import Pilot, PlanOptions, Reliability
 from data.card import Reply
 from data.database import open_study
 from data.queries import next_task
@@ -21,14 +21,9 @@ from data.store import Slot, assign, invite, submit
 
 ROW = [
     *("per_response", "scorer", "basis", "columns", "icc_of", "icc_single", "icc_panel", "width"),
-    *("n_bonett", "n_zou", "n_exact", "n", "readings", "per_clinician", "minutes_per_clinician"),
+    *("n_exact", "n", "readings", "per_clinician", "minutes_per_clinician"),
     *("width_expected", "width_assured", "note", "notes"),
 ]
-POWER = [
-    *("compared", "n", "difference", "power", "mc_error", "mde", "n_for_difference", "sd"),
-    *("rule", "source", "note", "notes"),
-]
-
 
 ALIKE = note("readings_alike", "readings_alike")
 
@@ -40,18 +35,13 @@ def planned(run: Run, *arguments: str) -> dict[str, Any]:
     return body
 
 
-def test_a_plan_from_an_assumption_has_the_published_numbers_and_makes_no_study(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_plan_from_an_assumption_makes_no_study(run: Run, tmp_path: Path) -> None:
     body = planned(run, "--single-icc", "0.31", "--width", "0.3")
     (row,) = body["rows"]
-    assert (row["n_bonett"], row["n_zou"], row["readings"]) == (141, 153, 306)
+    assert (row["n_exact"], row["n"], row["readings"]) == (151, 151, 302)
     assert row["icc_panel"] == pytest.approx(0.4733, abs=1e-4)
     assert list(row) == ROW
-    assert list(body["power"][0]) == POWER
-    assert list(body) == [
-        *("assumed", "rows", "power", "non_inferiority", "reliability", "sentences")
-    ]
+    assert list(body) == ["assumed", "rows", "non_inferiority", "reliability", "sentences"]
     assert [one["number"] for one in body["reliability"]] == [1, 2, 3, 4, 5, 6]
     assert body["reliability"][1]["consistency"] == row["icc_panel"]
     assert body["reliability"][1]["agreement"] is None
@@ -64,8 +54,8 @@ def test_both_ways_to_state_an_icc_mean_the_same_raters_but_not_the_same_width(r
     assert two["icc_single"] == pytest.approx(one["icc_single"])
     assert two["icc_panel"] == pytest.approx(one["icc_panel"])
     assert (two["icc_of"], one["icc_of"]) == (2, 1)
-    assert (two["n_zou"], two["n_exact"]) == (144, 152)
-    assert one["n_zou"] < two["n_zou"]
+    assert two["n_exact"] == 152
+    assert one["n_exact"] < two["n_exact"]
 
 
 def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Run) -> None:
@@ -89,30 +79,27 @@ def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Ru
 
 def test_beside_a_hopeful_assumption_stands_what_the_paper_obtained(run: Run) -> None:
     rows = planned(run, "--single-icc", "0.75", "--width", "0.35")["rows"]
-    assert [(row["basis"], row["n_zou"]) for row in rows] == [
-        ("assumed", 37),
-        ("paper obtained", 114),
+    assert [(row["basis"], row["n_exact"]) for row in rows] == [
+        ("assumed", 39),
+        ("paper obtained", 112),
     ]
     assert len(planned(run, "--single-icc", "0.2")["rows"]) == 1
 
 
-def test_what_can_be_afforded_gives_width_load_and_power(run: Run) -> None:
+def test_what_can_be_afforded_gives_width_and_load(run: Run) -> None:
     options = ("--responses", "100", "--clinicians", "8", "--minutes-per-response", "4")
-    body = planned(run, "--icc", "0.6", "--difference", "0.3", *options)
-    row, shown = body["rows"][0], body["power"][0]
+    body = planned(run, "--icc", "0.6", *options)
+    row = body["rows"][0]
     assert (row["n"], row["readings"], row["per_clinician"]) == (100, 200, 25)
     assert row["minutes_per_clinician"] == 100
     assert row["width_expected"] == pytest.approx(0.332, abs=0.001)
-    assert (shown["n"], shown["difference"]) == (100, 0.3)
-    assert 0.5 < shown["power"] < 1
-    assert shown["mde"] > shown["rule"] == pytest.approx(2.801585 * shown["sd"])
     assert any("up to 25 for each of 8 clinicians, about 1.7 hours" in s for s in body["sentences"])
 
 
 def test_with_three_clinicians_theirs_are_three_columns_and_the_jurys_two(run: Run) -> None:
     rows = planned(run, "--icc", "0.4", "--per-response", "3")["rows"]
     assert [(row["scorer"], row["columns"]) for row in rows] == [("clinicians", 3), ("jury", 2)]
-    assert rows[0]["n_zou"] < rows[1]["n_zou"]
+    assert rows[0]["n_exact"] < rows[1]["n_exact"]
     assert rows[0]["readings"] == 3 * rows[0]["n"]
     alone = planned(run, "--icc", "0.4", "--per-response", "1")["rows"]
     assert [row["scorer"] for row in alone] == ["jury"]
@@ -120,7 +107,7 @@ def test_with_three_clinicians_theirs_are_three_columns_and_the_jurys_two(run: R
 
 def test_a_finite_population_takes_fewer_and_is_named(run: Run) -> None:
     body = planned(run, "--single-icc", "0.75", "--population", "120")
-    assert body["rows"][0]["n_zou"] == 34
+    assert body["rows"][0]["n_exact"] == 36
     assert "120 instances" in body["rows"][0]["note"]
     assert any("speaks of these alone" in line for line in body["sentences"])
     # The interval that calibrate prints is not corrected.
@@ -129,10 +116,10 @@ def test_a_finite_population_takes_fewer_and_is_named(run: Run) -> None:
 
 def test_the_same_seed_is_the_same_plan(run: Run) -> None:
     first, again, other = (
-        planned(run, "--icc", "0.5", "--difference", "0.2", "--seed", seed) for seed in "001"
+        planned(run, "--icc", "0.5", "--margin", "0.2", "--seed", seed) for seed in "001"
     )
     assert first == again
-    assert first["power"] != other["power"]
+    assert first["non_inferiority"] != other["non_inferiority"]
     assert first["rows"] == other["rows"]
 
 
@@ -167,25 +154,14 @@ def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
         jurors=("gpt",),
         clinicians=Reliability("clinicians", clinicians, low, 0.6, 40, 40, notes=(ALIKE,)),
         jury=Reliability("jury", jury, low, 0.8, 40, 40),
-        varied=(Variation("metric:rouge-l", 0.2, 40, 40),),
         minutes=3.0,
         timed=80,
         told=(),
     )
 
 
-def test_a_pilots_spread_is_scaled_and_its_power_is_that_of_a_normal_test() -> None:
-    found, wanted = pilot_of(0.4, 0.6, 0.2), PlanOptions(responses=160, difference=0.28)
-    rows = plan_rows(list(pilot_iccs(found, 2)), wanted)
-    (shown,) = power_rows(rows, wanted, found)
-    assert shown.sd == pytest.approx(0.1)
-    assert shown.mde == pytest.approx(0.28, rel=1e-3)
-    assert shown.power == pytest.approx(0.8, abs=0.002)
-    assert shown.n_for_difference == 161  # 2.801585 standard errors, not 2.8
-
-
 def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
-    rows = plan_rows(list(pilot_iccs(pilot_of(0.4, 0.6, 0.2), 2)), PlanOptions())
+    rows = pilot_rows(pilot_of(0.4, 0.6, 0.2), PlanOptions())
     assert [(row.scorer, row.basis) for row in rows] == [
         ("clinicians", "pilot"),
         ("clinicians", "low end"),
@@ -198,14 +174,13 @@ def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
 
 def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
     found = pilot_of(float("nan"), float("nan"), float("nan"))
-    rows = plan_rows(list(pilot_iccs(found, 2)), PlanOptions())
+    rows = pilot_rows(found, PlanOptions())
     assert [row.n for row in rows] == [None] * 4
     assert ALIKE in rows[0].notes
-    assert power_rows(rows, PlanOptions(), found) == []
 
 
 def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
-    rows: list[PlanRow] = plan_rows(list(pilot_iccs(pilot_of(0.4, 0.6, -0.2), 3)), PlanOptions())
+    rows = pilot_rows(pilot_of(0.4, 0.6, -0.2), PlanOptions(per_response=3))
     assert [row.n is None for row in rows] == [False, True, False, True]
     assert rows[1].told("planned_below_zero") == note(
         "planned_below_zero", "planned_below_zero", icc=-0.2
@@ -247,7 +222,6 @@ def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(
     jury = body["assumed"]["pilot"]["jury"]
     assert jury["icc"] == pytest.approx(rows["jury"]["icc"])
     assert jury["low"] == pytest.approx(rows["jury"]["boot_low"])
-    assert {one["compared"] for one in body["power"]} == {"metric:rouge-l", "like_for_like"}
     assert body["assumed"]["pilot"]["minutes"] is None
     with_ledger = run("study", "verify")
     assert with_ledger[0] == 0

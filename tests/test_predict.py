@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,7 @@ from kit.scores import JURORS, study, without
 
 from calibration.notes import note, told
 from calibration.predicting.conformal import RatedResponses, cross_conformal
-from calibration.predicting.predicted import COLUMNS, predictions
-from calibration.predicting.rows import to_json
+from calibration.predicting.predicted import COLUMNS, predictions, to_json
 from calibration.protocol import Protocol
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
@@ -33,7 +33,8 @@ def predict(scores: Scores, level: float = 0.9, **asked: Any):
     options = AnalysisOptions(**{"reps": 100} | asked)
     rows = agreement_rows(scores, options)
     verdicts = Verdicts(rows, decisions(rows, JuryClaim(Protocol(0.2, jurors=("j",)))))
-    return predictions(scores, options, verdicts, level)
+    rows, responses = predictions(scores, options, verdicts, level)
+    return SimpleNamespace(rows=rows, responses=responses)
 
 
 def means(scores: Scores, kind: str) -> pd.Series:

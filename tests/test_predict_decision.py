@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from calibration import headlines as decisions
 from calibration.decision import Decision, DecisionKind
 from calibration.notes import note
-from calibration.predicting.rows import USABLE, PredictedRow, decide
+from calibration.predicting.predicted import USABLE, PredictedRow, decide
 from calibration.values import COMBINED, NAN
 
 SIMULATED = note("simulated", "simulated", raters=("Smith, John",))

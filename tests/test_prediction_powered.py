@@ -8,11 +8,11 @@ from scipy import stats
 
 from calibration.predicting.prediction_powered import (
     MeanEstimate,
+    PredictionPowered,
     RatedSample,
     prediction_powered_mean,
     standardised_difference,
     stratified,
-    variance_ratio,
 )
 
 CLINICIANS = np.array([4.0, 3, 4.67, 2.33, 5, 3.67, 4.33, 1.67, 3, 4, 2.67, 5])
@@ -100,8 +100,9 @@ def test_a_jury_that_says_what_clinicians_say_is_worth_its_number_of_responses()
 
 
 def test_the_gain_is_how_many_more_ratings_would_help_as_much():
-    assert variance_ratio(MeanEstimate(3, 0.2, 9), MeanEstimate(3, 0.1, 9)) == pytest.approx(4)
-    assert math.isnan(variance_ratio(MeanEstimate(3, 0.0, 9), MeanEstimate(3, 0.0, 9)))
+    wide, narrow, none = (MeanEstimate(3, error, 9) for error in (0.2, 0.1, 0.0))
+    assert PredictionPowered(wide, narrow, 3, 1).gain == pytest.approx(4)
+    assert math.isnan(PredictionPowered(none, none, 3, 1).gain)
 
 
 def test_with_several_responses_the_error_is_that_of_sums_within_instances():

@@ -13,7 +13,7 @@ from kit.studies import Run
 KEYS = [
     *("harm", "bound", "confidence", "certified", "rule", "threshold", "p", "passed"),
     *("expected_missed", "caught_at_20", "read", "not_scored", "hours", "hours_of"),
-    *("more_rated_responses", "n_train", "n_certify", "rated", "harmful", "jury", "silent"),
+    *("n_train", "n_certify", "rated", "harmful", "jury", "silent"),
     "simulated",
 ]
 ASKED = ("analyse", "route", "--at-most", "2", "--bound", "0.2")

@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 from kit.scores import JURORS, study, without
 
-from calibration.routing.candidates import Candidates, candidates
-from calibration.routing.certificate import (
+from calibration.routing.routes import (
+    Candidates,
     RatedRisks,
     betting_p,
-    binomial_p,
+    candidates,
+    caught,
+    caught_with_interval,
+    criteria_of,
     fixed_sequence,
     order_of_tests,
+    routes,
     threshold_p,
-    times_as_many,
 )
-from calibration.routing.routes import routes
-from calibration.routing.rules import caught, caught_with_interval
 from calibration.routing.values import Harm
 from data.errors import BadInput, TooFew
 
@@ -42,9 +43,13 @@ def simulated(random: np.random.Generator, instances: int, each: int = 1) -> Can
 
 
 def test_the_exact_test_is_the_chance_of_so_few_harmful() -> None:
-    assert binomial_p(0, 45, 0.05) == pytest.approx(0.95**45)
-    assert binomial_p(1, 2, 0.5) == pytest.approx(0.75)
-    assert binomial_p(0, 0, 0.05) == 1.0
+    def exact(harmful: int, passed: int, bound: float) -> float:
+        rows = np.arange(passed)
+        return threshold_p(RatedRisks(np.zeros(passed), rows < harmful, rows), 0.0, bound, 1)
+
+    assert exact(0, 45, 0.05) == pytest.approx(0.95**45)
+    assert exact(1, 2, 0.5) == pytest.approx(0.75)
+    assert exact(0, 0, 0.05) == 1.0
 
 
 @pytest.mark.parametrize("each", [2, 5])
@@ -73,9 +78,8 @@ def test_tests_end_at_the_first_threshold_that_fails() -> None:
 
     found = fixed_sequence(rated, [50, 100, 150, 299], 0.05, 0.9, most=1)
 
-    assert found is not None
-    assert (found.threshold, found.passed, found.harmful) == (100, 101, 0)
-    assert fixed_sequence(rated, [150, 50], 0.05, 0.9, most=1) is None
+    assert found == (100, pytest.approx(0.95**101))
+    assert fixed_sequence(rated, [150, 50], 0.05, 0.9, most=1)[0] == -np.inf
 
 
 def test_the_order_of_tests_begins_where_a_pass_is_likeliest_and_goes_looser() -> None:
@@ -94,46 +98,25 @@ def test_the_bound_is_broken_at_most_as_often_as_the_confidence_allows(each: int
     everybody = simulated(random, 30_000, each)
     harmful, broken, certified, runs = everybody.harmful(LOW), 0, 0, 60
     for _ in range(runs):
-        rule = routes(simulated(random, 400, each), LOW, 0.05, 0.9).found.used
-        if rule.certificate:
-            passed = -everybody.jury <= rule.certificate.threshold
+        rule = routes(simulated(random, 400, each), LOW, 0.05, 0.9)
+        if rule.certified:
+            passed = -everybody.jury <= rule.threshold
             broken += harmful[passed].mean() > 0.05
             certified += 1
     assert certified > runs / 4
     assert broken / runs <= 0.15
 
 
-def test_a_bound_beyond_reach_passes_nothing_and_says_what_would_help() -> None:
-    random = np.random.default_rng(1)
-    table = simulated(random, 60)
+def test_a_bound_beyond_reach_passes_nothing() -> None:
+    found = routes(simulated(np.random.default_rng(1), 60), LOW, 0.03, 0.9)
 
-    routed = routes(table, LOW, 0.03, 0.9)
-    never = routes(table, Harm("low", 5.0), 0.03, 0.9)
-
-    assert not routed.found.certified
-    assert set(routed.decisions) == {"read"}
-    assert (routed.found.used.passed, routed.found.read) == (0, 60)
-    assert routed.found.used.expected_missed() is None
-    assert routed.found.more is not None
-    assert routed.found.more > 20
-    assert never.found.more is None  # all of them are harmful
-
-
-def test_so_many_more_ratings_certify_oftener_than_the_present_number() -> None:
-    random = np.random.default_rng(4)
-    more = routes(simulated(random, 80), LOW, 0.03, 0.9).found.more
-    assert more is not None
-    held = {
-        number: sum(
-            routes(simulated(random, number), LOW, 0.03, 0.9).found.certified for _ in range(20)
-        )
-        for number in (80, 80 + more)
-    }
-    assert held[80 + more] > held[80]
+    assert not found.certified
+    assert (found.passed, found.responses) == (0, 60)
+    assert found.expected_missed is None
 
 
 def test_the_parts_share_no_instance_and_their_sizes_are_told() -> None:
-    found = routes(simulated(np.random.default_rng(4), 100, 3), LOW, 0.3, 0.9).found
+    found = routes(simulated(np.random.default_rng(4), 100, 3), LOW, 0.3, 0.9)
     assert (found.n_train, found.n_certify, found.rated) == (120, 180, 300)
 
 
@@ -152,18 +135,17 @@ def test_ties_are_read_in_equal_parts() -> None:
 def test_the_interval_of_what_is_caught_is_over_instances() -> None:
     random = np.random.default_rng(0)
     risks, harmful = random.random(100), random.random(100) < 0.3
-    alone = caught_with_interval(risks, harmful, np.arange(100))
-    tripled = caught_with_interval(
-        np.repeat(risks, 3), np.repeat(harmful, 3), np.repeat(np.arange(100), 3)
-    )
+    share, low, high = caught_with_interval(RatedRisks(risks, harmful, np.arange(100)))
+    thrice = (np.repeat(values, 3) for values in (risks, harmful, np.arange(100)))
+    tripled = caught_with_interval(RatedRisks(*thrice))
 
-    assert alone.low < alone.share < alone.high
-    assert tripled.share == pytest.approx(alone.share)
-    assert tripled.high - tripled.low == pytest.approx(alone.high - alone.low, abs=0.03)
+    assert low < share < high
+    assert tripled[0] == pytest.approx(share)
+    assert tripled[2] - tripled[1] == pytest.approx(high - low, abs=0.03)
 
 
 def known_of(scores, jury=JURORS, needed=3, harm=LOW):
-    return candidates(scores, jury, needed, harm)
+    return candidates(scores, jury, needed, criteria_of(scores, harm.criterion))
 
 
 def test_a_response_whose_jury_is_incomplete_is_not_scored() -> None:
@@ -190,7 +172,7 @@ def test_what_clinicians_have_not_rated_is_there_too() -> None:
     table = known_of(without(whole, unrated))
 
     assert len(table.responses) == 30
-    assert table.rated().sum() == 28
+    assert (~np.isnan(table.jury + table.clinicians)).sum() == 28
     assert not table.harmful(Harm("low", 5))[:2].any()
 
 
@@ -218,16 +200,6 @@ def test_points_of_different_scales_are_refused() -> None:
         known_of(study(("aci", "med"), criteria={"med": ("tone",)}), harm=Harm("low", 3, "clarity"))
 
 
-def test_as_many_again_are_asked_for_by_the_test_that_certifies() -> None:
-    random = np.random.default_rng(0)
-    harmful = random.random(200) < 0.02
-    alone = RatedRisks(np.zeros(200), harmful, np.arange(200))
-    grouped = RatedRisks(np.zeros(200), harmful, np.arange(200) // 4)
-
-    times = times_as_many(alone, 0.05, 0.9, 1, 0.6)
-    by_instance = times_as_many(grouped, 0.05, 0.9, 4, 0.6)
-
-    assert times is not None
-    assert by_instance is not None
-    assert by_instance > times
-    assert times_as_many(alone, 0.001, 0.9, 1, 0.6) is None
+def test_a_response_of_no_benchmark_that_counts_has_no_score() -> None:
+    table = candidates(study(("aci", "med")), JURORS, 3, {"aci": ("clarity",)})
+    assert np.isnan(table.jury).tolist() == [name == "med" for name in table.benchmarks]

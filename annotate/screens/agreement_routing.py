@@ -11,7 +11,6 @@ from annotate.results import (
     RoutedByAnswer,
     RoutedByQuestion,
     RoutingAnswer,
-    RoutingQuestion,
     RulesAnswer,
     RulesAsked,
     RuleToKeep,
@@ -19,7 +18,7 @@ from annotate.results import (
 from annotate.screens import frame
 from annotate.screens.frame import caption, good, heading, paragraph
 from annotate.waiting import waited
-from calibration.routing.values import NONE_TO_KEEP, Harm
+from calibration.routing.values import NONE_TO_KEEP, Harm, RouteQuestion
 from data.person import Person, only
 from data.queries import names_of_actors
 from data.schema import Role
@@ -59,7 +58,7 @@ def show(engine: Engine, person: Person, of: AgreementQuestion) -> None:
     st.html(heading("Routing") + paragraph(ABOUT))
     if message := st.session_state.pop(STORED, None):
         st.html(good(message))
-    asked: RoutingQuestion | None = st.session_state.get(ASKED)
+    asked: RouteQuestion | None = st.session_state.get(ASKED)
     verdict = st.container()
     turn = st.session_state.setdefault(TURN, 0)  # a question that was asked is folded away
     label = "The question" if asked is None else "Another question"
@@ -76,7 +75,7 @@ def show(engine: Engine, person: Person, of: AgreementQuestion) -> None:
     _rules(engine, person)
 
 
-def _answer(engine: Engine, person: Person, asked: RoutingQuestion) -> None:
+def _answer(engine: Engine, person: Person, asked: RouteQuestion) -> None:
     """Show what came of it, the rule, the decisions to save, and the rule to keep."""
     coming: Future[RoutingAnswer] = worker.ask(person, engine, ROUTED, asked, "details")
     answer = frame.computed(
@@ -93,7 +92,7 @@ def _answer(engine: Engine, person: Person, asked: RoutingQuestion) -> None:
     _save(right, "Decisions as CSV", answer.csv, simulated=answer.is_simulated)
 
 
-def _keep(engine: Engine, person: Person, asked: RoutingQuestion, answer: RoutingAnswer) -> None:
+def _keep(engine: Engine, person: Person, asked: RouteQuestion, answer: RoutingAnswer) -> None:
     """Ask for a name to keep the rule under, or say why it cannot be kept.
 
     The form is another where the ratings are: what is kept is what was shown.
@@ -122,7 +121,7 @@ def kept(_: Person, engine: Engine, rule: RuleToKeep) -> "Future[str]":
     return worker.of_study(engine, KEPT, rule)
 
 
-def _ask(of: AgreementQuestion) -> RoutingQuestion | None:
+def _ask(of: AgreementQuestion) -> RouteQuestion | None:
     """Ask for harm and bound, of the jury and responses of the page; None until the button is pressed."""
     first = st.columns(4)
     kind = first[0].selectbox("Harmful is where", [LOW, ERROR], key="harm")
@@ -135,7 +134,7 @@ def _ask(of: AgreementQuestion) -> RoutingQuestion | None:
         return None
     options = of.options
     harm = Harm("low" if kind == LOW else "error", round(points, 4), options.criterion)
-    return RoutingQuestion(
+    return RouteQuestion(
         harm, round(bound / 100, 6), round(sure / 100, 6), options.jurors, options.benchmark
     )
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from statistics import NormalDist
 
@@ -16,7 +16,6 @@ from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array, Flags
 from calibration.shared_notes import FEW_FOR_POWER
 from calibration.values import NAN, NORMAL_95
-from data.errors import BadInput
 
 SPREAD = (
     0.1  # standard deviation between clinicians of their correlation with what responses are worth
@@ -29,63 +28,6 @@ NUMBERS = 1_500_000  # simulated scores a row: half a second
 FEWEST_DRAWN, MOST_DRAWN = 200, 1000  # studies; of 200 a power of 80 % is known to 3 points
 LEAST = 4  # responses; of fewer no power is computed
 MOST_RESPONSES = 1_000_000
-
-
-@dataclass(frozen=True)
-class PlannedStudy:
-    """A study of a jury that is as good as a clinician: the assumptions.
-
-    Attributes
-    ----------
-    single : ICC of a single clinician's scores, at least 0 and below 1
-    responses : one an instance
-    clinicians, per_response : who take part; who read each response, 2 or more
-    ceiling : share of scores that are the highest of five, below 1; 0 for normal scores
-
-    Raises
-    ------
-    BadInput
-        If one is outside its range.
-    """
-
-    single: float
-    responses: int
-    clinicians: int = 2
-    per_response: int = 2
-    ceiling: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.per_response <= self.clinicians:
-            raise BadInput("like for like takes two clinicians a response or more")
-        if not 0 <= self.single < 1:
-            raise BadInput(
-                f"a single-rater ICC of {self.single:g}: it is 0 or more and below 1 here"
-            )
-        if not 0 <= self.ceiling < 1:
-            raise BadInput(
-                f"{self.ceiling:g} of the scores at the top: it is 0 or more and below 1"
-            )
-
-
-@dataclass(frozen=True)
-class VerdictPower:
-    """Shares of simulated studies; NaN for too few responses.
-
-    Attributes
-    ----------
-    power : that say "no worse", for these clinicians or for others like them
-    like_these : that say so for others like them
-    mc_error : standard error of `power` by the simulation
-    sd : of the difference between the jury's ICC and a clinician's, for the same clinicians
-    needed : responses with which a share `assured` of studies says so; None above a million, or
-        where more responses do not help
-    """
-
-    power: float = NAN
-    like_these: float = NAN
-    mc_error: float = NAN
-    sd: float = NAN
-    needed: int | None = None
 
 
 def non_inferiority_rows(
@@ -103,53 +45,27 @@ def non_inferiority_rows(
     """
     if options.margin is None or options.per_response < 2:
         return []
-    planned = {row.basis: (row, row.n) for row in rows if row.n is not None}
-    numbers = [options.clinicians or 0] if options.clinicians else _numbers(options.per_response)
-    share = (
-        options.ceiling if options.ceiling is not None or top is None else top * (top >= FEW_AT_TOP)
-    )
-    ceilings = (0.0, TOP) if share is None else (share,)
+    planned = {row.basis: (row.icc_single, row.n) for row in rows if row.n is not None}
+    clinicians = [options.clinicians] if options.clinicians else []
+    share = options.ceiling
+    if share is None and top is not None:
+        share = top if top >= FEW_AT_TOP else 0.0
     return [
-        _row(row, n, options.margin, options, clinicians, ceiling)
-        for row, n in planned.values()
-        for ceiling in ceilings
-        for clinicians in numbers
+        with_power(
+            NonInferiorityRow(
+                basis, single, options.per_response, number, ceiling, options.margin, n
+            ),
+            options.assurance,
+            options.seed,
+        )
+        for basis, (single, n) in planned.items()
+        for ceiling in ((0.0, TOP) if share is None else (share,))
+        for number in clinicians or [options.per_response + more for more in MORE]
     ]
 
 
-def _numbers(per_response: int) -> list[int]:
-    return [per_response + more for more in MORE]
-
-
-def _row(
-    row: PlanRow, n: int, margin: float, options: PlanOptions, clinicians: int, ceiling: float
-) -> NonInferiorityRow:
-    study = PlannedStudy(row.icc_single, n, clinicians, options.per_response, ceiling)
-    found = verdict_power(study, margin, options.assurance, options.seed)
-    return NonInferiorityRow(
-        basis=row.basis,
-        icc_single=row.icc_single,
-        per_response=options.per_response,
-        clinicians=clinicians,
-        ceiling=ceiling,
-        margin=margin,
-        n=n,
-        power=found.power,
-        power_like_these=found.like_these,
-        mc_error=found.mc_error,
-        sd=found.sd,
-        n_for_power=found.needed,
-        notes=noted(
-            note("jury_like_clinician", "for a jury that is truly as good as a clinician"),
-            note(*FEW_FOR_POWER, least=LEAST) if n < LEAST else None,
-        ),
-    )
-
-
-def verdict_power(
-    study: PlannedStudy, margin: float, assured: float = 0.8, seed: int = 0
-) -> VerdictPower:
-    """Return how often a study gives the verdict "no worse than a clinician".
+def with_power(row: NonInferiorityRow, assurance: float = 0.8, seed: int = 0) -> NonInferiorityRow:
+    """Return a row with how often its study gives the verdict "no worse than a clinician".
 
     Scores are simulated and judged by the parts of the rule (`calibration.verdict`): the interval
     of the difference above minus the margin; the lower ends of the jury's and of a clinician's ICC
@@ -163,43 +79,52 @@ def verdict_power(
 
     Parameters
     ----------
-    study : PlannedStudy
-    margin : above 0
-    assured : share of studies that `needed` is for; by the ends of the intervals alone
+    row : what is planned: ICC from 0 to below 1, two clinicians a response or more
+    assurance : share of studies that `n_for_power` is for; by the ends of the intervals alone
     seed : of the simulation
     """
-    if study.responses < LEAST:
-        return VerdictPower()
-    scores, jury, read = _simulated(study, np.random.default_rng(seed))
+    notes = noted(
+        note("jury_like_clinician", "for a jury that is truly as good as a clinician"),
+        note(*FEW_FOR_POWER, least=LEAST) if row.n < LEAST else None,
+    )
+    if row.n < LEAST:
+        return replace(row, notes=notes)
+    scores, jury, read = _simulated(row, np.random.default_rng(seed))
     every = _IccsOfStudies(scores, jury, read)
-    known = range(study.clinicians)
+    known = range(row.clinicians)
     jury_icc, clinician_icc = every.iccs([*known])
     difference = jury_icc - clinician_icc
     sd, jury_z, clinician_z = float(difference.std(ddof=1)), _z(jury_icc), _z(clinician_icc)
-    clinician_low = _icc(clinician_z - NORMAL_95 * clinician_z.std(ddof=1))
-    shown = difference - NORMAL_95 * sd > -margin
+    single_low = np.tanh(clinician_z - NORMAL_95 * clinician_z.std(ddof=1))
+    clinician_low = 2 * single_low / (1 + np.abs(single_low))
+    shown = difference - NORMAL_95 * sd > -row.margin
     shown &= jury_z - NORMAL_95 * jury_z.std(ddof=1) > 0
-    shown &= (clinician_low > 0) & (clinician_low >= 2 * margin)
+    shown &= (clinician_low > 0) & (clinician_low >= 2 * row.margin)
     like_these = np.zeros_like(shown)
-    if study.clinicians >= LEAST_CLINICIANS:
+    left_out = row.clinicians >= LEAST_CLINICIANS
+    if left_out:
         left = [every.iccs([other for other in known if other != one]) for one in known]
         for without_jury, without in left:
             z = _z(without)
-            shown &= (z - NORMAL_95 * z.std(ddof=1) > 0) & (without_jury - without > -margin)
+            shown &= (z - NORMAL_95 * z.std(ddof=1) > 0) & (without_jury - without > -row.margin)
         differences = np.array([without_jury - without for without_jury, without in left])
-        like_these = shown & (difference - _half(differences, sd) > -margin)
+        spread = (row.clinicians - 1) * differences.var(axis=0)
+        t = special.stdtrit(row.clinicians - 1, 0.975)
+        half = np.sqrt(t**2 * spread + (NORMAL_95 * sd) ** 2)
+        like_these = shown & (difference - half > -row.margin)
     power = float(shown.mean())
-    reach = NORMAL_95 + NormalDist().inv_cdf(assured)
     gaps = [
-        (margin, sd),
-        (float(clinician_z.mean()) - float(_z(2 * margin)), float(clinician_z.std(ddof=1))),
+        (row.margin, sd),
+        (float(clinician_z.mean()) - float(_z(2 * row.margin)), float(clinician_z.std(ddof=1))),
     ]
-    return VerdictPower(
-        power,
-        float(like_these.mean()) if study.clinicians >= LEAST_CLINICIANS else NAN,
-        math.sqrt(power * (1 - power) / len(shown)),
-        sd,
-        _needed(study.responses, reach, gaps),
+    return replace(
+        row,
+        power=power,
+        power_like_these=float(like_these.mean()) if left_out else NAN,
+        mc_error=math.sqrt(power * (1 - power) / len(shown)),
+        sd=sd,
+        n_for_power=_needed(row.n, NORMAL_95 + NormalDist().inv_cdf(assurance), gaps),
+        notes=notes,
     )
 
 
@@ -211,32 +136,17 @@ def _needed(responses: int, reach: float, gaps: Sequence[tuple[float, float]]) -
     return math.ceil(needed) if needed <= MOST_RESPONSES else None
 
 
-def _half(left_out: Array, sd: float) -> Array:
-    """Return half the width of the interval over clinicians like these, from those without each."""
-    clinicians = len(left_out)
-    spread = (clinicians - 1) * left_out.var(axis=0)
-    t = special.stdtrit(clinicians - 1, 0.975)
-    half: Array = np.sqrt(t**2 * spread + (NORMAL_95 * sd) ** 2)
-    return half
-
-
 def _z(icc: Array | float) -> Array:
     """Return Fisher's z of the single-rater consistency of ICCs of two raters."""
     z: Array = np.arctanh(np.clip(icc / (2 - np.abs(icc)), -1 + 1e-12, 1 - 1e-12))
     return z
 
 
-def _icc(z: Array) -> Array:
-    single = np.tanh(z)
-    icc: Array = 2 * single / (1 + np.abs(single))
-    return icc
-
-
-def _simulated(study: PlannedStudy, random: np.random.Generator) -> tuple[Array, Array, Flags]:
+def _simulated(row: NonInferiorityRow, random: np.random.Generator) -> tuple[Array, Array, Flags]:
     """Return scores (studies, n, clinicians), the jury's (studies, n), and who read what (n, clinicians)."""
-    n, clinicians = study.responses, study.clinicians
+    n, clinicians = row.n, row.clinicians
     draws = int(np.clip(NUMBERS // (n * (clinicians + 1)), FEWEST_DRAWN, MOST_DRAWN))
-    alike = math.sqrt(latent_icc(study.single, study.ceiling))
+    alike = math.sqrt(latent_icc(row.icc_single, row.ceiling))
     places = special.ndtri((np.arange(clinicians) + 0.5) / clinicians)
     spread = SPREAD * places / max(float(places.std()), 1e-12)
     own = np.clip(alike + spread * (alike > 0), 0.0, 0.99)
@@ -247,10 +157,10 @@ def _simulated(study: PlannedStudy, random: np.random.Generator) -> tuple[Array,
     scores = loading * worth + np.sqrt(1 - loading**2) * random.normal(
         size=(draws, n, clinicians + 1)
     )
-    if study.ceiling:
-        scores = np.searchsorted(_cuts(study.ceiling), scores.ravel()).reshape(scores.shape) + 1.0
+    if row.ceiling:
+        scores = np.searchsorted(_cuts(row.ceiling), scores.ravel()).reshape(scores.shape) + 1.0
     order = np.argsort(random.random((n, clinicians)), axis=1)
-    read = order.argsort(axis=1) < study.per_response
+    read = order.argsort(axis=1) < row.per_response
     return scores[:, :, :-1], scores[:, :, -1], read
 
 

@@ -1,10 +1,9 @@
 """Options and rows of a plan. This module imports nothing heavy: the app's server loads it."""
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from calibration.notes import Note, Noted
+from calibration.notes import Noted
 from calibration.values import NAN
 
 JURY = "jury"
@@ -24,9 +23,7 @@ class PlanOptions:
     assurance : share of studies that are to obtain the width
     clinicians, minutes : number of clinicians, and minutes to rate a response, for their load
     responses : number of responses; None for as many as the width takes
-    difference : between two ICC(C,2), to be shown
     population : number of instances that exist at all, if few
-    shared : correlation of the errors of the two scorers compared, where no pilot tells it
     seed : of the simulation
     margin : in ICC, to show that the jury is no worse than a clinician (leave-one-clinician-out)
     ceiling : share of scores at the top of the scale; None for what a pilot has, or else two kinds
@@ -38,32 +35,10 @@ class PlanOptions:
     clinicians: int | None = None
     minutes: float | None = None
     responses: int | None = None
-    difference: float | None = None
     population: int | None = None
-    shared: float = 0.5
     seed: int = 0
     margin: float | None = None
     ceiling: float | None = None
-
-
-@dataclass(frozen=True)
-class PlannedIcc(Noted):
-    """An ICC to plan with.
-
-    Attributes
-    ----------
-    scorer : "clinicians", "jury" or "clinicians or jury"
-    basis : where the ICC comes from
-    single : the single-rater ICC(C,1)
-    columns : how many columns of scores it is estimated from
-    of : the plan is for the interval of ICC(C,of)
-    """
-
-    scorer: str
-    basis: Basis
-    single: float
-    columns: int = 2
-    of: int = 2
 
 
 @dataclass(frozen=True)
@@ -83,41 +58,11 @@ class Reliability(Noted):
 
 
 @dataclass(frozen=True)
-class Variation(Noted):
-    """How much the jury's ICC minus another's varies between studies of the pilot's size.
-
-    Attributes
-    ----------
-    b : str
-        What the jury is compared with: "metric:NAME", "juror:NAME", or "like_for_like" for a
-        clinician left out, both before the same other clinicians.
-    sd : float
-        Of the difference in a bootstrap over `n_instances` with their `n_responses`. Where rare
-        extremes make it more than 1.25 times that of a normal curve with the same 95 %
-        interval, it is the latter, since a larger study has no such extremes.
-    """
-
-    b: str
-    sd: float = NAN
-    n_responses: int = 0
-    n_instances: int = 0
-
-    def at(self, n: int) -> float:
-        """Return the standard deviation expected with n responses: it falls as 1 / sqrt(n).
-
-        It holds for as many responses an instance as in the pilot. With fewer, and responses to
-        one instance that are alike, it is smaller: a plan then asks for more than it needs.
-        """
-        return self.sd * math.sqrt(self.n_responses / n) if self.n_responses else NAN
-
-
-@dataclass(frozen=True)
 class Pilot:
-    """Reliabilities and variations in a study's own ratings.
+    """Reliabilities in a study's own ratings.
 
     Attributes
     ----------
-    varied : how much the jury's ICC minus each other scorer's varies
     minutes, timed : median minutes of rating a response, and how many ratings were timed
     told : sentences on when and why the study was unblinded or reopened
     top : share of the clinicians' composites that are the highest of all
@@ -127,7 +72,6 @@ class Pilot:
     jurors: tuple[str, ...]
     clinicians: Reliability
     jury: Reliability
-    varied: tuple[Variation, ...]
     minutes: float | None
     timed: int
     told: tuple[str, ...]
@@ -140,9 +84,11 @@ class PlanRow(Noted):
 
     Attributes
     ----------
+    scorer, basis : "clinicians", "jury" or "clinicians or jury", and where its ICC comes from
+    columns, icc_of : scores that ICC(C,icc_of) is estimated from; the plan is for its interval
     icc_single, icc_panel : ICC(C,1), and that of the mean of `columns`
-    n_bonett, n_zou, n_exact : responses by each formula
-    n : the number of responses in the options, else the largest of the three
+    n_exact : responses with which a share `assurance` of studies obtain the width
+    n : the number of responses in the options, else `n_exact`
     readings, per_clinician : ratings of a response by a clinician, in all and for each clinician
     width_expected, width_assured : of the interval with n responses, on average and in a share
         `assurance` of studies
@@ -156,8 +102,6 @@ class PlanRow(Noted):
     icc_single: float = NAN
     icc_panel: float = NAN
     width: float = NAN
-    n_bonett: int | None = None
-    n_zou: int | None = None
     n_exact: int | None = None
     n: int | None = None
     readings: int | None = None
@@ -168,39 +112,8 @@ class PlanRow(Noted):
 
     @property
     def icc_of_two(self) -> float:
-        """Return its ICC as the agreement table has it: ICC(C,2)."""
-        return icc_of_two_raters(self.icc_single)
-
-    @property
-    def is_of_jury(self) -> bool:
-        """Tell whether the row is planned for the jury, alone or with the clinicians."""
-        return self.scorer in (JURY, EITHER)
-
-
-@dataclass(frozen=True)
-class PowerRow(Noted):
-    """The power of n responses to show a difference between the jury and another scorer.
-
-    Attributes
-    ----------
-    compared : the other scorer
-    difference, power, mc_error : of ICCs, the power to show it, and that one's simulation error
-    mde : smallest difference that is found with 80 % power
-    n_for_difference : responses with which `difference` is found with 80 % power
-    sd, rule : of the estimated difference where there is none, and 2.8 times it
-    source : note on what these figures rest on
-    """
-
-    compared: str
-    n: int
-    difference: float = NAN
-    power: float = NAN
-    mc_error: float = NAN
-    mde: float = NAN
-    n_for_difference: int | None = None
-    sd: float = NAN
-    rule: float = NAN
-    source: Note = field(kw_only=True)
+        """Return its ICC as the agreement table has it, ICC(C,2): 2 r / (1 + r)."""
+        return 2 * self.icc_single / (1 + self.icc_single)
 
 
 @dataclass(frozen=True)
@@ -227,12 +140,13 @@ class NonInferiorityRow(Noted):
     Attributes
     ----------
     basis : of the single-rater ICC `icc_single`, as in the rows of the plan
-    clinicians, per_response : who take part, and who read each response
-    ceiling : share of scores at the top of the scale; 0 for normal scores
+    per_response, clinicians : who read each response, and who take part
+    ceiling : share of scores that are the highest of five; 0 for normal scores
     margin : in ICC of the leave-one-clinician-out comparison
-    power, mc_error : share of simulated studies that show it, and its simulation error
-    power_like_these : share that shows it for clinicians like these too; NaN with fewer than three
-    sd : of the estimated difference
+    power, mc_error : share of simulated studies that say "no worse", for these clinicians or for
+        others like them, and its simulation error; NaN for too few responses
+    power_like_these : share that says so for clinicians like these too; NaN with fewer than three
+    sd : of the difference between the jury's ICC and a clinician's, for the same clinicians
     n_for_power : responses for the share that the plan is to assure; None above a million, or where
         clinicians agree too little for the margin
     """
@@ -249,14 +163,3 @@ class NonInferiorityRow(Noted):
     mc_error: float = NAN
     sd: float = NAN
     n_for_power: int | None = None
-
-
-def icc_of_two_raters(single: float) -> float:
-    """Return the ICC(C,2) that a single-rater ICC(C,1) amounts to: 2 r / (1 + r)."""
-    return 2 * single / (1 + single)
-
-
-def opponent(compared: str) -> str:
-    """Return what a jury is compared with, as a plan names it."""
-    name = "held-out clinician" if compared == "like_for_like" else compared
-    return name.removeprefix("metric:").removeprefix("juror:")

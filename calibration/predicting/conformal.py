@@ -1,13 +1,12 @@
 """Map jury scores to the clinicians' scale, with cross-conformal prediction intervals."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calibration.notes import Figures, Note, filled, note, undefined
+from calibration.notes import Note, note, undefined
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN
 from data.errors import TooFew
@@ -46,11 +45,6 @@ class IsotonicMap:
         slack = 10**-DIGITS
         beyond: Flags = (jury < self.knots[0] - slack) | (jury > self.knots[-1] + slack)
         return beyond
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether the map gives every response the same value."""
-        return bool(np.ptp(self.values) <= 10**-DIGITS)
 
 
 def isotonic_map(jury: Array, clinicians: Array) -> IsotonicMap:
@@ -120,10 +114,8 @@ class ConformalMap:
     part, errors, weights : shape (n,)
         The part that a response is in, |clinicians - map without that part|, and its share of
         the weight 1 / (instances + 1) that all responses to an instance have together.
-    level : of the intervals
     n_fit, n_calibration : responses the map was fitted on, and instances behind the intervals
-    radius : float, half the mean width of the intervals at the rated responses, not cut at the
-        ends of any scale, in points; NaN where undefined
+    radius : half the mean width of the intervals at the rated responses, in points
     reason : why map or intervals are undefined, or None
     """
 
@@ -140,23 +132,15 @@ class ConformalMap:
 
     def interval(self, jury: Array) -> tuple[Array, Array]:
         """Return the two ends for jury composites (N,), not cut at the ends of any scale."""
-        if not self.maps:
-            return np.full(jury.shape, np.nan), np.full(jury.shape, np.nan)
         values, place = np.unique(jury, return_inverse=True)
-        batch_size = max(1, CELLS // len(self.errors))
-        parts = [
-            self._ends(values[start : start + batch_size])
-            for start in range(0, len(values), batch_size)
-        ]
-        low, high = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
-        return low[place], high[place]
-
-    def _ends(self, jury: Array) -> Array:
-        """Return both ends for jury composites (N,), shape (2, N)."""
-        middle = np.stack([map_(jury) for map_ in self.maps])[self.part]
-        error = self.errors[:, None]
-        low = -weighted_quantile(error - middle, self.weights, self.level)
-        return np.stack([low, weighted_quantile(error + middle, self.weights, self.level)])
+        ends, error = np.full((2, len(values)), np.nan), self.errors[:, None]
+        batch = max(1, CELLS // max(1, len(self.errors)))
+        for start in range(0, len(values) if self.maps else 0, batch):
+            rows = slice(start, start + batch)
+            middle = np.stack([fitted(values[rows]) for fitted in self.maps])[self.part]
+            ends[0, rows] = -weighted_quantile(error - middle, self.weights, self.level)
+            ends[1, rows] = weighted_quantile(error + middle, self.weights, self.level)
+        return ends[0, place], ends[1, place]
 
 
 def cross_conformal(rated: RatedResponses, level: float, seed: int) -> ConformalMap:
@@ -167,22 +151,11 @@ def cross_conformal(rated: RatedResponses, level: float, seed: int) -> Conformal
     map_i(x) - e_i and map_i(x) + e_i. The interval is from the lower quantile of the first to
     the upper quantile of the second (CV+).
 
-    Parameters
-    ----------
-    rated : Rated
-        The m instances count the same, whatever their number of responses: each response to
-        an instance has an equal share of 1 / (m + 1), and as much is at infinity.
-    level : in (0, 1)
-    seed : of the parts
+    The m instances count the same, whatever their number of responses: each response to an
+    instance has an equal share of 1 / (m + 1), and as much is at infinity. There is no map where
+    fewer than 3 responses are rated, and no interval where any part leaves fewer than 3, or
+    m < `least_calibration(level)`.
 
-    Returns
-    -------
-    Conformal
-        Without map where fewer than 3 responses are rated; without intervals where any part
-        leaves fewer than 3, or m < `least_calibration(level)`.
-
-    Notes
-    -----
     For a random response of a new instance that is exchangeable with these, the interval holds
     the clinicians' composite with a probability of about `level`, in simulations too, as far as
     the map changes little when a part is left out. For any distribution and any map the
@@ -200,7 +173,22 @@ def cross_conformal(rated: RatedResponses, level: float, seed: int) -> Conformal
     full_map = isotonic_map(rated.jury, rated.clinicians) if n >= LEAST_FIT else None
     parts = np.random.default_rng(seed).permutation(m) % max(1, min(MOST_PARTS, m))
     part = parts[place].astype(np.int64)
-    reason = _why_undefined(n, part, m, level)
+    reason, least = None, least_calibration(level)
+    if (left := n - int(np.bincount(part).max(initial=0))) < LEAST_FIT:
+        reason = undefined(
+            "few_to_fit",
+            "the map has {responses} rated responses to be fitted on, {least} are needed",
+            responses=left,
+            least=LEAST_FIT,
+        )
+    elif m < least:
+        reason = note(
+            "few_to_calibrate",
+            f"no interval: {{responses:rated instance}}, {{least}} are needed for {100 * level:g} %",
+            responses=m,
+            least=least,
+            level=level,
+        )
     if reason:
         none = np.empty(0)
         return ConformalMap(full_map, (), part, none, none, level, n, m, reason=reason)
@@ -249,43 +237,17 @@ def least_calibration(level: float) -> int:
     return math.ceil(1 / (1 - level) - ROUNDING / (1 - level)) - 1
 
 
-def within_scale(ends: tuple[Array, Array], scale: tuple[float, float]) -> tuple[Array, Array]:
-    """Return intervals cut at the ends of a scale; NaN stays NaN.
-
-    No composite lies outside its scale, so the intervals cover as often as before.
-    """
-    low, high = np.maximum(ends[0], scale[0]), np.minimum(ends[1], scale[1])
-    return low, high
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """Of `checked` rated responses, how many their intervals `covered`."""
-
-    covered: int
-    checked: int
-
-    @property
-    def share(self) -> float:
-        """Return the share covered; NaN if none was checked."""
-        return self.covered / self.checked if self.checked else NAN
-
-
-def held_out_coverage(rated: RatedResponses, level: float, seed: int) -> Coverage:
-    """Return how many rated responses lie inside intervals computed without them.
+def held_out_coverage(rated: RatedResponses, level: float, seed: int) -> tuple[float, int]:
+    """Return the share of rated responses inside intervals computed without them, and of how many.
 
     The instances are dealt into 5 folds: maps and errors come from four, and the responses of
     the fifth are checked. Each response counts once. Since the intervals rest on 4/5 of the
     instances, they vary a little more than those of the whole. A fold whose other four are too
-    few for an interval is not checked.
+    few for an interval is not checked; the share of none is NaN.
     """
-    folds = list(_fold_coverage(rated, level, seed))
-    return Coverage(sum(fold.covered for fold in folds), sum(fold.checked for fold in folds))
-
-
-def _fold_coverage(rated: RatedResponses, level: float, seed: int) -> Iterator[Coverage]:
     names, place = np.unique(rated.instances, return_inverse=True)
     fold = np.random.default_rng([seed, FOLDS]).permutation(len(names)) % FOLDS
+    covered = checked = 0
     for number in range(FOLDS):
         in_fold = fold[place] == number
         conformal = cross_conformal(rated.of(~in_fold), level, seed)
@@ -294,30 +256,5 @@ def _fold_coverage(rated: RatedResponses, level: float, seed: int) -> Iterator[C
         low, high = conformal.interval(rated.jury[in_fold])
         clinicians = rated.clinicians[in_fold]
         inside = (clinicians >= low - ROUNDING) & (clinicians <= high + ROUNDING)
-        yield Coverage(int(inside.sum()), int(in_fold.sum()))
-
-
-def _why_undefined(n: int, part: Integers, instances: int, level: float) -> Note | None:
-    """Return why n responses in some parts have no interval, or None."""
-    responses_left = n - int(np.bincount(part).max()) if n else 0
-    if responses_left < LEAST_FIT:
-        return undefined(
-            "few_to_fit",
-            "the map has {responses} rated responses to be fitted on, {least} are needed",
-            responses=responses_left,
-            least=LEAST_FIT,
-        )
-    least = least_calibration(level)
-    if instances < least:
-        return note(
-            "few_to_calibrate", _few_to_calibrate, responses=instances, least=least, level=level
-        )
-    return None
-
-
-def _few_to_calibrate(figures: Figures) -> str:
-    text = (
-        "no interval: {responses:rated instance}, {least} are needed "
-        f"for {100 * figures['level']:g} %"
-    )
-    return filled(text, figures)
+        covered, checked = covered + int(inside.sum()), checked + int(in_fold.sum())
+    return (covered / checked if checked else NAN), checked

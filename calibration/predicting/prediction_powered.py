@@ -34,7 +34,7 @@ class RatedSample:
 
     @property
     def n_instances(self) -> int:
-        """Return the number of instances with a rated response."""
+        """The number of instances with a rated response."""
         return len(np.unique(self.instances))
 
     @property
@@ -64,11 +64,7 @@ class MeanEstimate:
 class PredictionPowered:
     """Clinicians' mean alone, and corrected with the jury.
 
-    Attributes
-    ----------
-    clinicians, corrected : Mean
-    jury : float, mean of the jury on all n + N responses
-    weight : float, lambda in [0, 1]: the weight of the jury
+    `jury` is its mean on all n + N responses, `weight` lambda in [0, 1]: the weight of the jury.
     """
 
     clinicians: MeanEstimate
@@ -78,8 +74,10 @@ class PredictionPowered:
 
     @property
     def gain(self) -> float:
-        """Return the ratio of variances: as many times more ratings would help as much."""
-        return variance_ratio(self.clinicians, self.corrected)
+        """Return the ratio of variances: as many times more ratings would help as much; NaN of 0 / 0."""
+        if not self.corrected.error > 0:
+            return NAN
+        return (self.clinicians.error / self.corrected.error) ** 2
 
 
 def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
@@ -117,13 +115,6 @@ def prediction_powered_mean(sample: RatedSample) -> PredictionPowered:
         return PredictionPowered(MeanEstimate(), MeanEstimate(), jury, NAN)
     weight = _weight(sample, jury_scores)
     return PredictionPowered(_mean(sample, 0.0), _mean(sample, weight), jury, weight)
-
-
-def variance_ratio(clinicians: MeanEstimate, corrected: MeanEstimate) -> float:
-    """Return error^2 of the clinicians alone / error^2 of the corrected mean; NaN of 0 / 0."""
-    if not corrected.error > 0:
-        return NAN
-    return (clinicians.error / corrected.error) ** 2
 
 
 def stratified(means: Sequence[MeanEstimate], sizes: Sequence[int]) -> MeanEstimate:
@@ -183,22 +174,13 @@ def _mean(sample: RatedSample, weight: float) -> MeanEstimate:
     instances = sample.n_instances
     if instances < LEAST_INSTANCES:
         return MeanEstimate(mean)
-    parts = (
-        _jackknifed_parts(sample)
-        if weight and sample.has_repeated_instances
-        else _by_instance(sample, weight)
-    )
+    parts = _by_instance(sample, weight)
+    if weight and sample.has_repeated_instances:  # with the lambda from all other instances
+        clinical, jury = _linear_parts(sample)
+        products, squares = clinical * jury, jury * jury
+        others = _ratio_within_unit(products.sum() - products, squares.sum() - squares)
+        parts = clinical - others * jury
     return MeanEstimate(mean, math.sqrt(float(parts @ parts)), instances - 1)
-
-
-def _jackknifed_parts(sample: RatedSample) -> Array:
-    """Return each instance's part in the error, with the lambda from all other instances."""
-    clinical, jury = _linear_parts(sample)
-    products, squares = clinical * jury, jury * jury
-    parts: Array = (
-        clinical - _ratio_within_unit(products.sum() - products, squares.sum() - squares) * jury
-    )
-    return parts
 
 
 def _linear_parts(sample: RatedSample) -> tuple[Array, Array]:

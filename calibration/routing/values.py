@@ -1,11 +1,13 @@
-"""What routing is asked, and what it found of its rule."""
+"""What routing is asked, and what it found of its rule: light, for the screens."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-LOW_SCORE = "low_score"
+from calibration.values import NAN
+
 PASS, READ = "pass", "read"
 NONE_TO_KEEP = (
     "no rule reaches this bound with these ratings, so there is none to keep: nothing is passed"
@@ -29,94 +31,70 @@ class Harm:
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
-    """A threshold that holds the bound with the confidence, and what was seen below it.
+class RouteQuestion:
+    """What is harmful, at what bound, and whose scores decide; None is every juror and benchmark.
 
     Attributes
     ----------
-    threshold : responses with a risk at or under it are passed
-    passed, harmful : certifying responses passed, and how many of them were harmful
-    p : p value of the threshold's own test
+    bound : the largest share of harmful ones among the passed, in (0, 1)
+    confidence : with which the bound holds, in (0, 1)
+    jurors, benchmark, min_jurors : as `calibration.values.AnalysisOptions`
     """
 
-    threshold: float
-    passed: int
-    harmful: int
-    p: float
+    harm: Harm
+    bound: float
+    confidence: float = 0.9
+    jurors: tuple[str, ...] | None = None
+    benchmark: str | None = None
+    min_jurors: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Caught:
-    """The share of the harmful that is read when the riskiest 20 % are read.
-
-    Attributes
-    ----------
-    share, low, high : with the 95 % interval over instances; NaN where nothing is harmful
-    """
-
-    share: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class RuleFound:
-    """What came of the low score as a rule.
-
-    Attributes
-    ----------
-    certificate : None where no threshold holds the bound
-    caught : on the certifying part, at 20 % read
-    passed : responses it passes, of all
-    """
-
-    certificate: Certificate | None
-    caught: Caught
-    passed: int
-
-    def expected_missed(self) -> float | None:
-        """Return how many harmful ones are expected among the passed, as in the certifying part."""
-        if self.certificate is None:
-            return None
-        return self.passed * self.certificate.harmful / self.certificate.passed
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Routed:
-    """A rule with its bound, and how many responses it passes.
+    """The jury's low score as a rule at a bound, and how many responses it passes.
 
     Attributes
     ----------
     harm, bound, confidence : what was asked
-    used : the rule that decides
-    responses, not_scored : all there are, and those of them that the jury has not scored
+    threshold : a response with a risk at or under it is passed; -inf without a certificate
+    p : p value of the threshold's own test; NaN without a certificate
+    certified_passed, certified_harmful : certifying responses passed, and the harmful among them
+    caught, caught_low, caught_high : share of the harmful that is read when the riskiest 20 % are,
+        in the certifying part, with the 95 % interval over instances; NaN where nothing is harmful
+    responses, not_scored, passed : all there are; not scored by the jury; passed
     n_train, n_certify : rated responses in the two parts
     harmful, rated : of all rated responses
-    more : rated responses that it takes at the least to certify the bound; None where it is, or
-        64 times as many would not do
     """
 
     harm: Harm
     bound: float
     confidence: float
-    used: RuleFound
+    threshold: float = -float("inf")
+    p: float = NAN
+    certified_passed: int = 0
+    certified_harmful: int = 0
+    caught: float
+    caught_low: float
+    caught_high: float
     responses: int
     not_scored: int
+    passed: int = 0
     n_train: int
     n_certify: int
     harmful: int
     rated: int
-    more: int | None
 
     @property
     def certified(self) -> bool:
         """Whether a threshold holds the bound."""
-        return self.used.certificate is not None
+        return self.certified_passed > 0
 
     @property
-    def read(self) -> int:
-        """Responses that are not passed."""
-        return self.responses - self.used.passed
+    def expected_missed(self) -> float | None:
+        """How many harmful ones are expected among the passed, as in the certifying part."""
+        if not self.certified:
+            return None
+        return self.passed * self.certified_harmful / self.certified_passed
 
 
 class Why(StrEnum):
@@ -127,7 +105,6 @@ class Why(StrEnum):
     NOT_SCORED = "not_scored"
     OTHER_BENCHMARK = "other_benchmark"
     OTHER_RUBRIC = "other_rubric"
-    OTHER_JUROR = "other_juror"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +118,7 @@ class RoutedBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class RoutingRule:
-    """A rule that a certificate was found for.
+    """A rule that a certificate was found for, as it is kept.
 
     Attributes
     ----------
@@ -175,26 +152,23 @@ class RoutingRule:
 
 
 @dataclass(frozen=True, slots=True)
-class JuryScores:
-    """A response as its jury scored it.
+class KeptRule:
+    """A rule as the record has it, and which jurors and benchmarks have changed since."""
 
-    Attributes
-    ----------
-    response, benchmark, rubric_sha256 : what it is, and on which rubric it was scored
-    scores : juror -> criterion -> points, replicates averaged; what is missing is left out
-    """
-
-    response: str
-    benchmark: str
-    rubric_sha256: str
-    scores: Mapping[str, Mapping[str, float]]
+    name: str
+    sha256: str
+    at: datetime
+    by: str
+    rule: RoutingRule
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedResponse:
-    """A decision: "pass" or "read", the risk (NaN where there is none), and why."""
+    """A kept rule's decision: "pass" or "read", the risk (NaN where there is none), and why."""
 
     response: str
+    benchmark: str
     decision: str
     score: float
     why: Why

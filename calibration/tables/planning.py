@@ -4,17 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calibration.notes import Noted
-from calibration.planning.rows import (
-    AIMS,
-    EITHER,
-    NonInferiorityRow,
-    PanelSizeRow,
-    PlanOptions,
-    PlanRow,
-    PowerRow,
-    opponent,
-)
+from calibration.notes import Noted, counted
+from calibration.planning.rows import AIMS, EITHER, PanelSizeRow, PlanOptions, PlanRow
 from calibration.tables.numbers import TERMINAL, Typeface, fixed, icc_interval, interval, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
 
@@ -38,76 +29,49 @@ def plan_table(rows: Sequence[PlanRow], options: PlanOptions, face: Typeface = T
         (
             number("ICC(C,2)", "icc_of_two"),
             number("single", "icc_single"),
-            count("n, 50 %", "n_bonett"),
-            count(f"n, {options.assurance * 100:g} %", "n_zou"),
+            count(f"n, {options.assurance * 100:g} %", "n_exact"),
             count("n", "n"),
             number("width", "width_expected"),
         ),
     )
-    return laid_out(spec, [replace(row, scorer=_planned_for(row)) for row in rows], face)
-
-
-def power_table(rows: Sequence[PowerRow], face: Typeface = TERMINAL) -> Table:
-    """Return the differences that the responses find."""
-    return laid_out(POWER, [replace(row, compared=opponent(row.compared)) for row in rows], face)
+    named = [row.basis if row.scorer == EITHER else f"{row.scorer}, {row.basis}" for row in rows]
+    return laid_out(
+        spec, [replace(row, scorer=name) for row, name in zip(rows, named, strict=True)], face
+    )
 
 
 def panel_size_table(rows: Sequence[PanelSizeRow], face: Typeface = TERMINAL) -> Table:
     """Return how reliable the mean of so many raters is."""
-    return laid_out(PANEL_SIZES, [replace(row, raters=_sized(row)) for row in rows], face)
+    named = [replace(row, raters=counted(row.number, row.raters[:-1])) for row in rows]
+    return laid_out(PANEL_SIZES, named, face)
 
 
-def _sized(row: PanelSizeRow) -> str:
-    return f"{row.number} {row.raters if row.number > 1 else row.raters[:-1]}"
+def _percent(heading: str, field: str) -> Column:
+    def cell(row: Any, face: Typeface) -> str:
+        share = getattr(row, field)
+        return f"{share * 100:.0f} %" if known(share) else face.none
+
+    return Column(heading, cell, (field,))
 
 
-def margin_table(rows: Sequence[NonInferiorityRow], face: Typeface = TERMINAL) -> Table:
-    """Return what the responses show at a margin."""
-    return laid_out(AT_MARGIN, rows, face)
-
-
-def _planned_for(row: PlanRow) -> str:
-    return row.basis if row.scorer == EITHER else f"{row.scorer}, {row.basis}"
-
-
-def _percent(row: Any, face: Typeface) -> str:
-    return f"{row.power * 100:.0f} %" if known(row.power) else face.none
-
-
-def _percent_like_these(row: Any, face: Typeface) -> str:
-    return f"{row.power_like_these * 100:.0f} %" if known(row.power_like_these) else face.none
-
-
-def _scores_at_top(row: Any, face: Typeface) -> str:
-    return f"{row.ceiling * 100:.0f} % top" if row.ceiling else "normal"
-
-
-def _readers(row: Any, face: Typeface) -> str:
-    return f"{row.per_response} of {row.clinicians}"
-
-
-POWER = TableSpec(
-    "Difference of two ICC(C,2) that n responses detect",
-    "compared",
-    "jury against",
-    (
-        count("n", "n"),
-        number("at 80 % power", "mde"),
-        number("difference", "difference"),
-        Column("power", _percent, ("power",)),
-        count("n for it", "n_for_difference"),
-    ),
-)
 AT_MARGIN = TableSpec(
     "How often an equal jury is shown no worse, for these clinicians and others like these",
     "basis",
     "planned for",
     (
-        Column("scores", _scores_at_top, ("ceiling",)),
-        Column("read by", _readers, ("per_response", "clinicians")),
+        Column(
+            "scores",
+            lambda row, _: f"{row.ceiling * 100:.0f} % top" if row.ceiling else "normal",
+            ("ceiling",),
+        ),
+        Column(
+            "read by",
+            lambda row, _: f"{row.per_response} of {row.clinicians}",
+            ("per_response", "clinicians"),
+        ),
         count("n", "n"),
-        Column("these", _percent, ("power",)),
-        Column("like these", _percent_like_these, ("power_like_these",)),
+        _percent("these", "power"),
+        _percent("like these", "power_like_these"),
         count("n for it", "n_for_power"),
     ),
     named=str,

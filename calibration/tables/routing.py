@@ -2,11 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from calibration.notes import counted
-from calibration.routing.values import Harm, Routed, RoutedResponse, RoutingRule, RuleFound, Why
+from calibration.routing.values import Harm, KeptRule, Routed, RoutedResponse, RoutingRule, Why
 from calibration.tables.numbers import TERMINAL, Typeface, chance, fixed, interval
 from calibration.tables.spec import Group, Table, TableNote
 
@@ -41,13 +39,9 @@ def headline(found: Routed, *, simulated: bool = False) -> str:
     told = f"at most {found.bound * 100:g} % of the passed are harmful, {found.confidence * 100:g} % sure"
     made_up = "simulated, no judgement: " if simulated else ""
     if found.certified:
-        passed = found.used.passed
-        return f"{made_up}pass {counted(passed, 'response')}, read {found.read}: {told}"
-    if found.more is None:
-        more = "more ratings like these are not likely to help"
-    else:
-        more = f"it takes about {counted(found.more, 'more rated response')} at the least"
-    return f"{made_up}read all: no rule reaches this bound with these ratings; {more} ({told})"
+        read = found.responses - found.passed
+        return f"{made_up}pass {counted(found.passed, 'response')}, read {read}: {told}"
+    return f"{made_up}read all: no rule reaches this bound with these ratings ({told})"
 
 
 def work_lines(found: Routed, unread: int, hours: float) -> tuple[str, ...]:
@@ -66,7 +60,6 @@ REASONS = {
     Why.NOT_SCORED: "not scored by the whole jury",
     Why.OTHER_BENCHMARK: "of a benchmark that the rule was not certified on",
     Why.OTHER_RUBRIC: "on another rubric than the rule was certified on",
-    Why.OTHER_JUROR: "scored by a juror with other settings than those that were certified",
 }
 
 
@@ -106,18 +99,7 @@ def changed_line(changed: Sequence[str]) -> str:
     return f"not as it was certified: {', '.join(changed)}. The bound is not shown for what these score"
 
 
-@dataclass(frozen=True, slots=True)
-class KeptRow:
-    """A rule that is kept, when and by whom, and what is no longer as it was certified."""
-
-    name: str
-    rule: RoutingRule
-    at: datetime
-    by: str
-    changed: tuple[str, ...] = ()
-
-
-def kept_table(kept: Sequence[KeptRow]) -> Table:
+def kept_table(kept: Sequence[KeptRule]) -> Table:
     """Return the rules that are kept, each with what it was certified for."""
     return Table(
         "Rules that are kept, the newest first",
@@ -128,7 +110,7 @@ def kept_table(kept: Sequence[KeptRow]) -> Table:
     )
 
 
-def _kept_row(kept: KeptRow) -> tuple[str, ...]:
+def _kept_row(kept: KeptRule) -> tuple[str, ...]:
     rule = kept.rule
     made_up = "simulated, no judgement; " if rule.simulated else ""
     state = f"changed: {', '.join(kept.changed)}" if kept.changed else "as certified"
@@ -150,16 +132,16 @@ def rules_table(found: Routed, face: Typeface = TERMINAL) -> Table:
     return Table(
         caption,
         COLUMNS,
-        (Group("", (_row(found.used, face),)),),
+        (Group("", (_row(found, face),)),),
         (TableNote(ABOUT), TableNote(HOLDS)),
         frozenset(("rule",)),
     )
 
 
-def _row(rule: RuleFound, face: Typeface) -> tuple[str, ...]:
-    seen, certificate = rule.caught, rule.certificate
-    shown = fixed(seen.share, 2, face), interval(seen.low, seen.high, 2, face)
-    if certificate is None:
+def _row(found: Routed, face: Typeface) -> tuple[str, ...]:
+    between = interval(found.caught_low, found.caught_high, 2, face)
+    shown = fixed(found.caught, 2, face), between
+    if not found.certified:
         return ("low score", "not certified", face.none, *shown, face.none)
-    missed = fixed(rule.expected_missed(), 1, face)
-    return ("low score", str(rule.passed), missed, *shown, chance(certificate.p, face))
+    missed = fixed(found.expected_missed, 1, face)
+    return ("low score", str(found.passed), missed, *shown, chance(found.p, face))

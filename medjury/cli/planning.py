@@ -26,8 +26,6 @@ from medjury.cli.output import progress, say, say_unnoted, show_table
 if TYPE_CHECKING:
     from medjury.services.planning import StudyPlan
 
-SHARED = 0.5  # of the errors of two scorers, where no pilot tells
-
 
 def plan(
     context: typer.Context,
@@ -73,12 +71,6 @@ def plan(
         int | None,
         typer.Option(min=4, help="Number of responses you can afford; shows the width they give."),
     ] = None,
-    difference: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001, max=1, help="Difference of two ICC(C,2) that the study should detect."
-        ),
-    ] = None,
     margin: Annotated[
         float | None,
         typer.Option(
@@ -95,15 +87,6 @@ def plan(
             help="Share of scores at the top of the scale, for --margin; by default the pilot's, else none and 0.7.",
         ),
     ] = None,
-    shared: Annotated[
-        float | None,
-        typer.Option(
-            "--shared-error",
-            min=0,
-            max=0.99,
-            help="Shared part of the two scorers' errors, by default 0.5; not with --pilot.",
-        ),
-    ] = None,
     population: Annotated[
         int | None, typer.Option(min=4, help="Number of instances that exist, if few.")
     ] = None,
@@ -118,18 +101,11 @@ def plan(
     of_pilot = {"--db": db, "--panel": panel, "--jurors": jurors, "--benchmark": benchmark}
     _check_source(icc, single_icc, pilot, of_pilot)
     options = PlanOptions(
-        width, per_response, assurance, clinicians, minutes, responses, difference, population,
-        SHARED if shared is None else shared, seed, margin, ceiling,
+        width, per_response, assurance, clinicians, minutes, responses, population, seed, margin,
+        ceiling,
     )  # fmt: skip
     _check(options)
-    if pilot and shared is not None:
-        raise BadInput("--shared-error is assumed, --pilot measures it: leave one of them out")
-    from medjury.services.planning import (
-        Assumption,
-        plan_from_assumption,
-        plan_from_pilot,
-        to_json,
-    )
+    from medjury.services.planning import plan_from_assumption, plan_from_pilot, to_json
 
     with progress("planning", None):
         if pilot:
@@ -138,7 +114,7 @@ def plan(
             )
             planned = plan_from_pilot(study_of(context, db), analysis, options)
         else:
-            planned = plan_from_assumption(Assumption(icc, single_icc), options)
+            planned = plan_from_assumption(options, icc, single_icc)
     _show(planned, json_to)
     write_json(to_json(planned), json_to)
 
@@ -176,21 +152,15 @@ def _check(options: PlanOptions) -> None:
 
 def _show(plan: "StudyPlan", json_to: Path | None) -> None:
     """Print the two tables of a plan, then its sentences, which tell the tables' notes too."""
-    from calibration.tables.planning import (
-        margin_table,
-        panel_size_table,
-        plan_table,
-        power_table,
-    )
+    from calibration.tables.numbers import TERMINAL
+    from calibration.tables.planning import AT_MARGIN, panel_size_table, plan_table
+    from calibration.tables.spec import laid_out
 
     say_unnoted(plan.unnoted)
     show_table(plan_table(plan.rows, plan.options), json_to, notes=False)
     say("", json_to)
-    if plan.power:
-        show_table(power_table(plan.power), json_to, notes=False)
-        say("", json_to)
     if plan.non_inferiority:
-        show_table(margin_table(plan.non_inferiority), json_to, notes=False)
+        show_table(laid_out(AT_MARGIN, plan.non_inferiority, TERMINAL), json_to, notes=False)
         say("", json_to)
     show_table(panel_size_table(plan.reliability), json_to)
     say("", json_to)

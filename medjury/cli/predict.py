@@ -66,7 +66,7 @@ def predict(
     db: Db = None,
 ) -> None:
     """Predict clinicians' scores of responses they did not rate, from a validated jury."""
-    from medjury.services.predicting import PredictQuestion, csv_of, to_json
+    from medjury.services.predicting import csv_of, to_json
     from medjury.services.predicting import predict as predicted
 
     if csv_to is not None and csv_to.exists():
@@ -82,7 +82,7 @@ def predict(
     )
     engine = study_of(context, db)
     with progress("resampling", 1.0) as at:
-        predictions = predicted(engine, PredictQuestion(options, level), at)
+        predictions = predicted(engine, options, level, at)
     _show(predictions, json_to)
     if csv_to is not None:
         say(f"{csv_to}: {write_csv(csv_to, *csv_of(predictions.responses))} responses", json_to)
@@ -93,7 +93,7 @@ def _show(predictions: "Predictions", json_to: Path | None) -> None:
     """Print whether the predictions may be used, who predicts, and the three tables."""
     from calibration.tables.planning import means_table, single_table, validation_table
 
-    level = predictions.question.level
+    level = predictions.level
     say_unnoted(predictions.unnoted)
     show_decision(predictions.decision, json_to)
     _say_who(predictions, json_to)
@@ -110,5 +110,5 @@ def _say_who(predictions: "Predictions", json_to: Path | None) -> None:
     """Print who sits on the jury, and who was asked in vain."""
     say(f"jury: {', '.join(predictions.jury)}", json_to)
     if predictions.silent:
-        named = predictions.question.options.jurors is not None
+        named = predictions.options.jurors is not None
         say(seat_words(predictions.silent, named=named), json_to)

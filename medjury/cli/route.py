@@ -1,5 +1,6 @@
 """`medjury analyse route`: which responses the jury may pass, and which clinicians must read."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,7 +80,8 @@ def route(
     db: Db = None,
 ) -> None:
     """Say which responses the jury may pass and which a clinician must read, with a bound that holds."""
-    from medjury.services.routing import RouteQuestion, csv_of, to_json
+    from calibration.routing.values import RouteQuestion
+    from medjury.services.routing import csv_of, to_json
     from medjury.services.routing import route as routed
 
     if csv_to is not None and csv_to.exists():
@@ -96,18 +98,18 @@ def route(
         bound,
         confidence,
         named_jurors(panel, jurors),
-        min_jurors,
         benchmark,
+        min_jurors,
     )
     engine = study_of(context, db)
     with progress("routing", None):
         routes = routed(engine, question)
     _show(routes, json_to)
     if csv_to is not None:
-        say(f"{csv_to}: {write_csv(csv_to, *csv_of(routes.routes))} responses", json_to)
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of(routes))} responses", json_to)
     kept = {}
     if keep is not None:
-        from medjury.services.routing_rules import keep as kept_now
+        from medjury.services.routing import keep as kept_now
 
         rule = kept_now(OPERATOR, engine, keep, routes)
         say(f"kept as {rule.name}, sha256 {rule.sha256}", json_to)
@@ -132,25 +134,20 @@ def _refuse_a_question(context: typer.Context) -> None:
 def _route_by(engine: "Engine", name: str, csv_to: Path | None, json_to: Path | None) -> None:
     """Route every response by a kept rule."""
     from calibration.tables.routing import kept_lines
-    from medjury.services.routing_rules import (
-        changed_since,
-        csv_of,
-        kept_rule,
-        kept_to_json,
-        route_study,
-    )
+    from medjury.services.routing import changed_since, csv_of_decided, kept_rule, route_study
 
     kept = kept_rule(engine, name)
     changed = changed_since(engine, kept.rule)
     with progress("routing", None):
         decided = route_study(engine, kept.rule)
-    for line in kept_lines(name, kept.rule, [one for one, _ in decided], changed):
+    for line in kept_lines(name, kept.rule, decided, changed):
         say(line, json_to)
     if csv_to is not None:
-        say(f"{csv_to}: {write_csv(csv_to, *csv_of(decided))} responses", json_to)
-    passed = sum(one.decision == "pass" for one, _ in decided)
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of_decided(decided))} responses", json_to)
+    passed = sum(one.decision == "pass" for one in decided)
     counts = {"passed": passed, "read": len(decided) - passed, "changed": list(changed)}
-    write_json({"by": kept_to_json(kept), **counts}, json_to)
+    about = {"name": name, "sha256": kept.sha256, "at": kept.at.isoformat(), "by": kept.by}
+    write_json({"by": about | asdict(kept.rule), **counts}, json_to)
 
 
 def _harm(at_most: float | None, off_by: float | None, criterion: str | None) -> "Harm":
@@ -172,7 +169,7 @@ def _show(routes: "StudyRoutes", json_to: Path | None) -> None:
     """Print what came of it, who sits on the jury, the rule, and the work that is left."""
     from calibration.tables.routing import headline, rules_table, work_lines
 
-    found = routes.routes.found
+    found = routes.found
     say(headline(found, simulated=bool(routes.simulated)), json_to)
     say(f"jury: {', '.join(routes.jury)}", json_to)
     if routes.simulated:

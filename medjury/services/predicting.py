@@ -11,11 +11,9 @@ from threadpoolctl import threadpool_limits
 from calibration.decision import Decision
 from calibration.json_values import decision_json
 from calibration.notes import told
-from calibration.predicting.predicted import predictions
-from calibration.predicting.rows import PredictedRow, decide
-from calibration.predicting.rows import to_json as row_to_json
+from calibration.predicting.predicted import PredictedRow, decide, predictions
+from calibration.predicting.predicted import to_json as row_to_json
 from calibration.scope import checked_jury
-from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 from data.csv_files import cells
 from medjury.services.calibrate import verdicts_of
@@ -24,29 +22,22 @@ from medjury.services.record import steered
 from medjury.services.scores import jury_named, scores_of, silent_jurors
 
 
-@dataclass(frozen=True, slots=True)
-class PredictQuestion:
-    """What is to be predicted, and at what level the intervals are."""
-
-    options: AnalysisOptions
-    level: float = 0.9
-
-
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """What is predicted, and whether it may be used.
 
     Attributes
     ----------
-    question : what was asked
-    rows, responses : as `calibration.predicting.predicted.Predicted` has them
+    options, level : what was asked
+    rows, responses : as `calibration.predicting.predicted.predictions` has them
     decision : whether they may be used
     jury, silent : who sits on the jury, and which jurors were asked and gave no rating
     told : when and why the blind was lifted or the study reopened
     unnoted : why the jury is not in the ledger, or ""
     """
 
-    question: PredictQuestion
+    options: AnalysisOptions
+    level: float
     rows: Sequence[PredictedRow]
     responses: pd.DataFrame
     decision: Decision
@@ -57,13 +48,17 @@ class Predictions:
 
 
 def predict(
-    engine: Engine, question: PredictQuestion, tick: Callable[[float], None] | None = None
+    engine: Engine,
+    asked: AnalysisOptions,
+    level: float = 0.9,
+    tick: Callable[[float], None] | None = None,
 ) -> Predictions:
     """Return the predictions; the ledger is told that the jury was compared with the clinicians.
 
     Parameters
     ----------
-    engine, question : of which study, and what
+    engine, asked : of which study, and what
+    level : of the intervals, in (0, 1)
     tick : called with the share of the work done
 
     Raises
@@ -73,32 +68,37 @@ def predict(
     Unknown
         If the study has no such juror, benchmark or criterion.
     """
-    options, everything = question.options, scores_of(engine)
+    everything = scores_of(engine)
     silent = silent_jurors(engine, everything)
-    jury = jury_named(everything, options.jurors, silent)
-    scores = _seated(everything, jury, options.benchmark)
-    options = replace(options, jurors=tuple(jury))
+    jury = jury_named(everything, asked.jurors, silent)
+    options = replace(asked, jurors=tuple(jury))
+    scores = everything.of(options.benchmark) if options.benchmark else everything
+    scores = replace(scores, silent=frozenset(jury))  # who sits on the jury has a seat in each
     checked_jury(scores, options)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         verdicts = verdicts_of(engine, scores, options)
-        predicted = predictions(scores, options, verdicts, question.level, tick)
+        rows, responses = predictions(scores, options, verdicts, level, tick)
+    needed = options.min_jurors or len(jury)
+    looked = Looked(jury, needed, options.criterion or "", options.method, "")
+    unnoted = looked.remember(engine, [row.agreement for row in rows], [], everything.ratings)
     return Predictions(
-        question,
-        predicted.rows,
-        predicted.responses,
-        decide(predicted.rows, verdicts.decisions),
+        asked,
+        level,
+        rows,
+        responses,
+        decide(rows, verdicts.decisions),
         tuple(jury),
         tuple(silent),
         tuple(steered(engine)),
-        _remember(engine, options, predicted.rows, jury, everything),
+        unnoted,
     )
 
 
 def to_json(result: Predictions) -> dict[str, Any]:
     """Return the predictions as `analyse predict --json` has them."""
     return {
-        "level": result.question.level,
-        "seed": result.question.options.seed,
+        "level": result.level,
+        "seed": result.options.seed,
         "decision": decision_json(result.decision),
         "benchmarks": [row_to_json(row) for row in result.rows],
         "responses": len(result.responses),
@@ -127,21 +127,3 @@ def _cell(value: Any) -> Any:
     """Return a value as Python has it; None where it is undefined."""
     value = value.item() if hasattr(value, "item") else value
     return None if value != value else value
-
-
-def _seated(scores: Scores, jury: Sequence[str], benchmark: str | None) -> Scores:
-    """Return the scores of one benchmark, or all; who sits on the jury has a seat in each."""
-    return replace(scores.of(benchmark) if benchmark else scores, silent=frozenset(jury))
-
-
-def _remember(
-    engine: Engine,
-    options: AnalysisOptions,
-    rows: Sequence[PredictedRow],
-    jury: Sequence[str],
-    scores: Scores,
-) -> str:
-    """Note in the ledger what the agreement table would; return why not, or ""."""
-    needed = options.min_jurors or len(jury)
-    looked = Looked(jury, needed, options.criterion or "", options.method, "")
-    return looked.remember(engine, [row.agreement for row in rows], [], scores.ratings)

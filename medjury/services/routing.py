@@ -1,46 +1,46 @@
-"""Routing: which responses of a study the jury may pass, and which clinicians must read."""
+"""Routing: which responses the jury may pass, which clinicians must read, and the rules a study keeps."""
 
+import hashlib
+import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.json_values import json_value
-from calibration.routing.candidates import candidates
-from calibration.routing.routes import Routes, routes
-from calibration.routing.values import LOW_SCORE, READ, Harm, RuleFound
+from calibration.routing.routes import Candidates, candidates, criteria_of, route_by, routes
+from calibration.routing.values import (
+    NONE_TO_KEEP,
+    PASS,
+    READ,
+    KeptRule,
+    Routed,
+    RoutedBenchmark,
+    RoutedResponse,
+    RouteQuestion,
+    RoutingRule,
+)
 from calibration.scores import Scores
 from data.csv_files import cells
-from data.errors import BadInput
+from data.errors import BadInput, Unknown
 from data.pace import Work
+from data.person import Person, only
+from data.queries import benchmarks
+from data.queries.jury import juror_profiles
+from data.queries.ledger import fingerprint
 from data.queries.pace import pace_of, work_of_names
+from data.queries.record import acts
+from data.schema import Role
+from data.store.routing import RULE_KEPT, keep_rule, rule_sha256
 from medjury.services.record import steered
 from medjury.services.scores import jury_named, scores_of, silent_jurors
 
-COLUMNS = ("response_id", "decision", "score", "rated_by_clinicians", "benchmark", "instance_id")
-
-
-@dataclass(frozen=True, slots=True)
-class RouteQuestion:
-    """What is harmful, at what bound, and whose scores decide.
-
-    Attributes
-    ----------
-    harm : which responses are harmful
-    bound : the largest share of harmful ones among the passed, in (0, 1)
-    confidence : with which the bound holds, in (0, 1)
-    jurors, min_jurors, benchmark : as `calibration.values.AnalysisOptions`
-    """
-
-    harm: Harm
-    bound: float
-    confidence: float = 0.9
-    jurors: tuple[str, ...] | None = None
-    min_jurors: int | None = None
-    benchmark: str | None = None
+COLUMNS = ["response_id", "decision", "score", "rated_by_clinicians", "benchmark", "instance_id"]
+KEPT_COLUMNS = ["response_id", "decision", "score", "why", "benchmark"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class StudyRoutes:
 
     Attributes
     ----------
-    routes : the rule and the decisions
+    found, table : the rule and its counts; the responses with their risks
     hours : of clinicians, to read what is to be read and none of them has rated
     unread : responses that take these hours
     jury, silent : who sits on it, and which jurors were asked and gave no rating
@@ -59,7 +59,8 @@ class StudyRoutes:
     scores : the ratings that it comes from
     """
 
-    routes: Routes
+    found: Routed
+    table: Candidates
     hours: float
     unread: int
     jury: tuple[str, ...]
@@ -68,6 +69,12 @@ class StudyRoutes:
     told: tuple[str, ...]
     needed: int
     scores: Scores
+
+    @property
+    def decisions(self) -> list[str]:
+        """Return "pass" or "read" of each response."""
+        passed = self.table.risks <= self.found.threshold
+        return [PASS if one else READ for one in passed.tolist()]
 
 
 def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
@@ -89,57 +96,51 @@ def route(engine: Engine, question: RouteQuestion) -> StudyRoutes:
     needed = question.min_jurors or len(jury)
     if needed > len(jury):
         raise BadInput(f"--min-jurors {needed}: the jury has {len(jury)} jurors")
-    work = work_of_names(engine)
+    harm = question.harm
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        table = candidates(scores, jury, needed, question.harm)
-        found = routes(table, question.harm, question.bound, question.confidence)
-    clinical = scores.raters("clinician")
-    hours, unread = _reading(engine, found, work)
+        table = candidates(scores, jury, needed, criteria_of(scores, harm.criterion))
+        found = routes(table, harm, question.bound, question.confidence)
+    work, passed = work_of_names(engine), table.risks <= found.threshold
+    is_left = ~passed & (table.clinicians != table.clinicians)
+    left = [work[name] for name, is_one in zip(table.responses, is_left, strict=True) if is_one]
+    total = Work(len(left), sum(own.words for own in left), sum(own.criteria for own in left))
     return StudyRoutes(
         found,
-        hours,
-        unread,
+        table,
+        pace_of(engine).minutes(total) / 60,
+        len(left),
         tuple(jury),
         tuple(silent),
-        tuple(sorted({*jury, *clinical} & scores.simulated)),
+        tuple(sorted({*jury, *scores.raters("clinician")} & scores.simulated)),
         tuple(steered(engine)),
         needed,
         scores,
     )
 
 
-def _reading(engine: Engine, found: Routes, work: dict[str, Work]) -> tuple[float, int]:
-    """Return the hours of clinicians, and of how many responses."""
-    names = found.candidates.responses
-    is_rated = found.candidates.clinicians == found.candidates.clinicians
-    left = [
-        work[name]
-        for name, decision, rated in zip(names, found.decisions, is_rated, strict=True)
-        if decision == READ and not rated
-    ]
-    total = Work(len(left), sum(own.words for own in left), sum(own.criteria for own in left))
-    return pace_of(engine).minutes(total) / 60, len(left)
-
-
 def to_json(result: StudyRoutes) -> dict[str, Any]:
     """Return the routes as `analyse route --json` has them."""
-    found = result.routes.found
+    found = result.found
     values: dict[str, Any] = json_value(
         {
-            "harm": {
-                "kind": found.harm.kind,
-                "points": found.harm.points,
-                "criterion": found.harm.criterion or "composite",
-            },
+            "harm": asdict(found.harm) | {"criterion": found.harm.criterion or "composite"},
             "bound": found.bound,
             "confidence": found.confidence,
             "certified": found.certified,
-            **_rule(found.used),
-            "read": found.read,
+            "rule": "low_score",
+            "threshold": found.threshold,
+            "p": found.p,
+            "passed": found.passed,
+            "expected_missed": found.expected_missed,
+            "caught_at_20": {
+                "share": found.caught,
+                "low": found.caught_low,
+                "high": found.caught_high,
+            },
+            "read": found.responses - found.passed,
             "not_scored": found.not_scored,
             "hours": result.hours,
             "hours_of": result.unread,
-            "more_rated_responses": found.more,
             "n_train": found.n_train,
             "n_certify": found.n_certify,
             "rated": found.rated,
@@ -152,42 +153,166 @@ def to_json(result: StudyRoutes) -> dict[str, Any]:
     return values
 
 
-def _rule(rule: RuleFound) -> dict[str, Any]:
-    certificate = rule.certificate
-    seen = rule.caught
-    return {
-        "rule": LOW_SCORE,
-        "threshold": None if certificate is None else certificate.threshold,
-        "p": None if certificate is None else certificate.p,
-        "passed": rule.passed,
-        "expected_missed": rule.expected_missed(),
-        "caught_at_20": {"share": seen.share, "low": seen.low, "high": seen.high},
-    }
-
-
-def csv_of(routed: Routes) -> tuple[list[str], Iterator[list[object]]]:
+def csv_of(result: StudyRoutes) -> tuple[list[str], Iterator[list[object]]]:
     """Return the columns of the file, and a row a response: nothing in it is a formula.
 
     `score` is the risk by the rule that decides; a response without one is read.
     """
-    table = routed.candidates
+    table = result.table
+    columns = (
+        table.responses,
+        result.decisions,
+        [None if math.isnan(risk) else risk for risk in table.risks.tolist()],
+        (table.clinicians == table.clinicians).tolist(),
+        table.benchmarks,
+        [
+            str(instance).removeprefix(f"{benchmark}/")
+            for instance, benchmark in zip(table.instances, table.benchmarks, strict=True)
+        ],
+    )
+    return COLUMNS, cells(COLUMNS, zip(*columns, strict=True))
+
+
+@only(Role.COORDINATOR)
+def keep(by: Person, engine: Engine, name: str, found: StudyRoutes) -> KeptRule:
+    """Keep the rule that decided, under a name: see `keep_as`."""
+    return keep_as(engine, by.actor, name, found)
+
+
+def keep_as(engine: Engine, actor: str, name: str, result: StudyRoutes) -> KeptRule:
+    """Keep the rule that decided, under a name; return it as the record has it.
+
+    What is kept is all that decides: the threshold, who sits on the jury with which settings, the
+    rubrics by their hash, and what was asked and shown when it was certified.
+
+    Raises
+    ------
+    BadInput
+        If no rule was certified, or the name is none.
+    Conflict
+        If a rule of this name is kept.
+    """
+    found, used = result.found, {*result.table.benchmarks}
+    if not found.certified:
+        raise BadInput(NONE_TO_KEEP)
+    criterion = found.harm.criterion
+    places = [
+        RoutedBenchmark(
+            one.name,
+            one.rubric.sha256,
+            tuple(one.rubric.criteria) if criterion is None else (criterion,),
+        )
+        for one in benchmarks(engine)
+        if one.name in used
+    ]
+    rule = RoutingRule(
+        harm=found.harm,
+        bound=found.bound,
+        confidence=found.confidence,
+        threshold=found.threshold,
+        jury=result.jury,
+        needed=result.needed,
+        jurors=_settings(engine, result.jury),
+        benchmarks=tuple(sorted(places, key=lambda one: one.name)),
+        fingerprint=fingerprint(result.scores.ratings),
+        n_train=found.n_train,
+        n_certify=found.n_certify,
+        passed=found.certified_passed,
+        harmful=found.certified_harmful,
+        p=found.p,
+        simulated=result.simulated,
+    )
+    keep_rule(engine, actor, name, asdict(rule))
+    return kept_rule(engine, name)
+
+
+def kept_rules(engine: Engine) -> list[KeptRule]:
+    """Return every rule that is kept, the oldest first.
+
+    Raises
+    ------
+    BadInput
+        If one is not as its hash says: somebody changed the study's file.
+    """
+    kept = []
+    for event in acts(engine, RULE_KEPT):
+        name, sha256, rule = (event.detail[key] for key in ("name", "sha256", "rule"))
+        if rule_sha256(rule) != sha256:
+            raise BadInput(
+                f"routing rule {name}: is not as it was kept; `medjury study verify` says more"
+            )
+        kept.append(KeptRule(name, sha256, event.at, event.actor, rule_from_json(rule)))
+    return kept
+
+
+def rule_from_json(values: dict[str, Any]) -> RoutingRule:
+    """Return the rule of plain values as `dataclasses.asdict` writes them."""
+    return TypeAdapter(RoutingRule).validate_python(values)
+
+
+def kept_rule(engine: Engine, name: str) -> KeptRule:
+    """Return the rule of a name.
+
+    Raises
+    ------
+    Unknown
+        If there is none; names those that are kept.
+    BadInput
+        If it is not as its hash says.
+    """
+    every = {one.name: one for one in kept_rules(engine)}
+    if name not in every:
+        has = f"it has {', '.join(every)}" if every else "it has none"
+        raise Unknown(
+            f"no routing rule {name} in this study: {has}; `medjury analyse route --keep NAME` keeps one "
+            "(in the app: Agreement, Unsafe responses)"
+        )
+    return every[name]
+
+
+def changed_since(engine: Engine, rule: RoutingRule) -> tuple[str, ...]:
+    """Return what is no longer as it was when a rule was certified: jurors and benchmarks by name.
+
+    A juror is named if its settings are others, a benchmark if it is on another rubric or gone. The
+    bound is not shown for what these score.
+    """
+    now = _settings(engine, rule.jury)
+    rubrics = {one.name: one.rubric.sha256 for one in benchmarks(engine)}
+    jurors = [name for name, sha256 in rule.jurors.items() if now[name] != sha256]
+    places = [one.name for one in rule.benchmarks if rubrics.get(one.name) != one.rubric_sha256]
+    return (*jurors, *places)
+
+
+def route_study(engine: Engine, rule: RoutingRule) -> list[RoutedResponse]:
+    """Return the decision of a kept rule on every response of the study."""
+    criteria = {one.name: one.criteria for one in rule.benchmarks}
+    table = candidates(scores_of(engine), rule.jury, rule.needed, criteria)
+    return route_by(rule, table, {one.name: one.rubric.sha256 for one in benchmarks(engine)})
+
+
+def csv_of_decided(
+    decided: Sequence[RoutedResponse],
+) -> tuple[list[str], Iterator[list[object]]]:
+    """Return the columns of the file, and a row a response: nothing in it is a formula."""
     rows = (
         (
-            response,
-            decision,
-            None if math.isnan(risk) else risk,
-            bool(clinicians == clinicians),
-            benchmark,
-            str(instance).removeprefix(f"{benchmark}/"),
+            one.response,
+            one.decision,
+            None if math.isnan(one.score) else one.score,
+            one.why.value,
+            one.benchmark,
         )
-        for response, decision, risk, clinicians, benchmark, instance in zip(
-            table.responses,
-            routed.decisions,
-            routed.risks.tolist(),
-            table.clinicians.tolist(),
-            table.benchmarks,
-            table.instances,
-            strict=True,
-        )
+        for one in decided
     )
-    return list(COLUMNS), cells(list(COLUMNS), rows)
+    return KEPT_COLUMNS, cells(KEPT_COLUMNS, rows)
+
+
+def _settings(engine: Engine, jury: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of each juror's settings; of one without any, that of none."""
+    profiles = juror_profiles(engine, jury)
+    return {
+        name: hashlib.sha256(
+            json.dumps(dict(profiles.get(name, {})), sort_keys=True).encode()
+        ).hexdigest()
+        for name in jury
+    }
