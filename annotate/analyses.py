@@ -44,7 +44,7 @@ from calibration.report.sections import Section as ReportSection
 from calibration.report.sections import sections
 from calibration.tables.agreement import AGREEMENT, EACH
 from calibration.tables.juries import COMPARISON, RANKING, legend
-from calibration.tables.models import detectable_tables, jury_calls_table, model_tables
+from calibration.tables.models import jury_calls_table, model_table
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
@@ -236,21 +236,14 @@ def compared_models(
     engine: Engine, request: ModelsRequest, tick: Tick | None = None
 ) -> ModelsFigures:
     """Return the comparison of a study whose blind is lifted."""
-    from calibration.models.comparison import deciding_way
+    from calibration.models.decision import deciding_way
 
     task = models.prepared(engine, request)
-    result = models.compared(engine, task, tick or _silent)
-    first = deciding_way(result.rows)
-    ordered = sorted(result.rows, key=lambda row: row.by != first)
-    return ModelsFigures(
-        result.decision,
-        model_tables(ordered, narrow=True),
-        detectable_tables(result.detectable),
-        result.rows,
-        result.categories,
-        result.detectable,
-        result.jury,
-    )
+    found, _ = models.compared(engine, task, tick or _silent)
+    first = deciding_way(found.rows)
+    ordered = sorted(found.rows, key=lambda row: row.by != first)
+    table = model_table(ordered, narrow=True)
+    return ModelsFigures(found.decision, table, found.rows, found.categories, task.jury)
 
 
 def models_costs(engine: Engine, request: CostsRequest) -> CostFigures:

@@ -6,7 +6,7 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.error_values import BenchmarkErrors, Example
-from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from calibration.models.rows import CategoryRow, ModelRow
 from calibration.notes import Note
 from calibration.planning.rows import PlanOptions
 from calibration.routing.values import Harm
@@ -106,15 +106,13 @@ class Behind:
 class ModelsFigures:
     """A comparison as the screen shows it; the rows are what charts are drawn from.
 
-    `models` has a table for each way of scoring, first the one that decides.
+    `models` has first the rows by the way of scoring that decides.
     """
 
     decision: Decision
-    models: tuple[Table, ...]
-    detectable: tuple[Table, ...]
+    models: Table
     rows: tuple[ModelRow, ...]
     categories: tuple[CategoryRow, ...]
-    detectable_rows: tuple[DetectableRow, ...]
     jury: tuple[str, ...]
 
 

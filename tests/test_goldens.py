@@ -22,6 +22,11 @@ GONE = (  # what went, or was mended, as regular expressions
     r"\.calibrate\.json\.details\.other_measures\[\d+\]\.(icc_absolute(_low|_high)?|kendall) is gone",
     r"\.route\.json\.(baseline|learned) is gone",
     r"\.calibrate\.json\.details\.missing\[\d+\]\.notes has 1 for 2",  # the note on those bounds
+    r"\.models\.json\.detectable is gone",
+    r"\.models\.json\.rows\[\d+\]\.(rank(_low|_high)?|(win_rate_)?unchanged|least_instances) is gone",
+    r"\.models\.json\.categories\[\d+\]\.unchanged is gone",
+    r"\.models\.json\.decision\.next\.(rated|responses) is gone",  # they were of a detectable difference
+    r"\.models\.json\.decision\.reasons has 2 for 3",
     r"\.route\.json\.more_rated_responses: .*",  # by the tests as they are made; it was too few
 )
 

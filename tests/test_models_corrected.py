@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from kit.model_study import QUALITY, by_model, compared, model_study
 
-from calibration.models.model_scores import model_scores
+from calibration.models.scores import model_scores
 from calibration.notes import told
 from calibration.predicting.prediction_powered import RatedSample, prediction_powered_mean
 from calibration.scores import Scores
@@ -37,7 +37,14 @@ def test_where_clinicians_rated_everything_the_correction_is_their_mean():
     found = compared(scores, authors)
     clinical, corrected = by_model(found, "clinicians"), by_model(found, "corrected")
     for name in QUALITY:
-        for field in ("win_rate", "macro_average", "macro_average_sd", "low", "high", "rank"):
+        for field in (
+            "win_rate",
+            "macro_average",
+            "macro_average_sd",
+            "low",
+            "high",
+            "shared_rank_high",
+        ):
             assert getattr(corrected[name], field) == pytest.approx(getattr(clinical[name], field))
 
 

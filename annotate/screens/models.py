@@ -14,9 +14,9 @@ from annotate.results import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.frame import caption, heading, paragraph, refused
 from calibration.decision import DecisionKind
-from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
+from calibration.models.rows import CLINICIANS, CategoryRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
-from calibration.tables.numbers import fixed, known, whole
+from calibration.tables.numbers import fixed, known
 from calibration.tables.spec import Table
 from data import queries
 from data.errors import MedjuryError
@@ -88,15 +88,11 @@ def show(engine: Engine, person: Person) -> None:
     st.html(tables.of_decision(figures.decision))
     if standing.simulated and figures.decision.kind is not DecisionKind.SIMULATED:
         st.html(paragraph(frame.SIMULATED))
-    first, *others = figures.models
     meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(figures.rows) else MEANING
-    st.html(tables.of_table(first) + caption(meaning))
+    st.html(tables.of_table(figures.models) + caption(meaning))
     _ranking(figures.rows)
-    if others:
-        st.html(heading("By other scores") + "".join(map(tables.of_table, others)))
     _by_category(figures.categories)
     show_costs(engine, person, figures, jury.panel)
-    _detectable(figures)
 
 
 def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:
@@ -160,23 +156,6 @@ def _listed(row: CategoryRow) -> dict[str, str | float | None]:
     ends = {"mean": _or_none(row.mean), "low": _or_none(row.low), "high": _or_none(row.high)}
     labels = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
     return labels | {"responses": row.n, "rests": rests_on(row)}
-
-
-def _detectable(figures: ModelsFigures) -> None:
-    """Show what difference this study could tell at all, in words and as tables."""
-    st.html(heading("What difference could be detected"))
-    by_clinicians = (row for row in figures.detectable_rows if row.by == "clinicians")
-    st.html("".join(paragraph(_least(row)) for row in by_clinicians if known(row.mde_exact)))
-    for table in figures.detectable:
-        st.html(tables.of_table(table))
-
-
-def _least(row: DetectableRow) -> str:
-    return (
-        f"On {row.benchmark}, as scored by {WAYS[row.by]}, a difference between two models "
-        f"is shown in 80 % of studies with {whole(row.n_instances)} instances, as here, if it is truly "
-        f"{row.mde_exact:.2f} on 0 to 1; a larger one more often, a smaller one less."
-    )
 
 
 def _or_none(value: float) -> float | None:
